@@ -1,0 +1,15 @@
+# Compile settings shared by the library and everything built beside it.
+add_library(trireme_settings INTERFACE)
+target_compile_features(trireme_settings INTERFACE cxx_std_20)
+target_compile_options(
+  trireme_settings INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wnon-virtual-dtor -Wold-style-cast -Werror)
+
+# trireme_room(NAME [source...]): one room of the library, compiled as an object library of its own.
+function(trireme_room name)
+  set(room trireme_${name})
+  add_library(${room} OBJECT ${ARGN})
+  target_include_directories(${room} PUBLIC ${PROJECT_SOURCE_DIR}/include PRIVATE ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${room} PUBLIC fmt::fmt PRIVATE trireme_settings Threads::Threads)
+  set_target_properties(${room} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_sources(trireme PRIVATE $<TARGET_OBJECTS:${room}>)
+endfunction()

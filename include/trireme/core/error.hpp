@@ -1,0 +1,65 @@
+#pragma once
+
+#include <fmt/core.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+enum class ErrorCode : std::uint8_t {
+  invalid_argument,  // the caller's values are wrong
+  io,                // the operating system refused: see error_number
+  corrupt_file,      // a file's content breaks its format
+  not_available,     // this build or machine lacks it
+  out_of_memory,
+  rank_mismatch,  // ranks disagree on what to do or on what they hold
+  peer_failed,    // another rank failed first: its error is in the text
+  timeout,        // a deadline passed while waiting for other ranks
+  internal,
+};
+
+std::string_view name_of(ErrorCode code);
+
+// What an error knows. Only `code` and `message` are needed; the rest is shown when it is set.
+struct ErrorFields {
+  ErrorCode code = ErrorCode::internal;
+  std::string message;         // what happened, where
+  int rank = -1;               // the rank it happened on
+  std::string operation = {};  // the collective, file or library call
+  std::uint64_t sequence = 0;  // the collective's number in its group, from 1
+  std::string name = {};       // the parameter, tensor or option
+  std::string path = {};       // the file
+  int error_number = 0;        // errno
+  std::string wanted = {};
+  std::string had = {};
+  std::string hint = {};  // what to do
+};
+
+// Every failure of the library is one of these. what() holds all set fields in one text.
+class Error : public std::runtime_error {
+ public:
+  explicit Error(ErrorFields fields);
+
+  const ErrorFields& fields() const noexcept { return fields_; }
+  ErrorCode code() const noexcept { return fields_.code; }
+
+ private:
+  ErrorFields fields_;
+};
+
+namespace detail {
+[[noreturn]] void throw_invalid_argument(fmt::string_view format, fmt::format_args args);
+}
+
+// Throws Error{invalid_argument} with the formatted text unless `ok`.
+template <typename... Args>
+void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
+  if (!ok) [[unlikely]] {
+    detail::throw_invalid_argument(format, fmt::make_format_args(args...));
+  }
+}
+
+}  // namespace trireme

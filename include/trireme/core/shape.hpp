@@ -1,0 +1,37 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+
+namespace trireme {
+
+// The extents of a row-major tensor, at most 6 dims; a scalar has none.
+class Shape {
+ public:
+  static constexpr int max_dims = 6;
+
+  Shape() = default;
+  Shape(std::initializer_list<std::int64_t> dims) : Shape(std::span(dims.begin(), dims.size())) {}
+  explicit Shape(std::span<const std::int64_t> dims);  // throws on a negative dim or more than max_dims
+
+  int size() const { return size_; }  // number of dims
+  std::int64_t numel() const;         // number of elements; 1 for a scalar
+
+  std::int64_t operator[](int dim) const;  // negative counts from the end
+  std::int64_t back() const { return (*this)[-1]; }
+  std::int64_t rows() const;  // elements / last dim: the tensor seen as a matrix
+
+  std::span<const std::int64_t> dims() const { return {dims_.data(), static_cast<std::size_t>(size_)}; }
+  std::string str() const;  // "[8, 256, 384]"
+
+  friend bool operator==(const Shape&, const Shape&) = default;
+
+ private:
+  std::array<std::int64_t, max_dims> dims_{};
+  int size_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,38 @@
+#pragma once
+
+#include "trireme/tensor/tensor.hpp"
+
+// Element by element; outputs may be the inputs. `accumulate` adds to the output instead of overwriting it.
+namespace trireme::ops {
+
+enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh };
+
+template <typename T, typename D>
+void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y);
+
+// dx = dy * derivative at x, the input of the forward pass.
+template <typename T, typename D>
+void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+
+template <typename T, typename D>
+void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
+
+template <typename T, typename D>
+void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
+
+template <typename T, typename D>
+void scale(const Tensor<T, D>& a, T factor, Tensor<T, D>& c, bool accumulate = false);
+
+// Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
+struct RandomKey {
+  std::uint64_t seed = 0;
+  std::uint64_t stream = 0;  // a hash of the layer's name
+  std::uint64_t step = 0;
+  std::uint64_t first_index = 0;  // global index of this tensor's first element
+};
+
+// y = x / (1 - probability) where kept, 0 elsewhere. The backward pass is the same call on dy with the same key.
+template <typename T, typename D>
+void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y, bool accumulate = false);
+
+}  // namespace trireme::ops

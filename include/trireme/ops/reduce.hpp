@@ -1,0 +1,19 @@
+#pragma once
+
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+// columns[n] = sum over rows of x[rows, n]: the gradient of a bias.
+template <typename T, typename D>
+void sum_rows(const Tensor<T, D>& x, Tensor<T, D>& columns, bool accumulate);
+
+// Sum of all elements, accumulated in double in blocks of 4,096 elements.
+template <typename T, typename D>
+double sum(const Tensor<T, D>& x);
+
+// Sum of all squares, likewise; inf or nan when an element is.
+template <typename T, typename D>
+double sum_of_squares(const Tensor<T, D>& x);
+
+}  // namespace trireme::ops

@@ -1,0 +1,103 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/shape.hpp"
+#include "trireme/device/device.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme {
+
+// A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
+// T: float, double, std::int32_t, std::int64_t, bfloat16, float16. D: Cpu.
+template <typename T, typename D = Cpu>
+class Tensor {
+ public:
+  using value_type = T;
+  using device_type = D;
+
+  Tensor() = default;  // holds nothing: defined() is false
+
+  // Not initialised; the elements lie in this thread's caching memory.
+  explicit Tensor(const Shape& shape)
+      : Tensor(shape, std::make_shared<device::Storage>(device::host_memory(), bytes_of(shape))) {}
+
+  // `shape` elements of a block that others may share, from its element `offset` on.
+  Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
+      : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)), data_(static_cast<T*>(storage_->data()) + offset) {
+    require((offset + static_cast<std::size_t>(numel_)) * sizeof(T) <= storage_->bytes(),
+            "a tensor of shape {} at element {} does not fit a block of {} bytes", shape.str(), offset, storage_->bytes());
+  }
+
+  static Tensor full(const Shape& shape, T value) {
+    Tensor tensor(shape);
+    std::fill_n(tensor.data(), tensor.numel(), value);
+    return tensor;
+  }
+  static Tensor zeros(const Shape& shape) { return full(shape, T{}); }
+  static Tensor from(const Shape& shape, std::span<const T> values) {
+    Tensor tensor(shape);
+    require(values.size() == static_cast<std::size_t>(tensor.numel()), "{} values do not fill the shape {}", values.size(), shape.str());
+    std::copy(values.begin(), values.end(), tensor.data());
+    return tensor;
+  }
+
+  bool defined() const noexcept { return storage_ != nullptr; }
+  const Shape& shape() const noexcept { return shape_; }
+  std::int64_t dim(int index) const { return shape_[index]; }
+  std::int64_t numel() const noexcept { return numel_; }
+
+  T* data() const noexcept { return data_; }
+  std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
+  T item() const {  // the only element
+    require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_.str());
+    return *data_;
+  }
+
+  // The same elements under another shape.
+  Tensor reshape(const Shape& shape) const {
+    require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_.str(), shape.str());
+    Tensor result = *this;
+    result.shape_ = shape;
+    return result;
+  }
+
+  // Rows [begin, begin + count) of the leading dim; the elements are shared.
+  Tensor narrow(std::int64_t begin, std::int64_t count) const {
+    require(begin >= 0 && count >= 0 && begin + count <= dim(0), "rows {} to {} lie outside the shape {}", begin, begin + count,
+            shape_.str());
+    Tensor result = *this;
+    const std::int64_t row = dim(0) == 0 ? 0 : numel_ / dim(0);
+    std::array<std::int64_t, Shape::max_dims> dims{};
+    std::copy(shape_.dims().begin(), shape_.dims().end(), dims.begin());
+    dims[0] = count;
+    result.shape_ = Shape(std::span(dims.data(), shape_.dims().size()));
+    result.numel_ = row * count;
+    result.data_ += row * begin;
+    return result;
+  }
+
+  Tensor clone() const {
+    Tensor copy(shape_);
+    std::copy_n(data_, numel_, copy.data_);
+    return copy;
+  }
+
+  bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // other tensors hold the block too
+
+ private:
+  static std::size_t bytes_of(const Shape& shape) { return static_cast<std::size_t>(shape.numel()) * sizeof(T); }
+
+  Shape shape_;
+  std::int64_t numel_ = 0;
+  std::shared_ptr<device::Storage> storage_;
+  T* data_ = nullptr;
+};
+
+}  // namespace trireme

@@ -1,0 +1,40 @@
+#include "trireme/core/shape.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme {
+
+Shape::Shape(std::span<const std::int64_t> dims) {
+  require(dims.size() <= max_dims, "a shape has at most {} dims, got {}", max_dims, dims.size());
+  for (const std::int64_t dim : dims) {
+    require(dim >= 0, "a shape's dims are 0 or more, got [{}]", fmt::join(dims, ", "));
+    dims_[static_cast<std::size_t>(size_++)] = dim;
+  }
+}
+
+std::int64_t Shape::numel() const {
+  std::int64_t product = 1;
+  for (const std::int64_t dim : dims()) {
+    require(!__builtin_mul_overflow(product, dim, &product), "the shape {} has more than 2^63 elements", str());
+  }
+  return product;
+}
+
+std::int64_t Shape::operator[](int dim) const {
+  const int index = dim < 0 ? dim + size_ : dim;
+  require(index >= 0 && index < size_, "dim {} does not exist in the shape {}", dim, str());
+  return dims_[static_cast<std::size_t>(index)];
+}
+
+std::int64_t Shape::rows() const {
+  std::int64_t product = 1;
+  for (int dim = 0; dim + 1 < size_; ++dim) product *= dims_[static_cast<std::size_t>(dim)];
+  return product;
+}
+
+std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
+
+}  // namespace trireme
