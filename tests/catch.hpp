@@ -1,9 +1,13 @@
 #pragma once
 
-// Catch2 v3 where it is found, v2 otherwise: the tests use what both share.
+// Catch2 v3 where it is found, v2 otherwise: the tests use what both share, under v3's names.
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_all.hpp>
 using Catch::Approx;
+using Catch::Matchers::ContainsSubstring;
 #else
 #include <catch2/catch.hpp>
+
+#include <string>
+inline auto ContainsSubstring(const std::string& text) { return Catch::Matchers::Contains(text); }
 #endif

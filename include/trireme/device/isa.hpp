@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace trireme::device {
+
+// Instruction sets that kernel files are compiled for, each one including those before it.
+enum class Isa : std::uint8_t { baseline, avx2, avx512 };
+
+std::string_view name_of(Isa isa);
+
+// The best one this processor has, or the one that the environment variable TRIREME_ISA names.
+// Throws Error when TRIREME_ISA names one that the processor lacks, or none at all.
+Isa current_isa();
+
+// What the processor has and what TRIREME_ISA says (null when unset) make one choice: the rule of current_isa().
+Isa choose_isa(Isa best, const char* forced);
+
+}  // namespace trireme::device
+
+// TRIREME_KERNEL_TABLE(Table, name), in the namespace of a room: each variant of a kernel file defines one constant of type
+// Table, a struct of function pointers, as <room>::TRIREME_ISA::name. <room>::name() is the one for this processor.
+#if defined(__x86_64__)
+#define TRIREME_KERNEL_TABLE(Table, name)                       \
+  namespace baseline {                                          \
+  extern const Table name;                                      \
+  }                                                             \
+  namespace avx2 {                                              \
+  extern const Table name;                                      \
+  }                                                             \
+  namespace avx512 {                                            \
+  extern const Table name;                                      \
+  }                                                             \
+  inline const Table& name() {                                  \
+    switch (::trireme::device::current_isa()) {                 \
+      case ::trireme::device::Isa::avx512: return avx512::name; \
+      case ::trireme::device::Isa::avx2: return avx2::name;     \
+      case ::trireme::device::Isa::baseline: break;             \
+    }                                                           \
+    return baseline::name;                                      \
+  }
+#else
+#define TRIREME_KERNEL_TABLE(Table, name) \
+  namespace baseline {                    \
+  extern const Table name;                \
+  }                                       \
+  inline const Table& name() { return baseline::name; }
+#endif
