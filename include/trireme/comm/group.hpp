@@ -33,8 +33,8 @@ class [[nodiscard]] Pending {
   Pending& operator=(Pending&&) noexcept;
   ~Pending();
 
-  bool done();           // advances, never blocks; throws what went wrong
-  void wait_on_host();   // returns when the result is in memory; throws what went wrong
+  bool done();          // advances, never blocks; throws what went wrong
+  void wait_on_host();  // returns when the result is in memory; throws what went wrong
 
  private:
   std::unique_ptr<comm::Operation> operation_;

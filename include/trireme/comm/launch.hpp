@@ -14,8 +14,8 @@ enum class BackendKind : std::uint8_t {
 };
 
 struct LaunchOptions {
-  int ranks = 1;            // thread backend; mpi takes mpirun's number
-  int threads_per_rank = 0; // OpenMP threads; 0: cores of this rank's affinity mask / ranks that share them, at least 1
+  int ranks = 1;             // thread backend; mpi takes mpirun's number
+  int threads_per_rank = 0;  // OpenMP threads; 0: cores of this rank's affinity mask / ranks that share them, at least 1
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
 };
 

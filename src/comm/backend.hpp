@@ -1,0 +1,65 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "comm/call.hpp"
+#include "comm/members.hpp"
+#include "comm/rank_context.hpp"
+#include "comm/waiting.hpp"
+#include "trireme/comm/group.hpp"
+
+namespace trireme::comm {
+
+// One collective or receive under way.
+class Operation : public Awaited {
+ public:
+  ~Operation() override = default;
+  virtual RankContext& context() = 0;
+
+  // After an error: returns as soon as no other rank touches this operation's memory any more.
+  virtual void abandon() noexcept = 0;
+};
+
+// A point-to-point message.
+struct Message {
+  void* data = nullptr;  // read by send, written by receive
+  std::size_t count = 0;
+  DType dtype = DType::uint8;
+  int peer = 0;  // rank in the group
+  int tag = 0;
+  std::string_view name = {};
+
+  std::size_t bytes() const { return count * size_of(dtype); }
+};
+
+// What a group needs from a way of communicating. Arguments are already checked.
+class Backend {
+ public:
+  Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+  virtual ~Backend() = default;
+
+  virtual const Members& members() const = 0;
+  virtual RankContext& context() = 0;
+
+  // Null when nothing is left to wait for.
+  virtual std::unique_ptr<Operation> start(const Call& call) = 0;
+  virtual std::unique_ptr<Operation> receive(const Message& message) = 0;
+  virtual void send(const Message& message) = 0;
+
+  virtual std::shared_ptr<device::MemoryResource> memory() = 0;
+
+  // Collective over this group; every rank passes the members of its own new group.
+  virtual std::shared_ptr<Backend> make_group(const Members& members) = 0;
+};
+
+// The texts of all ranks, by rank. Blocking.
+std::vector<std::string> gather_texts(Backend& backend, std::string_view text, std::string_view name);
+
+}  // namespace trireme::comm

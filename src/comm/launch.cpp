@@ -1,0 +1,73 @@
+#include "comm/launch.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <utility>
+
+#include "comm/cores.hpp"
+#include "comm/lone_backend.hpp"
+
+namespace trireme {
+namespace comm {
+namespace {
+
+int dispatch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
+  require(options.ranks >= 1, "a launch needs at least one rank, got {}", options.ranks);
+  require(options.threads_per_rank >= 0, "threads_per_rank is {}; 0 means as many as there are cores",
+          options.threads_per_rank);
+  require(options.deadline.count() > 0, "the deadline must be positive, got {} ms", options.deadline.count());
+  if (backend == BackendKind::thread) return launch_threads(options, main);
+  if (!has_mpi()) {
+    throw Error({.code = ErrorCode::not_available,
+                 .message = "this build of trireme has no MPI backend",
+                 .hint = "use the thread backend, or build with -DTRIREME_MPI=ON"});
+  }
+  return started_by_mpi() ? launch_mpi(options, main) : launch_alone(options, main);
+}
+
+}  // namespace
+
+int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::function<int(Group)>& main) {
+  const CurrentRank current(context);
+  int code = 0;
+  try {
+    code = main(Group(std::move(world)));
+  } catch (...) {
+    context.record_failure(std::current_exception());
+  }
+  return context.conclude(code);
+}
+
+int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& main) {
+  const cpu_set_t cores = own_cores();
+  set_threads(threads_of_rank(CPU_COUNT(&cores), 1, options.threads_per_rank));
+  const auto context = std::make_shared<RankContext>(RankContext::Place{.deadline = options.deadline}, make_node_control(1));
+  return run_rank(*context, std::make_shared<LoneBackend>(context, world_members(0, 1)), main);
+}
+
+}  // namespace comm
+
+int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
+  try {
+    return comm::dispatch(backend, options, main);
+  } catch (const Error& error) {  // before there were ranks
+    fmt::print(stderr, "trireme: {}\n", error.what());
+    return 2;
+  }
+}
+
+BackendKind parse_backend(std::string_view name) {
+  if (name == "thread") return BackendKind::thread;
+  if (name == "mpi" && comm::has_mpi()) return BackendKind::mpi;
+  if (name == "mpi") {
+    throw Error({.code = ErrorCode::not_available,
+                 .message = "this build of trireme has no MPI backend",
+                 .hint = "use thread, or build with -DTRIREME_MPI=ON"});
+  }
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("there is no backend \"{}\"", name),
+               .hint = "use thread or mpi"});
+}
+
+}  // namespace trireme

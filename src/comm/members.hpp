@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace trireme::comm {
+
+// Who is in a group.
+struct Members {
+  std::string label;       // "world", "data"
+  std::vector<int> ranks;  // world ranks, by group rank
+  int me = 0;              // this rank's index
+
+  int size() const { return static_cast<int>(ranks.size()); }
+};
+
+Members world_members(int rank, int size);
+
+std::string list_of_ranks(const std::vector<int>& ranks);  // "rank 2", "ranks 0, 2, 3"
+
+}  // namespace trireme::comm

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "comm/mpi_calls.hpp"
+#include "comm/platform.hpp"
+
+namespace trireme::comm {
+
+// Messages through MPI; `communicator` has the group's ranks and is used for nothing else.
+// `node_ranks`: of the members, -1 for those of other nodes.
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, const Members& members,
+                                    std::vector<int> node_ranks);
+
+}  // namespace trireme::comm

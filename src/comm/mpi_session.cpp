@@ -1,0 +1,49 @@
+#include "comm/mpi_session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "comm/mpi_calls.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::comm {
+namespace {
+
+constexpr std::chrono::seconds grace{5};  // for other ranks to leave after a failure
+constexpr std::chrono::milliseconds nap{1};
+
+}  // namespace
+
+MpiSession::MpiSession() {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  int provided = MPI_THREAD_SINGLE;
+  if (initialized == 0) {
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    owner_ = true;
+  } else {
+    check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+  }
+  require(provided >= MPI_THREAD_SERIALIZED, "MPI was initialised with thread level {}, trireme needs MPI_THREAD_SERIALIZED",
+          provided);
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+int MpiSession::finish(RankContext& context, int code) {
+  context.leave();
+  const NodeControl& node = context.node();
+  auto end = std::chrono::steady_clock::time_point::max();
+  while (!node.all_left()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace;
+    if (now >= end) MPI_Abort(MPI_COMM_WORLD, node.failure().exit_code);
+    int found = 0;  // any call moves the messages that others still receive
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    std::this_thread::sleep_for(nap);
+  }
+  if (owner_) MPI_Finalize();
+  return context.conclude(code);
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,93 @@
+#include "comm/node_control.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "comm/futex.hpp"
+
+namespace trireme::comm {
+
+std::size_t NodeControl::bytes(int ranks) { return sizeof(NodeControl) + static_cast<std::size_t>(ranks) * sizeof(Place); }
+
+NodeControl* NodeControl::create(void* memory, int ranks) {
+  auto* control = new (memory) NodeControl(ranks);
+  for (int rank = 0; rank < ranks; ++rank) new (control->places() + rank) Place;
+  return control;
+}
+
+NodeControl* NodeControl::find(void* memory) { return std::launder(static_cast<NodeControl*>(memory)); }
+
+NodeControl::NodeControl(int ranks) : ranks_(ranks) {}
+
+NodeControl::Place* NodeControl::places() const {
+  auto* after = const_cast<NodeControl*>(this) + 1;
+  return std::launder(reinterpret_cast<Place*>(after));
+}
+
+void NodeControl::record_failure(const Failure& failure) {
+  std::uint32_t expected = none;
+  if (!failure_state_.compare_exchange_strong(expected, writing)) return;
+  failed_rank_ = failure.rank;
+  exit_code_ = failure.exit_code;
+  text_size_ = std::min(failure.text.size(), text_limit);
+  std::memcpy(text_.data(), failure.text.data(), text_size_);
+  failure_state_.store(recorded);
+  wake_all();
+}
+
+Failure NodeControl::failure() const {
+  while (failure_state_.load() != recorded) sched_yield();
+  return {.rank = failed_rank_, .exit_code = exit_code_, .text = std::string(text_.data(), text_size_)};
+}
+
+bool NodeControl::claim_report() { return reported_.exchange(1) == 0; }
+
+void NodeControl::leave(int rank) {
+  places()[rank].left.store(1);
+  wake_all();
+}
+
+bool NodeControl::all_left() const {
+  return std::all_of(places(), places() + ranks_, [](const Place& place) { return place.left.load() != 0; });
+}
+
+std::uint32_t NodeControl::announce_sleep(int rank) {
+  Place& place = places()[rank];
+  place.sleeping.store(1);
+  sleepers_.fetch_add(1);
+  return place.doorbell.load();
+}
+
+void NodeControl::sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout) {
+  futex_wait(places()[rank].doorbell, seen, timeout);
+}
+
+void NodeControl::end_sleep(int rank) {
+  sleepers_.fetch_sub(1);
+  places()[rank].sleeping.store(0);
+}
+
+void NodeControl::ring(Place& place) {
+  if (place.sleeping.load() == 0) return;
+  place.doorbell.fetch_add(1);
+  futex_wake_all(place.doorbell);
+}
+
+void NodeControl::wake_sleepers(std::span<const int> ranks) {
+  for (const int rank : ranks) ring(places()[rank]);
+}
+
+void NodeControl::wake_all() {
+  for (int rank = 0; rank < ranks_; ++rank) ring(places()[rank]);
+}
+
+std::shared_ptr<NodeControl> make_node_control(int ranks) {
+  constexpr std::align_val_t alignment{alignof(NodeControl)};
+  void* memory = ::operator new(NodeControl::bytes(ranks), alignment);
+  return {NodeControl::create(memory, ranks), [](NodeControl* control) { ::operator delete(control, alignment); }};
+}
+
+}  // namespace trireme::comm

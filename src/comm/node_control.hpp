@@ -1,0 +1,82 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace trireme::comm {
+
+// The first failure of a job.
+struct Failure {
+  int rank = 0;  // in the world
+  int exit_code = 1;
+  std::string text;
+};
+
+// What the ranks of one node share: the first failure, who has left, and who sleeps. It lies in memory that all of them
+// reach, perhaps at different addresses, so it holds no pointers. Ranks are counted within the node.
+class NodeControl {
+ public:
+  static std::size_t bytes(int ranks);
+  static NodeControl* create(void* memory, int ranks);  // once, before anyone else looks
+  static NodeControl* find(void* memory);
+
+  int ranks() const { return ranks_; }
+
+  // Keeps the first failure only, and wakes everyone.
+  void record_failure(const Failure& failure);
+  bool failed() const { return failure_state_.load() != none; }
+  Failure failure() const;  // only when failed()
+  bool claim_report();      // true for one caller, who prints the failure
+
+  void leave(int rank);
+  bool left(int rank) const { return places()[rank].left.load() != 0; }
+  bool all_left() const;
+
+  // A sleeper announces itself, looks again whether it still has to wait, then sleeps.
+  std::uint32_t announce_sleep(int rank);
+  void sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout);
+  void end_sleep(int rank);
+
+  // Wakes those of `ranks` that sleep; called after every change that others may wait for.
+  void wake(std::span<const int> ranks) {
+    if (sleepers_.load() > 0) [[unlikely]]
+      wake_sleepers(ranks);
+  }
+  void wake_all();
+
+ private:
+  static constexpr std::size_t text_limit = 4096;
+  enum State : std::uint32_t { none, writing, recorded };
+
+  struct alignas(64) Place {
+    std::atomic<std::uint32_t> doorbell{0};
+    std::atomic<std::uint32_t> sleeping{0};
+    std::atomic<std::uint32_t> left{0};
+  };
+
+  explicit NodeControl(int ranks);
+  void wake_sleepers(std::span<const int> ranks);
+  void ring(Place& place);
+  Place* places() const;
+
+  alignas(64) std::atomic<std::uint32_t> sleepers_{0};
+  alignas(64) std::atomic<std::uint32_t> failure_state_{none};
+  std::atomic<std::uint32_t> reported_{0};
+  int ranks_;
+  int failed_rank_ = 0;
+  int exit_code_ = 0;
+  std::size_t text_size_ = 0;
+  std::array<char, text_limit> text_{};
+};
+
+// For ranks that are threads, or one rank alone.
+std::shared_ptr<NodeControl> make_node_control(int ranks);
+
+}  // namespace trireme::comm

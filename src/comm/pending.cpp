@@ -1,0 +1,67 @@
+#include <utility>
+
+#include "comm/backend.hpp"
+#include "trireme/comm/group.hpp"
+
+namespace trireme {
+namespace {
+
+// Nothing may touch the caller's memory any more when its Pending is gone.
+void settle(std::unique_ptr<comm::Operation>& operation) noexcept {
+  if (operation == nullptr) return;
+  try {
+    comm::wait_for(operation->context(), *operation);
+  } catch (...) {
+    operation->abandon();
+  }
+  operation.reset();
+}
+
+// Runs `action`; after an error there is nothing more to wait for.
+template <typename Action>
+auto or_abandon(std::unique_ptr<comm::Operation>& operation, Action action) {
+  try {
+    return action();
+  } catch (...) {
+    operation->abandon();
+    operation.reset();
+    throw;
+  }
+}
+
+}  // namespace
+
+Pending::Pending() = default;
+Pending::Pending(std::unique_ptr<comm::Operation> operation) : operation_(std::move(operation)) {}
+Pending::Pending(Pending&&) noexcept = default;
+Pending::~Pending() { settle(operation_); }
+
+Pending& Pending::operator=(Pending&& other) noexcept {
+  if (this != &other) {
+    settle(operation_);
+    operation_ = std::move(other.operation_);
+  }
+  return *this;
+}
+
+bool Pending::done() {
+  if (operation_ == nullptr) return true;
+  const bool ready = or_abandon(operation_, [this] {
+    comm::RankContext& context = operation_->context();
+    context.advance();
+    if (operation_->ready()) return true;
+    context.check_failure();
+    operation_->check_peers();
+    return false;
+  });
+  if (ready) operation_.reset();
+  return ready;
+}
+
+void Pending::wait_on_host() {
+  if (operation_ == nullptr) return;
+  or_abandon(operation_, [this] { comm::wait_for(operation_->context(), *operation_); });
+  operation_.reset();
+}
+
+}  // namespace trireme

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <memory>
+
+#include "comm/address_space.hpp"
+#include "comm/backend.hpp"
+
+namespace trireme::comm {
+
+// Messages between the ranks of one group.
+class Mail {
+ public:
+  virtual ~Mail() = default;
+  virtual void send(const Message& message) = 0;  // copies, never waits
+  virtual std::unique_ptr<Operation> receive(const Message& message) = 0;
+};
+
+// What differs between ranks that are threads and ranks that are processes.
+class Platform {
+ public:
+  virtual ~Platform() = default;
+  virtual const AddressSpace& addresses() const = 0;
+  virtual std::shared_ptr<Backend> make_group(Backend& parent, const Members& members) = 0;  // collective over `parent`
+  virtual std::shared_ptr<device::MemoryResource> memory(std::shared_ptr<Backend> group) = 0;
+};
+
+}  // namespace trireme::comm

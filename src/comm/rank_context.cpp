@@ -1,0 +1,100 @@
+#include "comm/rank_context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+
+#include "trireme/comm/group.hpp"
+
+namespace trireme::comm {
+namespace {
+
+thread_local RankContext* current = nullptr;
+
+int exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::invalid_argument:
+    case ErrorCode::io:
+    case ErrorCode::corrupt_file:
+    case ErrorCode::not_available: return 2;
+    default: return 1;
+  }
+}
+
+Failure describe(const Error& error, int rank) {
+  const int where = error.fields().rank;
+  return {.rank = where >= 0 ? where : rank, .exit_code = exit_code_of(error.code()), .text = error.what()};
+}
+
+Failure describe(const std::exception_ptr& failure, int rank) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return describe(error, rank);
+  } catch (const std::exception& error) {
+    return {.rank = rank, .text = error.what()};
+  } catch (...) {
+    return {.rank = rank, .text = "an exception that is no std::exception"};
+  }
+}
+
+}  // namespace
+
+void RankContext::advance() {
+  // By index: what advances may add another.
+  for (std::size_t index = 0; index < active_.size(); ++index) active_[index]->advance();
+}
+
+bool RankContext::needs_polling() const {
+  for (const Progress* progress : active_) {
+    if (progress->needs_polling()) return true;
+  }
+  return false;
+}
+
+void RankContext::sleep(Awaited& awaited, std::chrono::microseconds timeout) {
+  struct Announced {
+    RankContext& context;
+    std::uint32_t seen = context.node().announce_sleep(context.node_rank());
+    ~Announced() { context.node().end_sleep(context.node_rank()); }
+  };
+  const Announced announced{*this};
+  advance();
+  if (awaited.ready() || node_->failed()) return;
+  awaited.check_peers();
+  node_->sleep(place_.node_rank, announced.seen, timeout);
+}
+
+void RankContext::throw_failure() const {
+  const Failure failure = node_->failure();
+  throw Error({.code = ErrorCode::peer_failed,
+               .message = fmt::format("rank {} failed: {}", failure.rank, failure.text),
+               .rank = failure.rank});
+}
+
+void RankContext::record_failure(const Error& error) { node_->record_failure(describe(error, place_.rank)); }
+
+void RankContext::record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure, place_.rank)); }
+
+int RankContext::conclude(int code) {
+  if (!node_->failed()) return code;
+  const Failure first = node_->failure();
+  if (node_->claim_report()) fmt::print(stderr, "trireme: rank {} failed: {}\n", first.rank, first.text);
+  return std::max(code, first.exit_code);
+}
+
+void RankContext::leave() { node_->leave(place_.node_rank); }
+
+RankContext* current_rank() { return current; }
+
+CurrentRank::CurrentRank(RankContext& context) : before_(current) { current = &context; }
+CurrentRank::~CurrentRank() { current = before_; }
+
+void progress() {
+  if (current == nullptr) return;
+  current->advance();
+  current->check_failure();
+}
+
+}  // namespace trireme::comm

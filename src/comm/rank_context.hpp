@@ -1,0 +1,77 @@
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <memory>
+#include <vector>
+
+#include "comm/node_control.hpp"
+#include "comm/waiting.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::comm {
+
+// What advances while a rank waits: a group's collectives, messages under way.
+class Progress {
+ public:
+  virtual ~Progress() = default;
+  virtual void advance() = 0;                           // never waits
+  virtual bool needs_polling() const { return false; }  // true while only calls of advance() move it
+};
+
+// What one rank knows of itself. Used by this rank's thread only; `node` is shared with the other ranks.
+class RankContext {
+ public:
+  struct Place {
+    int rank = 0;               // in the world
+    int node_rank = 0;          // among the ranks that share `node`
+    bool shares_cores = false;  // more ranks than cores: never spin
+    std::chrono::milliseconds deadline{};
+  };
+  RankContext(const Place& place, std::shared_ptr<NodeControl> node) : place_(place), node_(std::move(node)) {}
+
+  int rank() const { return place_.rank; }
+  int node_rank() const { return place_.node_rank; }
+  bool shares_cores() const { return place_.shares_cores; }
+  std::chrono::milliseconds deadline() const { return place_.deadline; }
+  NodeControl& node() { return *node_; }
+  const NodeControl& node() const { return *node_; }
+
+  void add(Progress* progress) { active_.push_back(progress); }
+  void remove(Progress* progress) { std::erase(active_, progress); }
+  void advance();
+  bool needs_polling() const;
+  void sleep(Awaited& awaited, std::chrono::microseconds timeout);
+
+  void check_failure() const {  // throws Error{peer_failed} with the first failure of the job
+    if (node_->failed()) [[unlikely]]
+      throw_failure();
+  }
+  void record_failure(const Error& error);
+  void record_failure(const std::exception_ptr& failure);
+  int conclude(int code);  // prints the first failure of the job, once; the exit code with it
+  void leave();
+
+ private:
+  [[noreturn]] void throw_failure() const;
+
+  Place place_;
+  std::shared_ptr<NodeControl> node_;
+  std::vector<Progress*> active_;
+};
+
+// The rank that runs on this thread, for progress(); null outside launch.
+RankContext* current_rank();
+
+class CurrentRank {
+ public:
+  explicit CurrentRank(RankContext& context);
+  ~CurrentRank();
+  CurrentRank(const CurrentRank&) = delete;
+  CurrentRank& operator=(const CurrentRank&) = delete;
+
+ private:
+  RankContext* before_;
+};
+
+}  // namespace trireme::comm

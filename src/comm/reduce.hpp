@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "trireme/comm/group.hpp"
+
+namespace trireme::comm {
+
+// Reduces `count` elements of all `from`, in their order, and writes the result to every `to`. A `to` may be a `from`.
+void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, std::span<std::byte* const> to,
+            std::size_t count);
+
+bool reducible(DType dtype);  // whether reduce() knows the type
+
+}  // namespace trireme::comm

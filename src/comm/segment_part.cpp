@@ -1,0 +1,67 @@
+#include "comm/segment_part.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <vector>
+
+#include "comm/reduce.hpp"
+
+namespace trireme::comm {
+namespace {
+
+Range intersection(Range a, Range b) {
+  const std::int64_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+void reduce_range(const Portion& portion, Range range, bool to_all) {
+  if (range.count() <= 0) return;
+  const std::size_t offset = static_cast<std::size_t>(range.begin - portion.range.begin) * size_of(portion.call.dtype);
+  thread_local std::vector<const std::byte*> from;
+  thread_local std::vector<std::byte*> to;
+  from.clear();
+  to.clear();
+  for (const std::byte* block : portion.from) from.push_back(block + offset);
+  if (to_all) {
+    for (std::byte* block : portion.to) to.push_back(block + offset);
+  } else {
+    to.push_back(portion.to[static_cast<std::size_t>(portion.me)] + offset);
+  }
+  reduce(portion.call.op, portion.call.dtype, from, to, static_cast<std::size_t>(range.count()));
+}
+
+void copy_range(const Portion& portion, Range range, int owner) {
+  if (range.count() <= 0 || owner == portion.me) return;
+  const std::size_t size = size_of(portion.call.dtype);
+  const std::size_t offset = static_cast<std::size_t>(range.begin - portion.range.begin) * size;
+  std::memcpy(portion.to[static_cast<std::size_t>(portion.me)] + offset, portion.from[static_cast<std::size_t>(owner)] + offset,
+              static_cast<std::size_t>(range.count()) * size);
+}
+
+}  // namespace
+
+void do_my_part(const Portion& portion) {
+  const int ranks = static_cast<int>(portion.from.size());
+  const auto count = static_cast<std::int64_t>(portion.call.count);
+  switch (portion.call.kind) {
+    case Kind::barrier: return;
+    case Kind::all_reduce: {
+      const Range mine = part_of(portion.range.count(), portion.me, ranks);
+      reduce_range(portion, {portion.range.begin + mine.begin, portion.range.begin + mine.end}, true);
+      return;
+    }
+    case Kind::reduce_scatter: {
+      reduce_range(portion, intersection(part_of(count, portion.me, ranks), portion.range), false);
+      return;
+    }
+    case Kind::all_gather: {
+      for (int owner = 0; owner < ranks; ++owner) {
+        copy_range(portion, intersection(part_of(count, owner, ranks), portion.range), owner);
+      }
+      return;
+    }
+    case Kind::broadcast: copy_range(portion, portion.range, portion.call.root); return;
+  }
+}
+
+}  // namespace trireme::comm

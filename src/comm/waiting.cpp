@@ -1,0 +1,65 @@
+#include "comm/waiting.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "comm/rank_context.hpp"
+
+namespace trireme::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int spins = 400;  // about 20 us
+constexpr int yields = 100;
+constexpr std::chrono::microseconds longest_sleep = std::chrono::milliseconds(100);
+constexpr std::chrono::microseconds polling_sleep{250};  // while a network library needs calls to advance
+
+void pause_core() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+[[noreturn]] void miss_deadline(RankContext& context, const Awaited& awaited) {
+  ErrorFields fields = awaited.describe_wait();
+  fields.code = ErrorCode::timeout;
+  fields.message = fmt::format("no progress for {} ms: {}", context.deadline().count(), fields.message);
+  fields.rank = context.rank();
+  const Error error(std::move(fields));
+  context.record_failure(error);  // the other ranks can't finish this collective either
+  throw error;
+}
+
+}  // namespace
+
+void wait_for(RankContext& context, Awaited& awaited) {
+  const int spin_limit = context.shares_cores() ? 0 : spins;
+  Clock::time_point end{};
+  for (int round = 0;; ++round) {
+    context.advance();
+    if (awaited.ready()) return;
+    context.check_failure();
+    awaited.check_peers();
+    if (round < spin_limit) {
+      pause_core();
+      continue;
+    }
+    const auto now = Clock::now();
+    if (round == spin_limit) end = now + context.deadline();
+    if (now >= end) miss_deadline(context, awaited);
+    if (round < spin_limit + yields) {
+      sched_yield();
+      continue;
+    }
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(end - now);
+    context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
+  }
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::comm {
+
+class RankContext;
+
+// Something a rank waits for.
+class Awaited {
+ public:
+  virtual ~Awaited() = default;
+  virtual bool ready() = 0;
+  virtual void check_peers() {}                   // throws when a rank it needs has left
+  virtual ErrorFields describe_wait() const = 0;  // for the error of a missed deadline: what, and who is missing
+};
+
+// Every blocking wait of the library goes through here: it advances all collectives of this rank, spins, yields, sleeps,
+// and throws when a rank failed, a rank left or the deadline passed.
+void wait_for(RankContext& context, Awaited& awaited);
+
+}  // namespace trireme::comm

@@ -1,0 +1,336 @@
+#include "comm/conformance.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include "comm/expect.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::test {
+namespace {
+
+constexpr std::array<std::size_t, 9> counts = {0, 1, 2, 15, 16, 17, 1000, 4099, 300'001};
+
+// A buffer in the group's memory or on the heap.
+template <typename T>
+class Buffer {
+ public:
+  Buffer(const Group& group, std::size_t count, bool shared) : count_(count) {
+    if (shared) {
+      storage_ = std::make_shared<device::Storage>(group.memory(), std::max<std::size_t>(count, 1) * sizeof(T));
+      data_ = static_cast<T*>(storage_->data());
+    } else {
+      heap_.resize(std::max<std::size_t>(count, 1));
+      data_ = heap_.data();
+    }
+  }
+  std::span<T> span() const { return {data_, count_}; }
+
+ private:
+  std::size_t count_;
+  std::shared_ptr<device::Storage> storage_;
+  std::vector<T> heap_;
+  T* data_ = nullptr;
+};
+
+// Small whole numbers, so that every sum is exact in every type.
+template <typename T>
+T element(int rank, std::size_t index) {
+  return static_cast<T>((static_cast<std::size_t>(rank) * 7 + index * 3) % 23 + 1);
+}
+
+template <typename T>
+void fill(std::span<T> data, int rank) {
+  for (std::size_t i = 0; i < data.size(); ++i) data[i] = element<T>(rank, i);
+}
+
+template <typename T>
+T reduced(ReduceOp op, int ranks, std::size_t index) {
+  T result = element<T>(0, index);
+  for (int rank = 1; rank < ranks; ++rank) {
+    const T value = element<T>(rank, index);
+    switch (op) {
+      case ReduceOp::sum:
+      case ReduceOp::mean: result += value; break;
+      case ReduceOp::min: result = std::min(result, value); break;
+      case ReduceOp::max: result = std::max(result, value); break;
+    }
+  }
+  return op == ReduceOp::mean ? result / static_cast<T>(ranks) : result;
+}
+
+constexpr std::array<ReduceOp, 4> ops = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::mean};
+
+template <typename T>
+void check_reductions(const Group& world) {
+  for (const bool shared : {true, false}) {
+    for (const std::size_t count : counts) {
+      const Buffer<T> buffer(world, count, shared);
+      const auto data = buffer.span();
+      for (const ReduceOp op : ops) {
+        fill(data, world.rank());
+        world.all_reduce(data, op, "reduced").wait_on_host();
+        for (std::size_t i = 0; i < count; ++i) {
+          expect(data[i] == reduced<T>(op, world.size(), i), "all_reduce op {} element {} of {}: {}, got {}",
+                 static_cast<int>(op), i, count, reduced<T>(op, world.size(), i), data[i]);
+        }
+        fill(data, world.rank());
+        world.reduce_scatter(data, op, "scattered").wait_on_host();
+        const Range part = world.part(static_cast<std::int64_t>(count), world.rank());
+        for (auto i = static_cast<std::size_t>(part.begin); i < static_cast<std::size_t>(part.end); ++i) {
+          expect(data[i] == reduced<T>(op, world.size(), i), "reduce_scatter op {} element {} of {}", static_cast<int>(op), i,
+                 count);
+        }
+      }
+    }
+  }
+}
+
+template <typename T>
+void check_copies(const Group& world) {
+  for (const bool shared : {true, false}) {
+    for (const std::size_t count : counts) {
+      const Buffer<T> buffer(world, count, shared);
+      const auto data = buffer.span();
+      for (int root = 0; root < world.size(); ++root) {
+        fill(data, world.rank());
+        world.broadcast(data, root, "copied").wait_on_host();
+        for (std::size_t i = 0; i < count; ++i) expect(data[i] == element<T>(root, i), "broadcast element {} of {}", i, count);
+      }
+      fill(data, world.rank());
+      world.all_gather(data, "gathered").wait_on_host();
+      for (int owner = 0; owner < world.size(); ++owner) {
+        const Range part = world.part(static_cast<std::int64_t>(count), owner);
+        for (auto i = static_cast<std::size_t>(part.begin); i < static_cast<std::size_t>(part.end); ++i) {
+          expect(data[i] == element<T>(owner, i), "all_gather element {} of {}", i, count);
+        }
+      }
+    }
+  }
+}
+
+void check_mixed_memory(const Group& world) {
+  // Rank 0 brings a buffer of its own, the others the group's.
+  const std::size_t count = 200'003;
+  const Buffer<float> shared(world, count, true);
+  const Buffer<float> own(world, count, false);
+  const auto data = world.rank() == 0 ? own.span() : shared.span();
+  for (int repeat = 0; repeat < 3; ++repeat) {
+    fill(data, world.rank());
+    world.all_reduce(data).wait_on_host();
+    for (std::size_t i = 0; i < count; ++i) expect(data[i] == reduced<float>(ReduceOp::sum, world.size(), i), "element {}", i);
+    fill(data, world.rank());
+    world.broadcast(data, world.size() - 1).wait_on_host();
+    for (std::size_t i = 0; i < count; ++i) expect(data[i] == element<float>(world.size() - 1, i), "element {}", i);
+  }
+}
+
+// Values whose sum depends on the order: all ranks must still hold the same bits.
+void check_same_bits(const Group& world) {
+  for (const bool shared : {true, false}) {
+    const Buffer<float> buffer(world, 50'001, shared);
+    const auto data = buffer.span();
+    for (std::size_t i = 0; i < data.size(); ++i) {
+      data[i] = 1.0f / static_cast<float>(1 + (i * 31 + static_cast<std::size_t>(world.rank()) * 977) % 1009);
+    }
+    world.all_reduce(data, ReduceOp::mean).wait_on_host();
+    std::string bytes(data.size_bytes(), '\0');
+    std::memcpy(bytes.data(), data.data(), bytes.size());
+    for (const std::string& other : world.gather_texts(bytes)) expect(other == bytes, "the same bits on all ranks");
+  }
+}
+
+// Rank order: (big + -big) + small keeps small, (small + big) + -big loses it.
+void check_rank_order(const Group& world) {
+  if (world.size() != 3) return;
+  const Buffer<float> buffer(world, 100, true);
+  const std::array<float, 3> values = {1e20f, -1e20f, 1.0f};
+  std::ranges::fill(buffer.span(), values[static_cast<std::size_t>(world.rank())]);
+  world.all_reduce(buffer.span()).wait_on_host();
+  for (const float value : buffer.span()) expect(value == 1.0f, "the sum in rank order");
+}
+
+// More calls in flight than the ranks may be apart, and ranks that start late.
+void check_many_in_flight(const Group& world) {
+  constexpr std::size_t calls = 1500;
+  constexpr std::size_t count = 33;
+  for (const bool shared : {true, false}) {
+    const Buffer<std::int32_t> buffer(world, calls * count, shared);
+    fill(buffer.span(), world.rank());
+    if (world.rank() == world.size() - 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::vector<Pending> pending;
+    for (std::size_t call = 0; call < calls; ++call) {
+      pending.push_back(world.all_reduce(buffer.span().subspan(call * count, count), ReduceOp::sum, "many"));
+      if (call % 64 == 0) comm::progress();
+    }
+    for (std::size_t call = calls; call > 0; --call) pending[call - 1].wait_on_host();
+    for (std::size_t i = 0; i < calls * count; ++i) {
+      expect(buffer.span()[i] == reduced<std::int32_t>(ReduceOp::sum, world.size(), i), "element {}", i);
+    }
+  }
+}
+
+void check_done(const Group& world) {
+  std::vector<double> data(100, 1.0);
+  Pending pending = world.all_reduce(std::span(data));
+  while (!pending.done()) std::this_thread::yield();
+  expect(data[99] == world.size(), "the sum of ones");
+  expect(Pending().done(), "nothing under way is done");
+}
+
+void check_dropped(const Group& world) {
+  for (int repeat = 0; repeat < 50; ++repeat) {
+    std::vector<float> data(1000, 1.0f);
+    { const Pending dropped = world.all_reduce(std::span(data)); }
+    expect(data[0] == static_cast<float>(world.size()), "a dropped Pending waits");
+  }
+}
+
+void check_split(const Group& world) {
+  const Group half = world.split(world.rank() % 2, -world.rank(), "half");
+  const int expected = world.size() / 2 + (world.rank() % 2 == 0 ? world.size() % 2 : 0);
+  expect(half.size() == expected, "a half of {} ranks, got {}", expected, half.size());
+  const Buffer<std::int64_t> buffer(half, 5000, true);
+  std::ranges::fill(buffer.span(), world.rank());
+  Pending inner = half.all_reduce(buffer.span(), ReduceOp::sum, "inner");
+  std::vector<std::int64_t> outer_data(7, 1);
+  Pending outer = world.all_reduce(std::span(outer_data), ReduceOp::sum, "outer");
+  outer.wait_on_host();
+  inner.wait_on_host();
+  std::int64_t sum = 0;
+  for (int rank = world.rank() % 2; rank < world.size(); rank += 2) sum += rank;
+  expect(buffer.span()[4999] == sum, "the sum of the half's ranks");
+  expect(outer_data[6] == world.size(), "the sum over the world");
+  // The keys reverse the order.
+  const auto texts = half.gather_texts(std::to_string(world.rank()));
+  expect(std::stoi(texts[static_cast<std::size_t>(half.rank())]) == world.rank(), "its own text at its rank");
+  expect(std::is_sorted(texts.rbegin(), texts.rend()), "ranks ordered by key");
+  const Group alone = half.split(half.rank(), 0, "alone");
+  expect(alone.size() == 1, "a group of one");
+  alone.barrier();
+  // The world's memory serves the half, and the half's memory the world.
+  const Buffer<float> of_world(world, 100, true);
+  std::ranges::fill(of_world.span(), 1.0f);
+  half.all_reduce(of_world.span()).wait_on_host();
+  expect(of_world.span()[3] == static_cast<float>(half.size()), "the world's memory in the half");
+  const Buffer<float> of_half(half, 100, true);
+  std::ranges::fill(of_half.span(), 1.0f);
+  world.all_reduce(of_half.span()).wait_on_host();
+  expect(of_half.span()[3] == static_cast<float>(world.size()), "the half's memory in the world");
+}
+
+void check_messages(const Group& world) {
+  const int next = (world.rank() + 1) % world.size();
+  const int previous = (world.rank() + world.size() - 1) % world.size();
+  for (const std::size_t count : {std::size_t{0}, std::size_t{5}, std::size_t{100'000}}) {
+    std::vector<float> out(count);
+    for (int message = 0; message < 3; ++message) {
+      std::ranges::fill(out, static_cast<float>(world.rank() * 10 + message));
+      world.send(std::span<const float>(out), next, message % 2, "ring");
+    }
+    std::ranges::fill(out, -1.0f);  // send has copied it
+    std::vector<std::vector<float>> in(3, std::vector<float>(count));
+    Pending other_tag = world.receive(std::span(in[1]), previous, 1);
+    Pending first = world.receive(std::span(in[0]), previous, 0);
+    Pending second = world.receive(std::span(in[2]), previous, 0);
+    second.wait_on_host();
+    first.wait_on_host();
+    other_tag.wait_on_host();
+    for (int message = 0; message < 3; ++message) {
+      for (const float value : in[static_cast<std::size_t>(message)]) {
+        expect(value == static_cast<float>(previous * 10 + message), "message {} in order", message);
+      }
+    }
+  }
+}
+
+void check_texts(const Group& world) {
+  const std::string mine(static_cast<std::size_t>(world.rank() * 100), static_cast<char>('a' + world.rank()));
+  const auto texts = world.gather_texts(mine, "texts");
+  expect(texts.size() == static_cast<std::size_t>(world.size()), "one text for each rank");
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string expected(static_cast<std::size_t>(rank * 100), static_cast<char>('a' + rank));
+    expect(texts[static_cast<std::size_t>(rank)] == expected, "the text of rank {}", rank);
+  }
+}
+
+void check_agree(const Group& world) {
+  world.agree([] {}, "all well");
+  const int guilty = world.size() / 2;
+  const Error error = expect_error(
+      ErrorCode::io,
+      [&] {
+        world.agree([&] {
+          if (world.rank() >= guilty) {
+            throw Error({.code = ErrorCode::io,
+                         .message = "no such data",
+                         .path = fmt::format("/data/{}", world.rank()),
+                         .error_number = 2});
+          }
+        });
+      },
+      "no such data", fmt::format("/data/{}", guilty).c_str(), "No such file");
+  expect(error.fields().rank == guilty, "the lowest rank that threw");
+  expect(error.fields().error_number == 2, "errno");
+  expect_error(
+      ErrorCode::internal, [&] { world.agree([] { throw std::runtime_error("boom"); }); }, "boom");
+  world.barrier("still usable");
+}
+
+void check_arguments(const Group& world) {
+  std::vector<std::uint8_t> bytes(3);
+  std::vector<float> floats(3);
+  expect_error(
+      ErrorCode::invalid_argument, [&] { world.all_reduce(std::span(bytes)).wait_on_host(); }, "uint8");
+  expect_error(
+      ErrorCode::invalid_argument, [&] { world.broadcast(std::span(floats), world.size()).wait_on_host(); },
+      "broadcast names rank");
+  expect_error(
+      ErrorCode::invalid_argument, [&] { world.send(std::span<const float>(floats), -1, 0); }, "rank -1");
+  world.barrier();
+}
+
+void check_part(const Group& world) {
+  for (const std::int64_t count : {0, 1, 16, 17, 1000}) {
+    std::int64_t end = 0;
+    for (int rank = 0; rank < world.size(); ++rank) {
+      const Range part = world.part(count, rank);
+      expect(part.begin == end, "parts without gaps");
+      expect(part.begin % 16 == 0 || part.begin == count, "boundaries at multiples of 16");
+      end = part.end;
+    }
+    expect(end == count, "parts of all elements");
+  }
+}
+
+constexpr std::array cases = {
+    ConformanceCase{"float32 reductions", check_reductions<float>},
+    ConformanceCase{"float64 reductions", check_reductions<double>},
+    ConformanceCase{"int32 reductions", check_reductions<std::int32_t>},
+    ConformanceCase{"int64 reductions", check_reductions<std::int64_t>},
+    ConformanceCase{"uint64 reductions", check_reductions<std::uint64_t>},
+    ConformanceCase{"float32 copies", check_copies<float>},
+    ConformanceCase{"uint8 copies", check_copies<std::uint8_t>},
+    ConformanceCase{"own and shared memory mixed", check_mixed_memory},
+    ConformanceCase{"same bits on all ranks", check_same_bits},
+    ConformanceCase{"rank order", check_rank_order},
+    ConformanceCase{"many calls in flight", check_many_in_flight},
+    ConformanceCase{"done", check_done},
+    ConformanceCase{"a dropped Pending", check_dropped},
+    ConformanceCase{"split", check_split},
+    ConformanceCase{"messages", check_messages},
+    ConformanceCase{"texts", check_texts},
+    ConformanceCase{"agree", check_agree},
+    ConformanceCase{"arguments", check_arguments},
+    ConformanceCase{"parts", check_part},
+};
+
+}  // namespace
+
+std::span<const ConformanceCase> conformance_cases() { return cases; }
+
+}  // namespace trireme::test

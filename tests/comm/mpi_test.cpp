@@ -1,0 +1,41 @@
+#define OMPI_SKIP_MPICXX 1
+#include <mpi.h>
+
+#include <cstdio>
+
+#include "comm/conformance.hpp"
+
+// Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
+namespace {
+
+using trireme::BackendKind;
+using trireme::Group;
+
+int failures = 0;
+
+void check(const char* name, int wanted, const trireme::LaunchOptions& options, const std::function<int(Group)>& main) {
+  const int code = trireme::launch(BackendKind::mpi, options, main);
+  if (code == wanted) return;
+  ++failures;
+  std::fprintf(stderr, "FAILED: %s: exit code %d instead of %d\n", name, code, wanted);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int provided = 0;
+  MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  for (const auto& one : trireme::test::conformance_cases()) {
+    check(one.name, 0, {}, [&](const Group& world) {
+      one.check(world);
+      return 0;
+    });
+  }
+  for (const auto& one : trireme::test::failure_cases()) {
+    if (ranks >= one.least_ranks) check(one.name, one.exit_code, {.deadline = one.deadline}, one.run);
+  }
+  MPI_Finalize();
+  return failures == 0 ? 0 : 1;
+}
