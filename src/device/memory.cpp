@@ -18,7 +18,8 @@ namespace {
 constexpr std::size_t page = 4096;
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 
-// Sizes are rounded so that similar requests share blocks: to 64 bytes below a page, to 1/8 of the next lower power of two above.
+// Sizes are rounded so that similar requests share blocks: to 64 bytes below a page, to 1/8 of the next lower power of two
+// above.
 std::size_t rounded(std::size_t bytes) {
   bytes = std::max(bytes, alignment);
   std::size_t step = alignment;

@@ -43,7 +43,8 @@ class Tensor {
   static Tensor zeros(const Shape& shape) { return full(shape, T{}); }
   static Tensor from(const Shape& shape, std::span<const T> values) {
     Tensor tensor(shape);
-    require(values.size() == static_cast<std::size_t>(tensor.numel()), "{} values do not fill the shape {}", values.size(), shape.str());
+    require(values.size() == static_cast<std::size_t>(tensor.numel()), "{} values do not fill the shape {}", values.size(),
+            shape.str());
     std::copy(values.begin(), values.end(), tensor.data());
     return tensor;
   }

@@ -1,0 +1,155 @@
+// One training step of a GPT against its floor: all matrix products of the step alone, in the same process.
+
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <trireme/trireme.hpp>
+
+#include "fma_peak.hpp"
+#include "matmul_floor.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Options {
+  models::GptOptions model;
+  std::int64_t batch = 8;  // of one rank
+  int steps = 7;
+  int threads = 1;
+  bool no_floor = false;
+  std::string json;
+};
+
+class TrainingStep {
+ public:
+  TrainingStep(const Options& options, const Group& world)
+      : model_(options.model),
+        data_parallel_((model_.initialize({.seed = 1}), model_), ProcessMesh(world)),
+        optimizer_(model_.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices}),
+        tokens_({options.batch, options.model.block}),
+        targets_({options.batch, options.model.block}) {
+    for (std::int64_t index = 0; index < tokens_.numel(); ++index) {
+      const std::int64_t number = world.rank() * tokens_.numel() + index;
+      tokens_.data()[index] = static_cast<std::int32_t>(number * 7919 % options.model.vocabulary);
+      targets_.data()[index] = static_cast<std::int32_t>(number * 104729 % options.model.vocabulary);
+    }
+  }
+
+  void run() {
+    auto reduction = data_parallel_.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = model_.loss(tokens_, targets_);
+    loss.backward();
+    reduction.add(loss);
+    optimizer_.step(reduction.finish(), {.clip_norm = 1});
+  }
+
+ private:
+  models::Gpt<Float32> model_;
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<Float32> optimizer_;
+  Tensor<std::int32_t> tokens_;
+  Tensor<std::int32_t> targets_;
+};
+
+// Seconds of the slowest rank.
+template <typename Run>
+double seconds(const Group& world, Run run) {
+  world.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  world.all_reduce(std::span(&elapsed, 1), ReduceOp::max).wait_on_host();
+  return elapsed;
+}
+
+double median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
+  return values[values.size() / 2];
+}
+
+double peak_rss_bytes(const Group& world) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  double bytes = static_cast<double>(usage.ru_maxrss) * 1024;
+  world.all_reduce(std::span(&bytes, 1), ReduceOp::max).wait_on_host();
+  return bytes;
+}
+
+int benchmark(const Options& options, const Group& world) {
+  const auto products = products_of_step(options.model, options.batch);
+  double operations = 0;
+  for (const Product& product : products) operations += product.operations();
+
+  TrainingStep step(options, world);
+  for (int warm_up = 0; warm_up < 2; ++warm_up) step.run();
+  const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
+
+  std::optional<MatmulFloor> floor;
+  if (!options.no_floor) {
+    floor.emplace(products);
+    floor->run();
+  }
+  std::vector<double> step_seconds;
+  std::vector<double> floor_seconds;
+  for (int round = 0; round < options.steps; ++round) {
+    step_seconds.push_back(seconds(world, [&] { step.run(); }));
+    if (floor) floor_seconds.push_back(seconds(world, [&] { floor->run(); }));
+  }
+  if (world.rank() != 0) return 0;
+
+  const double step_time = median(step_seconds);
+  const double tokens_per_second = static_cast<double>(world.size() * options.batch * options.model.block) / step_time;
+  nlohmann::ordered_json result{{"step_seconds", step_time},  {"floor_seconds", nullptr},
+                                {"ratio", nullptr},           {"tokens_per_second", tokens_per_second},
+                                {"peak_rss_bytes", peak_rss}, {"ranks", world.size()},
+                                {"threads", options.threads}, {"precision", "float32"}};
+  fmt::print("step   {:8.1f} ms  {:6.1f} GFLOP/s a rank\n", step_time * 1e3, operations / step_time * 1e-9);
+  if (floor) {
+    const double floor_time = median(floor_seconds);
+    const double peak = measure_fma_peak() * options.threads;
+    const double share = operations / floor_time / peak;
+    result["floor_seconds"] = floor_time;
+    result["ratio"] = step_time / floor_time;
+    fmt::print("floor  {:8.1f} ms  {:6.1f} GFLOP/s a rank, {:.0f} % of the FMA peak of {:.1f}\n", floor_time * 1e3,
+               operations / floor_time * 1e-9, 100 * share, peak * 1e-9);
+    fmt::print("step / floor {:.3f}{}\n", step_time / floor_time,
+               share < 0.6 ? "  (does not count: the floor is below 60 % of the peak)" : "");
+  }
+  fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
+             options.threads, peak_rss / (1 << 20));
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    file << result.dump(1) << '\n';
+    require(file.flush().good(), "{} can't be written", options.json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"A GPT training step against its matrix products alone; the defaults are the 10.9M model. Float32."};
+  app.add_option("--layers", options.model.layers)->capture_default_str();
+  app.add_option("--heads", options.model.heads)->capture_default_str();
+  app.add_option("--width", options.model.width)->capture_default_str();
+  app.add_option("--block", options.model.block)->capture_default_str();
+  app.add_option("--vocabulary", options.model.vocabulary)->capture_default_str();
+  app.add_option("--batch", options.batch, "sequences of one rank")->capture_default_str();
+  app.add_option("--steps", options.steps, "timed rounds")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--threads", options.threads, "threads of one rank")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--no-floor", options.no_floor, "time the step alone");
+  app.add_option("--json", options.json, "write the result here");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
+                [&](const Group& world) { return benchmark(options, world); });
+}

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trireme/models/gpt.hpp"
+
+// One matrix product of a training step: c[batch, m, n] = op(a) op(b).
+struct Product {
+  std::int64_t batch;
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  bool transpose_a;
+  bool transpose_b;
+  double operations() const { return 2.0 * static_cast<double>(batch * m * n * k); }
+};
+
+// All matrix products of one forward and backward pass in step order; attention as full time x time products.
+std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch);
+
+// The products alone through oneDNN, plans kept, each on random operands of its own.
+class MatmulFloor {
+ public:
+  explicit MatmulFloor(const std::vector<Product>& products);
+  ~MatmulFloor();
+  void run();
+
+ private:
+  struct Plans;
+  std::unique_ptr<Plans> plans_;
+};

@@ -1,0 +1,83 @@
+// An operation on the tape and an optimizer of your own, in a model of your own.
+
+#include <cmath>
+#include <cstdio>
+#include <trireme/trireme.hpp>
+
+using namespace trireme;
+
+// softsign(x) = x / (1 + |x|). `record` puts it on the tape; its backward pass contributes to each listed input once.
+Variable<float> softsign(const Variable<float>& x) {
+  Tensor<float> y(x.shape());
+  for (std::int64_t index = 0; index < y.numel(); ++index) {
+    y.data()[index] = x.value().data()[index] / (1 + std::abs(x.value().data()[index]));
+  }
+  return record("softsign", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<float>& dy) {
+    dx.contribute([&](Tensor<float>& out, bool accumulate) {
+      for (std::int64_t index = 0; index < out.numel(); ++index) {
+        const float divisor = 1 + std::abs(value.data()[index]);
+        out.data()[index] = dy.data()[index] / (divisor * divisor) + (accumulate ? out.data()[index] : 0);
+      }
+    });
+  });
+}
+
+// Lion (Chen et al. 2023, arXiv 2302.06675): the sign of an average of momentum and gradient.
+class Lion final : public optim::Optimizer<Float32> {
+ public:
+  Lion(FlatStore& store, double learning_rate) : Optimizer(store, learning_rate), momentum_(make_plane()) {}
+
+  optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
+
+ private:
+  void update(const Run& run) override {
+    float* momentum = momentum_.data() + run.offset;
+    const auto rate = static_cast<float>(run.learning_rate);
+    const auto scale = static_cast<float>(run.gradient_scale);
+    for (std::size_t index = 0; index < run.count; ++index) {
+      const float gradient = scale * run.gradients[index];
+      const float direction = 0.9F * momentum[index] + 0.1F * gradient;
+      run.values[index] -= direction == 0 ? 0 : std::copysign(rate, direction);
+      momentum[index] = 0.99F * momentum[index] + 0.01F * gradient;
+    }
+  }
+
+  Tensor<float> momentum_;
+};
+
+struct Net : nn::Module<Float32> {
+  nn::Linear<Float32> hidden{*this, "hidden", {.in = 1, .out = 16}};
+  nn::Linear<Float32> output{*this, "output", {.in = 16, .out = 2}};
+
+  Variable<float> forward(const Variable<float>& x) const { return output.forward(softsign(hidden.forward(x))); }
+};
+
+int train(const Group& world) {
+  const std::int64_t share = 32;
+  Net model;
+  model.initialize({.seed = 1});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  Lion optimizer(model.store(), 0.002);
+
+  for (int step = 0; step <= 400; ++step) {
+    Tensor<float> x({share, 1});
+    Tensor<std::int32_t> positive({share});
+    for (std::int64_t row = 0; row < share; ++row) {  // is sin(x) above 0?
+      const std::int64_t sample = (step * world.size() + world.rank()) * share + row;
+      x.data()[row] = static_cast<float>(sample * 389 % 1000) / 200 - 2.5F;
+      positive.data()[row] = std::sin(x.data()[row]) > 0;
+    }
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = cross_entropy(model.forward(x), positive);
+    loss.backward();
+    reduction.add(loss);
+    const StepSummary summary = reduction.finish();
+    optimizer.step(summary);
+    if (world.rank() == 0 && step % 100 == 0) std::printf("step %3d  loss %.4f\n", step, summary.loss());
+  }
+  return 0;
+}
+
+int main() { return launch(BackendKind::mpi, {}, train); }

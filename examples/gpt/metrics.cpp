@@ -1,0 +1,37 @@
+#include "metrics.hpp"
+
+#include <cerrno>
+#include <nlohmann/json.hpp>
+
+#include "trireme/core/error.hpp"
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& path, const char* what) {
+  throw trireme::Error({.code = trireme::ErrorCode::io, .message = what, .path = path, .error_number = errno});
+}
+
+}  // namespace
+
+MetricsFile::MetricsFile(const std::string& path) : path_(path) {
+  if (path.empty()) return;
+  file_.reset(std::fopen(path.c_str(), "w"));
+  if (!file_) refuse(path, "the metrics file can't be opened");
+}
+
+void MetricsFile::write(const StepMetrics& metrics) {
+  if (!file_) return;
+  nlohmann::ordered_json line{{"step", metrics.step},
+                              {"loss", metrics.loss},
+                              {"learning_rate", metrics.learning_rate},
+                              {"gradient_norm", metrics.gradient_norm},
+                              {"tokens_per_second", metrics.tokens_per_second},
+                              {"seconds", metrics.seconds},
+                              {"compute_seconds", metrics.compute_seconds},
+                              {"exposed_communication_seconds", metrics.exposed_communication_seconds}};
+  if (metrics.validation_loss) line["validation_loss"] = *metrics.validation_loss;
+  const std::string text = line.dump() + "\n";
+  if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) {
+    refuse(path_, "the metrics file can't be written");
+  }
+}

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+
+// What one step showed.
+struct StepMetrics {
+  std::int64_t step = 0;
+  double loss = 0;
+  double learning_rate = 0;
+  double gradient_norm = 0;
+  double tokens_per_second = 0;
+  double seconds = 0;
+  double compute_seconds = 0;
+  double exposed_communication_seconds = 0;
+  std::optional<double> validation_loss = {};
+};
+
+// A file with one JSON object a line. A failed write is an error that names the file: no line is lost unnoticed.
+class MetricsFile {
+ public:
+  explicit MetricsFile(const std::string& path);  // an empty path writes nothing
+
+  void write(const StepMetrics& metrics);
+
+ private:
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string path_;
+  std::unique_ptr<std::FILE, Close> file_;
+};

@@ -1,0 +1,131 @@
+#include "options.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "trireme/core/error.hpp"
+
+using trireme::require;
+
+namespace {
+
+void add_model(CLI::App& app, Options& options) {
+  app.add_option("--layers", options.layers, "transformer blocks")->group("Model")->capture_default_str();
+  app.add_option("--heads", options.heads, "attention heads; must divide the width")->group("Model")->capture_default_str();
+  app.add_option("--width", options.width, "size of the residual stream")->group("Model")->capture_default_str();
+  app.add_option("--block", options.block, "tokens the model sees")->group("Model")->capture_default_str();
+  app.add_option("--dropout", options.dropout, "of the embedding and of each block's output")
+      ->group("Model")
+      ->capture_default_str();
+  app.add_option("--init", options.init, "start from these weights (safetensors, Hugging Face GPT-2 names)")->group("Model");
+}
+
+void add_training(CLI::App& app, Options& options) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    app.add_option(name, value, text)->group("Training")->capture_default_str();
+  };
+  add("--batch-size", options.batch_size, "sequences of one step, all ranks together");
+  app.add_option("--micro-batch-size", options.micro_batch_size, "sequences a rank computes at once [batch size / ranks]")
+      ->group("Training");
+  add("--steps", options.steps, "optimizer steps");
+  add("--learning-rate", options.learning_rate, "highest learning rate");
+  add("--min-learning-rate-ratio", options.min_learning_rate_ratio, "the last learning rate, as a share of the highest");
+  add("--warmup", options.warmup, "steps over which the learning rate rises");
+  add("--weight-decay", options.weight_decay, "of tensors with two or more dims");
+  add("--beta1", options.beta1, "decay of AdamW's first moment");
+  add("--beta2", options.beta2, "decay of AdamW's second moment");
+  add("--clip", options.clip, "largest norm of the gradients together; 0: no limit");
+  add("--seed", options.seed, "of first weights, data order, dropout and sample");
+}
+
+void add_run(CLI::App& app, Options& options, std::string& backend) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    app.add_option(name, value, text)->group("Run")->capture_default_str();
+  };
+  add("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
+  add("--threads", options.threads, "threads of one rank; 0: its share of the cores");
+  add("--backend", backend, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
+  add("--ranks", options.ranks, "ranks of the thread backend");
+  add("--validation-fraction", options.validation_fraction, "share of the text, at its end, kept for validation");
+  add("--validation-interval", options.validation_interval, "steps between validations; 0: none");
+  add("--sample", options.sample, "characters to generate at the end");
+  app.add_option("--save", options.save, "write the trained weights here (safetensors)")->group("Run");
+  app.add_option("--metrics", options.metrics, "write a JSON object a step to this file")->group("Run");
+}
+
+void check(const Options& options) {
+  require(options.tokenizer == "byte", "--tokenizer {}: only byte is known", options.tokenizer);
+  require(options.layers > 0 && options.heads > 0 && options.width > 0 && options.block > 0,
+          "--layers, --heads, --width and --block are above 0");
+  require(options.width % options.heads == 0, "--heads {} does not divide --width {}", options.heads, options.width);
+  require(options.dropout >= 0 && options.dropout < 1, "--dropout {} does not lie in [0, 1)", options.dropout);
+  require(options.batch_size > 0 && options.micro_batch_size >= 0 && options.steps > 0,
+          "--batch-size and --steps are above 0, --micro-batch-size too where it is given");
+  require(options.learning_rate > 0, "--learning-rate {} is not above 0", options.learning_rate);
+  require(options.min_learning_rate_ratio >= 0 && options.min_learning_rate_ratio <= 1,
+          "--min-learning-rate-ratio {} does not lie in [0, 1]", options.min_learning_rate_ratio);
+  require(options.warmup >= 0 && options.warmup <= options.steps, "--warmup {} does not lie in [0, --steps {}]", options.warmup,
+          options.steps);
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "--beta1 {} and --beta2 {} must lie in [0, 1)", options.beta1, options.beta2);
+  require(options.weight_decay >= 0 && options.clip >= 0, "--weight-decay and --clip are 0 or more");
+  require(options.bucket_mb > 0, "--bucket-mb {} is not above 0", options.bucket_mb);
+  require(options.validation_fraction >= 0 && options.validation_fraction < 1,
+          "--validation-fraction {} does not lie in [0, 1)", options.validation_fraction);
+  require(options.validation_interval >= 0 && options.sample >= 0 && options.threads >= 0,
+          "--validation-interval, --sample and --threads are 0 or more");
+  require(options.ranks > 0, "--ranks {} is not above 0", options.ranks);
+  require(options.ranks == 1 || options.backend == trireme::BackendKind::thread,
+          "--ranks is for --backend thread; start more processes with mpirun -n {}", options.ranks);
+}
+
+}  // namespace
+
+Options parse_options(int argc, char** argv, std::string& help) {
+  Options options;
+  std::string backend = "mpi";
+  CLI::App app{"Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE"};
+  app.add_option("--data", options.data, "a text file, or a folder of text files")->required();
+  app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
+  app.set_config("--config", "", "read options from this file (TOML: layers = 6)");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_model(app, options);
+  add_training(app, options);
+  add_run(app, options, backend);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    help = app.help();
+    return options;
+  } catch (const CLI::ParseError& error) {
+    throw trireme::Error(
+        {.code = trireme::ErrorCode::invalid_argument, .message = error.what(), .hint = "train_gpt --help lists the options"});
+  }
+  options.backend = trireme::parse_backend(backend);
+  check(options);
+  return options;
+}
+
+trireme::optim::Settings Options::settings() const {
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  return {{"layers", text(layers)},
+          {"heads", text(heads)},
+          {"width", text(width)},
+          {"block", text(block)},
+          {"batch_size", text(batch_size)},
+          {"micro_batch_size", text(micro_batch_size)},
+          {"steps", text(steps)},
+          {"learning_rate", text(learning_rate)},
+          {"min_learning_rate_ratio", text(min_learning_rate_ratio)},
+          {"warmup", text(warmup)},
+          {"weight_decay", text(weight_decay)},
+          {"beta1", text(beta1)},
+          {"beta2", text(beta2)},
+          {"clip", text(clip)},
+          {"dropout", text(dropout)},
+          {"bucket_mb", text(bucket_mb)},
+          {"seed", text(seed)},
+          {"validation_fraction", text(validation_fraction)},
+          {"validation_interval", text(validation_interval)}};
+}

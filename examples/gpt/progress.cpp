@@ -1,0 +1,68 @@
+#include "progress.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdio>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int bar_width = 24;
+constexpr auto redraw_interval = std::chrono::milliseconds(100);
+constexpr auto line_interval = std::chrono::seconds(10);
+
+std::string duration(double seconds) {
+  return fmt::format("{:%H:%M:%S}", std::chrono::seconds(static_cast<std::int64_t>(seconds)));
+}
+
+}  // namespace
+
+Progress::Progress(std::int64_t steps, bool shown) : steps_(steps), shown_(shown), terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputs("\n", stdout);
+}
+
+void Progress::step(std::int64_t step, double loss, double tokens_per_second) {
+  if (!shown_) return;
+  const auto now = Clock::now();
+  const std::int64_t done = step + 1;
+  const bool last = done == steps_;
+  if (!last && now - last_ < (terminal_ ? Clock::duration(redraw_interval) : Clock::duration(line_interval))) return;
+  last_ = now;
+  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left", done, steps_, loss,
+                                          tokens_per_second, duration(seconds_left(done)));
+  if (terminal_) {
+    erase();
+    fmt::print("{} {}", bar(done), figures);
+    drawn_ = true;
+  } else {
+    fmt::print("{}\n", figures);
+  }
+  std::fflush(stdout);
+}
+
+void Progress::note(const std::string& line) {
+  if (!shown_) return;
+  erase();
+  fmt::print("{}\n", line);
+  std::fflush(stdout);
+}
+
+void Progress::erase() {
+  if (drawn_) std::fputs("\r\033[K", stdout);
+  drawn_ = false;
+}
+
+std::string Progress::bar(std::int64_t done) const {
+  const auto full = static_cast<std::size_t>(done * bar_width / steps_);
+  return fmt::format("[{}{}]", std::string(full, '#'), std::string(bar_width - full, '.'));
+}
+
+double Progress::seconds_left(std::int64_t done) const {
+  const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+  return elapsed / static_cast<double>(done) * static_cast<double>(steps_ - done);
+}

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trireme/core/dtype.hpp"
+#include "trireme/core/shape.hpp"
+#include "trireme/device/memory.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme {
+
+// How a parameter's first values are made: a function of (seed, name, index), so any number of ranks gets the same ones.
+struct Initializer {
+  enum class Kind : std::uint8_t { constant, normal, uniform };
+  Kind kind = Kind::constant;
+  double a = 0;  // constant: the value; normal: the mean; uniform: the lower bound
+  double b = 0;  // normal: the standard deviation; uniform: the upper bound
+
+  static Initializer constant(double value) { return {Kind::constant, value, 0}; }
+  static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation}; }
+  static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper}; }
+};
+
+// What the store knows of one parameter.
+struct ParameterInfo {
+  std::string name;  // dotted, unique in the store
+  Shape shape;
+  Initializer initializer;
+  bool trainable = true;    // a frozen parameter has no gradient and no optimizer state
+  std::int64_t offset = 0;  // of its first element in every plane
+  std::int64_t numel = 0;
+};
+
+// All parameters of a model in one index space, in reverse registration order (the order in which backward finishes them);
+// frozen ones come last. Planes over that space: values and gradients; optimizers add their own. A bucket, a shard or an
+// optimizer pass is a range of it. Parameters start at 64-byte boundaries; the gaps stay zero.
+class FlatStore {
+ public:
+  explicit FlatStore(DType dtype) : dtype_(dtype) {}
+
+  DType dtype() const { return dtype_; }
+
+  // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
+  int add(std::string name, const Shape& shape, const Initializer& initializer);
+  void freeze(int index);  // before the store is laid out
+
+  // The first use of values or gradients fixes the layout.
+  int num_parameters() const { return static_cast<int>(parameters_.size()); }
+  const ParameterInfo& parameter(int index);  // by index: in registration order
+  int find(std::string_view name) const;      // -1 when there is none
+  std::span<const int> layout();              // parameter indices by offset
+  std::int64_t trainable_numel();             // elements of the gradient plane, gaps included
+  std::int64_t numel();
+
+  template <typename T>
+  Tensor<T> values() {  // the whole plane
+    return plane<T>(values_, numel());
+  }
+  template <typename T>
+  Tensor<T> values(int index) {
+    return part<T>(values_, index);
+  }
+  template <typename T>
+  Tensor<T> gradients() {
+    return plane<T>(gradients_, trainable_numel());
+  }
+  template <typename T>
+  Tensor<T> gradient(int index) {
+    return part<T>(gradients_, index);
+  }
+
+  // Fills every parameter by its initializer. T is the store's element type.
+  template <typename T>
+  void initialize(std::uint64_t seed);
+
+  // Moves both planes into memory of another resource, values kept. Tensors taken before keep the old block.
+  void relocate(const std::shared_ptr<device::MemoryResource>& resource);
+
+  // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
+  bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
+  void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
+  void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
+  void clear_gradients();         // the step is over: the next contribution overwrites
+
+ private:
+  void lay_out();
+  void require_dtype(DType wanted) const;
+  std::shared_ptr<device::Storage> zeroed(const std::shared_ptr<device::MemoryResource>& resource, std::int64_t count) const;
+
+  template <typename T>
+  Tensor<T> plane(const std::shared_ptr<device::Storage>& storage, std::int64_t count) {
+    lay_out();
+    require_dtype(dtype_of<T>);
+    return Tensor<T>({count}, storage);
+  }
+  template <typename T>
+  Tensor<T> part(const std::shared_ptr<device::Storage>& storage, int index) {
+    lay_out();
+    require_dtype(dtype_of<T>);
+    const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
+    return Tensor<T>(info.shape, storage, static_cast<std::size_t>(info.offset));
+  }
+
+  DType dtype_;
+  std::vector<ParameterInfo> parameters_;
+  std::vector<int> layout_;
+  std::vector<bool> has_gradient_;
+  std::int64_t trainable_numel_ = 0;
+  std::int64_t numel_ = 0;
+  bool laid_out_ = false;
+  std::shared_ptr<device::Storage> values_;
+  std::shared_ptr<device::Storage> gradients_;
+};
+
+}  // namespace trireme

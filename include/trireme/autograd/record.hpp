@@ -1,0 +1,86 @@
+#pragma once
+
+// The bodies of record and record_pair; include variable.hpp.
+
+#include <algorithm>
+
+#include "trireme/autograd/variable.hpp"
+
+namespace trireme {
+namespace detail {
+
+// Null when there is nothing to record. Counts the use of every input.
+Tape* tape_for(std::string_view operation, std::initializer_list<GradientSlot*> inputs);
+
+template <typename T, typename D, typename Backward>
+class Operation final : public Tape::Node {
+ public:
+  Operation(Gradient<T, D> result, Backward backward) : result_(std::move(result)), backward_(std::move(backward)) {}
+
+  void backward() override {
+    Tensor<T, D> gradient = result_.slot()->take();
+    if (gradient.defined()) backward_(std::move(gradient));
+  }
+
+ private:
+  Gradient<T, D> result_;
+  Backward backward_;
+};
+
+template <typename T, typename D, typename Backward>
+class PairOperation final : public Tape::Node {
+ public:
+  PairOperation(Gradient<T, D> first, Gradient<T, D> second, Backward backward)
+      : first_(std::move(first)), second_(std::move(second)), backward_(std::move(backward)) {}
+
+  void backward() override {
+    Tensor<T, D> first = first_.slot()->take();
+    Tensor<T, D> second = second_.slot()->take();
+    if (first.defined() || second.defined()) backward_(std::move(first), std::move(second));
+  }
+
+ private:
+  Gradient<T, D> first_;
+  Gradient<T, D> second_;
+  Backward backward_;
+};
+
+template <typename T, typename D>
+Variable<T, D> recorded(Tape& tape, Tensor<T, D> value) {
+  Gradient<T, D> gradient(std::make_shared<TensorSlot<T, D>>(tape, value.shape()));
+  return Variable<T, D>(std::move(value), std::move(gradient));
+}
+
+}  // namespace detail
+
+template <typename T, typename D, typename Backward>
+Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
+                      Backward backward) {
+  Tape* tape = detail::tape_for(operation, inputs);
+  if (tape == nullptr) return Variable<T, D>(std::move(value));
+  Variable<T, D> result = detail::recorded(*tape, std::move(value));
+  tape->add(std::make_unique<detail::Operation<T, D, Backward>>(result.gradient(), std::move(backward)));
+  return result;
+}
+
+template <typename T, typename D, typename Backward>
+std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation, Tensor<T, D> first, Tensor<T, D> second,
+                                                      std::initializer_list<GradientSlot*> inputs, Backward backward) {
+  Tape* tape = detail::tape_for(operation, inputs);
+  if (tape == nullptr) return {Variable<T, D>(std::move(first)), Variable<T, D>(std::move(second))};
+  std::pair results{detail::recorded(*tape, std::move(first)), detail::recorded(*tape, std::move(second))};
+  tape->add(std::make_unique<detail::PairOperation<T, D, Backward>>(results.first.gradient(), results.second.gradient(),
+                                                                    std::move(backward)));
+  return results;
+}
+
+template <typename T, typename D, typename Receive>
+Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
+  Tape* tape = Tape::current();
+  require(tape != nullptr, "watch() needs a tape: open one first");
+  Variable<T, D> result = detail::recorded(*tape, std::move(value));
+  tape->add(std::make_unique<detail::Operation<T, D, Receive>>(result.gradient(), std::move(on_gradient)));
+  return result;
+}
+
+}  // namespace trireme

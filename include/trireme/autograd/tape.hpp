@@ -1,0 +1,88 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+namespace trireme {
+
+class FlatStore;
+class Tape;
+
+// The part of a gradient that does not depend on its element type.
+class GradientSlot {
+ public:
+  explicit GradientSlot(Tape& tape);
+  GradientSlot(const GradientSlot&) = delete;
+  GradientSlot& operator=(const GradientSlot&) = delete;
+  virtual ~GradientSlot() = default;
+
+  bool on(const Tape& tape) const;
+  Tape& tape() const;          // an error unless it is this thread's current tape
+  virtual void count_use() {}  // an operation lists the variable among its inputs
+
+ private:
+  std::uint64_t tape_serial_;
+};
+
+// Hears of every parameter's final gradient during backward: the ones that forward did not use first.
+class GradientListener {
+ public:
+  virtual ~GradientListener() = default;
+  virtual void on_final(int parameter) = 0;
+};
+
+// Names the random numbers of a micro-batch, so that they do not depend on which rank computes it.
+struct TapeOptions {
+  std::uint64_t seed = 0;
+  std::uint64_t step = 0;
+  std::int64_t first_sample = 0;  // global index of the micro-batch's first sample
+};
+
+// Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without
+// one nothing is recorded. Use one for each micro-batch.
+class Tape {
+ public:
+  explicit Tape(const TapeOptions& options = {});
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  static Tape* current();  // null when nothing is recorded
+
+  const TapeOptions& options() const { return options_; }
+  std::uint64_t serial() const { return serial_; }
+
+  // The listener hears of this store's parameters; it must outlive the backward pass.
+  void listen(FlatStore& store, GradientListener& listener);
+
+  // One step of the backward pass; it is destroyed, with the activations it kept, as soon as it has run.
+  class Node {
+   public:
+    virtual ~Node() = default;
+    virtual void backward() = 0;
+  };
+  void add(std::unique_ptr<Node> node);
+
+  void run_backward();  // Variable::backward calls it
+
+  void use(FlatStore& store, int parameter);
+  void contributed(FlatStore& store, int parameter);
+
+ private:
+  struct Uses {
+    FlatStore* store;
+    GradientListener* listener;
+    std::vector<int> missing;  // contributions, by parameter
+  };
+  Uses& uses_of(FlatStore& store);
+
+  TapeOptions options_;
+  std::uint64_t serial_;
+  Tape* outer_;  // the tape that was current before
+  bool ran_ = false;
+  std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<Uses> uses_;
+};
+
+}  // namespace trireme

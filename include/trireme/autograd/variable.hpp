@@ -1,0 +1,134 @@
+#pragma once
+
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "trireme/autograd/tape.hpp"
+#include "trireme/ops/elementwise.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme {
+
+namespace detail {
+
+// The gradient of a recorded value: a tensor of its own, made by the first contribution. Parameters override the storage.
+template <typename T, typename D>
+class TensorSlot : public GradientSlot {
+ public:
+  TensorSlot(Tape& tape, const Shape& shape) : GradientSlot(tape), shape_(shape) {}
+
+  const Shape& shape() const { return shape_; }
+
+  // The tensor to write a contribution to, and whether to add to what it holds; close() takes it back.
+  virtual std::pair<Tensor<T, D>, bool> open() {
+    if (!sum_.defined()) return {Tensor<T, D>(shape_), false};
+    Tensor<T, D> sum = take();
+    if (sum.shares_storage()) sum = sum.clone();
+    return {std::move(sum), true};
+  }
+  virtual void close(Tensor<T, D> sum) { sum_ = std::move(sum); }
+
+  virtual void give(Tensor<T, D> contribution) {
+    if (sum_.defined()) {
+      auto [sum, accumulate] = open();
+      ops::add(sum, contribution, sum);
+      close(std::move(sum));
+    } else {
+      close(contribution.reshape(shape_));
+    }
+  }
+
+  Tensor<T, D> take() { return std::exchange(sum_, {}); }  // undefined when nothing was contributed
+
+ private:
+  Shape shape_;
+  Tensor<T, D> sum_;
+};
+
+}  // namespace detail
+
+// Where contributions to one variable's gradient are summed. A handle; copies mean the same gradient.
+// A constant's is empty and takes nothing.
+template <typename T, typename D = Cpu>
+class Gradient {
+ public:
+  using Slot = detail::TensorSlot<T, D>;
+
+  Gradient() = default;
+  explicit Gradient(std::shared_ptr<Slot> slot) : slot_(std::move(slot)) {}
+
+  bool needed() const { return slot_ != nullptr; }
+  Slot* slot() const { return slot_.get(); }
+
+  // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. Exactly one contribution
+  // (or give) for each input that an operation lists.
+  template <typename Write>
+  void contribute(Write&& write) const {
+    if (!slot_) return;
+    auto [sum, accumulate] = slot_->open();
+    write(sum, accumulate);
+    slot_->close(std::move(sum));
+  }
+
+  // Contributes a tensor that is complete already. It may be kept and shared: write to it no more.
+  void give(Tensor<T, D> contribution) const {
+    if (slot_) slot_->give(std::move(contribution));
+  }
+
+ private:
+  std::shared_ptr<Slot> slot_;
+};
+
+// A tensor and its place on the tape.
+template <typename T, typename D = Cpu>
+class Variable {
+ public:
+  Variable() = default;
+  Variable(Tensor<T, D> value) : value_(std::move(value)) {}  // a constant
+  Variable(Tensor<T, D> value, Gradient<T, D> gradient) : value_(std::move(value)), gradient_(std::move(gradient)) {}
+
+  const Tensor<T, D>& value() const { return value_; }
+  const Shape& shape() const { return value_.shape(); }
+  const Gradient<T, D>& gradient() const { return gradient_; }
+  GradientSlot* slot() const { return gradient_.slot(); }  // null for a constant
+
+  // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
+  void backward(T upstream = T{1}) const {
+    require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");
+    Tape& tape = gradient_.slot()->tape();
+    gradient_.give(Tensor<T, D>::full(value_.shape(), upstream));
+    tape.run_backward();
+  }
+
+ private:
+  Tensor<T, D> value_;
+  Gradient<T, D> gradient_;
+};
+
+// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
+template <typename T, typename D, typename Receive>
+Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient);
+
+// Puts an operation on the current tape: `value` is its result, `inputs` the slots of its inputs (null for constants), and
+// backward(dy) gets the complete gradient of the result and contributes to each listed input once. Without a tape, or with
+// constants only, the result is a constant and `backward` is dropped.
+//
+//   Variable<T> square(const Variable<T>& x) {
+//     Tensor<T> y(x.shape());
+//     ops::multiply(x.value(), x.value(), y);
+//     return record("square", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<T>& dy) { ... });
+//   }
+template <typename T, typename D, typename Backward>
+Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
+                      Backward backward);
+
+// The same for two results; an undefined gradient reached backward(d_first, d_second) from neither consumer.
+template <typename T, typename D, typename Backward>
+std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation, Tensor<T, D> first, Tensor<T, D> second,
+                                                      std::initializer_list<GradientSlot*> inputs, Backward backward);
+
+}  // namespace trireme
+
+#include "trireme/autograd/record.hpp"

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "trireme/nn/transformer.hpp"
+
+namespace trireme::models {
+
+struct GptOptions {
+  int layers = 6;
+  int heads = 6;
+  std::int64_t width = 384;
+  std::int64_t block = 256;  // longest sequence
+  std::int64_t vocabulary = 256;
+  double dropout = 0;  // of the embedding and of what each block adds to the residual stream
+};
+
+// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding.
+template <typename P, typename D = Cpu>
+class Gpt : public nn::Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  explicit Gpt(const GptOptions& options);
+
+  const GptOptions& options() const { return options_; }
+
+  // tokens [batch, time <= block] -> [batch, time, vocabulary]
+  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
+
+  // targets [batch, time]; ops::ignored_target counts for nothing.
+  Loss<T, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const;
+
+  // Logits of the position after the last token: [batch, vocabulary]; records nothing.
+  Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
+
+ private:
+  struct Transformer : nn::Module<P, D> {
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options);
+
+    nn::Embedding<P, D> wte;
+    nn::Embedding<P, D> wpe;
+    nn::Dropout<P, D> drop;
+    std::vector<std::unique_ptr<nn::TransformerBlock<P, D>>> h;
+    nn::LayerNorm<P, D> ln_f;
+  };
+
+  Variable<T, D> final_states(const Tensor<std::int32_t, D>& tokens) const;
+
+  GptOptions options_;
+  Transformer transformer_;
+};
+
+extern template class Gpt<Float32, Cpu>;
+extern template class Gpt<Float64, Cpu>;
+
+struct GenerateOptions {
+  std::int64_t count = 256;  // tokens to add
+  double temperature = 1;    // 0 takes the most likely token
+  std::uint64_t seed = 0;
+};
+
+// Continues `prompt`, token by token; returns the new tokens only. Sees the last `block` tokens.
+template <typename P, typename D>
+std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt, const GenerateOptions& options);
+
+}  // namespace trireme::models

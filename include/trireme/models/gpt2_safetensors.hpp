@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trireme/models/gpt.hpp"
+
+// Exchange with Hugging Face's GPT2LMHeadModel: its names, and its Conv1D layout [in, out] for the weights of c_attn,
+// c_proj and c_fc.
+namespace trireme::models {
+
+// Whether Hugging Face stores this parameter transposed.
+bool stored_transposed(std::string_view parameter);
+
+// Fills the model. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
+// "lm_head.weight" are passed over. A missing or unknown tensor or another shape is an Error that names it.
+template <typename P, typename D>
+void load_gpt2(Gpt<P, D>& model, const std::string& path);
+
+// Writes a file that transformers reads: float32, metadata {"format": "pt"}.
+template <typename P, typename D>
+void save_gpt2(const Gpt<P, D>& model, const std::string& path);
+
+}  // namespace trireme::models

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/nn/module.hpp"
+
+namespace trireme::nn {
+
+struct LinearOptions {
+  std::int64_t in = 0;
+  std::int64_t out = 0;
+  bool bias = true;
+  std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
+  std::optional<Initializer> bias_initializer = {};    // likewise
+};
+
+// y = x weight^T + bias; weight [out, in], bias [out].
+template <typename P, typename D = Cpu>
+class Linear : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  Linear(const Module<P, D>& parent, std::string_view name, const LinearOptions& options) : Module<P, D>(parent, name) {
+    require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
+            options.in, options.out);
+    const double bound = 1 / std::sqrt(static_cast<double>(options.in));
+    const auto standard = Initializer::uniform(-bound, bound);
+    weight = this->add_parameter("weight", {options.out, options.in}, options.weight_initializer.value_or(standard));
+    if (options.bias) bias = this->add_parameter("bias", {options.out}, options.bias_initializer.value_or(standard));
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& x) const { return linear(x, weight.variable(), bias.variable()); }
+
+  Parameter<T, D> weight;
+  Parameter<T, D> bias;
+};
+
+struct LayerNormOptions {
+  std::int64_t width = 0;
+  double epsilon = 1e-5;
+};
+
+// Over the last dim; weight and bias [width].
+template <typename P, typename D = Cpu>
+class LayerNorm : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  LayerNorm(const Module<P, D>& parent, std::string_view name, const LayerNormOptions& options)
+      : Module<P, D>(parent, name), epsilon_(options.epsilon) {
+    weight = this->add_parameter("weight", {options.width}, Initializer::constant(1));
+    bias = this->add_parameter("bias", {options.width}, Initializer::constant(0));
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& x) const { return layer_norm(x, weight.variable(), bias.variable(), epsilon_); }
+
+  // {x + residual, its norm} in one pass over memory.
+  std::pair<Variable<T, D>, Variable<T, D>> add_and_normalize(const Variable<T, D>& x, const Variable<T, D>& residual) const {
+    return residual_layer_norm(x, residual, weight.variable(), bias.variable(), epsilon_);
+  }
+
+  Parameter<T, D> weight;
+  Parameter<T, D> bias;
+
+ private:
+  double epsilon_;
+};
+
+struct EmbeddingOptions {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
+};
+
+// A table of vectors; weight [rows, width].
+template <typename P, typename D = Cpu>
+class Embedding : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options) : Module<P, D>(parent, name) {
+    weight = this->add_parameter("weight", {options.rows, options.width}, options.initializer);
+  }
+
+  Variable<T, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.variable()); }
+
+  Parameter<T, D> weight;
+};
+
+// Dropout whose random numbers are named after this module: any number of ranks drops the same elements.
+template <typename P, typename D = Cpu>
+class Dropout : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  Dropout(const Module<P, D>& parent, std::string_view name, double probability)
+      : Module<P, D>(parent, name), probability_(probability) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const { return dropout(x, probability_, this->name()); }
+
+ private:
+  double probability_;
+};
+
+}  // namespace trireme::nn

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "trireme/autograd/parameter.hpp"
+#include "trireme/precision/policy.hpp"
+
+namespace trireme::nn {
+
+struct InitializeOptions {
+  std::uint64_t seed = 0;
+};
+
+// A part of a model with a dotted name. The root owns the flat store in which it and its children register parameters.
+//
+//   struct Mlp : nn::Module<Float32> {
+//     nn::Linear<Float32> hidden{*this, "hidden", {.in = 64, .out = 128}};
+//     nn::Linear<Float32> output{*this, "output", {.in = 128, .out = 10}};
+//     Variable<float> forward(const Variable<float>& x) const { return output.forward(relu(hidden.forward(x))); }
+//   };
+template <typename P, typename D = Cpu>
+class Module {
+ public:
+  using T = typename P::Compute;
+
+  Module() : store_(std::make_shared<FlatStore>(dtype_of<T>)) {}
+  Module(const Module& parent, std::string_view name)
+      : store_(parent.store_), name_(parent.name_.empty() ? std::string(name) : parent.name_ + "." + std::string(name)) {}
+  Module(const Module&) = delete;
+  Module& operator=(const Module&) = delete;
+
+  const std::string& name() const { return name_; }  // empty for the root
+  FlatStore& store() const { return *store_; }
+
+  // Gives every parameter of the model its first values; they depend on the seed and the names alone.
+  void initialize(const InitializeOptions& options) { store_->template initialize<T>(options.seed); }
+
+ protected:
+  ~Module() = default;
+
+  Parameter<T, D> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
+    return Parameter<T, D>(
+        store_, store_->add(name_.empty() ? std::string(name) : name_ + "." + std::string(name), shape, initializer));
+  }
+
+ private:
+  std::shared_ptr<FlatStore> store_;
+  std::string name_;
+};
+
+}  // namespace trireme::nn

@@ -1,0 +1,107 @@
+#pragma once
+
+#include <cmath>
+#include <utility>
+
+#include "trireme/nn/layers.hpp"
+
+namespace trireme::nn {
+
+struct TransformerOptions {
+  int heads = 1;
+  std::int64_t width = 0;
+  double dropout = 0;
+  double weight_deviation = 0.02;      // standard deviation of first weights
+  double projection_deviation = 0.02;  // of those that write into the residual stream
+};
+
+// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same.
+template <typename P, typename D = Cpu>
+class CausalSelfAttention : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  CausalSelfAttention(const Module<P, D>& parent, std::string_view name, const TransformerOptions& options)
+      : Module<P, D>(parent, name),
+        c_attn(*this, "c_attn",
+               {.in = options.width,
+                .out = 3 * options.width,
+                .weight_initializer = Initializer::normal(0, options.weight_deviation),
+                .bias_initializer = Initializer::constant(0)}),
+        c_proj(*this, "c_proj",
+               {.in = options.width,
+                .out = options.width,
+                .weight_initializer = Initializer::normal(0, options.projection_deviation),
+                .bias_initializer = Initializer::constant(0)}),
+        resid_dropout(*this, "resid_dropout", options.dropout),
+        heads_(options.heads) {
+    require(options.heads > 0 && options.width % options.heads == 0, "{}: {} heads do not divide a width of {}", this->name(),
+            options.heads, options.width);
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return resid_dropout.forward(c_proj.forward(causal_attention(c_attn.forward(x), heads_)));
+  }
+
+  Linear<P, D> c_attn;  // queries, keys, values: [3 * width, width]
+  Linear<P, D> c_proj;
+  Dropout<P, D> resid_dropout;
+
+ private:
+  int heads_;
+};
+
+// width -> 4 * width -> GELU -> width.
+template <typename P, typename D = Cpu>
+class TransformerMlp : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  TransformerMlp(const Module<P, D>& parent, std::string_view name, const TransformerOptions& options)
+      : Module<P, D>(parent, name),
+        c_fc(*this, "c_fc",
+             {.in = options.width,
+              .out = 4 * options.width,
+              .weight_initializer = Initializer::normal(0, options.weight_deviation),
+              .bias_initializer = Initializer::constant(0)}),
+        c_proj(*this, "c_proj",
+               {.in = 4 * options.width,
+                .out = options.width,
+                .weight_initializer = Initializer::normal(0, options.projection_deviation),
+                .bias_initializer = Initializer::constant(0)}),
+        dropout(*this, "dropout", options.dropout) {}
+
+  Variable<T, D> forward(const Variable<T, D>& x) const { return dropout.forward(c_proj.forward(gelu(c_fc.forward(x)))); }
+
+  Linear<P, D> c_fc;
+  Linear<P, D> c_proj;
+  Dropout<P, D> dropout;
+};
+
+// A pre-norm block (Radford et al. 2019, GPT-2). It gets the residual stream and its norm by ln_1, and returns the stream
+// with the norm by whatever comes next, so that every addition and the norm after it are one pass.
+template <typename P, typename D = Cpu>
+class TransformerBlock : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  TransformerBlock(const Module<P, D>& parent, std::string_view name, const TransformerOptions& options)
+      : Module<P, D>(parent, name),
+        ln_1(*this, "ln_1", {.width = options.width}),
+        attn(*this, "attn", options),
+        ln_2(*this, "ln_2", {.width = options.width}),
+        mlp(*this, "mlp", options) {}
+
+  std::pair<Variable<T, D>, Variable<T, D>> forward(const Variable<T, D>& stream, const Variable<T, D>& normalized,
+                                                    const LayerNorm<P, D>& next) const {
+    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized));
+    return next.add_and_normalize(middle, mlp.forward(middle_normalized));
+  }
+
+  LayerNorm<P, D> ln_1;
+  CausalSelfAttention<P, D> attn;
+  LayerNorm<P, D> ln_2;
+  TransformerMlp<P, D> mlp;
+};
+
+}  // namespace trireme::nn

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace trireme::optim {
+
+// The learning rate of step 0, 1, ...: a pure function, so that resuming needs the step alone.
+using Schedule = std::function<double(std::int64_t step)>;
+
+Schedule constant(double base);
+
+// Times gamma every step_size steps (torch StepLR).
+Schedule step_decay(double base, std::int64_t step_size, double gamma);
+
+// Times gamma at each milestone (torch MultiStepLR).
+Schedule multi_step(double base, std::vector<std::int64_t> milestones, double gamma);
+
+// Times gamma each step (torch ExponentialLR).
+Schedule exponential(double base, double gamma);
+
+// From base to minimum over `total` steps, half a cosine (torch CosineAnnealingLR; Loshchilov, Hutter 2017, arXiv 1608.03983).
+Schedule cosine(double base, std::int64_t total, double minimum);
+
+// Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
+Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum);
+
+// base * start_factor rises to base * end_factor over `total` steps (torch LinearLR).
+Schedule linear(double base, double start_factor, double end_factor, std::int64_t total);
+
+// base * (1 - step / total)^power (torch PolynomialLR).
+Schedule polynomial(double base, std::int64_t total, double power);
+
+struct OneCycleOptions {
+  double maximum = 0.1;
+  std::int64_t total = 1;
+  double rising_share = 0.3;
+  double first_divisor = 25;     // starts at maximum / first_divisor
+  double final_divisor = 10000;  // ends at the start value / final_divisor
+};
+// Two half cosines (torch OneCycleLR; Smith, Topin 2018, arXiv 1708.07120).
+Schedule one_cycle(const OneCycleOptions& options);
+
+// How the first `warmup` steps rise to base.
+enum class Warmup : std::uint8_t {
+  from_zero,   // base * step / warmup
+  from_first,  // base * (step + 1) / warmup
+  below_base,  // base * (step + 1) / (warmup + 1)
+};
+
+struct WarmupOptions {
+  double base = 1e-3;
+  std::int64_t warmup = 0;
+  std::int64_t total = 1;
+  double minimum = 0;  // held after `total` steps
+  Warmup rise = Warmup::from_first;
+};
+Schedule warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
+Schedule warmup_linear(const WarmupOptions& options);  // then a line to minimum
+
+}  // namespace trireme::optim

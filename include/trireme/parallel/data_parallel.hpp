@@ -1,0 +1,97 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/core/step_summary.hpp"
+#include "trireme/mesh/process_mesh.hpp"
+#include "trireme/nn/module.hpp"
+
+namespace trireme::parallel {
+
+struct DataParallelOptions {
+  std::int64_t bucket_bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
+  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
+};
+
+class DataParallel;
+
+// The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the all-reduce of
+// each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on.
+class Reduction final : public GradientListener {
+ public:
+  ~Reduction() override = default;
+
+  void listen(Tape& tape);  // each micro-batch: after its tape is opened, before its forward pass
+
+  template <typename T, typename D>
+  void add(const Loss<T, D>& loss) {  // each micro-batch
+    add(static_cast<double>(loss.sum.value().item()), loss.kept, loss.count);
+  }
+
+  // Waits for the buckets. Afterwards the store holds the sum over all ranks, and the summary what it means.
+  StepSummary finish();
+
+ private:
+  friend class DataParallel;
+  Reduction(DataParallel& owner, int micro_batches) : owner_(owner), micro_batches_(micro_batches) {}
+
+  void add(double loss_sum, std::int64_t kept, std::int64_t count);
+  void on_final(int parameter) override;
+  StepSummary reduce_summary();
+
+  DataParallel& owner_;
+  int micro_batches_;
+  int listened_ = 0;
+  int added_ = 0;
+  double loss_sum_ = 0;
+  std::int64_t kept_ = 0;
+  std::int64_t count_ = 0;    // targets of a micro-batch
+  std::vector<int> missing_;  // final gradients, by bucket
+  std::size_t next_bucket_ = 0;
+  std::vector<bool> used_;  // by parameter
+  std::vector<Pending> pending_;
+};
+
+// Keeps replicas of a model equal: every rank computes gradients of its own samples, and their sum reaches all ranks.
+// The ranks may hold different numbers of kept targets: the gradient is that of the mean over all of them.
+//
+//   DataParallel data_parallel(model, mesh);
+//   auto reduction = data_parallel.begin_step();
+//   Tape tape({.seed = 1, .step = step, .first_sample = first});
+//   reduction.listen(tape);
+//   const auto loss = model.loss(tokens, targets);
+//   loss.backward();
+//   reduction.add(loss);
+//   optimizer.step(reduction.finish());
+class DataParallel {
+ public:
+  // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters with the
+  // same values: Error{rank_mismatch} names the parameter otherwise.
+  template <typename P, typename D>
+  DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const DataParallelOptions& options = {})
+      : DataParallel(model.store(), mesh.data(), options) {}
+  DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options);
+
+  Reduction begin_step(int micro_batches = 1);
+
+  std::int64_t num_buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
+
+ private:
+  friend class Reduction;
+  struct Bucket {
+    Range range;  // of the store
+    std::vector<int> parameters;
+    std::string name;
+  };
+  void make_buckets(const DataParallelOptions& options);
+  Pending all_reduce(const Bucket& bucket) const;
+
+  FlatStore& store_;
+  Group group_;
+  std::vector<Bucket> buckets_;
+  std::vector<int> bucket_of_;  // by parameter
+};
+
+}  // namespace trireme::parallel

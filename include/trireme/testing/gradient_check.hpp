@@ -1,0 +1,36 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/nn/module.hpp"
+
+// For tests of your own layers and operations; no test framework is needed.
+namespace trireme::testing {
+
+struct GradientCheckOptions {
+  double step = 1e-5;       // of the central difference
+  double tolerance = 1e-6;  // of |tape - difference| / max(1, |difference|)
+  std::uint64_t seed = 1;   // of the upstream gradient, which is random so that no element hides another
+  TapeOptions tape = {};
+};
+
+struct GradientCheck {
+  double largest_error = 0;
+  std::string where = {};  // "input 1, element 17: tape 0.25, difference 0.5"
+  bool passed = false;
+};
+
+using CheckedFunction = std::function<Variable<double>(const std::vector<Variable<double>>&)>;
+
+// Compares the gradients that the tape gives for every element of `inputs` with central finite differences in double.
+GradientCheck check_gradients(const CheckedFunction& function, const std::vector<Tensor<double>>& inputs,
+                              const GradientCheckOptions& options = {});
+
+// The same for all parameters of a model: `function` computes from them.
+GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Variable<double>()>& function,
+                                        const GradientCheckOptions& options = {});
+
+}  // namespace trireme::testing

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <functional>
+
+#include "trireme/comm/launch.hpp"
+
+namespace trireme::testing {
+
+// Runs `body` on `ranks` threads, each a rank of one world, and rethrows the error of the lowest rank that failed first-hand.
+void run_ranks(int ranks, const std::function<void(Group)>& body, const LaunchOptions& options = {});
+
+}  // namespace trireme::testing

@@ -1,0 +1,80 @@
+#include <numeric>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/ops/embedding.hpp"
+#include "trireme/ops/loss.hpp"
+
+namespace trireme {
+namespace {
+
+template <typename T, typename D>
+void contribute_rows(const Gradient<T, D>& dweight, const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy) {
+  dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) { ops::embedding_backward(index, dy, dw, accumulate); });
+}
+
+Shape with_width(const Shape& index, std::int64_t width) {
+  std::array<std::int64_t, Shape::max_dims> dims{};
+  require(index.size() < Shape::max_dims, "embedding: an index {} has too many dims", index.str());
+  std::copy(index.dims().begin(), index.dims().end(), dims.begin());
+  dims[index.dims().size()] = width;
+  return Shape(std::span(dims.data(), index.dims().size() + 1));
+}
+
+}  // namespace
+
+template <typename T, typename D>
+Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight) {
+  Tensor<T, D> y(with_width(index.shape(), weight.shape().back()));
+  ops::embedding(index, weight.value(), y);
+  return record("embedding", std::move(y), {weight.slot()},
+                [index, dweight = weight.gradient()](const Tensor<T, D>& dy) { contribute_rows(dweight, index, dy); });
+}
+
+template <typename T, typename D>
+Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Variable<T, D>& token_weight,
+                               const Variable<T, D>& position_weight) {
+  require(tokens.shape().size() == 2, "token_embedding: tokens {} are not [batch, time]", tokens.shape().str());
+  require(tokens.dim(1) <= position_weight.shape()[0],
+          "token_embedding: {} tokens are longer than the {} positions of the model", tokens.dim(1),
+          position_weight.shape()[0]);
+  Tensor<std::int32_t, D> positions(tokens.shape());
+  for (std::int64_t row = 0; row < tokens.dim(0); ++row) {
+    std::iota(positions.data() + row * tokens.dim(1), positions.data() + (row + 1) * tokens.dim(1), 0);
+  }
+  Tensor<T, D> y(with_width(tokens.shape(), token_weight.shape().back()));
+  ops::embedding(tokens, token_weight.value(), y);
+  ops::embedding(positions, position_weight.value(), y, true);
+  return record(
+      "token_embedding", std::move(y), {token_weight.slot(), position_weight.slot()},
+      [tokens, positions, dtoken = token_weight.gradient(), dposition = position_weight.gradient()](const Tensor<T, D>& dy) {
+        contribute_rows(dposition, positions, dy);
+        contribute_rows(dtoken, tokens, dy);
+      });
+}
+
+template <typename T, typename D>
+Loss<T, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) {
+  require(targets.numel() == logits.shape().rows(), "cross_entropy: {} targets for logits {}", targets.numel(),
+          logits.shape().str());
+  Tensor<T, D> log_sum_exp({targets.numel()});
+  const ops::CrossEntropyResult result = ops::cross_entropy(logits.value(), targets, log_sum_exp);
+  Variable<T, D> sum =
+      record("cross_entropy", Tensor<T, D>::full({}, static_cast<T>(result.sum)), {logits.slot()},
+             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp](const Tensor<T, D>& dy) {
+               // The logits are rarely needed again: their gradient takes their place.
+               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
+               ops::cross_entropy_backward(value, targets, log_sum_exp, dy.item(), gradient);
+               dlogits.give(std::move(gradient));
+             });
+  return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                         \
+  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&);      \
+  template Variable<T, Cpu> token_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, \
+                                            const Variable<T, Cpu>&);                                  \
+  template Loss<T, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+
+}  // namespace trireme

@@ -1,0 +1,133 @@
+#include "trireme/autograd/flat_store.hpp"
+
+#include <cstring>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/philox.hpp"
+
+namespace trireme {
+namespace {
+
+constexpr std::size_t segment_alignment = 64;  // bytes
+
+}  // namespace
+
+int FlatStore::add(std::string name, const Shape& shape, const Initializer& initializer) {
+  require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
+  require(find(name) < 0, "two parameters are named {}", name);
+  parameters_.push_back({.name = std::move(name), .shape = shape, .initializer = initializer, .numel = shape.numel()});
+  return num_parameters() - 1;
+}
+
+void FlatStore::freeze(int index) {
+  ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
+  require(!laid_out_, "parameter {} was frozen after the first use of the store's values", info.name);
+  info.trainable = false;
+}
+
+const ParameterInfo& FlatStore::parameter(int index) {
+  lay_out();
+  return parameters_[static_cast<std::size_t>(index)];
+}
+
+int FlatStore::find(std::string_view name) const {
+  for (int index = 0; index < num_parameters(); ++index) {
+    if (parameters_[static_cast<std::size_t>(index)].name == name) return index;
+  }
+  return -1;
+}
+
+std::span<const int> FlatStore::layout() {
+  lay_out();
+  return layout_;
+}
+
+std::int64_t FlatStore::trainable_numel() {
+  lay_out();
+  return trainable_numel_;
+}
+
+std::int64_t FlatStore::numel() {
+  lay_out();
+  return numel_;
+}
+
+void FlatStore::lay_out() {
+  if (laid_out_) return;
+  const auto step = static_cast<std::int64_t>(segment_alignment / size_of(dtype_));
+  for (const bool trainable : {true, false}) {
+    for (int index = num_parameters() - 1; index >= 0; --index) {
+      ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
+      if (info.trainable != trainable) continue;
+      info.offset = numel_;
+      numel_ += (info.numel + step - 1) / step * step;
+      layout_.push_back(index);
+    }
+    if (trainable) trainable_numel_ = numel_;
+  }
+  has_gradient_.assign(parameters_.size(), false);
+  values_ = zeroed(device::host_memory(), numel_);
+  gradients_ = zeroed(device::host_memory(), trainable_numel_);
+  laid_out_ = true;
+}
+
+std::shared_ptr<device::Storage> FlatStore::zeroed(const std::shared_ptr<device::MemoryResource>& resource,
+                                                   std::int64_t count) const {
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype_);
+  auto storage = std::make_shared<device::Storage>(resource, bytes);
+  std::memset(storage->data(), 0, bytes);
+  return storage;
+}
+
+void FlatStore::require_dtype(DType wanted) const {
+  require(wanted == dtype_, "the store holds {} and was asked for {}", name_of(dtype_), name_of(wanted));
+}
+
+template <typename T>
+void FlatStore::initialize(std::uint64_t seed) {
+  for (int index = 0; index < num_parameters(); ++index) {
+    const Tensor<T> values = this->values<T>(index);
+    const ParameterInfo& info = parameter(index);
+    const std::uint64_t stream = hash_name(info.name);
+    const auto draw = [&](std::int64_t element) -> double {
+      const auto counter = static_cast<std::uint64_t>(element);
+      switch (info.initializer.kind) {
+        case Initializer::Kind::constant: return info.initializer.a;
+        case Initializer::Kind::normal: return info.initializer.a + info.initializer.b * philox_normal(seed, stream, counter);
+        case Initializer::Kind::uniform:
+          return info.initializer.a + (info.initializer.b - info.initializer.a) * philox_uniform(seed, stream, counter);
+      }
+      return 0;
+    };
+    for (std::int64_t element = 0; element < info.numel; ++element) values.data()[element] = static_cast<T>(draw(element));
+  }
+}
+
+template void FlatStore::initialize<float>(std::uint64_t);
+template void FlatStore::initialize<double>(std::uint64_t);
+
+void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource) {
+  lay_out();
+  const auto move = [&](std::shared_ptr<device::Storage>& plane, std::int64_t count) {
+    auto moved = std::make_shared<device::Storage>(resource, plane->bytes());
+    std::memcpy(moved->data(), plane->data(), static_cast<std::size_t>(count) * size_of(dtype_));
+    plane = std::move(moved);
+  };
+  move(values_, numel_);
+  move(gradients_, trainable_numel_);
+}
+
+void FlatStore::zero_gradient(int index) {
+  const ParameterInfo& info = parameter(index);
+  auto* bytes = static_cast<std::byte*>(gradients_->data());
+  std::memset(bytes + static_cast<std::size_t>(info.offset) * size_of(dtype_), 0,
+              static_cast<std::size_t>(info.numel) * size_of(dtype_));
+  set_has_gradient(index);
+}
+
+void FlatStore::clear_gradients() {
+  lay_out();
+  has_gradient_.assign(parameters_.size(), false);
+}
+
+}  // namespace trireme

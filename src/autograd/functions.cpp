@@ -1,0 +1,88 @@
+#include "trireme/autograd/functions.hpp"
+
+#include "trireme/core/philox.hpp"
+#include "trireme/ops/reduce.hpp"
+
+namespace trireme {
+
+template <typename T, typename D>
+Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
+  return record("reshape", x.value().reshape(shape), {x.slot()},
+                [dx = x.gradient()](Tensor<T, D> dy) { dx.give(std::move(dy)); });
+}
+
+template <typename T, typename D>
+Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
+  Tensor<T, D> y(a.shape());
+  ops::add(a.value(), b.value(), y);
+  return record("add", std::move(y), {a.slot(), b.slot()}, [da = a.gradient(), db = b.gradient()](const Tensor<T, D>& dy) {
+    da.give(dy);
+    db.give(dy);
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
+  Tensor<T, D> y(a.shape());
+  ops::multiply(a.value(), b.value(), y);
+  return record("multiply", std::move(y), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dy) {
+    a.gradient().contribute([&](Tensor<T, D>& da, bool accumulate) { ops::multiply(dy, b.value(), da, accumulate); });
+    b.gradient().contribute([&](Tensor<T, D>& db, bool accumulate) { ops::multiply(dy, a.value(), db, accumulate); });
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> scale(const Variable<T, D>& x, T factor) {
+  Tensor<T, D> y(x.shape());
+  ops::scale(x.value(), factor, y);
+  return record("scale", std::move(y), {x.slot()}, [factor, dx = x.gradient()](const Tensor<T, D>& dy) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::scale(dy, factor, out, accumulate); });
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> sum(const Variable<T, D>& x) {
+  const auto total = static_cast<T>(ops::sum(x.value()));
+  return record(
+      "sum", Tensor<T, D>::full({}, total), {x.slot()},
+      [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(Tensor<T, D>::full(shape, dy.item())); });
+}
+
+template <typename T, typename D>
+Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
+  Tensor<T, D> y(x.shape());
+  ops::activation(kind, x.value(), y);
+  return record("activation", std::move(y), {x.slot()}, [kind, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::activation_backward(kind, value, dy, out, accumulate); });
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream) {
+  require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
+  const Tape* tape = Tape::current();
+  if (tape == nullptr || probability == 0) return x;
+  const std::int64_t per_sample = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
+  const ops::RandomKey key{.seed = tape->options().seed,
+                           .stream = hash_name(stream),
+                           .step = tape->options().step,
+                           .first_index = static_cast<std::uint64_t>(tape->options().first_sample * per_sample)};
+  Tensor<T, D> y(x.shape());
+  ops::dropout(x.value(), probability, key, y);
+  return record("dropout", std::move(y), {x.slot()}, [probability, key, dx = x.gradient()](const Tensor<T, D>& dy) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::dropout(dy, probability, key, out, accumulate); });
+  });
+}
+
+#define TRIREME_INSTANTIATE(T)                                                          \
+  template Variable<T, Cpu> reshape(const Variable<T, Cpu>&, const Shape&);             \
+  template Variable<T, Cpu> add(const Variable<T, Cpu>&, const Variable<T, Cpu>&);      \
+  template Variable<T, Cpu> multiply(const Variable<T, Cpu>&, const Variable<T, Cpu>&); \
+  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, T);                          \
+  template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                               \
+  template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);       \
+  template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+
+}  // namespace trireme

@@ -1,0 +1,109 @@
+#include "trireme/optim/schedule.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::optim {
+namespace {
+
+double to_double(std::int64_t value) { return static_cast<double>(value); }
+
+// From `begin` to `end` as share goes from 0 to 1.
+double half_cosine(double begin, double end, double share) {
+  return end + (begin - end) * (1 + std::cos(std::numbers::pi * share)) / 2;
+}
+
+double risen(const WarmupOptions& options, std::int64_t step) {
+  switch (options.rise) {
+    case Warmup::from_zero: return options.base * to_double(step) / to_double(options.warmup);
+    case Warmup::from_first: return options.base * to_double(step + 1) / to_double(options.warmup);
+    case Warmup::below_base: return options.base * to_double(step + 1) / to_double(options.warmup + 1);
+  }
+  return options.base;
+}
+
+template <typename Fall>
+Schedule warmup_then(const WarmupOptions& options, Fall fall) {
+  require(options.warmup >= 0 && options.total >= options.warmup,
+          "a schedule's warm-up of {} steps must be 0 or more and not above its {} steps", options.warmup, options.total);
+  return [options, fall](std::int64_t step) {
+    if (step < options.warmup) return risen(options, step);
+    if (step >= options.total) return options.minimum;
+    return fall(to_double(step - options.warmup) / to_double(options.total - options.warmup));
+  };
+}
+
+}  // namespace
+
+Schedule constant(double base) {
+  return [=](std::int64_t) { return base; };
+}
+
+Schedule step_decay(double base, std::int64_t step_size, double gamma) {
+  require(step_size > 0, "step_decay needs a step_size above 0, got {}", step_size);
+  return [=](std::int64_t step) { return base * std::pow(gamma, to_double(step / step_size)); };
+}
+
+Schedule multi_step(double base, std::vector<std::int64_t> milestones, double gamma) {
+  return [=](std::int64_t step) {
+    const auto passed = std::count_if(milestones.begin(), milestones.end(), [&](std::int64_t at) { return at <= step; });
+    return base * std::pow(gamma, to_double(passed));
+  };
+}
+
+Schedule exponential(double base, double gamma) {
+  return [=](std::int64_t step) { return base * std::pow(gamma, to_double(step)); };
+}
+
+Schedule cosine(double base, std::int64_t total, double minimum) {
+  require(total > 0, "cosine needs a total above 0, got {}", total);
+  return [=](std::int64_t step) { return half_cosine(base, minimum, to_double(step) / to_double(total)); };
+}
+
+Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum) {
+  require(first > 0 && factor > 0, "cosine_restarts needs a first cycle and a factor above 0, got {} and {}", first, factor);
+  return [=](std::int64_t step) {
+    std::int64_t cycle = first;
+    while (step >= cycle) {
+      step -= cycle;
+      cycle *= factor;
+    }
+    return half_cosine(base, minimum, to_double(step) / to_double(cycle));
+  };
+}
+
+Schedule linear(double base, double start_factor, double end_factor, std::int64_t total) {
+  require(total > 0, "linear needs a total above 0, got {}", total);
+  return [=](std::int64_t step) {
+    return base * std::lerp(start_factor, end_factor, to_double(std::min(step, total)) / to_double(total));
+  };
+}
+
+Schedule polynomial(double base, std::int64_t total, double power) {
+  require(total > 0, "polynomial needs a total above 0, got {}", total);
+  return [=](std::int64_t step) { return base * std::pow(1 - to_double(std::min(step, total)) / to_double(total), power); };
+}
+
+Schedule one_cycle(const OneCycleOptions& options) {
+  require(options.total > 1, "one_cycle needs a total above 1, got {}", options.total);
+  return [options](std::int64_t step) {
+    const double first = options.maximum / options.first_divisor;
+    const double peak = options.rising_share * to_double(options.total) - 1;
+    const double at = to_double(std::min(step, options.total - 1));
+    if (at <= peak) return half_cosine(first, options.maximum, at / peak);
+    return half_cosine(options.maximum, first / options.final_divisor, (at - peak) / (to_double(options.total - 1) - peak));
+  };
+}
+
+Schedule warmup_cosine(const WarmupOptions& options) {
+  return warmup_then(options, [=](double share) { return half_cosine(options.base, options.minimum, share); });
+}
+
+Schedule warmup_linear(const WarmupOptions& options) {
+  return warmup_then(options, [=](double share) { return std::lerp(options.base, options.minimum, share); });
+}
+
+}  // namespace trireme::optim

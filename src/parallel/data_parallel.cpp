@@ -1,0 +1,80 @@
+#include "trireme/parallel/data_parallel.hpp"
+
+#include <fmt/format.h>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/parallel/settings.hpp"
+
+namespace trireme::parallel {
+namespace {
+
+template <typename T>
+std::string describe(FlatStore& store, int index) {
+  const ParameterInfo& parameter = store.parameter(index);
+  return fmt::format("{} {}{}, values with digest {:016x}", name_of(store.dtype()), parameter.shape.str(),
+                     parameter.trainable ? "" : " frozen",
+                     digest<T>(parameter.name, std::span<const T>(store.values<T>(index).span())));
+}
+
+void require_same_parameters(FlatStore& store, const Group& group) {
+  if (group.size() == 1) return;
+  std::vector<std::pair<std::string, std::string>> entries;
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    entries.emplace_back(store.parameter(index).name,
+                         store.dtype() == DType::float64 ? describe<double>(store, index) : describe<float>(store, index));
+  }
+  require_same(group, "parameter", entries);
+}
+
+}  // namespace
+
+DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options)
+    : store_(store), group_(group), bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1) {
+  require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
+          options.bucket_bytes, options.first_bucket_bytes);
+  require_same_parameters(store, group);
+  require_same(group, "setting",
+               {{"bucket_bytes", std::to_string(options.bucket_bytes)},
+                {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)}});
+  if (group.size() > 1) store.relocate(group.memory());
+  make_buckets(options);
+}
+
+void DataParallel::make_buckets(const DataParallelOptions& options) {
+  const auto element = static_cast<std::int64_t>(size_of(store_.dtype()));
+  bool open = false;
+  for (const int index : store_.layout()) {
+    const ParameterInfo& parameter = store_.parameter(index);
+    if (!parameter.trainable) continue;
+    if (!open) buckets_.push_back({.range = {parameter.offset, parameter.offset}, .parameters = {}, .name = {}});
+    Bucket& bucket = buckets_.back();
+    bucket.range.end = parameter.offset + parameter.numel;
+    bucket.parameters.push_back(index);
+    bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size()) - 1;
+    const std::int64_t cap =
+        buckets_.size() == 1 ? std::min(options.first_bucket_bytes, options.bucket_bytes) : options.bucket_bytes;
+    open = bucket.range.count() * element < cap;
+  }
+  for (std::size_t number = 0; number < buckets_.size(); ++number) {
+    const auto& parameters = buckets_[number].parameters;
+    buckets_[number].name = fmt::format("gradient bucket {} ({} to {})", number, store_.parameter(parameters.front()).name,
+                                        store_.parameter(parameters.back()).name);
+  }
+}
+
+Reduction DataParallel::begin_step(int micro_batches) {
+  require(micro_batches > 0, "a step has at least one micro-batch, got {}", micro_batches);
+  return Reduction(*this, micro_batches);
+}
+
+Pending DataParallel::all_reduce(const Bucket& bucket) const {
+  const auto reduce = [&]<typename T>(T) {
+    const auto begin = static_cast<std::size_t>(bucket.range.begin);
+    return group_.all_reduce(store_.gradients<T>().span().subspan(begin, static_cast<std::size_t>(bucket.range.count())),
+                             ReduceOp::sum, bucket.name);
+  };
+  return store_.dtype() == DType::float64 ? reduce(double{}) : reduce(float{});
+}
+
+}  // namespace trireme::parallel

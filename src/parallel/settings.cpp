@@ -1,0 +1,50 @@
+#include "trireme/parallel/settings.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+namespace trireme::parallel {
+namespace {
+
+using Entries = std::vector<std::pair<std::string, std::string>>;
+
+std::string entry_text(const Entries& entries, std::size_t index) {
+  return index < entries.size() ? fmt::format("{} = {}", entries[index].first, entries[index].second) : std::string("none");
+}
+
+}  // namespace
+
+void require_same(const Group& group, std::string_view what, const Entries& entries) {
+  if (group.size() == 1) return;
+  const std::string operation = fmt::format("compare {}s", what);
+  std::vector<Entries> all;
+  for (const std::string& text : group.gather_texts(nlohmann::json(entries).dump(), operation)) {
+    all.push_back(nlohmann::json::parse(text).get<Entries>());
+  }
+  std::size_t longest = 0;
+  for (const Entries& of_rank : all) longest = std::max(longest, of_rank.size());
+  for (std::size_t index = 0; index < longest; ++index) {
+    const std::string first = entry_text(all.front(), index);
+    std::vector<int> differing;
+    for (std::size_t rank = 1; rank < all.size(); ++rank) {
+      if (entry_text(all[rank], index) != first) differing.push_back(static_cast<int>(rank));
+    }
+    if (differing.empty()) continue;
+    const Entries& other = all[static_cast<std::size_t>(differing.front())];
+    const bool in_first = index < all.front().size();
+    throw Error({.code = ErrorCode::rank_mismatch,
+                 .message = fmt::format("the ranks do not hold the same {}s: rank 0 has {}, rank {} has {}", what, first,
+                                        fmt::join(differing, ", "), entry_text(other, index)),
+                 .rank = differing.front(),
+                 .operation = operation,
+                 .name = in_first ? all.front()[index].first : other[index].first,
+                 .wanted = first,
+                 .had = entry_text(other, index),
+                 .hint = "start every rank with the same program, options and files"});
+  }
+}
+
+}  // namespace trireme::parallel

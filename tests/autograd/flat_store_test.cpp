@@ -1,0 +1,61 @@
+#include "trireme/autograd/flat_store.hpp"
+
+#include "catch.hpp"
+#include "trireme/core/error.hpp"
+
+using trireme::DType;
+using trireme::Error;
+using trireme::FlatStore;
+using trireme::Initializer;
+
+TEST_CASE("parameters lie in reverse registration order at 64-byte boundaries, frozen ones last") {
+  FlatStore store(DType::float32);
+  const int first = store.add("first", {3, 5}, Initializer::constant(1));
+  const int frozen = store.add("frozen", {2}, Initializer::constant(2));
+  const int last = store.add("last", {7}, Initializer::constant(3));
+  store.freeze(frozen);
+  store.initialize<float>(1);
+
+  CHECK(store.parameter(last).offset == 0);
+  CHECK(store.parameter(first).offset == 16);
+  CHECK(store.parameter(frozen).offset == 32);
+  CHECK(store.trainable_numel() == 32);
+  CHECK(store.numel() == 48);
+  CHECK(store.values<float>(first).data()[14] == 1);
+  CHECK(store.values<float>().data()[15 + 16] == 0);  // the gap after `first`
+  CHECK(reinterpret_cast<std::uintptr_t>(store.values<float>(first).data()) % 64 == 0);
+}
+
+TEST_CASE("first values depend on seed and name alone") {
+  FlatStore small(DType::float32);
+  const int alone = small.add("layer.weight", {40, 30}, Initializer::normal(0.5, 2));
+  FlatStore large(DType::float32);
+  large.add("before", {11}, Initializer::uniform(-1, 1));
+  const int after = large.add("layer.weight", {40, 30}, Initializer::normal(0.5, 2));
+  small.initialize<float>(7);
+  large.initialize<float>(7);
+  double sum = 0;
+  double squares = 0;
+  for (int index = 0; index < 1200; ++index) {
+    const float value = small.values<float>(alone).data()[index];
+    REQUIRE(value == large.values<float>(after).data()[index]);
+    sum += value;
+    squares += (value - 0.5) * (value - 0.5);
+  }
+  CHECK(sum / 1200 == Approx(0.5).margin(0.2));
+  CHECK(squares / 1200 == Approx(4).epsilon(0.2));
+  small.initialize<float>(8);
+  CHECK(small.values<float>(alone).data()[0] != large.values<float>(after).data()[0]);
+}
+
+TEST_CASE("a store keeps its values when it moves, and refuses late or double names") {
+  FlatStore store(DType::float64);
+  const int weight = store.add("weight", {4}, Initializer::uniform(0, 1));
+  CHECK_THROWS_AS(store.add("weight", {4}, Initializer::constant(0)), Error);
+  store.initialize<double>(3);
+  const auto before = store.values<double>(weight).clone();
+  store.relocate(trireme::device::host_memory());
+  for (int index = 0; index < 4; ++index) CHECK(store.values<double>(weight).data()[index] == before.data()[index]);
+  CHECK_THROWS_AS(store.add("late", {4}, Initializer::constant(0)), Error);
+  CHECK_THROWS_AS(store.values<float>(weight), Error);
+}

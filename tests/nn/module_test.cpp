@@ -1,0 +1,81 @@
+#include "trireme/nn/module.hpp"
+
+#include "catch.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/testing/gradient_check.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Mlp : nn::Module<Float64> {
+  nn::Linear<Float64> hidden{*this, "hidden", {.in = 3, .out = 5}};
+  nn::LayerNorm<Float64> norm{*this, "norm", {.width = 5}};
+  nn::Linear<Float64> output{*this, "output", {.in = 5, .out = 2, .bias = false}};
+  Variable<double> forward(const Variable<double>& x) const { return output.forward(norm.forward(tanh(hidden.forward(x)))); }
+};
+
+Tensor<std::int32_t> tokens_of(const Shape& shape, std::int32_t vocabulary) {
+  Tensor<std::int32_t> tokens(shape);
+  for (std::int64_t index = 0; index < tokens.numel(); ++index) {
+    tokens.data()[index] = static_cast<std::int32_t>((index * 7 + 3) % vocabulary);
+  }
+  return tokens;
+}
+
+}  // namespace
+
+TEST_CASE("a model's parameters have dotted names") {
+  Mlp model;
+  CHECK(model.store().num_parameters() == 5);
+  CHECK(model.hidden.weight.info().name == "hidden.weight");
+  CHECK(model.norm.bias.info().name == "norm.bias");
+  CHECK(model.output.weight.info().shape == Shape{2, 5});
+  CHECK_FALSE(model.output.bias.defined());
+  CHECK_THROWS_AS((nn::Linear<Float64>(model, "broken", {.in = 0, .out = 3})), Error);
+}
+
+TEST_CASE("gradients of a small model's parameters") {
+  Mlp model;
+  model.initialize({.seed = 2});
+  Tensor<double> x({4, 3});
+  for (std::int64_t index = 0; index < x.numel(); ++index) {
+    x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));
+  }
+  const auto check = testing::check_parameter_gradients(model.store(), [&] { return model.forward(Variable<double>(x)); });
+  INFO(check.where);
+  CHECK(check.passed);
+}
+
+TEST_CASE("gradients of a GPT's parameters, tied embedding and dropout included") {
+  models::Gpt<Float64> model({.layers = 2, .heads = 2, .width = 8, .block = 6, .vocabulary = 11, .dropout = 0.2});
+  model.initialize({.seed = 2});
+  const auto tokens = tokens_of({2, 5}, 11);
+  const auto targets = tokens_of({2, 5}, 10);
+  const auto check = testing::check_parameter_gradients(model.store(), [&] { return model.loss(tokens, targets).sum; },
+                                                        {.tape = {.seed = 9, .step = 1}});
+  INFO(check.where);
+  CHECK(check.passed);
+}
+
+TEST_CASE("a GPT's names are those of GPT-2, and its first values do not depend on its depth") {
+  models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
+  CHECK(model.store().find("transformer.h.1.attn.c_attn.weight") >= 0);
+  CHECK(model.store().find("transformer.h.0.mlp.c_proj.bias") >= 0);
+  CHECK(model.store().find("transformer.ln_f.weight") >= 0);
+  CHECK(model.store().find("lm_head.weight") < 0);
+  CHECK_THROWS_AS(models::Gpt<Float32>({.layers = 1, .heads = 3, .width = 8}), Error);
+  const auto tokens = tokens_of({1, 7}, 11);
+  CHECK_THROWS_AS(model.logits(tokens), Error);  // longer than block
+}
+
+TEST_CASE("generation continues a prompt, sees one block at most and repeats for the same seed") {
+  models::Gpt<Float32> model({.layers = 1, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
+  model.initialize({.seed = 4});
+  const auto first = models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5});
+  CHECK(first.size() == 20);
+  CHECK(first == models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5}));
+  CHECK(first != models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 6}));
+  CHECK_THROWS_AS(models::generate(model, {}, {}), Error);
+}

@@ -1,0 +1,221 @@
+#include "trireme/parallel/data_parallel.hpp"
+
+#include <cmath>
+#include <functional>
+#include <mutex>
+
+#include "catch.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/ops/loss.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t samples = 8;
+constexpr std::int64_t classes = 4;
+
+struct Net : nn::Module<Float64> {
+  nn::Linear<Float64> hidden{*this, "hidden", {.in = 6, .out = 16}};
+  nn::Linear<Float64> frozen{*this, "frozen", {.in = 16, .out = 16}};
+  nn::Linear<Float64> tied{*this, "tied", {.in = 16, .out = 16}};  // used twice
+  nn::Linear<Float64> rare{*this, "rare", {.in = 16, .out = 16}};  // used for some samples only
+  nn::Linear<Float64> never{*this, "never", {.in = 3, .out = 3}};
+  nn::Linear<Float64> output{*this, "output", {.in = 16, .out = classes}};
+
+  Net() {
+    frozen.weight.freeze();
+    frozen.bias.freeze();
+  }
+
+  Variable<double> forward(const Variable<double>& x, bool use_rare) const {
+    auto y = tied.forward(tanh(tied.forward(frozen.forward(tanh(hidden.forward(x))))));
+    if (use_rare) y = add(y, rare.forward(y));
+    return output.forward(y);
+  }
+};
+
+struct Result {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::vector<double> values;
+  std::int64_t buckets = 0;
+};
+
+struct Setup {
+  int ranks = 1;
+  int micro_batches = 1;
+  std::int64_t bucket_bytes = 1 << 20;
+  std::function<bool(std::int64_t)> ignored = [](std::int64_t) { return false; };  // by global sample
+  int rare_from_rank = 1 << 20;                                                    // ranks from here on use the `rare` layer
+};
+
+std::pair<Tensor<double>, Tensor<std::int32_t>> batch(const Setup& setup, int step, std::int64_t first, std::int64_t count) {
+  Tensor<double> x({count, 6});
+  Tensor<std::int32_t> targets({count});
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int64_t sample = step * samples + first + row;
+    for (std::int64_t dim = 0; dim < 6; ++dim) {
+      x.data()[row * 6 + dim] = philox_normal(1, 2, static_cast<std::uint64_t>(sample * 6 + dim));
+    }
+    targets.data()[row] = setup.ignored(first + row) ? ops::ignored_target : static_cast<std::int32_t>(sample % classes);
+  }
+  return {x, targets};
+}
+
+Result train(const Setup& setup) {
+  Result result;
+  std::mutex mutex;
+  testing::run_ranks(setup.ranks, [&](const Group& world) {
+    Net model;
+    model.initialize({.seed = 3});
+    parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                         {.bucket_bytes = setup.bucket_bytes, .first_bucket_bytes = 256});
+    optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+    const std::int64_t share = samples / world.size() / setup.micro_batches;
+    std::vector<double> losses;
+    std::vector<double> norms;
+    for (int step = 0; step < 5; ++step) {
+      auto reduction = data_parallel.begin_step(setup.micro_batches);
+      for (int micro = 0; micro < setup.micro_batches; ++micro) {
+        const std::int64_t first = (world.rank() * setup.micro_batches + micro) * share;
+        const auto [x, targets] = batch(setup, step, first, share);
+        Tape tape;
+        reduction.listen(tape);
+        const auto loss = cross_entropy(model.forward(x, world.rank() >= setup.rare_from_rank), targets);
+        loss.backward();
+        reduction.add(loss);
+      }
+      const StepSummary summary = reduction.finish();
+      losses.push_back(summary.loss());
+      norms.push_back(summary.gradient_norm);
+      optimizer.step(summary, {.clip_norm = 0.5});
+    }
+    const std::lock_guard lock(mutex);
+    const auto values = model.store().values<double>();
+    const std::vector<double> mine(values.data(), values.data() + values.numel());
+    if (result.values.empty()) {
+      result = {losses, norms, mine, data_parallel.num_buckets()};
+    } else if (result.values != mine) {
+      throw std::runtime_error("the replicas differ");
+    }
+  });
+  return result;
+}
+
+void expect_equal(const Result& got, const Result& wanted) {
+  REQUIRE(got.losses.size() == wanted.losses.size());
+  for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
+    CHECK(got.losses[step] == Approx(wanted.losses[step]).epsilon(1e-12));
+    CHECK(got.norms[step] == Approx(wanted.norms[step]).epsilon(1e-10));
+  }
+  REQUIRE(got.values.size() == wanted.values.size());
+  double largest = 0;
+  for (std::size_t index = 0; index < wanted.values.size(); ++index) {
+    largest = std::max(largest, std::abs(got.values[index] - wanted.values[index]));
+  }
+  CHECK(largest < 1e-9);
+}
+
+}  // namespace
+
+TEST_CASE("any number of ranks, micro-batches and buckets trains the same model") {
+  const Result wanted = train({});
+  CHECK(wanted.losses.back() < wanted.losses.front());
+  for (const int ranks : {1, 2, 4}) {
+    for (const int micro_batches : {1, 2}) {
+      for (const std::int64_t bucket_bytes : {std::int64_t{64}, std::int64_t{2048}, std::int64_t{1} << 20}) {
+        CAPTURE(ranks, micro_batches, bucket_bytes);
+        const Result got = train({.ranks = ranks, .micro_batches = micro_batches, .bucket_bytes = bucket_bytes});
+        expect_equal(got, wanted);
+      }
+    }
+  }
+}
+
+TEST_CASE("bucket sizes count bytes, and a bucket ends with the parameter that fills it") {
+  CHECK(train({.bucket_bytes = 1}).buckets == 10);  // every trainable parameter alone
+  CHECK(train({.bucket_bytes = 1 << 20}).buckets == 2);
+}
+
+TEST_CASE("ranks with different numbers of kept targets, none at all too") {
+  for (const auto& ignored : {std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample % 3 == 0; }),
+                              std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample >= 4; })}) {
+    const Result wanted = train({.ignored = ignored});
+    expect_equal(train({.ranks = 2, .ignored = ignored}), wanted);
+    expect_equal(train({.ranks = 4, .ignored = ignored}), wanted);
+    expect_equal(train({.ranks = 2, .micro_batches = 2, .ignored = ignored}), wanted);
+  }
+}
+
+TEST_CASE("no kept target anywhere changes nothing") {
+  const Result result = train({.ranks = 2, .ignored = [](std::int64_t) { return true; }});
+  Net fresh;
+  fresh.initialize({.seed = 3});
+  const auto values = fresh.store().values<double>();
+  CHECK(result.values == std::vector<double>(values.data(), values.data() + values.numel()));
+  CHECK(result.losses.back() == 0);
+}
+
+TEST_CASE("a parameter that only some ranks use gets their gradient; one that none uses keeps its value") {
+  Net fresh;
+  fresh.initialize({.seed = 3});
+  const auto& never = fresh.never.weight.info();
+  const auto& rare = fresh.rare.weight.info();
+  const auto moved = [&](const Result& result, const ParameterInfo& parameter) {
+    const auto values = fresh.store().values<double>();
+    return result.values[static_cast<std::size_t>(parameter.offset)] != values.data()[parameter.offset];
+  };
+  const Result by_one = train({.ranks = 2, .rare_from_rank = 1});
+  CHECK(moved(by_one, rare));
+  CHECK_FALSE(moved(by_one, never));
+  const Result by_none = train({.ranks = 2});
+  CHECK_FALSE(moved(by_none, rare));
+  CHECK_FALSE(moved(by_none, fresh.frozen.weight.info()));
+}
+
+TEST_CASE("ranks that start with different parameters are told which one differs") {
+  const auto start = [](const std::function<void(Net&, int)>& change) {
+    testing::run_ranks(3, [&](const Group& world) {
+      Net model;
+      model.initialize({.seed = 3});
+      change(model, world.rank());
+      parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    });
+  };
+  start([](Net&, int) {});
+  try {
+    start([](Net& model, int rank) {
+      if (rank == 2) model.tied.weight.value().data()[5] += 1e-12;
+    });
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::rank_mismatch);
+    CHECK(error.fields().name == "tied.weight");
+    CHECK(error.fields().rank == 2);
+  }
+}
+
+TEST_CASE("a step that is not complete is refused") {
+  testing::run_ranks(1, [](const Group& world) {
+    Net model;
+    model.initialize({.seed = 3});
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    {
+      auto reduction = data_parallel.begin_step();
+      CHECK_THROWS_AS(reduction.finish(), Error);
+    }
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto [x, targets] = batch({}, 0, 0, 4);
+    const auto loss = cross_entropy(model.forward(x, false), targets);
+    reduction.add(loss);
+    CHECK_THROWS_AS(reduction.finish(), Error);  // no backward
+    Tape other;
+    CHECK_THROWS_AS(reduction.listen(other), Error);
+  });
+}
