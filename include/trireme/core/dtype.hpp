@@ -44,6 +44,22 @@ struct DTypeOf<std::uint8_t> {
   static constexpr DType value = DType::uint8;
 };
 template <>
+struct DTypeOf<std::int8_t> {
+  static constexpr DType value = DType::int8;
+};
+template <>
+struct DTypeOf<std::uint16_t> {
+  static constexpr DType value = DType::uint16;
+};
+template <>
+struct DTypeOf<std::int16_t> {
+  static constexpr DType value = DType::int16;
+};
+template <>
+struct DTypeOf<std::uint32_t> {
+  static constexpr DType value = DType::uint32;
+};
+template <>
 struct DTypeOf<std::int32_t> {
   static constexpr DType value = DType::int32;
 };

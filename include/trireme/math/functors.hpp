@@ -4,14 +4,10 @@
 #include <cstdint>
 #include <numbers>
 
+#include "trireme/core/host_device.hpp"
+
 // Value and derivative of every elementwise formula, once, for CPU and GPU kernels. Always inlined: kernel files are compiled
 // for several instruction sets, and a function that the linker could share between them must not exist.
-#if defined(__CUDACC__)
-#define TRIREME_HOST_DEVICE __host__ __device__ __forceinline__
-#else
-#define TRIREME_HOST_DEVICE __attribute__((always_inline)) inline
-#endif
-
 namespace trireme::math {
 
 // e^x for float, within 2 units in the last place; 0 below -104, infinity above 88.72, nan for nan.

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace trireme {
+
+// An open regular file. Whatever the operating system refuses is an Error{io} with the path and errno.
+class File {
+ public:
+  static File open(const std::filesystem::path& path);    // to read
+  static File create(const std::filesystem::path& path);  // to write; the file must not exist yet
+
+  File(File&& other) noexcept;
+  File& operator=(File&& other) noexcept;
+  ~File();
+
+  const std::filesystem::path& path() const noexcept { return path_; }
+  std::uint64_t size() const;
+
+  // Fills `into` from byte `offset` on; a file that ends before is an Error{corrupt_file}.
+  void read_at(std::span<std::byte> into, std::uint64_t offset) const;
+
+  void write(std::span<const std::byte> bytes);
+  void sync();   // returns when the bytes are on the disk
+  void close();  // the destructor closes too, but cannot report a failure
+
+ private:
+  File(std::filesystem::path path, int descriptor);
+
+  std::filesystem::path path_;
+  int descriptor_ = -1;
+};
+
+// Writes a file so that `path` holds either its old content or all of the new one: the bytes go to a temporary file beside
+// it, which commit() renames. Without commit() the temporary file is removed.
+class FileReplacement {
+ public:
+  explicit FileReplacement(std::filesystem::path path);
+  ~FileReplacement();
+  FileReplacement(const FileReplacement&) = delete;
+  FileReplacement& operator=(const FileReplacement&) = delete;
+
+  void write(std::span<const std::byte> bytes) { file_.write(bytes); }
+  void commit();
+
+ private:
+  std::filesystem::path path_;
+  File file_;
+  bool committed_ = false;
+};
+
+void sync_folder(const std::filesystem::path& folder);  // makes created, renamed and removed names in it durable
+
+}  // namespace trireme
