@@ -16,6 +16,8 @@ namespace {
 using comm::Call;
 using comm::Kind;
 
+constexpr std::size_t most_elements = std::size_t{1} << 56;  // bytes and parts can be computed without overflow
+
 void require_arithmetic(DType dtype, Kind kind) {
   if (comm::reducible(dtype)) return;
   const bool later = dtype == DType::bfloat16 || dtype == DType::float16;
@@ -29,9 +31,10 @@ void require_peer(int peer, int size, std::string_view operation) {
 }
 
 Pending start(comm::Backend& backend, const Call& call) {
-  const auto size = static_cast<std::size_t>(backend.members().size());
-  require(call.count == 0 || call.data != nullptr, "{} got a null pointer", describe(call));
-  require(call.count <= (std::size_t{1} << 56) / size, "{}: the count is out of range", describe(call));
+  if ((call.count > 0 && call.data == nullptr) || call.count > most_elements) [[unlikely]] {
+    require(call.count <= most_elements, "{}: the count is out of range", describe(call));
+    require(false, "{} got a null pointer", describe(call));
+  }
   return Pending(backend.start(call));
 }
 

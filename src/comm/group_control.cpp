@@ -38,7 +38,7 @@ void PublishedCall::publish(const Call& call, Address address, std::uint64_t seq
   std::array<std::uint64_t, name_words> words{};
   std::memcpy(words.data(), call.name.data(), std::min(call.name.size(), sizeof(words)));
   for (std::size_t word = 0; word < name_words; ++word) name_[word].store(words[word], relaxed);
-  sequence_.store(sequence);
+  sequence_.store(sequence, std::memory_order_release);
 }
 
 bool PublishedCall::same_as(const PublishedCall& other) const {

@@ -157,7 +157,9 @@ class MpiMail final : public Mail {
     if (message.count > 0) std::memcpy(envelope.data() + block_bytes, message.data, message.bytes());
     postman_->send(std::move(envelope), message.peer, message.tag);
     const int receiver = node_ranks_[static_cast<std::size_t>(message.peer)];
-    if (receiver >= 0) postman_->context().node().wake({&receiver, 1});
+    if (receiver < 0) return;
+    full_fence();
+    postman_->context().node().wake({&receiver, 1});
   }
 
   std::unique_ptr<Operation> receive(const Message& message) override {

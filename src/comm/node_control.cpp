@@ -58,7 +58,9 @@ std::uint32_t NodeControl::announce_sleep(int rank) {
   Place& place = places()[rank];
   place.sleeping.store(1);
   sleepers_.fetch_add(1);
-  return place.doorbell.load();
+  const std::uint32_t seen = place.doorbell.load();
+  full_fence();
+  return seen;
 }
 
 void NodeControl::sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout) {

@@ -12,6 +12,16 @@
 
 namespace trireme::comm {
 
+// Orders all stores before it against all loads after it, across ranks: either a rank that changes something sees the sleeper,
+// or the sleeper sees the change. ThreadSanitizer ignores fences; no data depend on this one.
+inline void full_fence() {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wpragmas"
+#pragma GCC diagnostic ignored "-Wtsan"
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+#pragma GCC diagnostic pop
+}
+
 // The first failure of a job.
 struct Failure {
   int rank = 0;  // in the world
@@ -44,9 +54,9 @@ class NodeControl {
   void sleep(int rank, std::uint32_t seen, std::chrono::microseconds timeout);
   void end_sleep(int rank);
 
-  // Wakes those of `ranks` that sleep; called after every change that others may wait for.
+  // Wakes those of `ranks` that sleep. The caller's changes must be visible to all before: see full_fence().
   void wake(std::span<const int> ranks) {
-    if (sleepers_.load() > 0) [[unlikely]]
+    if (sleepers_.load(std::memory_order_relaxed) > 0) [[unlikely]]
       wake_sleepers(ranks);
   }
   void wake_all();

@@ -46,16 +46,18 @@ Pending& Pending::operator=(Pending&& other) noexcept {
 
 bool Pending::done() {
   if (operation_ == nullptr) return true;
-  const bool ready = or_abandon(operation_, [this] {
+  const bool done = or_abandon(operation_, [this] {
     comm::RankContext& context = operation_->context();
     context.advance();
-    if (operation_->ready()) return true;
+    const bool ready = operation_->ready();
+    context.wake_others();
+    if (ready) return true;
     context.check_failure();
     operation_->check_peers();
     return false;
   });
-  if (ready) operation_.reset();
-  return ready;
+  if (done) operation_.reset();
+  return done;
 }
 
 void Pending::wait_on_host() {

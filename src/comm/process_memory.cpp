@@ -13,13 +13,17 @@ namespace {
 
 constexpr std::size_t page = 4096;
 
+// Between the parts. AMD processors look up their first-level cache by a hash of the address; parts a power of two apart
+// would have equal hashes and evict each other, line by line.
+constexpr std::size_t gap = 5 * page;
+
 std::size_t pages(std::size_t bytes) { return (std::max<std::size_t>(bytes, 1) + page - 1) / page * page; }
 
 }  // namespace
 
 // The first page counts releases; then one part for each owner.
 std::size_t ProcessAddressSpace::part_offset(std::size_t part_bytes, std::size_t owner) {
-  return page + owner * pages(part_bytes);
+  return page + owner * (pages(part_bytes) + gap);
 }
 std::size_t ProcessAddressSpace::segment_bytes(std::size_t part_bytes, std::size_t owners) {
   return part_offset(part_bytes, owners);

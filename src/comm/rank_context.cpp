@@ -61,6 +61,7 @@ void RankContext::sleep(Awaited& awaited, std::chrono::microseconds timeout) {
   };
   const Announced announced{*this};
   advance();
+  wake_others();
   if (awaited.ready() || node_->failed()) return;
   awaited.check_peers();
   node_->sleep(place_.node_rank, announced.seen, timeout);
@@ -94,6 +95,7 @@ CurrentRank::~CurrentRank() { current = before_; }
 void progress() {
   if (current == nullptr) return;
   current->advance();
+  current->wake_others();
   current->check_failure();
 }
 

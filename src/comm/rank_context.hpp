@@ -3,6 +3,7 @@
 #include <chrono>
 #include <exception>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "comm/node_control.hpp"
@@ -41,6 +42,19 @@ class RankContext {
   void remove(Progress* progress) { std::erase(active_, progress); }
   void advance();
   bool needs_polling() const;
+
+  // Notes that these ranks of the node may wait for what this one has just changed; wake_others() wakes them if they sleep.
+  // It needs a fence, so it comes once, after the work.
+  void changed(std::span<const int> node_ranks) {
+    if (changed_.empty() || changed_.back().data() != node_ranks.data()) changed_.push_back(node_ranks);
+  }
+  void wake_others() {
+    if (changed_.empty()) return;
+    full_fence();
+    for (const auto& node_ranks : changed_) node_->wake(node_ranks);
+    changed_.clear();
+  }
+
   void sleep(Awaited& awaited, std::chrono::microseconds timeout);
 
   void check_failure() const {  // throws Error{peer_failed} with the first failure of the job
@@ -58,6 +72,7 @@ class RankContext {
   Place place_;
   std::shared_ptr<NodeControl> node_;
   std::vector<Progress*> active_;
+  std::vector<std::span<const int>> changed_;
 };
 
 // The rank that runs on this thread, for progress(); null outside launch.

@@ -51,7 +51,7 @@ SegmentBackend::SegmentBackend(std::shared_ptr<RankContext> context, std::shared
       members_(std::move(members)),
       shared_(std::move(shared)),
       mail_(std::move(mail)),
-      staging_(shared_.control, context_->node(), shared_.node_ranks, members_.me),
+      staging_(shared_.control, *context_, shared_.node_ranks, members_.me),
       calls_(slots),
       blocks_(members_.ranks.size()) {
   context_->add(this);
@@ -76,7 +76,9 @@ std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   shared_.control.call(members_.me, sequence).publish(call, address, sequence);
   published_ = sequence;
   shared_.control.progress(members_.me).published.store(sequence, std::memory_order_relaxed);
-  context_->node().wake(shared_.node_ranks);
+  context_->changed(shared_.node_ranks);
+  context_->wake_others();
+  shared_.control.call(members_.me, sequence + 1).prepare();
   return operation;
 }
 
@@ -139,8 +141,8 @@ bool SegmentBackend::work_on(const Call& call) {
 }
 
 void SegmentBackend::finish_call() {
-  shared_.control.progress(members_.me).finished.store(next_);
-  context_->node().wake(shared_.node_ranks);
+  shared_.control.progress(members_.me).finished.store(next_, std::memory_order_release);
+  context_->changed(shared_.node_ranks);
   ++next_;
   seen_ = 0;
   compared_ = false;

@@ -7,8 +7,8 @@
 
 namespace trireme::comm {
 
-Staging::Staging(const GroupControl& control, NodeControl& node, std::span<const int> node_ranks, int me)
-    : control_(control), node_(node), node_ranks_(node_ranks), me_(me), pointers_(node_ranks.size()) {}
+Staging::Staging(const GroupControl& control, RankContext& context, std::span<const int> node_ranks, int me)
+    : control_(control), context_(context), node_ranks_(node_ranks), me_(me), pointers_(node_ranks.size()) {}
 
 bool Staging::advance(const Call& call, std::span<std::byte* const> blocks) {
   const auto count = static_cast<std::int64_t>(call.count);
@@ -95,8 +95,8 @@ bool Staging::all_reached(std::atomic<std::uint64_t> RankProgress::*counter) con
 }
 
 void Staging::announce(std::atomic<std::uint64_t> RankProgress::*counter) {
-  (control_.progress(me_).*counter).store(rounds_ + 1);
-  node_.wake(node_ranks_);
+  (control_.progress(me_).*counter).store(rounds_ + 1, std::memory_order_release);
+  context_.changed(node_ranks_);
 }
 
 }  // namespace trireme::comm

@@ -8,7 +8,7 @@
 
 #include "comm/call.hpp"
 #include "comm/group_control.hpp"
-#include "comm/node_control.hpp"
+#include "comm/rank_context.hpp"
 
 namespace trireme::comm {
 
@@ -16,7 +16,7 @@ namespace trireme::comm {
 // data in, every rank does its part, such ranks copy the result out.
 class Staging {
  public:
-  Staging(const GroupControl& control, NodeControl& node, std::span<const int> node_ranks, int me);
+  Staging(const GroupControl& control, RankContext& context, std::span<const int> node_ranks, int me);
 
   // Goes as far as the other ranks allow; true when this rank has finished the call. blocks[r] is null where rank r's data
   // are out of reach.
@@ -34,7 +34,7 @@ class Staging {
   void announce(std::atomic<std::uint64_t> RankProgress::*counter);
 
   GroupControl control_;
-  NodeControl& node_;
+  RankContext& context_;
   std::span<const int> node_ranks_;
   int me_;
   Step step_ = Step::fill;

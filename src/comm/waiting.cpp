@@ -43,7 +43,9 @@ void wait_for(RankContext& context, Awaited& awaited) {
   Clock::time_point end{};
   for (int round = 0;; ++round) {
     context.advance();
-    if (awaited.ready()) return;
+    const bool ready = awaited.ready();
+    context.wake_others();
+    if (ready) return;
     context.check_failure();
     awaited.check_peers();
     if (round < spin_limit) {

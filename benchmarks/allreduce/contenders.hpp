@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+
+// A way to sum the buffers of all ranks in place.
+class Contender {
+ public:
+  virtual ~Contender() = default;
+  virtual std::string_view name() const = 0;
+  virtual std::span<float> buffer() = 0;
+  virtual void sum(std::size_t count) = 0;  // the first `count` elements
+};
+
+// Ours, MPI's, and the limit: the loads and stores that ours needs, without any synchronisation. Buffers of `count` elements.
+std::vector<std::unique_ptr<Contender>> make_contenders(const trireme::Group& world, std::size_t count);

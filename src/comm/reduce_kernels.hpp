@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstddef>
+
+#include "trireme/device/isa.hpp"
+
+namespace trireme::comm {
+
+// Reduces `count` elements of all `from`, in their order, into every `to`. A `to` may be a `from`, else they don't overlap.
+using ReduceKernel = void (*)(const void* const* from, std::size_t sources, void* const* to, std::size_t targets,
+                              std::size_t count);
+
+struct ReduceKernelsOfType {
+  ReduceKernel sum;
+  ReduceKernel min;
+  ReduceKernel max;
+  ReduceKernel mean;
+};
+
+struct ReduceKernels {
+  ReduceKernelsOfType float32;
+  ReduceKernelsOfType float64;
+  ReduceKernelsOfType int32;
+  ReduceKernelsOfType int64;
+  ReduceKernelsOfType uint64;
+};
+
+TRIREME_KERNEL_TABLE(ReduceKernels, reduce_kernels)
+
+}  // namespace trireme::comm
