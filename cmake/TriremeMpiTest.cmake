@@ -1,31 +1,36 @@
-# trireme_mpi_test(NAME RANKS n... SOURCES file... [TIMEOUT seconds] [ARGS arg...]): one program, run by mpirun with each
-# number of ranks as NAME_n, label mpi. Without MPI nothing is built.
+# trireme_mpi_test(NAME SOURCES file... RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): one program, run by
+# mpirun with each number of ranks as NAME_n, label mpi. Without MPI nothing is built.
 function(trireme_mpi_test name)
-  cmake_parse_arguments(TEST "" "TIMEOUT" "RANKS;SOURCES;ARGS" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES" ${ARGN})
+  if(NOT TRIREME_HAS_MPI)
+    return()
+  endif()
+  add_executable(${name} ${TEST_SOURCES})
+  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
+  target_link_libraries(${name} PRIVATE trireme_fixtures trireme_settings)
+  trireme_mpi_runs(${name} ${TEST_UNPARSED_ARGUMENTS})
+endfunction()
+
+# trireme_mpi_runs(TARGET RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): the same for a program that exists.
+# Open MPI runs as root, with more ranks than cores, and yields while it waits.
+function(trireme_mpi_runs target)
+  cmake_parse_arguments(TEST "" "TIMEOUT" "RANKS;LABELS;ARGS" ${ARGN})
   if(NOT TRIREME_HAS_MPI)
     return()
   endif()
   if(NOT TEST_TIMEOUT)
     set(TEST_TIMEOUT 120)
   endif()
-  add_executable(${name} ${TEST_SOURCES})
-  target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${name} PRIVATE trireme::trireme trireme_settings)
   foreach(ranks IN LISTS TEST_RANKS)
-    add_test(NAME ${name}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${name}>
-                                           ${TEST_ARGS})
-    trireme_mpi_test_properties(${name}_${ranks} ${ranks} ${TEST_TIMEOUT})
+    add_test(NAME ${target}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}>
+                                             ${TEST_ARGS})
+    set_tests_properties(
+      ${target}_${ranks}
+      PROPERTIES LABELS "mpi;${TEST_LABELS}"
+                 TIMEOUT ${TEST_TIMEOUT}
+                 PROCESSORS ${ranks}
+                 SKIP_RETURN_CODE 77
+                 ENVIRONMENT
+                 "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1")
   endforeach()
-endfunction()
-
-# Open MPI as root, with more ranks than cores, yielding while it waits.
-function(trireme_mpi_test_properties test ranks timeout)
-  set_tests_properties(
-    ${test}
-    PROPERTIES LABELS mpi
-               TIMEOUT ${timeout}
-               PROCESSORS ${ranks}
-               SKIP_RETURN_CODE 77
-               ENVIRONMENT
-               "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1")
 endfunction()

@@ -32,7 +32,7 @@ __attribute__((target("avx512f"), noinline)) float run_avx512(std::int64_t count
   }
   __m512 total = sums[0];
   for (int chain = 1; chain < chains; ++chain) total = _mm512_add_ps(total, sums[chain]);
-  return _mm512_reduce_add_ps(total);
+  return total[0];
 }
 
 __attribute__((target("avx2,fma"), noinline)) float run_avx2(std::int64_t count) {

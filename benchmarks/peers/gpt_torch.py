@@ -27,7 +27,7 @@ class Block(nn.Module):
         self.ln_2 = nn.LayerNorm(width)
         self.c_fc = nn.Linear(width, 4 * width)
         self.mlp_proj = nn.Linear(4 * width, width)
-        self.register_buffer("mask", torch.tril(torch.ones(block, block, dtype=torch.bool)), persistent=False)
+        self.mask = torch.tril(torch.ones(block, block, dtype=torch.bool))  # no buffer: gloo of torch 1.13 cannot send bool
 
     def attention(self, x):
         batch, time_steps, width = x.shape

@@ -1,6 +1,7 @@
 #include "trireme/core/file.hpp"
 
 #include <fcntl.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -93,6 +94,13 @@ void File::read_at(std::span<std::byte> into, std::uint64_t offset) const {
     into = into.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
+}
+
+std::shared_ptr<const std::byte> File::map() const {
+  const std::size_t bytes = size();
+  void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor_, 0);
+  if (memory == MAP_FAILED) throw_system_error("the file cannot be mapped into memory", path_, errno);
+  return {static_cast<const std::byte*>(memory), [memory, bytes](const std::byte*) { munmap(memory, bytes); }};
 }
 
 void File::write(std::span<const std::byte> bytes) {

@@ -106,4 +106,13 @@ Schedule warmup_linear(const WarmupOptions& options) {
   return warmup_then(options, [=](double share) { return std::lerp(options.base, options.minimum, share); });
 }
 
+Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles) {
+  require(warmup >= 0 && total > warmup, "warmup_cosine_waves needs a warm-up of {} steps to be below its {} steps", warmup,
+          total);
+  return [=](std::int64_t step) {
+    if (step < warmup) return base * to_double(step) / to_double(warmup);
+    return half_cosine(base, 0, 2 * cycles * to_double(step - warmup) / to_double(total - warmup));
+  };
+}
+
 }  // namespace trireme::optim

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <span>
 
 namespace trireme {
@@ -22,6 +23,9 @@ class File {
 
   // Fills `into` from byte `offset` on; a file that ends before is an Error{corrupt_file}.
   void read_at(std::span<std::byte> into, std::uint64_t offset) const;
+
+  // The whole file as memory that is read from the disk when it is touched; it outlives the File.
+  std::shared_ptr<const std::byte> map() const;
 
   void write(std::span<const std::byte> bytes);
   void sync();   // returns when the bytes are on the disk

@@ -59,4 +59,8 @@ struct WarmupOptions {
 Schedule warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
 Schedule warmup_linear(const WarmupOptions& options);  // then a line to minimum
 
+// Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and goes on
+// (transformers get_cosine_schedule_with_warmup).
+Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
+
 }  // namespace trireme::optim

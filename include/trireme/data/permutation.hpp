@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+
+namespace trireme::data {
+
+// A shuffled order of [0, size) that is never stored: the place of an element is a function of (seed, epoch, position).
+class Permutation {
+ public:
+  Permutation(std::int64_t size, std::uint64_t seed, std::uint64_t epoch);
+
+  std::int64_t size() const noexcept { return static_cast<std::int64_t>(size_); }
+  std::int64_t operator()(std::int64_t position) const;
+
+ private:
+  std::uint64_t shuffled(std::uint64_t value) const;
+
+  std::uint64_t size_;
+  std::uint64_t seed_;
+  std::uint64_t stream_;
+  int half_bits_;
+};
+
+}  // namespace trireme::data

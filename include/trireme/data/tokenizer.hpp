@@ -1,0 +1,20 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::data {
+
+// Every byte is a token.
+class ByteTokenizer {
+ public:
+  static constexpr std::int64_t vocabulary_size = 256;
+
+  std::vector<std::int32_t> encode(std::string_view text) const;
+  std::string decode(std::span<const std::int32_t> tokens) const;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,101 @@
+#include "trireme/data/text.hpp"
+
+#include <sys/stat.h>
+
+#include <fstream>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/token_dataset.hpp"
+#include "trireme/data/tokenizer.hpp"
+
+using namespace trireme;
+using namespace trireme::data;
+using trireme::tests::TemporaryFolder;
+
+namespace {
+
+void write(const std::filesystem::path& path, std::string_view text) {
+  std::ofstream(path, std::ios::binary).write(text.data(), static_cast<std::streamsize>(text.size()));
+}
+
+std::vector<std::int32_t> window(const TokenDataset& dataset, std::int64_t position, std::size_t count) {
+  std::vector<std::int32_t> tokens(count);
+  dataset.window(position, tokens);
+  return tokens;
+}
+
+}  // namespace
+
+TEST_CASE("a folder's files are joined in the order of their paths") {
+  const TemporaryFolder folder;
+  write(folder.path() / "b.txt", "second");
+  write(folder.path() / "a.txt", "first\n");
+  std::filesystem::create_directory(folder.path() / "c");
+  write(folder.path() / "c" / "d.txt", std::string("th\0rd\xFF", 6));
+  REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
+  CHECK(read_text(folder.path()) == std::string("first\n\nsecond\nth\0rd\xFF", 20));
+  CHECK(read_text(folder.path() / "b.txt") == "second");
+}
+
+TEST_CASE("text that cannot be read is an error with its path") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(read_text(folder.path()), ContainsSubstring("no text") && ContainsSubstring(folder.path().string()));
+  write(folder.path() / "empty", "");
+  CHECK_THROWS_WITH(read_text(folder.path() / "empty"), ContainsSubstring("no text"));
+  CHECK_THROWS_WITH(read_text(folder.path() / "absent"), ContainsSubstring("absent") && ContainsSubstring("No such file"));
+}
+
+TEST_CASE("bytes become tokens and text again") {
+  const ByteTokenizer tokenizer;
+  const std::string text("a\0\xFF", 3);
+  CHECK(tokenizer.encode(text) == std::vector<std::int32_t>{97, 0, 255});
+  CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+  CHECK_THROWS_WITH(tokenizer.decode(std::vector<std::int32_t>{256}), ContainsSubstring("256"));
+  CHECK_THROWS_AS(tokenizer.decode(std::vector<std::int32_t>{-1}), Error);
+}
+
+TEST_CASE("windows start anywhere and end inside") {
+  const auto dataset = TokenDataset::from_bytes("abcdef\xFF");
+  CHECK(dataset.size() == 7);
+  CHECK(window(dataset, 1, 3) == std::vector<std::int32_t>{'b', 'c', 'd'});
+  CHECK(window(dataset, 6, 1) == std::vector<std::int32_t>{255});
+  CHECK(window(dataset, 7, 0).empty());
+  CHECK_THROWS_WITH(window(dataset, 6, 2), ContainsSubstring("2 tokens from 6 on"));
+  CHECK_THROWS_AS(window(dataset, -1, 1), Error);
+  CHECK_THROWS_AS(window(dataset, 0, 8), Error);
+
+  const auto middle = dataset.part(2, 3);
+  CHECK(window(middle, 0, 3) == std::vector<std::int32_t>{'c', 'd', 'e'});
+  CHECK_THROWS_AS(window(middle, 1, 3), Error);
+  CHECK_THROWS_AS(dataset.part(5, 3), Error);
+}
+
+TEST_CASE("token files are mapped in all their widths") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "tokens.bin";
+  const auto map = [&](const auto& tokens, DType dtype) {
+    write(path, {reinterpret_cast<const char*>(tokens.data()), tokens.size() * sizeof tokens[0]});
+    return TokenDataset::map(path, dtype);
+  };
+  CHECK(window(map(std::vector<std::uint8_t>{1, 200}, DType::uint8), 0, 2) == std::vector<std::int32_t>{1, 200});
+  CHECK(window(map(std::vector<std::uint16_t>{1, 50256, 3}, DType::uint16), 1, 2) == std::vector<std::int32_t>{50256, 3});
+  const auto wide = map(std::vector<std::uint32_t>{7, 1U << 31}, DType::uint32);
+  CHECK(window(wide, 0, 1) == std::vector<std::int32_t>{7});
+  CHECK_THROWS_WITH(window(wide, 1, 1), ContainsSubstring("2147483648"));
+
+  write(path, "abc");
+  CHECK_THROWS_WITH(TokenDataset::map(path, DType::uint16), ContainsSubstring("3 bytes") && ContainsSubstring(path.string()));
+  CHECK_THROWS_WITH(TokenDataset::map(path, DType::float32), ContainsSubstring("float32"));
+  write(path, "");
+  CHECK_THROWS_AS(TokenDataset::map(path, DType::uint8), Error);
+}
+
+TEST_CASE("the first part trains, the last validates") {
+  const auto [training, validation] = split(TokenDataset::from_bytes("0123456789"), 0.2);
+  CHECK(training.size() == 8);
+  CHECK(window(validation, 0, 2) == std::vector<std::int32_t>{'8', '9'});
+  CHECK(split(training, 0).validation.size() == 0);
+  CHECK_THROWS_WITH(split(training, 1), ContainsSubstring("[0, 1)"));
+}

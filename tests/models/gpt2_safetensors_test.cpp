@@ -1,0 +1,110 @@
+#include "trireme/models/gpt2_safetensors.hpp"
+
+#include <cmath>
+#include <filesystem>
+
+#include "catch.hpp"
+#include "fixtures.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/digest.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+json pretrained_entry() {
+  const auto folder = tests::refs_folder_or_skip();
+  const json models = tests::read_json(folder / "pretrained/convergence.json");
+  for (const auto& [name, entry] : models.items()) {
+    if (name.starts_with("gpt")) return entry;
+  }
+  tests::skip_program("the references hold no trained GPT");
+}
+
+models::GptOptions options_of(const json& config) {
+  return {.layers = config.at("n_layer"),
+          .heads = config.at("n_head"),
+          .width = config.at("n_embd"),
+          .block = config.at("n_positions"),
+          .vocabulary = config.at("vocab_size")};
+}
+
+std::uint64_t digest_of(FlatStore& store) {
+  const auto values = store.values<float>();
+  return digest<float>("all", std::span<const float>(values.span()));
+}
+
+}  // namespace
+
+TEST_CASE("a GPT-2 file is written as it was read") {
+  const json entry = pretrained_entry();
+  const auto path = tests::refs_folder_or_skip() / entry.at("pretrained").at("file").get<std::string>();
+  models::Gpt<Float32> model(options_of(entry.at("config")));
+  models::load_gpt2(model, path.string());
+  const tests::TemporaryFolder folder;
+  const auto written = (folder.path() / "written.safetensors").string();
+  models::save_gpt2(model, written);
+
+  const SafetensorsFile original(path);
+  const SafetensorsFile copy(written);
+  REQUIRE(original.tensors().size() == copy.tensors().size());
+  for (const SafetensorsEntry& tensor : original.tensors()) {
+    CAPTURE(tensor.name);
+    CHECK(copy.at(tensor.name).shape == tensor.shape);
+    CHECK(copy.read_bytes(tensor.name) == original.read_bytes(tensor.name));
+  }
+  CHECK(copy.metadata().at("format") == "pt");
+}
+
+TEST_CASE("a file that does not fit is refused and changes nothing") {
+  const json entry = pretrained_entry();
+  const auto path = (tests::refs_folder_or_skip() / entry.at("pretrained").at("file").get<std::string>()).string();
+  const auto refused = [&](models::GptOptions options) {
+    models::Gpt<Float32> model(options);
+    model.initialize({.seed = 1});
+    const std::uint64_t before = digest_of(model.store());
+    CHECK_THROWS_AS(models::load_gpt2(model, path), Error);
+    CHECK(digest_of(model.store()) == before);
+  };
+  models::GptOptions options = options_of(entry.at("config"));
+  ++options.layers;
+  refused(options);
+  options.layers -= 2;
+  refused(options);
+  ++options.layers;
+  options.block *= 2;
+  refused(options);
+}
+
+TEST_CASE("a trained GPT gives PyTorch's logits, loss and text") {
+  const json entry = pretrained_entry();
+  const json& trained = entry.at("pretrained");
+  const auto folder = tests::refs_folder_or_skip();
+  models::Gpt<Float32> model(options_of(entry.at("config")));
+  models::load_gpt2(model, (folder / trained.at("file").get<std::string>()).string());
+  const SafetensorsFile expected(folder / trained.at("expected").get<std::string>());
+
+  const std::string prompt = trained.at("greedy_prompt");
+  const std::string text = trained.at("greedy_text");
+  const std::vector<std::int32_t> start(prompt.begin(), prompt.end());
+  const auto count = static_cast<std::int64_t>(text.size() - prompt.size());
+  const auto tokens = models::generate(model, start, {.count = count, .temperature = 0});
+  CHECK(prompt + std::string(tokens.begin(), tokens.end()) == text);
+
+  const Shape shape = expected.at("val_input_ids").shape;
+  const auto read = [&](const char* name) {
+    const auto stored = tests::read_integers(expected, name);
+    return Tensor<std::int32_t>::from(shape, std::vector<std::int32_t>(stored.begin(), stored.end()));
+  };
+  const auto windows = read("val_input_ids");
+  const auto targets = read("val_targets");
+  const auto logits = model.logits(windows.narrow(0, 1)).value();
+  CHECK(tests::mismatch(logits.span(), tests::read_floats(expected, "logits_window0"), {.atol = 5e-5, .rtol = 0}) == "");
+  const auto losses = expected.read_values<double>("val_loss_per_window");
+  for (std::int64_t window = 0; window < shape[0]; ++window) {
+    CAPTURE(window);
+    const double loss = model.loss(windows.narrow(window, 1), targets.narrow(window, 1)).mean();
+    CHECK(std::abs(loss - losses[static_cast<std::size_t>(window)]) <= 1e-5);
+  }
+}
