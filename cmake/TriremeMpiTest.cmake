@@ -12,7 +12,6 @@ function(trireme_mpi_test name)
 endfunction()
 
 # trireme_mpi_runs(TARGET RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): the same for a program that exists.
-# Open MPI runs as root, with more ranks than cores, and yields while it waits.
 function(trireme_mpi_runs target)
   cmake_parse_arguments(TEST "" "TIMEOUT" "RANKS;LABELS;ARGS" ${ARGN})
   if(NOT TRIREME_HAS_MPI)
@@ -29,8 +28,16 @@ function(trireme_mpi_runs target)
       PROPERTIES LABELS "mpi;${TEST_LABELS}"
                  TIMEOUT ${TEST_TIMEOUT}
                  PROCESSORS ${ranks}
-                 SKIP_RETURN_CODE 77
-                 ENVIRONMENT
-                 "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1")
+                 SKIP_RETURN_CODE 77)
+    trireme_mpi_environment(${target}_${ranks})
   endforeach()
+endfunction()
+
+# Open MPI runs as root, with more ranks than cores, and yields while it waits.
+function(trireme_mpi_environment test)
+  set_tests_properties(
+    ${test}
+    PROPERTIES
+      ENVIRONMENT
+      "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1")
 endfunction()

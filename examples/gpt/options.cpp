@@ -86,6 +86,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   Options options;
   std::string backend = "mpi";
   CLI::App app{"Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE"};
+  app.option_defaults()->take_last();  // of an option given twice
   app.add_option("--data", options.data, "a text file, or a folder of text files")->required();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   app.set_config("--config", "", "read options from this file (TOML: layers = 6)");

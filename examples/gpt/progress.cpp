@@ -4,7 +4,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
+#include <cstdlib>
+#include <string_view>
 
 namespace {
 
@@ -14,13 +17,25 @@ constexpr int bar_width = 24;
 constexpr auto redraw_interval = std::chrono::milliseconds(100);
 constexpr auto line_interval = std::chrono::seconds(10);
 
+// Whether a person watches stdout. mpirun gives its ranks a terminal of its own whatever it writes to itself: then its stdout
+// decides, which only a rank on mpirun's machine can see.
+bool on_terminal() {
+  if (isatty(STDOUT_FILENO) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  std::array<char, 64> target{};
+  const std::string link = fmt::format("/proc/{}/fd/1", getppid());
+  if (readlink(link.c_str(), target.data(), target.size() - 1) < 0) return false;
+  const std::string_view name(target.data());
+  return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
+}
+
 std::string duration(double seconds) {
   return fmt::format("{:%H:%M:%S}", std::chrono::seconds(static_cast<std::int64_t>(seconds)));
 }
 
 }  // namespace
 
-Progress::Progress(std::int64_t steps, bool shown) : steps_(steps), shown_(shown), terminal_(isatty(STDOUT_FILENO) == 1) {}
+Progress::Progress(std::int64_t steps, bool shown) : steps_(steps), shown_(shown), terminal_(on_terminal()) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\n", stdout);

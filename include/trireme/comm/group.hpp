@@ -69,31 +69,31 @@ class Group {
   // boundaries at multiples of 16 elements.
   Range part(std::int64_t count, int rank) const;
 
-  template <typename T>
-  Pending all_reduce(std::span<T> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  Pending all_reduce(std::span<T, extent> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
     return all_reduce(data.data(), data.size(), dtype_of<T>, op, name);
   }
   // Afterwards part(rank()) of `data` holds the reduction; the other parts are undefined.
-  template <typename T>
-  Pending reduce_scatter(std::span<T> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  Pending reduce_scatter(std::span<T, extent> data, ReduceOp op = ReduceOp::sum, std::string_view name = {}) const {
     return reduce_scatter(data.data(), data.size(), dtype_of<T>, op, name);
   }
   // Every rank gives its part(rank()) of `data` to all.
-  template <typename T>
-  Pending all_gather(std::span<T> data, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  Pending all_gather(std::span<T, extent> data, std::string_view name = {}) const {
     return all_gather(data.data(), data.size(), dtype_of<T>, name);
   }
-  template <typename T>
-  Pending broadcast(std::span<T> data, int root, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  Pending broadcast(std::span<T, extent> data, int root, std::string_view name = {}) const {
     return broadcast(data.data(), data.size(), dtype_of<T>, root, name);
   }
   // Copies `data`, so it never waits for the receiver. Messages between two ranks with one tag arrive in order.
-  template <typename T>
-  void send(std::span<const T> data, int to, int tag, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  void send(std::span<const T, extent> data, int to, int tag, std::string_view name = {}) const {
     send(data.data(), data.size(), dtype_of<T>, to, tag, name);
   }
-  template <typename T>
-  Pending receive(std::span<T> data, int from, int tag, std::string_view name = {}) const {
+  template <typename T, std::size_t extent>
+  Pending receive(std::span<T, extent> data, int from, int tag, std::string_view name = {}) const {
     return receive(data.data(), data.size(), dtype_of<T>, from, tag, name);
   }
   void barrier(std::string_view name = {}) const;
