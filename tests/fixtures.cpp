@@ -86,7 +86,8 @@ Tolerance Fixture::tolerance_of(const std::string& tensor) const {
 
 std::vector<Fixture> fixtures_of_kind(std::string_view kind) {
   std::vector<Fixture> fixtures = all_fixtures();
-  std::erase_if(fixtures, [&](const Fixture& fixture) { return fixture.index.at("kind").get_ref<const std::string&>() != kind; });
+  std::erase_if(fixtures,
+                [&](const Fixture& fixture) { return fixture.index.at("kind").get_ref<const std::string&>() != kind; });
   return fixtures;
 }
 

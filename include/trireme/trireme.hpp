@@ -4,6 +4,7 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/comm/launch.hpp"
 #include "trireme/core/error.hpp"

@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/ops/embedding.hpp"
 #include "trireme/ops/loss.hpp"
 

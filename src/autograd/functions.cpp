@@ -1,5 +1,6 @@
 #include "trireme/autograd/functions.hpp"
 
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/reduce.hpp"
 

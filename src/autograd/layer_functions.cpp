@@ -1,4 +1,5 @@
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/ops/attention.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/norm.hpp"

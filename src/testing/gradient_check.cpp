@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 
 namespace trireme::testing {

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "catch.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/testing/gradient_check.hpp"

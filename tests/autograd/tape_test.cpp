@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/record.hpp"
 
 using namespace trireme;
 

@@ -1,8 +1,11 @@
 #pragma once
 
-// The bodies of record and record_pair; include variable.hpp.
+// How operations enter the tape: for those who write their own.
 
-#include <algorithm>
+#include <initializer_list>
+#include <memory>
+#include <string_view>
+#include <utility>
 
 #include "trireme/autograd/variable.hpp"
 
@@ -53,6 +56,15 @@ Variable<T, D> recorded(Tape& tape, Tensor<T, D> value) {
 
 }  // namespace detail
 
+// Puts an operation on the current tape: `value` is its result, `inputs` the slots of its inputs (null for constants), and
+// backward(dy) gets the complete gradient of the result and contributes to each listed input once. Without a tape, or with
+// constants only, the result is a constant and `backward` is dropped.
+//
+//   Variable<T> square(const Variable<T>& x) {
+//     Tensor<T> y(x.shape());
+//     ops::multiply(x.value(), x.value(), y);
+//     return record("square", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<T>& dy) { ... });
+//   }
 template <typename T, typename D, typename Backward>
 Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
                       Backward backward) {
@@ -63,6 +75,7 @@ Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initi
   return result;
 }
 
+// The same for two results; an undefined gradient reached backward(d_first, d_second) from neither consumer.
 template <typename T, typename D, typename Backward>
 std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation, Tensor<T, D> first, Tensor<T, D> second,
                                                       std::initializer_list<GradientSlot*> inputs, Backward backward) {
@@ -74,6 +87,7 @@ std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation
   return results;
 }
 
+// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
 template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
   Tape* tape = Tape::current();

@@ -107,28 +107,4 @@ class Variable {
   Gradient<T, D> gradient_;
 };
 
-// A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
-template <typename T, typename D, typename Receive>
-Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient);
-
-// Puts an operation on the current tape: `value` is its result, `inputs` the slots of its inputs (null for constants), and
-// backward(dy) gets the complete gradient of the result and contributes to each listed input once. Without a tape, or with
-// constants only, the result is a constant and `backward` is dropped.
-//
-//   Variable<T> square(const Variable<T>& x) {
-//     Tensor<T> y(x.shape());
-//     ops::multiply(x.value(), x.value(), y);
-//     return record("square", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<T>& dy) { ... });
-//   }
-template <typename T, typename D, typename Backward>
-Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
-                      Backward backward);
-
-// The same for two results; an undefined gradient reached backward(d_first, d_second) from neither consumer.
-template <typename T, typename D, typename Backward>
-std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation, Tensor<T, D> first, Tensor<T, D> second,
-                                                      std::initializer_list<GradientSlot*> inputs, Backward backward);
-
 }  // namespace trireme
-
-#include "trireme/autograd/record.hpp"

@@ -1,0 +1,88 @@
+"""Plants what scripts/check-layers must find, one violation at a time."""
+
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "check-layers"
+
+ARCHITECTURE = """
+```
+L2  upper   other
+L1  middle  (not a room)
+L0  base
+```
+
+| room | holds | never sees |
+|---|---|---|
+| base | things | anything above |
+| upper, other | more | base |
+"""
+
+CLEAN = {
+    "ARCHITECTURE.md": ARCHITECTURE,
+    "include/trireme/all.hpp": '#include "trireme/middle/b.hpp"\n',
+    "include/trireme/base/a.hpp": "#include <vector>\n",
+    "include/trireme/middle/b.hpp": '#include "trireme/base/a.hpp"\n',
+    "src/middle/b.cpp": '#include "trireme/middle/b.hpp"\n#include "middle/private.hpp"\n#include <mpi.h>\n',
+    "src/middle/private.hpp": "",
+    "src/upper/c.cpp": '#include "trireme/middle/b.hpp"\n',
+}
+
+
+def run(files):
+    with tempfile.TemporaryDirectory() as folder:
+        for name, text in files.items():
+            path = pathlib.Path(folder, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        result = subprocess.run([sys.executable, SCRIPT, "--root", folder], capture_output=True, text=True, check=False)
+        return result.returncode, result.stderr
+
+
+class CheckLayers(unittest.TestCase):
+    def refuse(self, changes, text):
+        code, errors = run(CLEAN | changes)
+        self.assertEqual(code, 1)
+        self.assertIn(text, errors)
+
+    def test_clean(self):
+        self.assertEqual(run(CLEAN), (0, ""))
+
+    def test_higher_level(self):
+        self.refuse({"src/base/a.cpp": '#include "trireme/middle/b.hpp"\n'},
+                    "src/base/a.cpp:1: base (level 0) must not include middle (level 1)")
+
+    def test_same_level(self):
+        self.refuse({"include/trireme/other/d.hpp": "", "src/upper/c.cpp": '\n#include "trireme/other/d.hpp"\n'},
+                    "src/upper/c.cpp:2: upper (level 2) must not include other (level 2)")
+
+    def test_never_sees(self):
+        self.refuse({"src/upper/c.cpp": '#include "trireme/base/a.hpp"\n'}, "upper never sees base")
+
+    def test_missing_room(self):
+        self.refuse({"src/attic/x.cpp": ""}, "the room attic is missing")
+
+    def test_header_of_all_rooms(self):
+        self.refuse({"src/upper/c.cpp": "#include <trireme/all.hpp>\n"}, "header of all rooms")
+
+    def test_private_header(self):
+        self.refuse({"src/upper/c.cpp": '#include "middle/private.hpp"\n'}, "private to src/middle")
+
+    def test_forbidden_headers(self):
+        for name in ("mpi.h", "nccl.h", "cuda_runtime.h", "dnnl.hpp", "iostream", "regex"):
+            self.refuse({"include/trireme/base/a.hpp": f"#include <{name}>\n"}, f"must not include {name}")
+
+    def test_circle(self):
+        self.refuse({"include/trireme/base/a.hpp": '#include "trireme/base/z.hpp"\n',
+                     "include/trireme/base/z.hpp": '#  include "a.hpp"\n'},
+                    "circle: include/trireme/base/a.hpp -> include/trireme/base/z.hpp -> include/trireme/base/a.hpp")
+
+    def test_no_table(self):
+        self.refuse({"ARCHITECTURE.md": "nothing"}, "no table of levels")
+
+
+if __name__ == "__main__":
+    unittest.main()
