@@ -5,7 +5,7 @@
 
 #include "comm/cores.hpp"
 #include "comm/launch.hpp"
-#include "comm/mpi_calls.hpp"
+#include "comm/mpi_alarm.hpp"
 #include "comm/mpi_session.hpp"
 #include "comm/process_platform.hpp"
 
@@ -85,9 +85,10 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
                                                                         .shares_cores = node.ranks_on_my_cores > core_count,
                                                                         .deadline = options.deadline},
                                                      node.control);
-  const auto platform = std::make_shared<ProcessPlatform>(context, node.neighbours);
+  const auto alarm = std::make_shared<MpiAlarm>(context, node.neighbours);
+  const auto platform = std::make_shared<ProcessPlatform>(context, alarm, node.neighbours);
   const int code = run_rank(*context, platform->make_world(), main);
-  return session.finish(*context, code);
+  return session.finish(*context, *alarm, code);
 }
 
 }  // namespace trireme::comm

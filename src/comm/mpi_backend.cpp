@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <deque>
 #include <optional>
@@ -30,17 +31,22 @@ struct Flight {
 
 class MpiBackend final : public Backend, public Progress, public std::enable_shared_from_this<MpiBackend> {
  public:
-  MpiBackend(std::shared_ptr<RankContext> context, std::shared_ptr<Platform> platform, Members members, MPI_Comm calls,
-             MPI_Comm data, std::unique_ptr<Mail> mail)
+  MpiBackend(std::shared_ptr<RankContext> context, std::shared_ptr<Platform> platform, std::shared_ptr<MpiAlarm> alarm,
+             Members members, MPI_Comm calls, MPI_Comm data, std::unique_ptr<Mail> mail)
       : context_(std::move(context)),
         platform_(std::move(platform)),
+        alarm_(std::move(alarm)),
         members_(std::move(members)),
         calls_(calls),
         data_(data),
         mail_(std::move(mail)) {
     context_->add(this);
   }
-  ~MpiBackend() override { context_->remove(this); }
+  ~MpiBackend() override {
+    context_->remove(this);
+    if (!flights_.empty())
+      new std::deque<std::shared_ptr<Flight>>(std::move(flights_));  // never freed: MPI may still write to them
+  }
 
   const Members& members() const override { return members_; }
   RankContext& context() override { return *context_; }
@@ -52,12 +58,14 @@ class MpiBackend final : public Backend, public Progress, public std::enable_sha
 
   bool needs_polling() const override { return !flights_.empty(); }
   void advance() override;
+  std::optional<int> who_left() const;  // a member that has, of another node
 
  private:
   bool compare(Flight& flight);
 
   std::shared_ptr<RankContext> context_;
   std::shared_ptr<Platform> platform_;
+  std::shared_ptr<MpiAlarm> alarm_;
   Members members_;
   MPI_Comm calls_;
   MPI_Comm data_;
@@ -74,6 +82,7 @@ class MpiOperation final : public Operation {
 
   RankContext& context() override { return group_->context(); }
   bool ready() override { return flight_->done; }
+  void check_peers() override;
   ErrorFields describe_wait() const override {
     const std::string_view waits_for = flight_->started ? "the network moves its data" : "some rank has not called it";
     return {.message = fmt::format("{} of group \"{}\": {}", describe(flight_->call, flight_->sequence),
@@ -81,17 +90,47 @@ class MpiOperation final : public Operation {
             .sequence = flight_->sequence};
   }
   void abandon() noexcept override {
-    // Peers can't reach this memory, but MPI may still write to it: the job is lost, so only give it a chance to finish.
+    // MPI may still write to the caller's memory. The others end up here too, so what has started comes to an end.
+    const auto end = std::chrono::steady_clock::now() + grace;
     try {
-      for (int attempt = 0; attempt < 100 && flight_->started && !flight_->done; ++attempt) group_->advance();
+      while (flight_->started && !flight_->done && std::chrono::steady_clock::now() < end) group_->advance();
     } catch (...) {
     }
   }
 
  private:
+  static constexpr std::chrono::seconds grace{2};
+  static constexpr std::chrono::milliseconds last_delivery{500};  // what a rank sent before it left may still be on its way
+
   std::shared_ptr<MpiBackend> group_;
   std::shared_ptr<Flight> flight_;
+  std::optional<std::chrono::steady_clock::time_point> left_since_;
 };
+
+std::optional<int> MpiBackend::who_left() const {
+  for (const int rank : members_.ranks) {
+    if (alarm_->left(rank)) return rank;
+  }
+  return std::nullopt;
+}
+
+// A rank leaves when its calls are done, so it has not made this one.
+void MpiOperation::check_peers() {
+  const std::optional<int> who = group_->who_left();
+  if (!who || flight_->started) return;
+  const auto now = std::chrono::steady_clock::now();
+  if (!left_since_) left_since_ = now;
+  if (now - *left_since_ < last_delivery) return;
+  context().check_failure();
+  const Error error(
+      {.code = ErrorCode::peer_failed,
+       .message = fmt::format("rank {} left the group \"{}\" while rank {} waits for it in {}", *who, group_->members().label,
+                              context().rank(), describe(flight_->call, flight_->sequence)),
+       .rank = *who,
+       .sequence = flight_->sequence});
+  context().record_failure(error);
+  throw error;
+}
 
 std::unique_ptr<Operation> MpiBackend::start(const Call& call) {
   auto flight = std::make_shared<Flight>();
@@ -145,8 +184,10 @@ void MpiBackend::advance() {
 }  // namespace
 
 std::shared_ptr<Backend> make_mpi_backend(std::shared_ptr<RankContext> context, std::shared_ptr<Platform> platform,
-                                          const Members& members, MPI_Comm calls, MPI_Comm data, std::unique_ptr<Mail> mail) {
-  return std::make_shared<MpiBackend>(std::move(context), std::move(platform), members, calls, data, std::move(mail));
+                                          std::shared_ptr<MpiAlarm> alarm, const Members& members, MPI_Comm calls,
+                                          MPI_Comm data, std::unique_ptr<Mail> mail) {
+  return std::make_shared<MpiBackend>(std::move(context), std::move(platform), std::move(alarm), members, calls, data,
+                                      std::move(mail));
 }
 
 }  // namespace trireme::comm

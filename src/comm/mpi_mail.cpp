@@ -30,8 +30,8 @@ std::vector<std::byte> make_envelope(std::size_t bytes) {
 // A communicator, and the sends that MPI has not finished.
 class Postman final : public Progress {
  public:
-  Postman(MPI_Comm communicator, std::shared_ptr<RankContext> context)
-      : communicator_(communicator), context_(std::move(context)) {
+  Postman(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm)
+      : communicator_(communicator), context_(std::move(context)), alarm_(std::move(alarm)) {
     check_mpi(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&block_), "MPI_Type_commit");
     context_->add(this);
@@ -44,6 +44,7 @@ class Postman final : public Progress {
   Postman& operator=(const Postman&) = delete;
 
   RankContext& context() { return *context_; }
+  bool left(int world_rank) const { return alarm_->left(world_rank); }
 
   void send(std::vector<std::byte> envelope, int to, int tag) {
     Sent& sent = sent_.emplace_back();
@@ -78,6 +79,7 @@ class Postman final : public Progress {
 
   MPI_Comm communicator_;
   std::shared_ptr<RankContext> context_;
+  std::shared_ptr<MpiAlarm> alarm_;
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
   std::list<Sent> sent_;
   int receiving_ = 0;
@@ -111,7 +113,8 @@ class ReceiveByMpi final : public Operation {
   }
 
   void check_peers() override {
-    if (sender_node_rank_ < 0 || !context().node().left(sender_node_rank_)) return;
+    const bool left = sender_node_rank_ < 0 ? postman_->left(receipt_.sender()) : context().node().left(sender_node_rank_);
+    if (!left) return;
     const auto now = std::chrono::steady_clock::now();
     if (!left_since_) left_since_ = now;
     if (now - *left_since_ < last_delivery || ready()) return;
@@ -144,8 +147,9 @@ class ReceiveByMpi final : public Operation {
 
 class MpiMail final : public Mail {
  public:
-  MpiMail(MPI_Comm communicator, std::shared_ptr<RankContext> context, const Members& members, std::vector<int> node_ranks)
-      : postman_(std::make_shared<Postman>(communicator, std::move(context))),
+  MpiMail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm, const Members& members,
+          std::vector<int> node_ranks)
+      : postman_(std::make_shared<Postman>(communicator, std::move(context), std::move(alarm))),
         members_(members),
         node_ranks_(std::move(node_ranks)) {}
 
@@ -174,9 +178,9 @@ class MpiMail final : public Mail {
 
 }  // namespace
 
-std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, const Members& members,
-                                    std::vector<int> node_ranks) {
-  return std::make_unique<MpiMail>(communicator, std::move(context), members, std::move(node_ranks));
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context,
+                                    std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks) {
+  return std::make_unique<MpiMail>(communicator, std::move(context), std::move(alarm), members, std::move(node_ranks));
 }
 
 }  // namespace trireme::comm

@@ -11,7 +11,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::seconds grace{5};  // for other ranks to leave after a failure
-constexpr std::chrono::milliseconds nap{1};
+constexpr std::chrono::milliseconds longest_nap{50};
 
 }  // namespace
 
@@ -30,17 +30,22 @@ MpiSession::MpiSession() {
   check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
 }
 
-int MpiSession::finish(RankContext& context, int code) {
+int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   context.leave();
+  alarm.advance();  // a failure goes before the farewell
+  alarm.leave();
   const NodeControl& node = context.node();
   auto end = std::chrono::steady_clock::time_point::max();
-  while (!node.all_left()) {
+  std::chrono::milliseconds nap{1};
+  while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace;
     if (now >= end) MPI_Abort(MPI_COMM_WORLD, node.failure().exit_code);
+    alarm.advance();
     int found = 0;  // any call moves the messages that others still receive
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, longest_nap);
   }
   if (owner_) MPI_Finalize();
   return context.conclude(code);

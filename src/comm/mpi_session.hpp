@@ -1,5 +1,6 @@
 #pragma once
 
+#include "comm/mpi_alarm.hpp"
 #include "comm/rank_context.hpp"
 
 namespace trireme::comm {
@@ -9,9 +10,9 @@ class MpiSession {
  public:
   MpiSession();
 
-  // Waits until the other ranks of the node have left too, so that a failure reaches all exit codes; after a failure, ranks
+  // Waits until the other ranks have left too, so that a failure reaches all exit codes; after a failure, ranks
   // that don't leave in time are ended with the job. Returns this process's exit code.
-  int finish(RankContext& context, int code);
+  int finish(RankContext& context, MpiAlarm& alarm, int code);
 
  private:
   bool owner_ = false;  // this session initialised MPI and finalises it

@@ -44,6 +44,7 @@ Failure NodeControl::failure() const {
 }
 
 bool NodeControl::claim_report() { return reported_.exchange(1) == 0; }
+bool NodeControl::claim_relay() { return relayed_.exchange(1) == 0; }
 
 void NodeControl::leave(int rank) {
   places()[rank].left.store(1);

@@ -44,6 +44,7 @@ class NodeControl {
   bool failed() const { return failure_state_.load() != none; }
   Failure failure() const;  // only when failed()
   bool claim_report();      // true for one caller, who prints the failure
+  bool claim_relay();       // true for one caller, who tells other nodes
 
   void leave(int rank);
   bool left(int rank) const { return places()[rank].left.load() != 0; }
@@ -79,6 +80,7 @@ class NodeControl {
   alignas(64) std::atomic<std::uint32_t> sleepers_{0};
   alignas(64) std::atomic<std::uint32_t> failure_state_{none};
   std::atomic<std::uint32_t> reported_{0};
+  std::atomic<std::uint32_t> relayed_{0};
   int ranks_;
   int failed_rank_ = 0;
   int exit_code_ = 0;

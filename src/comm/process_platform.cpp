@@ -33,8 +33,12 @@ int index_of(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-ProcessPlatform::ProcessPlatform(std::shared_ptr<RankContext> context, std::vector<int> neighbours)
-    : context_(std::move(context)), neighbours_(std::move(neighbours)), addresses_(std::make_shared<ProcessAddressSpace>()) {}
+ProcessPlatform::ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm,
+                                 std::vector<int> neighbours)
+    : context_(std::move(context)),
+      alarm_(std::move(alarm)),
+      neighbours_(std::move(neighbours)),
+      addresses_(std::make_shared<ProcessAddressSpace>()) {}
 
 std::shared_ptr<Backend> ProcessPlatform::make_world() {
   const Members members = world_members(rank_in(MPI_COMM_WORLD), size_of(MPI_COMM_WORLD));
@@ -67,9 +71,10 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
     const int index = index_of(neighbours_, rank);
     node_ranks.push_back(index < static_cast<int>(neighbours_.size()) ? index : -1);
   }
-  auto mail = make_mpi_mail(communicator, context_, members, node_ranks);
+  auto mail = make_mpi_mail(communicator, context_, alarm_, members, node_ranks);
   if (sharing.segment == nullptr) {
-    return make_mpi_backend(context_, shared_from_this(), members, communicator, make_communicator(members), std::move(mail));
+    return make_mpi_backend(context_, shared_from_this(), alarm_, members, communicator, make_communicator(members),
+                            std::move(mail));
   }
   SegmentBackend::Shared shared{
       .memory = {sharing.segment, sharing.segment->data()},

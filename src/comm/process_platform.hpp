@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "comm/mpi_alarm.hpp"
 #include "comm/mpi_calls.hpp"
 #include "comm/platform.hpp"
 #include "comm/process_memory.hpp"
@@ -13,7 +14,7 @@ namespace trireme::comm {
 class ProcessPlatform final : public Platform, public std::enable_shared_from_this<ProcessPlatform> {
  public:
   // `neighbours`: the world ranks of this node, by node rank.
-  ProcessPlatform(std::shared_ptr<RankContext> context, std::vector<int> neighbours);
+  ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm, std::vector<int> neighbours);
 
   std::shared_ptr<Backend> make_world();
 
@@ -25,6 +26,7 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
   std::shared_ptr<Backend> make(const Exchange& exchange, const std::vector<int>& sharers, int me, const Members& members);
 
   std::shared_ptr<RankContext> context_;
+  std::shared_ptr<MpiAlarm> alarm_;
   std::vector<int> neighbours_;
   std::shared_ptr<ProcessAddressSpace> addresses_;
 };

@@ -12,6 +12,7 @@ class Receipt {
   Receipt(const Members& members, const Message& message);
 
   void* data() const { return data_; }
+  int sender() const { return sender_; }                                    // world rank
   void check(std::size_t count, DType dtype, std::string_view name) const;  // throws Error{rank_mismatch}
   Error sender_left() const;
   ErrorFields describe_wait() const;

@@ -1,6 +1,7 @@
 #include <array>
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <stdexcept>
 #include <thread>
 #include <vector>
@@ -107,6 +108,8 @@ int miss_a_deadline(const Group& world) {
     for (const char* part : {"no progress for 200 ms", "#2 all_reduce(sum, 10 x float32) \"gradient\""}) {
       expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
     }
+    const char* shared_memory = std::getenv("TRIREME_SHARED_MEMORY");
+    if (shared_memory != nullptr && std::string_view(shared_memory) == "off") throw;  // nobody knows where the others are
     const std::string lagging = fmt::format("rank {} last called #1 barrier \"together\"", world.size() - 1);
     expect(text.find(lagging) != std::string::npos, "\"{}\" in: {}", lagging, text);
     throw;

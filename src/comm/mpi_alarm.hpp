@@ -1,0 +1,41 @@
+#pragma once
+
+#include <list>
+#include <memory>
+#include <set>
+#include <vector>
+
+#include "comm/mpi_calls.hpp"
+#include "comm/rank_context.hpp"
+
+namespace trireme::comm {
+
+// Tells the ranks of other nodes what those of one node read in their NodeControl: failures, and who has left.
+class MpiAlarm final : public Progress {
+ public:
+  MpiAlarm(std::shared_ptr<RankContext> context, const std::vector<int>& neighbours);
+  ~MpiAlarm() override;
+  MpiAlarm(const MpiAlarm&) = delete;
+  MpiAlarm& operator=(const MpiAlarm&) = delete;
+
+  void advance() override;
+  bool needs_polling() const override { return !others_.empty(); }
+
+  void leave();
+  bool left(int world_rank) const { return left_.contains(world_rank); }
+  bool all_left() const { return left_.size() == others_.size(); }
+
+ private:
+  struct Notice;
+  struct Sent;
+  void send(const Notice& notice);
+  void take(const Notice& notice);
+
+  std::shared_ptr<RankContext> context_;
+  std::vector<int> others_;  // world ranks of other nodes
+  MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::set<int> left_;
+  std::list<Sent> sent_;
+};
+
+}  // namespace trireme::comm
