@@ -1,0 +1,106 @@
+// Trains the GPT of the references' convergence.json on the real text with as many seeds of our own as it lists, and compares
+// the mean validation loss. Takes a minute; label slow.
+
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "fixtures.hpp"
+#include "trireme/data/text.hpp"
+#include "trireme/data/window_loader.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+constexpr double bound = 0.1;  // on the difference of the means: the rule of convergence.json
+
+struct Run {
+  models::GptOptions model;
+  std::int64_t steps;
+  std::int64_t batch;
+  std::int64_t block;
+  optim::AdamWOptions optimizer;
+  optim::Schedule schedule;
+  double clip;
+};
+
+Run run_of(const json& entry) {
+  const json& config = entry.at("config");
+  const json& hyper = entry.at("hyper");
+  const json& schedule = hyper.at("schedule");
+  const double rate = hyper.at("lr");
+  return {.model = {.layers = config.at("n_layer"),
+                    .heads = config.at("n_head"),
+                    .width = config.at("n_embd"),
+                    .block = config.at("n_positions"),
+                    .vocabulary = config.at("vocab_size")},
+          .steps = hyper.at("steps"),
+          .batch = hyper.at("batch"),
+          .block = hyper.at("block"),
+          .optimizer = {.learning_rate = rate,
+                        .beta1 = hyper.at("betas")[0],
+                        .beta2 = hyper.at("betas")[1],
+                        .epsilon = hyper.at("eps"),
+                        .weight_decay = hyper.at("weight_decay"),
+                        .decay = optim::Decay::matrices},
+          .schedule = optim::warmup_cosine({.base = rate,
+                                            .warmup = schedule.at("warmup"),
+                                            .total = schedule.at("total"),
+                                            .minimum = rate * schedule.at("min_ratio").get<double>()}),
+          .clip = hyper.at("clip")};
+}
+
+double validation_loss(const Run& run, const data::TrainingSplit& text, std::uint64_t seed, const Group& world) {
+  models::Gpt<Float32> model(run.model);
+  model.initialize({.seed = seed});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  optim::AdamW<Float32> optimizer(model.store(), run.optimizer);
+  const data::WindowLoader loader(text.training, {.batch_size = run.batch,
+                                                  .length = run.block,
+                                                  .seed = seed,
+                                                  .index = world.rank(),
+                                                  .count = world.size()});
+  for (std::int64_t step = 0; step < run.steps; ++step) {
+    const data::TokenBatch batch = loader.load(step);
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = model.loss(batch.tokens, batch.targets);
+    loss.backward();
+    reduction.add(loss);
+    optimizer.set_learning_rate(run.schedule(step));
+    optimizer.step(reduction.finish(), {.clip_norm = run.clip});
+  }
+  const auto starts = data::evenly_spaced_windows(text.validation.size(), run.block, 64);
+  const data::TokenBatch batch = data::read_windows(text.validation, starts, run.block);
+  return model.loss(batch.tokens, batch.targets).mean();
+}
+
+int compare(const Group& world) {
+  const json all = tests::read_json(*tests::refs_folder() / "pretrained/convergence.json");
+  const json& entry = all.at("gpt_tinyshakespeare");
+  const Run run = run_of(entry);
+  const auto reference = entry.at("validation_loss_by_step").at(std::to_string(run.steps)).get<std::vector<double>>();
+  const auto text = data::split(
+      data::TokenDataset::from_bytes(data::read_text(*tests::data_folder() / "text/tinyshakespeare.txt")), 0.1);
+  double sum = 0;
+  for (std::size_t seed = 1; seed <= reference.size(); ++seed) {
+    const double loss = validation_loss(run, text, seed, world);
+    if (world.rank() == 0) std::printf("seed %zu: validation loss %.4f\n", seed, loss);
+    sum += loss;
+  }
+  const double mean = sum / static_cast<double>(reference.size());
+  const double wanted = std::accumulate(reference.begin(), reference.end(), 0.0) / static_cast<double>(reference.size());
+  if (world.rank() == 0) std::printf("mean %.4f, the reference's %.4f\n", mean, wanted);
+  return std::abs(mean - wanted) <= bound ? 0 : 1;
+}
+
+}  // namespace
+
+int main() {
+  if (!tests::refs_folder() || !tests::data_folder()) tests::skip_program("the reference results or the data are missing");
+  return launch(BackendKind::thread, {.ranks = 2}, compare);
+}
