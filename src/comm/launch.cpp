@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
+#include <cstdlib>
 #include <utility>
 
 #include "comm/cores.hpp"
@@ -12,17 +15,18 @@ namespace trireme {
 namespace comm {
 namespace {
 
+// This process is one of a job of mpirun or its like.
+bool started_by_mpi() {
+  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_SIZE"},
+                             [](const char* variable) { return std::getenv(variable) != nullptr; });
+}
+
 int dispatch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
   require(options.ranks >= 1, "a launch needs at least one rank, got {}", options.ranks);
   require(options.threads_per_rank >= 0, "threads_per_rank is {}; 0 means as many as there are cores",
           options.threads_per_rank);
   require(options.deadline.count() > 0, "the deadline must be positive, got {} ms", options.deadline.count());
   if (backend == BackendKind::thread) return launch_threads(options, main);
-  if (!has_mpi()) {
-    throw Error({.code = ErrorCode::not_available,
-                 .message = "this build of trireme has no MPI backend",
-                 .hint = "use the thread backend, or build with -DTRIREME_MPI=ON"});
-  }
   return started_by_mpi() ? launch_mpi(options, main) : launch_alone(options, main);
 }
 
@@ -59,12 +63,7 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
 
 BackendKind parse_backend(std::string_view name) {
   if (name == "thread") return BackendKind::thread;
-  if (name == "mpi" && comm::has_mpi()) return BackendKind::mpi;
-  if (name == "mpi") {
-    throw Error({.code = ErrorCode::not_available,
-                 .message = "this build of trireme has no MPI backend",
-                 .hint = "use thread, or build with -DTRIREME_MPI=ON"});
-  }
+  if (name == "mpi") return BackendKind::mpi;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("there is no backend \"{}\"", name),
                .hint = "use thread or mpi"});

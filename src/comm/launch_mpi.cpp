@@ -65,15 +65,6 @@ Node join_node(const cpu_set_t& cores) {
 
 }  // namespace
 
-bool has_mpi() { return true; }
-
-bool started_by_mpi() {
-  for (const char* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_SIZE"}) {
-    if (std::getenv(variable) != nullptr) return true;
-  }
-  return false;
-}
-
 int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& main) {
   MpiSession session;
   const cpu_set_t cores = own_cores();

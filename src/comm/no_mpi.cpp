@@ -2,12 +2,9 @@
 
 namespace trireme::comm {
 
-bool has_mpi() { return false; }
-bool started_by_mpi() { return false; }
-
 int launch_mpi(const LaunchOptions&, const std::function<int(Group)>&) {
   throw Error({.code = ErrorCode::not_available,
-               .message = "this build of trireme has no MPI backend",
+               .message = "mpirun started this program, but this build of trireme has no MPI backend",
                .hint = "use the thread backend, or build with -DTRIREME_MPI=ON"});
 }
 

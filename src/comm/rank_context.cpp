@@ -17,7 +17,8 @@ int exit_code_of(ErrorCode code) {
     case ErrorCode::invalid_argument:
     case ErrorCode::io:
     case ErrorCode::corrupt_file:
-    case ErrorCode::not_available: return 2;
+    case ErrorCode::not_available:
+    case ErrorCode::rank_mismatch: return 2;
     default: return 1;
   }
 }

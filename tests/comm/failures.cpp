@@ -210,13 +210,13 @@ constexpr std::array cases = {
     FailureCase{"a rank leaves early", 2, 1, patient, leave_early},
     FailureCase{"a sender leaves early", 2, 1, patient, miss_a_message},
     FailureCase{"a deadline passes", 2, 1, 200ms, miss_a_deadline},
-    FailureCase{"different collectives", 2, 1, patient, disagree_on_kind},
-    FailureCase{"different operations", 2, 1, patient, disagree_on_op},
-    FailureCase{"different types", 2, 1, patient, disagree_on_dtype},
-    FailureCase{"different counts", 2, 1, patient, disagree_on_count},
-    FailureCase{"different roots", 2, 1, patient, disagree_on_root},
-    FailureCase{"different names", 2, 1, patient, disagree_on_name},
-    FailureCase{"different messages", 2, 1, patient, disagree_on_a_message},
+    FailureCase{"different collectives", 2, 2, patient, disagree_on_kind},
+    FailureCase{"different operations", 2, 2, patient, disagree_on_op},
+    FailureCase{"different types", 2, 2, patient, disagree_on_dtype},
+    FailureCase{"different counts", 2, 2, patient, disagree_on_count},
+    FailureCase{"different roots", 2, 2, patient, disagree_on_root},
+    FailureCase{"different names", 2, 2, patient, disagree_on_name},
+    FailureCase{"different messages", 2, 2, patient, disagree_on_a_message},
 };
 
 }  // namespace
