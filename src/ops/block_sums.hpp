@@ -1,27 +1,26 @@
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "ops/parallel_for.hpp"
+#include "ops/kernels/reduce.hpp"
+#include "ops/parallel.hpp"
 
 namespace trireme::ops {
 
-inline constexpr std::int64_t block_of_sum = 4096;  // elements
-
-// The sum of block(x, count) over blocks of 4,096 elements, added in block order: the same for any number of threads.
-template <typename T, typename Block>
-double block_sums(const T* x, std::int64_t count, Block block) {
-  std::vector<double> sums(static_cast<std::size_t>((count + block_of_sum - 1) / block_of_sum));
-  parallel_for(static_cast<std::int64_t>(sums.size()), 16, [&](std::int64_t begin, std::int64_t end) {
+// Combines block(begin, count) of all blocks of sum_block elements in their order: the same result for any number of threads.
+template <typename Result, typename Block, typename Combine>
+Result combine_blocks(std::int64_t count, const Block& block, const Combine& combine) {
+  const std::int64_t blocks = (count + sum_block - 1) / sum_block;
+  std::vector<Result> results(static_cast<std::size_t>(blocks));
+  parallel_ranges(blocks, 8, least_elements / sum_block, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
-      const std::int64_t first = index * block_of_sum;
-      sums[static_cast<std::size_t>(index)] = block(x + first, std::min(block_of_sum, count - first));
+      const std::int64_t first = index * sum_block;
+      results[static_cast<std::size_t>(index)] = block(first, std::min(sum_block, count - first));
     }
   });
-  double total = 0;
-  for (const double sum : sums) total += sum;
+  Result total{};
+  for (const Result& result : results) total = combine(total, result);
   return total;
 }
 

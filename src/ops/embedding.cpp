@@ -1,15 +1,22 @@
 #include "trireme/ops/embedding.hpp"
 
-#include "ops/kernels/tables.hpp"
-#include "ops/parallel_for.hpp"
+#include "ops/check.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/parallel.hpp"
 
 namespace trireme::ops {
 namespace {
 
-void require_rows(const Tensor<std::int32_t>& index, std::int64_t rows) {
+template <typename T>
+void require_rows(std::string_view op, const Tensor<std::int32_t, Cpu>& index, const Tensor<T, Cpu>& weight,
+                  const Tensor<T, Cpu>& rows) {
+  require(weight.shape().size() == 2, "{}: the weight has shape {}, but needs [rows, width]", op, weight.shape().str());
+  require(rows.shape().size() > 0 && rows.shape().back() == weight.dim(1) && rows.numel() == index.numel() * weight.dim(1),
+          "{}: an index of shape {} and a weight of shape {} do not fit rows of shape {}", op, index.shape().str(),
+          weight.shape().str(), rows.shape().str());
   for (std::int64_t place = 0; place < index.numel(); ++place) {
     const std::int32_t row = index.data()[place];
-    require(row >= 0 && row < rows, "embedding: index {} at element {} is not one of {} rows", row, place, rows);
+    require(row >= 0 && row < weight.dim(0), "{}: index {} is {}, but must lie in [0, {})", op, place, row, weight.dim(0));
   }
 }
 
@@ -17,38 +24,44 @@ void require_rows(const Tensor<std::int32_t>& index, std::int64_t rows) {
 
 template <typename T, typename D>
 void embedding(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, Tensor<T, D>& y, bool accumulate) {
-  const std::int64_t width = weight.shape().back();
-  require(y.numel() == index.numel() * width, "embedding: y {} for {} indices of width {}", y.shape().str(), index.numel(),
-          width);
-  require_rows(index, weight.shape().rows());
-  parallel_for(index.numel(), std::max<std::int64_t>(1, elements_per_part / width), [&](std::int64_t begin, std::int64_t end) {
+  require_rows("embedding", index, weight, y);
+  const std::int64_t width = weight.dim(1);
+  const auto& kernels = elementwise_kernels().of<T>();
+  parallel_rows(index.numel(), width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t place = begin; place < end; ++place) {
       const T* row = weight.data() + index.data()[place] * width;
-      kernels::elementwise<T>().scale(row, T{1}, y.data() + place * width, width, accumulate);
+      T* to = y.data() + place * width;
+      if (accumulate) {
+        kernels.add(to, row, to, width);
+      } else {
+        std::copy_n(row, width, to);
+      }
     }
   });
 }
 
 template <typename T, typename D>
 void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight, bool accumulate) {
-  const std::int64_t width = dweight.shape().back();
-  require(dy.numel() == index.numel() * width, "embedding_backward: dy {} for {} indices of width {}", dy.shape().str(),
-          index.numel(), width);
-  require_rows(index, dweight.shape().rows());
-  if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), T{});
-  const std::int64_t grain = std::max<std::int64_t>(16, elements_per_part / std::max<std::int64_t>(index.numel(), 1));
-  parallel_for(width, grain, [&](std::int64_t begin, std::int64_t end) {  // columns: rows may repeat
+  require_rows("embedding_backward", index, dweight, dy);
+  const std::int64_t width = dweight.dim(1);
+  const auto& kernels = elementwise_kernels().of<T>();
+  // Each thread owns rows of the table and goes through all indices.
+  parallel_rows(dweight.dim(0), width, [&](std::int64_t begin, std::int64_t end) {
+    if (!accumulate) std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
     for (std::int64_t place = 0; place < index.numel(); ++place) {
-      T* row = dweight.data() + index.data()[place] * width;
-      kernels::elementwise<T>().scale(dy.data() + place * width + begin, T{1}, row + begin, end - begin, true);
+      const std::int32_t row = index.data()[place];
+      if (row < begin || row >= end) continue;
+      T* to = dweight.data() + row * width;
+      kernels.add(to, dy.data() + place * width, to, width);
     }
   });
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                             \
   template void embedding(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool); \
-  template void embedding_backward(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+  template void embedding_backward(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

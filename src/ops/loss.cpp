@@ -1,33 +1,39 @@
 #include "trireme/ops/loss.hpp"
 
-#include <vector>
-
-#include "ops/kernels/tables.hpp"
-#include "ops/parallel_for.hpp"
+#include "ops/check.hpp"
+#include "ops/kernels/softmax.hpp"
+#include "ops/parallel.hpp"
 
 namespace trireme::ops {
 namespace {
 
-std::int64_t rows_per_part(std::int64_t classes) { return std::max<std::int64_t>(1, elements_per_part / classes); }
+template <typename T>
+void require_rows(std::string_view op, const Tensor<T, Cpu>& logits, const Tensor<std::int32_t, Cpu>& targets,
+                  const Tensor<T, Cpu>& log_sum_exp) {
+  require(logits.shape().back() > 0, "{}: logits have shape {}; there must be a class", op, logits.shape().str());
+  require_count(op, "targets", targets.shape(), logits.shape().rows());
+  require_count(op, "log_sum_exp", log_sum_exp.shape(), logits.shape().rows());
+}
 
 }  // namespace
 
 template <typename T, typename D>
 CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                  Tensor<T, D>& log_sum_exp) {
+  require_rows("cross_entropy", logits, targets, log_sum_exp);
   const std::int64_t rows = logits.shape().rows();
   const std::int64_t classes = logits.shape().back();
-  require(targets.numel() == rows && log_sum_exp.numel() == rows, "cross_entropy: {} targets for logits of shape {}",
-          targets.numel(), logits.shape().str());
-  require(classes > 0, "cross_entropy: logits of shape {} have no class", logits.shape().str());
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int32_t target = targets.data()[row];
     require(target == ignored_target || (target >= 0 && target < classes),
-            "cross_entropy: target {} in row {} is neither one of {} classes nor {} (ignored)", target, row, classes,
+            "cross_entropy: the target of row {} is {}, but must lie in [0, {}) or be {}", row, target, classes,
             ignored_target);
   }
-  parallel_for(rows, rows_per_part(classes), [&](std::int64_t begin, std::int64_t end) {
-    kernels::softmax<T>().log_sum_exp(logits.data() + begin * classes, end - begin, classes, log_sum_exp.data() + begin);
+  const auto& kernels = softmax_kernels().of<T>();
+  parallel_rows(rows, classes, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      log_sum_exp.data()[row] = kernels.log_sum_exp(logits.data() + row * classes, classes);
+    }
   });
   CrossEntropyResult result;
   for (std::int64_t row = 0; row < rows; ++row) {
@@ -42,18 +48,20 @@ CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::i
 template <typename T, typename D>
 void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<T, D>& log_sum_exp,
                             T scale, Tensor<T, D>& dlogits) {
-  const std::int64_t rows = logits.shape().rows();
+  require_rows("cross_entropy_backward", logits, targets, log_sum_exp);
+  require_shape("cross_entropy_backward", "dlogits", dlogits.shape(), logits.shape());
   const std::int64_t classes = logits.shape().back();
-  parallel_for(rows, rows_per_part(classes), [&](std::int64_t begin, std::int64_t end) {
+  const auto& kernels = softmax_kernels().of<T>();
+  parallel_rows(logits.shape().rows(), classes, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
-      T* to = dlogits.data() + row * classes;
+      T* gradient = dlogits.data() + row * classes;
       const std::int32_t target = targets.data()[row];
       if (target == ignored_target) {
-        std::fill_n(to, classes, T{});
-        continue;
+        std::fill_n(gradient, classes, T(0));
+      } else {
+        kernels.softmax(logits.data() + row * classes, log_sum_exp.data()[row], scale, gradient, classes);
+        gradient[target] -= scale;
       }
-      kernels::softmax<T>().normalized(logits.data() + row * classes, log_sum_exp.data()[row], scale, to, classes);
-      to[target] -= scale;
     }
   });
 }
@@ -61,8 +69,9 @@ void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_
 #define TRIREME_INSTANTIATE(T)                                                                                            \
   template CrossEntropyResult cross_entropy(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, Tensor<T, Cpu>&);    \
   template void cross_entropy_backward(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, T, \
-                                       Tensor<T, Cpu>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+                                       Tensor<T, Cpu>&);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

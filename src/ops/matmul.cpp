@@ -1,78 +1,75 @@
 #include "trireme/ops/matmul.hpp"
 
-#include "ops/kernels/tables.hpp"
+#include "ops/check.hpp"
+#include "ops/matmul_double.hpp"
 #include "ops/matmul_plan.hpp"
-#include "ops/parallel_for.hpp"
 
 namespace trireme::ops {
 namespace {
 
-struct Sizes {
-  std::int64_t m;
-  std::int64_t n;
-  std::int64_t k;
+struct Matrix {
+  std::int64_t rows;
+  std::int64_t columns;
 };
 
 template <typename T>
-Sizes checked_sizes(const Tensor<T>& a, const Tensor<T>& b, const Tensor<T>& c, MatmulOptions options) {
-  const std::int64_t a_rows = a.shape().rows();
-  const std::int64_t b_rows = b.shape().rows();
-  const Sizes sizes{options.transpose_a ? a.shape().back() : a_rows, options.transpose_b ? b_rows : b.shape().back(),
-                    options.transpose_a ? a_rows : a.shape().back()};
-  const std::int64_t b_inner = options.transpose_b ? b.shape().back() : b_rows;
-  require(sizes.k == b_inner && c.shape().rows() == sizes.m && c.shape().back() == sizes.n,
-          "matmul: a {}{} times b {}{} does not give c {}", a.shape().str(), options.transpose_a ? "^T" : "", b.shape().str(),
-          options.transpose_b ? "^T" : "", c.shape().str());
-  return sizes;
+Matrix as_matrix(const Tensor<T, Cpu>& tensor, bool transpose) {
+  const Matrix stored{tensor.shape().rows(), tensor.shape().back()};
+  return transpose ? Matrix{stored.columns, stored.rows} : stored;
 }
 
-void multiply(const float* a, const float* b, const float* bias, float* c, Sizes sizes, MatmulOptions options) {
-  run_matmul_plan({.m = sizes.m,
-                   .n = sizes.n,
-                   .k = sizes.k,
-                   .transpose_a = options.transpose_a,
-                   .transpose_b = options.transpose_b,
-                   .accumulate = options.accumulate,
-                   .bias = bias != nullptr},
-                  a, b, bias, c);
-}
-
-void multiply(const double* a, const double* b, const double* bias, double* c, Sizes sizes, MatmulOptions options) {
-  const auto [m, n, k] = sizes;
-  const std::int64_t a_row = options.transpose_a ? 1 : k;
-  const std::int64_t a_column = options.transpose_a ? m : 1;
-  const std::int64_t b_row = options.transpose_b ? 1 : n;
-  const std::int64_t b_column = options.transpose_b ? k : 1;
-  parallel_for(m, std::max<std::int64_t>(1, elements_per_part / std::max<std::int64_t>(n * k, 1)),
-               [&](std::int64_t begin, std::int64_t end) {
-                 kernels::matmul_f64().run(a + begin * a_row, a_row, a_column, b, b_row, b_column, c + begin * n, end - begin,
-                                           n, k, options.accumulate);
-                 for (std::int64_t row = begin; bias != nullptr && row < end; ++row) {
-                   for (std::int64_t column = 0; column < n; ++column) c[row * n + column] += bias[column];
-                 }
-               });
+template <typename T>
+void run(const MatmulShape& shape, const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const T* bias, Tensor<T, Cpu>& c) {
+  if (shape.m == 0 || shape.n == 0) return;
+  if (shape.k == 0) {  // a sum of nothing
+    for (std::int64_t i = 0; i < c.numel() && !shape.accumulate; ++i) c.data()[i] = bias != nullptr ? bias[i % shape.n] : T(0);
+    return;
+  }
+  run_matmul(shape, a.data(), b.data(), bias, c.data());
 }
 
 }  // namespace
 
 template <typename T, typename D>
 void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, MatmulOptions options) {
-  const Sizes sizes = checked_sizes(a, b, c, options);
-  multiply(a.data(), b.data(), static_cast<const T*>(nullptr), c.data(), sizes, options);
+  require(a.shape().size() > 0 && b.shape().size() > 0 && c.shape().size() > 0, "matmul: a scalar is no matrix");
+  const Matrix left = as_matrix(a, options.transpose_a);
+  const Matrix right = as_matrix(b, options.transpose_b);
+  const Matrix result = as_matrix(c, false);
+  require(left.columns == right.rows && left.rows == result.rows && right.columns == result.columns,
+          "matmul: c {} = a {}{} b {}{} does not fit: a is [{}, {}], b is [{}, {}], c is [{}, {}]", c.shape().str(),
+          a.shape().str(), options.transpose_a ? " transposed" : "", b.shape().str(), options.transpose_b ? " transposed" : "",
+          left.rows, left.columns, right.rows, right.columns, result.rows, result.columns);
+  const MatmulShape shape{.m = left.rows,
+                          .n = right.columns,
+                          .k = left.columns,
+                          .transpose_a = options.transpose_a,
+                          .transpose_b = options.transpose_b,
+                          .accumulate = options.accumulate};
+  run<T>(shape, a, b, nullptr, c);
 }
 
 template <typename T, typename D>
 void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, Tensor<T, D>& y) {
-  const MatmulOptions options{.transpose_b = true};
-  const Sizes sizes = checked_sizes(x, weight, y, options);
-  require(!bias.defined() || bias.numel() == sizes.n, "linear: a bias of {} for {} outputs", bias.numel(), sizes.n);
-  multiply(x.data(), weight.data(), bias.defined() ? bias.data() : nullptr, y.data(), sizes, options);
+  require(weight.shape().size() == 2, "linear: the weight has shape {}, but needs [out, in]", weight.shape().str());
+  const std::int64_t in = weight.dim(1);
+  const std::int64_t out = weight.dim(0);
+  require(x.shape().size() > 0 && x.shape().back() == in, "linear: x has shape {}, but a weight of shape {} needs [..., {}]",
+          x.shape().str(), weight.shape().str(), in);
+  const std::int64_t rows = x.shape().rows();
+  require(y.shape().size() > 0 && y.shape().back() == out && y.shape().rows() == rows,
+          "linear: y has shape {}, but x of shape {} and a weight of shape {} need [..., {}]", y.shape().str(), x.shape().str(),
+          weight.shape().str(), out);
+  if (bias.defined()) require_count("linear", "bias", bias.shape(), out);
+  const MatmulShape shape{.m = rows, .n = out, .k = in, .transpose_b = true, .bias = bias.defined()};
+  run<T>(shape, x, weight, bias.defined() ? bias.data() : nullptr, y);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                        \
   template void matmul(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, MatmulOptions); \
-  template void linear(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+  template void linear(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -4,7 +4,9 @@
 
 #include <dnnl.hpp>
 #include <map>
+#include <memory>
 #include <unordered_map>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 #include "trireme/device/memory.hpp"
@@ -12,90 +14,105 @@
 namespace trireme::ops {
 namespace {
 
-using dnnl::memory;
+using Descriptor = dnnl::memory::desc;
 
-struct Plan {
-  dnnl::matmul product;
-  memory a;
-  memory b;
-  memory bias;
-  memory c;
-  std::unordered_map<int, memory> arguments;
-};
-
-memory::desc matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
-  return {{rows, columns}, memory::data_type::f32, transposed ? memory::format_tag::ba : memory::format_tag::ab};
+Descriptor matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
+  const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
+  return {{rows, columns}, dnnl::memory::data_type::f32, strides};
 }
 
-// The plans of one thread; oneDNN runs each on that thread's OpenMP team.
-class PlanTable {
+// A primitive and its memory objects; only the pointers change from call to call.
+class MatmulPlan {
  public:
-  void run(const MatmulKey& key, const float* a, const float* b, const float* bias, float* c) {
-    auto found = plans_.find(key);
-    if (found == plans_.end()) found = plans_.emplace(key, make(key)).first;
-    Plan& plan = found->second;
-    plan.a.set_data_handle(const_cast<float*>(a));  // oneDNN's handles are not const; operands are only read
-    plan.b.set_data_handle(const_cast<float*>(b));
-    if (key.bias) plan.bias.set_data_handle(const_cast<float*>(bias));
-    plan.c.set_data_handle(c);
-    plan.product.execute(stream_, plan.arguments);
+  MatmulPlan(const MatmulShape& shape, const dnnl::engine& engine)
+      : MatmulPlan(make_descriptor(shape, engine), shape.bias, engine) {}
+
+  std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
+
+  void run(dnnl::stream& stream, const float* a, const float* b, const float* bias, float* c, void* scratchpad) {
+    set(DNNL_ARG_SRC, a);
+    set(DNNL_ARG_WEIGHTS, b);
+    if (bias != nullptr) set(DNNL_ARG_BIAS, bias);
+    set(DNNL_ARG_DST, c);
+    arguments_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratchpad);
+    primitive_.execute(stream, arguments_);
   }
 
  private:
-  Plan make(const MatmulKey& key) {
-    const memory::desc a = matrix(key.m, key.k, key.transpose_a);
-    const memory::desc b = matrix(key.k, key.n, key.transpose_b);
-    const memory::desc c = matrix(key.m, key.n, false);
-    const memory::desc bias = matrix(1, key.n, false);
+  static dnnl::matmul::primitive_desc make_descriptor(const MatmulShape& shape, const dnnl::engine& engine) {
     dnnl::primitive_attr attributes;
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (key.accumulate) {
-      dnnl::post_ops sum;
-      sum.append_sum();
-      attributes.set_post_ops(sum);
+    if (shape.accumulate) {
+      dnnl::post_ops add_to_old;
+      add_to_old.append_sum(1.0f);
+      attributes.set_post_ops(add_to_old);
     }
-    const auto description = key.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-    const dnnl::matmul::primitive_desc primitive(description, attributes, engine_);
-    Plan plan{.product = dnnl::matmul(primitive),
-              .a = memory(a, engine_, nullptr),
-              .b = memory(b, engine_, nullptr),
-              .bias = memory(bias, engine_, nullptr),
-              .c = memory(c, engine_, nullptr),
-              .arguments = {}};
-    plan.arguments = {{DNNL_ARG_SRC, plan.a}, {DNNL_ARG_WEIGHTS, plan.b}, {DNNL_ARG_DST, plan.c}};
-    if (key.bias) plan.arguments.emplace(DNNL_ARG_BIAS, plan.bias);
-    plan.arguments.emplace(DNNL_ARG_SCRATCHPAD, scratchpad(primitive.scratchpad_desc()));
-    return plan;
+    const auto a = matrix(shape.m, shape.k, shape.transpose_a);
+    const auto b = matrix(shape.k, shape.n, shape.transpose_b);
+    const auto c = matrix(shape.m, shape.n, false);
+    const auto bias = shape.bias ? matrix(1, shape.n, false) : Descriptor();
+    return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
   }
 
-  // One block serves all plans of a thread: they run one after the other.
-  memory scratchpad(const memory::desc& wanted) {
-    if (wanted.get_size() > (scratchpad_ ? scratchpad_->bytes() : 0)) {
-      scratchpad_ = std::make_unique<device::Storage>(device::host_memory(), wanted.get_size());
-      for (auto& [key, plan] : plans_) plan.arguments.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratchpad_->data());
-    }
-    return {wanted, engine_, scratchpad_ ? scratchpad_->data() : nullptr};
+  MatmulPlan(const dnnl::matmul::primitive_desc& descriptor, bool bias, const dnnl::engine& engine)
+      : primitive_(descriptor), scratchpad_bytes_(descriptor.scratchpad_desc().get_size()) {
+    const auto add = [&](int argument, const Descriptor& description) {
+      arguments_.emplace(argument, dnnl::memory(description, engine, nullptr));
+    };
+    add(DNNL_ARG_SRC, descriptor.src_desc());
+    add(DNNL_ARG_WEIGHTS, descriptor.weights_desc());
+    if (bias) add(DNNL_ARG_BIAS, descriptor.bias_desc());
+    add(DNNL_ARG_DST, descriptor.dst_desc());
+    add(DNNL_ARG_SCRATCHPAD, descriptor.scratchpad_desc());
   }
+
+  // oneDNN has no const data pointers; it only reads the inputs.
+  void set(int argument, const float* data) { arguments_.at(argument).set_data_handle(const_cast<float*>(data)); }
+
+  dnnl::matmul primitive_;
+  std::size_t scratchpad_bytes_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+// The plans of one thread, which is one rank.
+class MatmulPlans {
+ public:
+  void run(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+    MatmulPlan& plan = find(shape);
+    if (plan.scratchpad_bytes() > 0 && (scratchpad_ == nullptr || scratchpad_->bytes() < plan.scratchpad_bytes())) {
+      scratchpad_ = std::make_unique<device::Storage>(device::host_memory(), plan.scratchpad_bytes());
+    }
+    plan.run(stream_, a, b, bias, c, scratchpad_ == nullptr ? nullptr : scratchpad_->data());
+    stream_.wait();
+  }
+
+ private:
+  MatmulPlan& find(const MatmulShape& shape) {
+    const std::pair key(shape, omp_get_max_threads());  // oneDNN plans for the threads it finds
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+    if (plans_.size() == max_plans) plans_.clear();
+    return plans_.emplace(key, MatmulPlan(shape, engine_)).first->second;
+  }
+
+  static constexpr std::size_t max_plans = 1024;  // shapes that change all the time must not pile up
 
   dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream_{engine_};
-  std::map<MatmulKey, Plan> plans_;
+  std::map<std::pair<MatmulShape, int>, MatmulPlan> plans_;
   std::unique_ptr<device::Storage> scratchpad_;
 };
 
 }  // namespace
 
-void run_matmul_plan(MatmulKey key, const float* a, const float* b, const float* bias, float* c) {
-  if (key.m == 0 || key.n == 0) return;
-  thread_local PlanTable table;
-  key.threads = omp_get_max_threads();
+void run_matmul(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+  thread_local MatmulPlans plans;
   try {
-    table.run(key, a, b, bias, c);
-  } catch (const dnnl::error& error) {
-    throw Error(
-        {.code = ErrorCode::internal,
-         .message = fmt::format("oneDNN refused a matrix product of {} x {} x {}: {}", key.m, key.n, key.k, error.what()),
-         .operation = "matmul"});
+    plans.run(shape, a, b, bias, c);
+  } catch (const dnnl::error& failure) {
+    throw Error({.code = ErrorCode::internal,
+                 .message = fmt::format("a product of [{}, {}] and [{}, {}] failed: {}", shape.m, shape.k, shape.k, shape.n,
+                                        failure.what()),
+                 .operation = "oneDNN matmul"});
   }
 }
 

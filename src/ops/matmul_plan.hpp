@@ -1,24 +1,24 @@
 #pragma once
 
+#include <compare>
 #include <cstdint>
 
 namespace trireme::ops {
 
-// A float32 matrix product that oneDNN is asked for.
-struct MatmulKey {
+// A product c[m, n] (+)= a[m, k] b[k, n] (+ bias[n]) of float matrices; a transposed operand is stored as [k, m] or [n, k].
+struct MatmulShape {
   std::int64_t m = 0;
   std::int64_t n = 0;
   std::int64_t k = 0;
   bool transpose_a = false;
   bool transpose_b = false;
   bool accumulate = false;
-  bool bias = false;  // [n]
-  int threads = 0;    // filled in by run_matmul_plan
+  bool bias = false;
 
-  friend auto operator<=>(const MatmulKey&, const MatmulKey&) = default;
+  auto operator<=>(const MatmulShape&) const = default;
 };
 
-// c[m, n] (+)= op(a) op(b) (+ bias). The plan for a key is made once and kept by the calling thread.
-void run_matmul_plan(MatmulKey key, const float* a, const float* b, const float* bias, float* c);
+// Runs it with oneDNN. What oneDNN prepares for a shape is kept by the calling thread.
+void run_matmul(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c);
 
 }  // namespace trireme::ops

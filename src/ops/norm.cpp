@@ -1,86 +1,102 @@
 #include "trireme/ops/norm.hpp"
 
-#include <vector>
-
-#include "ops/kernels/tables.hpp"
-#include "ops/parallel_for.hpp"
+#include "ops/check.hpp"
+#include "ops/kernels/norm.hpp"
+#include "ops/parallel.hpp"
+#include "trireme/ops/reduce.hpp"
 
 namespace trireme::ops {
 namespace {
 
 template <typename T>
-T* pointer(const Tensor<T>& tensor) {
+const T* data_or_null(const Tensor<T, Cpu>& tensor) {
   return tensor.defined() ? tensor.data() : nullptr;
 }
 
-std::int64_t rows_per_part(std::int64_t width) {
-  return std::max<std::int64_t>(1, elements_per_part / std::max<std::int64_t>(width, 1));
+template <typename T>
+void require_vector(std::string_view op, std::string_view name, const Tensor<T, Cpu>& vector, std::int64_t count) {
+  if (vector.defined()) require_count(op, name, vector.shape(), count);
 }
 
-template <typename T>
-void require_width(const Tensor<T>& tensor, std::int64_t width, const char* name) {
-  require(!tensor.defined() || tensor.numel() == width, "layer_norm: {} has {} elements, the last dim of x is {}", name,
-          tensor.defined() ? tensor.numel() : 0, width);
-}
+// The rows are split into this many parts, whatever the number of threads; each adds up its own gradients of weight and bias.
+std::int64_t num_parts(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 64, 1, 32); }
 
 }  // namespace
 
 template <typename T, typename D>
 void layer_norm(const LayerNormForward<T, D>& pass) {
-  const std::int64_t width = pass.x.shape().back();
-  require_width(pass.weight, width, "weight");
-  require_width(pass.bias, width, "bias");
-  require(!pass.residual.defined() || (pass.residual.numel() == pass.x.numel() && pass.x_sum.defined()),
-          "layer_norm: a residual of shape {} for an x of shape {}, and x_sum must be given", pass.residual.shape().str(),
-          pass.x.shape().str());
-  const typename kernels::Norm<T>::Forward forward{
-      pass.x.data(),       pointer(pass.residual), pointer(pass.weight), pointer(pass.bias), static_cast<T>(pass.epsilon),
-      pointer(pass.x_sum), pass.y.data(),          pass.mean.data(),     pass.rstd.data(),   width};
-  parallel_for(pass.x.shape().rows(), rows_per_part(width),
-               [&](std::int64_t begin, std::int64_t end) { kernels::norm<T>().forward(forward, begin, end); });
+  const Shape& shape = pass.x.shape();
+  const std::int64_t rows = shape.rows();
+  const std::int64_t width = shape.back();
+  require(width > 0, "layer_norm: x has shape {}; the last dim must not be empty", shape.str());
+  require_shape("layer_norm", "y", pass.y.shape(), shape);
+  require_count("layer_norm", "mean", pass.mean.shape(), rows);
+  require_count("layer_norm", "rstd", pass.rstd.shape(), rows);
+  require_vector("layer_norm", "weight", pass.weight, width);
+  require_vector("layer_norm", "bias", pass.bias, width);
+  if (pass.residual.defined()) {
+    require_shape("layer_norm", "residual", pass.residual.shape(), shape);
+    require_shape("layer_norm", "x_sum", pass.x_sum.shape(), shape);
+  }
+  const LayerNormRows<T> all{.x = pass.x.data(),
+                             .residual = data_or_null(pass.residual),
+                             .weight = data_or_null(pass.weight),
+                             .bias = data_or_null(pass.bias),
+                             .epsilon = static_cast<T>(pass.epsilon),
+                             .x_sum = pass.x_sum.data(),
+                             .y = pass.y.data(),
+                             .mean = pass.mean.data(),
+                             .rstd = pass.rstd.data(),
+                             .width = width};
+  const auto& kernels = norm_kernels().of<T>();
+  parallel_rows(rows, width, [&](std::int64_t begin, std::int64_t end) { kernels.layer_norm(all, begin, end); });
 }
 
 template <typename T, typename D>
 void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
-  const std::int64_t width = pass.x.shape().back();
-  const std::int64_t rows = pass.x.shape().rows();
-  require_width(pass.weight, width, "weight");
-  require_width(pass.dweight, width, "dweight");
-  require_width(pass.dbias, width, "dbias");
-  typename kernels::Norm<T>::Backward backward{
-      pass.x.data(),  pointer(pass.weight), pass.mean.data(),      pass.rstd.data(),    pass.dy.data(),
-      pass.dx.data(), pass.accumulate_dx,   pointer(pass.dweight), pointer(pass.dbias), width};
-  if (pass.dweight.defined() && !pass.accumulate_dweight) std::fill_n(pass.dweight.data(), width, T{});
-  if (pass.dbias.defined() && !pass.accumulate_dbias) std::fill_n(pass.dbias.data(), width, T{});
+  const Shape& shape = pass.x.shape();
+  const std::int64_t rows = shape.rows();
+  const std::int64_t width = shape.back();
+  require_shape("layer_norm_backward", "dy", pass.dy.shape(), shape);
+  require_shape("layer_norm_backward", "dx", pass.dx.shape(), shape);
+  require_count("layer_norm_backward", "mean", pass.mean.shape(), rows);
+  require_count("layer_norm_backward", "rstd", pass.rstd.shape(), rows);
+  require_vector("layer_norm_backward", "weight", pass.weight, width);
+  require_vector("layer_norm_backward", "dweight", pass.dweight, width);
+  require_vector("layer_norm_backward", "dbias", pass.dbias, width);
 
-  const bool sums = pass.dweight.defined() || pass.dbias.defined();
-  const std::int64_t grain = rows_per_part(width);
-  const std::int64_t threads = std::min<std::int64_t>(omp_get_max_threads(), (rows + grain - 1) / grain);
-  if (!sums || threads <= 1) {
-    parallel_for(rows, grain, [&](std::int64_t begin, std::int64_t end) { kernels::norm<T>().backward(backward, begin, end); });
-    return;
+  const LayerNormGradientRows<T> all{.x = pass.x.data(),
+                                     .weight = data_or_null(pass.weight),
+                                     .mean = pass.mean.data(),
+                                     .rstd = pass.rstd.data(),
+                                     .dy = pass.dy.data(),
+                                     .dx = pass.dx.data(),
+                                     .accumulate_dx = pass.accumulate_dx,
+                                     .width = width};
+  const auto& kernels = norm_kernels().of<T>();
+  const std::int64_t parts = num_parts(rows);
+  const auto dweights = Tensor<T, D>::zeros({parts, width});
+  const auto dbiases = Tensor<T, D>::zeros({parts, width});
+  parallel_ranges(parts, 1, least_elements / std::max<std::int64_t>(rows * width / parts, 1),
+                  [&](std::int64_t first, std::int64_t last) {
+                    for (std::int64_t part = first; part < last; ++part) {
+                      kernels.layer_norm_backward(all, rows * part / parts, rows * (part + 1) / parts,
+                                                  dweights.data() + part * width, dbiases.data() + part * width);
+                    }
+                  });
+  if (pass.dweight.defined()) {
+    auto dweight = pass.dweight;
+    sum_rows(dweights, dweight, pass.accumulate_dweight);
   }
-  // Each thread sums its rows' gradients of weight and bias apart; they are added in thread order.
-  std::vector<T> partial(static_cast<std::size_t>(2 * threads * width));
-  const std::int64_t rows_per_thread = (rows + threads - 1) / threads;
-  parallel_for(rows, rows_per_thread, [&](std::int64_t begin, std::int64_t end) {
-    auto mine = backward;
-    T* sum = partial.data() + 2 * (begin / rows_per_thread) * width;
-    if (mine.dweight != nullptr) mine.dweight = sum;
-    if (mine.dbias != nullptr) mine.dbias = sum + width;
-    kernels::norm<T>().backward(mine, begin, end);
-  });
-  for (std::int64_t thread = 0; thread < threads; ++thread) {
-    const T* sum = partial.data() + 2 * thread * width;
-    for (std::int64_t i = 0; pass.dweight.defined() && i < width; ++i) pass.dweight.data()[i] += sum[i];
-    for (std::int64_t i = 0; pass.dbias.defined() && i < width; ++i) pass.dbias.data()[i] += sum[width + i];
+  if (pass.dbias.defined()) {
+    auto dbias = pass.dbias;
+    sum_rows(dbiases, dbias, pass.accumulate_dbias);
   }
 }
 
-#define TRIREME_INSTANTIATE(T)                               \
-  template void layer_norm(const LayerNormForward<T, Cpu>&); \
-  template void layer_norm_backward(const LayerNormBackward<T, Cpu>&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+template void layer_norm(const LayerNormForward<float, Cpu>&);
+template void layer_norm(const LayerNormForward<double, Cpu>&);
+template void layer_norm_backward(const LayerNormBackward<float, Cpu>&);
+template void layer_norm_backward(const LayerNormBackward<double, Cpu>&);
 
 }  // namespace trireme::ops

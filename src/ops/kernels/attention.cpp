@@ -1,289 +1,317 @@
-#include "ops/kernels/tables.hpp"
-#include "trireme/math/functors.hpp"
+#include "ops/kernels/attention.hpp"
 
-// Causal attention of one head in blocks of queries. All products have the form c[m, n] (+)= a[m, k] b[k, n] with rows of b
-// and c contiguous; queries, keys, values and upstream gradients are packed once, keys and values also transposed, and
-// padded with zeros so that no product has a tail.
-namespace trireme::ops::kernels {
-namespace TRIREME_ISA {
+#include "ops/kernels/tile.hpp"
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-#if defined(__AVX512F__)
-constexpr int vector_bytes = 64;
-constexpr int tile_rows = 8;  // 8 x 2 vectors of sums stay in registers
-#elif defined(__AVX2__)
-constexpr int vector_bytes = 32;
-constexpr int tile_rows = 4;
-#else
-constexpr int vector_bytes = 16;
-constexpr int tile_rows = 4;
-#endif
+TRIREME_HOST_DEVICE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+TRIREME_HOST_DEVICE std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
 
-constexpr std::int64_t block = 64;  // queries at a time
+constexpr std::int64_t query_block = 8 * tile_rows;
+constexpr std::int64_t key_block = 384;  // a multiple of tile_rows and of tile_columns
+static_assert(key_block % tile_rows == 0 && key_block % tile_columns<float> == 0 && key_block % tile_columns<double> == 0);
 
+// Hands out pieces of a block of memory; without a block it only counts.
 template <typename T>
-constexpr std::int64_t lanes = vector_bytes / static_cast<std::int64_t>(sizeof(T));
-template <typename T>
-constexpr std::int64_t tile_columns = 2 * lanes<T>;
+class Workspace {
+ public:
+  explicit Workspace(T* base) : base_(base) {}
+  T* take(std::int64_t count) {
+    T* piece = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += (count + 15) / 16 * 16;
+    return piece;
+  }
+  std::int64_t used() const { return used_; }
 
-template <typename T>
-struct VectorOf;
-template <>
-struct VectorOf<float> {
-  typedef float type __attribute__((vector_size(vector_bytes), aligned(4), may_alias));
-};
-template <>
-struct VectorOf<double> {
-  typedef double type __attribute__((vector_size(vector_bytes), aligned(8), may_alias));
-};
-template <typename T>
-using Vector = typename VectorOf<T>::type;
-
-TRIREME_HOST_DEVICE std::int64_t rounded_up(std::int64_t count, std::int64_t step) { return (count + step - 1) / step * step; }
-
-template <typename T>
-struct Matrix {
-  T* data;
-  std::int64_t row;     // elements from one row to the next
-  std::int64_t column;  // from one column to the next; 1 in operands b and c
+ private:
+  T* base_;
+  std::int64_t used_ = 0;
 };
 
-// One tile: tile_rows rows, tile_columns columns of c.
-template <typename T, bool accumulate>
-TRIREME_HOST_DEVICE void multiply_tile(const T* a, std::int64_t a_row, std::int64_t a_column, const T* b, std::int64_t b_row,
-                                       T* c, std::int64_t c_row, std::int64_t k) {
-  using V = Vector<T>;
-  V sums[tile_rows][2];
-#pragma GCC unroll 8
-  for (int row = 0; row < tile_rows; ++row) {
-    for (int half = 0; half < 2; ++half) {
-      sums[row][half] = accumulate ? *reinterpret_cast<const V*>(c + row * c_row + half * lanes<T>) : V{};
-    }
+// Rows of a matrix that vectors can be read from: the caller's when a row is a number of whole vectors, else a copy padded
+// with zeros.
+template <typename T>
+struct Rows {
+  const T* data;
+  std::int64_t stride;
+};
+template <typename T>
+Rows<T> whole_vectors(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* copy) {
+  const std::int64_t padded = round_up<T>(size);
+  if (padded == size) return {data, stride};
+  for (std::int64_t row = 0; row < time; ++row) {
+    for (std::int64_t j = 0; j < size; ++j) copy[row * padded + j] = data[row * stride + j];
+    for (std::int64_t j = size; j < padded; ++j) copy[row * padded + j] = 0;
   }
-  for (std::int64_t inner = 0; inner < k; ++inner) {
-    const V b0 = *reinterpret_cast<const V*>(b + inner * b_row);
-    const V b1 = *reinterpret_cast<const V*>(b + inner * b_row + lanes<T>);
-#pragma GCC unroll 8
-    for (int row = 0; row < tile_rows; ++row) {
-      const T factor = a[row * a_row + inner * a_column];
-      sums[row][0] += factor * b0;
-      sums[row][1] += factor * b1;
-    }
-  }
-#pragma GCC unroll 8
-  for (int row = 0; row < tile_rows; ++row) {
-    for (int half = 0; half < 2; ++half) *reinterpret_cast<V*>(c + row * c_row + half * lanes<T>) = sums[row][half];
-  }
+  return {copy, padded};
 }
 
-// c[m, n] (+)= a[m, k] b[k, n]; m a multiple of tile_rows, n of tile_columns. begin(row), end(row) bound the inner index and
-// width(row) the columns of the tile that starts at `row`.
-template <typename T, bool accumulate, typename Begin, typename End, typename Width>
-TRIREME_HOST_DEVICE void multiply(Matrix<const T> a, Matrix<const T> b, Matrix<T> c, std::int64_t m, Begin begin, End end,
-                                  Width width) {
-  for (std::int64_t row = 0; row < m; row += tile_rows) {
-    const std::int64_t first = begin(row);
-    const std::int64_t k = end(row) - first;
-    for (std::int64_t column = 0; column < width(row); column += tile_columns<T>) {
-      multiply_tile<T, accumulate>(a.data + row * a.row + first * a.column, a.row, a.column, b.data + first * b.row + column,
-                                   b.row, c.data + row * c.row + column, c.row, k);
+// Panels of tile_columns rows each, transposed: panel p holds [size][tile_columns] of rows p * tile_columns and on.
+template <typename T>
+constexpr std::int64_t num_panels(std::int64_t time) {
+  return (time + tile_columns<T> - 1) / tile_columns<T>;
+}
+template <typename T>
+void transpose_into_panels(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* panels) {
+  for (std::int64_t first = 0; first < time; first += tile_columns<T>, panels += size * tile_columns<T>) {
+    const std::int64_t rows = smaller(time - first, tile_columns<T>);
+    for (std::int64_t j = 0; j < size; ++j) {
+      for (std::int64_t row = 0; row < rows; ++row) panels[j * tile_columns<T> + row] = data[(first + row) * stride + j];
+      for (std::int64_t row = rows; row < tile_columns<T>; ++row) panels[j * tile_columns<T> + row] = 0;
     }
   }
 }
 
-template <typename T>
-struct Layout {
-  std::int64_t time;    // padded to whole tiles in both directions
-  std::int64_t size;    // likewise
-  std::int64_t matrix;  // elements of a packed [time, size] matrix
-  Layout(std::int64_t plain_time, std::int64_t plain_size)
-      : time(rounded_up(plain_time, block > tile_columns<T> ? block : tile_columns<T>)),
-        size(rounded_up(plain_size, tile_columns<T>)),
-        matrix(time * size) {}
-  // q, k, v, dout; k and v transposed; dk, dv; scores and their gradients for one block of queries.
-  std::int64_t workspace() const { return 8 * matrix + 2 * block * time + block * size + 2 * block; }
+// A block of queries against a block of keys: rows [query, query_end) see the keys from `key` up to `key_end`, each at most
+// its own place.
+struct Block {
+  std::int64_t query;
+  std::int64_t query_end;
+  std::int64_t key;
+  std::int64_t key_end;
+
+  // Keys of this block that the rows up to `row` see.
+  std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + 1, key_end) - key); }
+  int rows_of_tile(std::int64_t tile) const { return static_cast<int>(smaller(query_end - tile, tile_rows)); }
 };
 
+constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets
 template <typename T>
-std::int64_t workspace_elements(std::int64_t time, std::int64_t size) {
-  return Layout<T>(time, size).workspace();
+constexpr std::int64_t score_stride(std::int64_t time) {
+  const std::int64_t keys = smaller(num_panels<T>(time) * tile_columns<T>, key_block);
+  return keys + padding;
 }
 
-// packed[time, size] = scale * rows, padded with zeros.
+// scores[row - query][j] = a[row] . panels[key + j], for the keys that each tile of rows sees.
 template <typename T>
-TRIREME_HOST_DEVICE void pack(const T* rows, std::int64_t stride, std::int64_t time, std::int64_t size, const Layout<T>& layout,
-                              T scale, T* packed) {
-  for (std::int64_t row = 0; row < layout.time; ++row) {
-    T* to = packed + row * layout.size;
-    const std::int64_t filled = row < time ? size : 0;
-#pragma omp simd
-    for (std::int64_t i = 0; i < filled; ++i) to[i] = scale * rows[row * stride + i];
-    for (std::int64_t i = filled; i < layout.size; ++i) to[i] = 0;
+void products_with_panels(const Block& block, Rows<T> a, const T* panels, std::int64_t size, T* scores, std::int64_t stride) {
+  for (std::int64_t j = 0; j < block.key_end - block.key; j += tile_columns<T>) {
+    const T* panel = panels + (block.key + j) * size;
+    for (std::int64_t tile = block.query; tile < block.query_end; tile += tile_rows) {
+      const int rows = block.rows_of_tile(tile);
+      const std::int64_t columns = smaller(block.seen(tile + rows - 1) - j, tile_columns<T>);
+      if (columns <= 0) continue;
+      multiply_tile(Left<T, false>{a.data + tile * a.stride, a.stride}, rows, panel, tile_columns<T>, size,
+                    scores + (tile - block.query) * stride + j, stride, columns, false);
+    }
   }
 }
 
+// The running softmax of a block of queries.
 template <typename T>
-TRIREME_HOST_DEVICE void transpose(const T* packed, const Layout<T>& layout, T* transposed) {
-  constexpr std::int64_t side = 16;
-  for (std::int64_t row = 0; row < layout.time; row += side) {
-    for (std::int64_t column = 0; column < layout.size; column += side) {
-      const std::int64_t height = layout.time - row < side ? layout.time - row : side;
-      const std::int64_t width = layout.size - column < side ? layout.size - column : side;
-      for (std::int64_t i = 0; i < width; ++i) {
-        for (std::int64_t j = 0; j < height; ++j) {
-          transposed[(column + i) * layout.time + row + j] = packed[(row + j) * layout.size + column + i];
+struct Running {
+  T largest[query_block];  // of scale * score
+  T sum[query_block];      // of exp(scale * score - largest)
+};
+
+// Turns the scores of one row into exp(scale * score - largest), 0 where the row does not see; returns what earlier
+// results must be multiplied by.
+template <typename T>
+T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T& largest, T& sum) {
+  const auto count = static_cast<std::int32_t>(seen);
+  const auto end = static_cast<std::int32_t>(round_up<T>(width));
+  T top = largest;
+#pragma omp simd reduction(max : top)
+  for (std::int32_t j = 0; j < count; ++j) top = scale * scores[j] > top ? scale * scores[j] : top;
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (std::int32_t j = 0; j < end; ++j) {
+    const T value = math::exp(scale * scores[j] - top);
+    const T kept = j < count ? value : T(0);
+    scores[j] = kept;
+    total += kept;
+  }
+  const T factor = math::exp(largest - top);
+  sum = sum * factor + total;
+  largest = top;
+  return factor;
+}
+
+template <typename T>
+struct ForwardBuffers {
+  ForwardBuffers(std::int64_t time, std::int64_t size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
+        v_rows(workspace.take(round_up<T>(size) == size ? 0 : time * round_up<T>(size))),
+        scores(workspace.take(query_block * score_stride<T>(time))),
+        out(workspace.take(query_block * round_up<T>(size))) {}
+  T* key_panels;
+  T* v_rows;
+  T* scores;
+  T* out;
+};
+
+template <typename T>
+void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
+  constexpr T lowest = T(-1e30);
+  const std::int64_t time = head.time;
+  const std::int64_t size = head.size;
+  const std::int64_t width = round_up<T>(size);
+  const std::int64_t stride = score_stride<T>(time);
+  const T scale = T(1) / math::square_root(static_cast<T>(size));
+  Workspace<T> workspace(memory);
+  const ForwardBuffers<T> buffers(time, size, workspace);
+  transpose_into_panels(head.k, head.stride, time, size, buffers.key_panels);
+  const Rows<T> q{head.q, head.stride};
+  const Rows<T> v = whole_vectors(head.v, head.stride, time, size, buffers.v_rows);
+
+  for (std::int64_t query = 0; query < time; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, time);
+    Running<T> running;
+    for (std::int64_t row = 0; row < query_block; ++row) {
+      running.largest[row] = lowest;
+      running.sum[row] = 0;
+    }
+    for (std::int64_t key = 0; key < query_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, query_end)};
+      products_with_panels(block, q, buffers.key_panels, size, buffers.scores, stride);
+      for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
+        const int rows = block.rows_of_tile(tile);
+        const std::int64_t seen = block.seen(tile + rows - 1);
+        if (seen == 0) continue;
+        T* tile_out = buffers.out + (tile - query) * width;
+        for (std::int64_t row = tile; row < tile + rows; ++row) {
+          const std::int64_t local = row - query;
+          const T factor = exponentiate_row(buffers.scores + local * stride, block.seen(row), seen, scale,
+                                            running.largest[local], running.sum[local]);
+          for (std::int64_t j = 0; key > 0 && j < width; ++j) buffers.out[local * width + j] *= factor;
         }
+        multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride, stride}, rows, v.data + key * v.stride, v.stride,
+                      seen, tile_out, width, width, key > 0);
       }
+    }
+    for (std::int64_t row = query; row < query_end; ++row) {
+      const std::int64_t local = row - query;
+      const T share = T(1) / running.sum[local];
+      for (std::int64_t j = 0; j < size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
+      log_sum_exp[row] = running.largest[local] + math::log(running.sum[local]);
     }
   }
 }
 
 template <typename T>
-TRIREME_HOST_DEVICE std::int64_t smaller(T a, T b) {
-  return a < b ? a : b;
-}
+struct BackwardBuffers {
+  BackwardBuffers(std::int64_t time, std::int64_t size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
+        value_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
+        q_rows(workspace.take(copied(time, size))),
+        k_rows(workspace.take(copied(time, size))),
+        dout_rows(workspace.take(copied(time, size))),
+        p(workspace.take(query_block * score_stride<T>(time))),
+        ds(workspace.take(query_block * score_stride<T>(time))),
+        dq(workspace.take(query_block * round_up<T>(size))),
+        dk(workspace.take((time + tile_rows) * round_up<T>(size))),
+        dv(workspace.take((time + tile_rows) * round_up<T>(size))) {}
+  static std::int64_t copied(std::int64_t time, std::int64_t size) {
+    return round_up<T>(size) == size ? 0 : time * round_up<T>(size);
+  }
+  T* key_panels;
+  T* value_panels;
+  T* q_rows;
+  T* k_rows;
+  T* dout_rows;
+  T* p;
+  T* ds;
+  T* dq;
+  T* dk;
+  T* dv;
+};
 
-// scores[block, keys] = q k^T of the queries from `first` on; only tiles that some query may see are computed.
+// p holds the scores of a row and becomes its probabilities; ds holds the gradients of the probabilities and becomes those of
+// q . k: scale * p * (dp - delta). Both are 0 from `seen` to `width`.
 template <typename T>
-TRIREME_HOST_DEVICE void compute_scores(const T* q, const T* transposed, const Layout<T>& layout, std::int64_t first,
-                                        T* scores) {
-  const auto visible = [=](std::int64_t row) { return rounded_up(first + row + tile_rows, tile_columns<T>); };
-  multiply<T, false>(
-      {q + first * layout.size, layout.size, 1}, {transposed, layout.time, 1}, {scores, layout.time, 1}, block,
-      [](std::int64_t) { return std::int64_t{0}; }, [=](std::int64_t) { return layout.size; },
-      [=](std::int64_t row) { return smaller(visible(row), layout.time); });
-}
-
-// Keys that the tile of queries starting at first + row may see, in whole tiles of rows.
-TRIREME_HOST_DEVICE std::int64_t keys_of_tile(std::int64_t first, std::int64_t row) { return first + row + tile_rows; }
-
-template <typename T>
-void forward(const typename Attention<T>::Head& head, T* out, T* log_sum_exp) {
-  const Layout<T> layout(head.time, head.size);
-  T* q = head.workspace;
-  T* k = q + layout.matrix;
-  T* v = k + layout.matrix;
-  T* k_transposed = v + layout.matrix;
-  T* scores = k_transposed + layout.matrix;
-  T* block_out = scores + block * layout.time;
-  pack(head.q, head.qkv_stride, head.time, head.size, layout, head.scale, q);
-  pack(head.k, head.qkv_stride, head.time, head.size, layout, T(1), k);
-  pack(head.v, head.qkv_stride, head.time, head.size, layout, T(1), v);
-  transpose(k, layout, k_transposed);
-
-  for (std::int64_t first = 0; first < head.time; first += block) {
-    const std::int64_t queries = smaller(block, head.time - first);
-    compute_scores(q, k_transposed, layout, first, scores);
-    T inverse_sums[block];
-    for (std::int64_t row = 0; row < block; ++row) {
-      T* values = scores + row * layout.time;
-      const std::int64_t keys = first + row + 1;
-      T largest = values[0];
-#pragma omp simd reduction(max : largest)
-      for (std::int64_t i = 0; i < keys; ++i) largest = values[i] > largest ? values[i] : largest;
-      T sum = 0;
-#pragma omp simd reduction(+ : sum)
-      for (std::int64_t i = 0; i < keys; ++i) {
-        values[i] = math::exp(values[i] - largest);
-        sum += values[i];
-      }
-      const std::int64_t end = keys_of_tile(first, row / tile_rows * tile_rows);
-      for (std::int64_t i = keys; i < end; ++i) values[i] = 0;
-      inverse_sums[row] = T(1) / sum;
-      if (row < queries) log_sum_exp[first + row] = largest + static_cast<T>(__builtin_log(static_cast<double>(sum)));
-    }
-    multiply<T, false>(
-        {scores, layout.time, 1}, {v, layout.size, 1}, {block_out, layout.size, 1}, block,
-        [](std::int64_t) { return std::int64_t{0}; }, [=](std::int64_t row) { return keys_of_tile(first, row); },
-        [=](std::int64_t) { return layout.size; });
-    for (std::int64_t row = 0; row < queries; ++row) {
-      T* to = out + (first + row) * head.out_stride;
+void softmax_gradient_row(T* p, T* ds, std::int64_t seen, std::int64_t width, T scale, T log_sum_exp, T delta) {
+  const auto count = static_cast<std::int32_t>(seen);
+  const auto end = static_cast<std::int32_t>(round_up<T>(width));
 #pragma omp simd
-      for (std::int64_t i = 0; i < head.size; ++i) to[i] = inverse_sums[row] * block_out[row * layout.size + i];
-    }
+  for (std::int32_t j = 0; j < end; ++j) {
+    const T probability = j < count ? math::exp(scale * p[j] - log_sum_exp) : T(0);
+    ds[j] = j < count ? scale * probability * (ds[j] - delta) : T(0);
+    p[j] = probability;
   }
 }
 
 template <typename T>
-void backward(const typename Attention<T>::Head& head, const T* out, const T* log_sum_exp, const T* dout, T* dq, T* dk, T* dv) {
-  const Layout<T> layout(head.time, head.size);
-  T* q = head.workspace;
-  T* k = q + layout.matrix;
-  T* k_transposed = k + layout.matrix;
-  T* v_transposed = k_transposed + layout.matrix;
-  T* packed_dout = v_transposed + layout.matrix;
-  T* sum_dk = packed_dout + layout.matrix;
-  T* sum_dv = sum_dk + layout.matrix;
-  T* scores = sum_dv + layout.matrix;
-  T* gradients = scores + block * layout.time;  // of the scores
-  T* block_dq = gradients + block * layout.time;
-  pack(head.v, head.qkv_stride, head.time, head.size, layout, T(1), k);  // only its transpose is needed
-  transpose(k, layout, v_transposed);
-  pack(head.q, head.qkv_stride, head.time, head.size, layout, head.scale, q);
-  pack(head.k, head.qkv_stride, head.time, head.size, layout, T(1), k);
-  transpose(k, layout, k_transposed);
-  pack(dout, head.out_stride, head.time, head.size, layout, T(1), packed_dout);
-  for (std::int64_t i = 0; i < layout.matrix; ++i) sum_dk[i] = 0;
-  for (std::int64_t i = 0; i < layout.matrix; ++i) sum_dv[i] = 0;
+void copy_rows(const T* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size, T* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t j = 0; j < size; ++j) to[row * to_stride + j] = from[row * from_stride + j];
+  }
+}
 
-  for (std::int64_t first = 0; first < head.time; first += block) {
-    const std::int64_t queries = smaller(block, head.time - first);
-    compute_scores(q, k_transposed, layout, first, scores);
-    compute_scores(packed_dout, v_transposed, layout, first, gradients);
-    for (std::int64_t row = 0; row < block; ++row) {
-      T* p = scores + row * layout.time;
-      T* g = gradients + row * layout.time;
-      const std::int64_t keys = row < queries ? first + row + 1 : 0;
-      if (keys > 0) {
-        const T* out_row = out + (first + row) * head.out_stride;
-        const T* dout_row = packed_dout + (first + row) * layout.size;
-        T delta = 0;
-#pragma omp simd reduction(+ : delta)
-        for (std::int64_t i = 0; i < head.size; ++i) delta += out_row[i] * dout_row[i];
-        const T shift = log_sum_exp[first + row];
-#pragma omp simd
-        for (std::int64_t i = 0; i < keys; ++i) {
-          const T probability = math::exp(p[i] - shift);
-          p[i] = probability;
-          g[i] = probability * (g[i] - delta);
+template <typename T>
+void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* memory) {
+  const std::int64_t time = head.time;
+  const std::int64_t size = head.size;
+  const std::int64_t width = round_up<T>(size);
+  const std::int64_t stride = score_stride<T>(time);
+  const T scale = T(1) / math::square_root(static_cast<T>(size));
+  Workspace<T> workspace(memory);
+  const BackwardBuffers<T> buffers(time, size, workspace);
+  transpose_into_panels(head.k, head.stride, time, size, buffers.key_panels);
+  transpose_into_panels(head.v, head.stride, time, size, buffers.value_panels);
+  const Rows<T> q = whole_vectors(head.q, head.stride, time, size, buffers.q_rows);
+  const Rows<T> k = whole_vectors(head.k, head.stride, time, size, buffers.k_rows);
+  const Rows<T> dout = whole_vectors(gradients.dout, gradients.out_stride, time, size, buffers.dout_rows);
+
+  for (std::int64_t query = 0; query < time; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, time);
+    T delta[query_block];
+    for (std::int64_t row = query; row < query_end; ++row) {
+      T total = 0;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t j = 0; j < size; ++j) {
+        total += gradients.dout[row * gradients.out_stride + j] * gradients.out[row * gradients.out_stride + j];
+      }
+      delta[row - query] = total;
+    }
+    for (std::int64_t key = 0; key < query_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, query_end)};
+      products_with_panels(block, q, buffers.key_panels, size, buffers.p, stride);
+      products_with_panels(block, dout, buffers.value_panels, size, buffers.ds, stride);
+      for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
+        const int rows = block.rows_of_tile(tile);
+        const std::int64_t seen = block.seen(tile + rows - 1);
+        for (std::int64_t row = tile; row < tile + rows; ++row) {
+          const std::int64_t local = row - query;
+          softmax_gradient_row(buffers.p + local * stride, buffers.ds + local * stride, block.seen(row), seen, scale,
+                               gradients.log_sum_exp[row], delta[local]);
         }
+        multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride, stride}, rows, k.data + key * k.stride, k.stride,
+                      seen, buffers.dq + (tile - query) * width, width, width, key > 0);
       }
-      const std::int64_t end = first + block;
-      for (std::int64_t i = keys; i < end; ++i) p[i] = 0;
-      for (std::int64_t i = keys; i < end; ++i) g[i] = 0;
+      for (std::int64_t tile = block.key; tile < block.key_end; tile += tile_rows) {
+        // Queries before the tile's first key see none of it.
+        const std::int64_t first = larger(query, tile);
+        const std::int64_t queries = query_end - first;
+        const std::int64_t place = (first - query) * stride + tile - block.key;
+        const bool seen_before = tile < query;
+        multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
+                      queries, buffers.dv + tile * width, width, width, seen_before);
+        multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
+                      buffers.dk + tile * width, width, width, seen_before);
+      }
     }
-    const auto zero = [](std::int64_t) { return std::int64_t{0}; };
-    const auto all_columns = [=](std::int64_t) { return layout.size; };
-    multiply<T, false>(
-        {gradients, layout.time, 1}, {k, layout.size, 1}, {block_dq, layout.size, 1}, block, zero,
-        [=](std::int64_t row) { return keys_of_tile(first, row); }, all_columns);
-    for (std::int64_t row = 0; row < queries; ++row) {
-      T* to = dq + (first + row) * head.qkv_stride;
-#pragma omp simd
-      for (std::int64_t i = 0; i < head.size; ++i) to[i] = head.scale * block_dq[row * layout.size + i];
-    }
-    // Rows are keys here, the inner index queries: a key sees the queries from itself on.
-    const auto first_query = [=](std::int64_t key) { return key > first ? key - first : std::int64_t{0}; };
-    const auto all_queries = [](std::int64_t) { return block; };
-    const std::int64_t keys = first + block;
-    multiply<T, true>({gradients, 1, layout.time}, {q + first * layout.size, layout.size, 1}, {sum_dk, layout.size, 1}, keys,
-                      first_query, all_queries, all_columns);
-    multiply<T, true>({scores, 1, layout.time}, {packed_dout + first * layout.size, layout.size, 1}, {sum_dv, layout.size, 1},
-                      keys, first_query, all_queries, all_columns);
+    copy_rows(buffers.dq, width, query_end - query, size, gradients.dq + query * head.stride, head.stride);
   }
-  for (std::int64_t row = 0; row < head.time; ++row) {  // q was scaled when it was packed, so dk is complete
-#pragma omp simd
-    for (std::int64_t i = 0; i < head.size; ++i) {
-      dk[row * head.qkv_stride + i] = sum_dk[row * layout.size + i];
-      dv[row * head.qkv_stride + i] = sum_dv[row * layout.size + i];
-    }
-  }
+  copy_rows(buffers.dk, width, time, size, gradients.dk, head.stride);
+  copy_rows(buffers.dv, width, time, size, gradients.dv, head.stride);
 }
+
+template <typename T>
+std::int64_t workspace(std::int64_t time, std::int64_t size) {
+  Workspace<T> forward_pass(nullptr);
+  Workspace<T> backward_pass(nullptr);
+  ForwardBuffers<T>(time, size, forward_pass);
+  BackwardBuffers<T>(time, size, backward_pass);
+  return larger(forward_pass.used(), backward_pass.used());
+}
+
+template <typename T>
+constexpr AttentionKernels<T> kernels{workspace<T>, forward<T>, backward<T>};
 
 }  // namespace
 
-extern const Attention<float> attention_f32{workspace_elements<float>, forward<float>, backward<float>};
-extern const Attention<double> attention_f64{workspace_elements<double>, forward<double>, backward<double>};
+const KernelTable<AttentionKernels> attention_kernels{kernels<float>, kernels<double>};
 
-}  // namespace TRIREME_ISA
-}  // namespace trireme::ops::kernels
+}  // namespace trireme::ops::TRIREME_ISA

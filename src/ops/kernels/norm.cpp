@@ -1,40 +1,37 @@
-#include "ops/kernels/tables.hpp"
-#include "trireme/math/functors.hpp"
+#include "ops/kernels/norm.hpp"
 
-namespace trireme::ops::kernels {
-namespace TRIREME_ISA {
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
 namespace {
 
+// The mean first, then the squares of the differences: exact enough also for rows far from zero.
 template <typename T>
-T inverse_sqrt(T x) {
-  return T(1) / static_cast<T>(__builtin_sqrt(static_cast<double>(x)));
-}
-
-template <typename T>
-void forward(const typename Norm<T>::Forward& pass, std::int64_t begin, std::int64_t end) {
+void layer_norm(const LayerNormRows<T>& pass, std::int64_t begin, std::int64_t end) {
   const std::int64_t width = pass.width;
+  const T share = T(1) / static_cast<T>(width);
   for (std::int64_t row = begin; row < end; ++row) {
     const T* x = pass.x + row * width;
-    T sum = 0;
+    T total = 0;
     if (pass.residual != nullptr) {
       const T* residual = pass.residual + row * width;
       T* x_sum = pass.x_sum + row * width;
-#pragma omp simd reduction(+ : sum)
-      for (std::int64_t i = 0; i < width; ++i) {
-        const T value = x[i] + residual[i];
-        x_sum[i] = value;
-        sum += value;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t j = 0; j < width; ++j) {
+        const T value = x[j] + residual[j];
+        x_sum[j] = value;
+        total += value;
       }
       x = x_sum;
     } else {
-#pragma omp simd reduction(+ : sum)
-      for (std::int64_t i = 0; i < width; ++i) sum += x[i];
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t j = 0; j < width; ++j) total += x[j];
     }
-    const T mean = sum / static_cast<T>(width);
+    const T mean = total * share;
     T squares = 0;
 #pragma omp simd reduction(+ : squares)
-    for (std::int64_t i = 0; i < width; ++i) squares += (x[i] - mean) * (x[i] - mean);
-    const T rstd = inverse_sqrt(squares / static_cast<T>(width) + pass.epsilon);
+    for (std::int64_t j = 0; j < width; ++j) squares += (x[j] - mean) * (x[j] - mean);
+    const T rstd = T(1) / math::square_root(squares * share + pass.epsilon);
     pass.mean[row] = mean;
     pass.rstd[row] = rstd;
     T* y = pass.y + row * width;
@@ -42,76 +39,58 @@ void forward(const typename Norm<T>::Forward& pass, std::int64_t begin, std::int
     const T* bias = pass.bias;
     if (weight != nullptr && bias != nullptr) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) y[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
+      for (std::int64_t j = 0; j < width; ++j) y[j] = (x[j] - mean) * rstd * weight[j] + bias[j];
     } else {
-      for (std::int64_t i = 0; i < width; ++i) {
-        y[i] = (x[i] - mean) * rstd * (weight != nullptr ? weight[i] : T(1)) + (bias != nullptr ? bias[i] : T(0));
+#pragma omp simd
+      for (std::int64_t j = 0; j < width; ++j) {
+        const T scaled = (x[j] - mean) * rstd * (weight != nullptr ? weight[j] : T(1));
+        y[j] = bias != nullptr ? scaled + bias[j] : scaled;
       }
+    }
+  }
+}
+
+// With n = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - average(g) - n * average(g * n)).
+template <typename T>
+void layer_norm_backward(const LayerNormGradientRows<T>& pass, std::int64_t begin, std::int64_t end, T* dweight, T* dbias) {
+  const std::int64_t width = pass.width;
+  const T share = T(1) / static_cast<T>(width);
+  for (std::int64_t row = begin; row < end; ++row) {
+    const T* x = pass.x + row * width;
+    const T* dy = pass.dy + row * width;
+    T* dx = pass.dx + row * width;
+    const T* weight = pass.weight;
+    const T rstd = pass.rstd[row];
+    const T mean = pass.mean[row];
+    T sum_g = 0;
+    T sum_gn = 0;
+#pragma omp simd reduction(+ : sum_g, sum_gn)
+    for (std::int64_t j = 0; j < width; ++j) {
+      const T n = (x[j] - mean) * rstd;
+      const T g = weight != nullptr ? dy[j] * weight[j] : dy[j];
+      sum_g += g;
+      sum_gn += g * n;
+      dweight[j] += dy[j] * n;
+      dbias[j] += dy[j];
+    }
+    const T average_g = sum_g * share;
+    const T average_gn = sum_gn * share;
+    const bool accumulate = pass.accumulate_dx;
+#pragma omp simd
+    for (std::int64_t j = 0; j < width; ++j) {
+      const T n = (x[j] - mean) * rstd;
+      const T g = weight != nullptr ? dy[j] * weight[j] : dy[j];
+      const T gradient = rstd * (g - average_g - n * average_gn);
+      dx[j] = accumulate ? dx[j] + gradient : gradient;
     }
   }
 }
 
 template <typename T>
-void backward(const typename Norm<T>::Backward& pass, std::int64_t begin, std::int64_t end) {
-  const std::int64_t width = pass.width;
-  for (std::int64_t row = begin; row < end; ++row) {
-    const T* x = pass.x + row * width;
-    const T* dy = pass.dy + row * width;
-    T* dx = pass.dx + row * width;
-    const T mean = pass.mean[row];
-    const T rstd = pass.rstd[row];
-    const T* weight = pass.weight;
-    T sum = 0;         // of g = dy * weight
-    T projection = 0;  // of g * normalized x
-    if (weight != nullptr) {
-#pragma omp simd reduction(+ : sum, projection)
-      for (std::int64_t i = 0; i < width; ++i) {
-        const T g = dy[i] * weight[i];
-        sum += g;
-        projection += g * ((x[i] - mean) * rstd);
-      }
-    } else {
-#pragma omp simd reduction(+ : sum, projection)
-      for (std::int64_t i = 0; i < width; ++i) {
-        sum += dy[i];
-        projection += dy[i] * ((x[i] - mean) * rstd);
-      }
-    }
-    sum /= static_cast<T>(width);
-    projection /= static_cast<T>(width);
-    if (pass.dweight != nullptr && pass.dbias != nullptr) {
-      T* dweight = pass.dweight;
-      T* dbias = pass.dbias;
-#pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) {
-        dweight[i] += dy[i] * ((x[i] - mean) * rstd);
-        dbias[i] += dy[i];
-      }
-    } else if (pass.dweight != nullptr) {
-      for (std::int64_t i = 0; i < width; ++i) pass.dweight[i] += dy[i] * ((x[i] - mean) * rstd);
-    } else if (pass.dbias != nullptr) {
-      for (std::int64_t i = 0; i < width; ++i) pass.dbias[i] += dy[i];
-    }
-    const T kept = pass.accumulate_dx ? T(1) : T(0);
-    if (weight != nullptr && pass.accumulate_dx) {
-#pragma omp simd
-      for (std::int64_t i = 0; i < width; ++i) {
-        dx[i] += rstd * (dy[i] * weight[i] - sum - (x[i] - mean) * rstd * projection);
-      }
-    } else {
-      for (std::int64_t i = 0; i < width; ++i) {
-        const T g = weight != nullptr ? dy[i] * weight[i] : dy[i];
-        const T value = rstd * (g - sum - (x[i] - mean) * rstd * projection);
-        dx[i] = kept != T(0) ? dx[i] + value : value;
-      }
-    }
-  }
-}
+constexpr NormKernels<T> kernels{layer_norm<T>, layer_norm_backward<T>};
 
 }  // namespace
 
-extern const Norm<float> norm_f32{forward<float>, backward<float>};
-extern const Norm<double> norm_f64{forward<double>, backward<double>};
+const KernelTable<NormKernels> norm_kernels{kernels<float>, kernels<double>};
 
-}  // namespace TRIREME_ISA
-}  // namespace trireme::ops::kernels
+}  // namespace trireme::ops::TRIREME_ISA

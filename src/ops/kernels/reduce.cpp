@@ -1,63 +1,72 @@
-#include "ops/kernels/tables.hpp"
-#include "trireme/math/functors.hpp"
+#include "ops/kernels/reduce.hpp"
 
-namespace trireme::ops::kernels {
-namespace TRIREME_ISA {
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
 namespace {
 
 template <typename T>
-void sum_rows(const T* x, std::int64_t rows, std::int64_t width, std::int64_t stride, T* columns, bool accumulate) {
-  if (!accumulate) {
-    for (std::int64_t column = 0; column < width; ++column) columns[column] = T(0);
-  }
+void sum_rows(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t width, T* columns, bool accumulate) {
   std::int64_t row = 0;
-  for (; row + 8 <= rows; row += 8) {
-    const T* r = x + row * stride;
+  if (!accumulate) {
+    for (std::int64_t j = 0; j < width; ++j) columns[j] = 0;
+  }
+  for (; row + 4 <= rows; row += 4) {
+    const T* first = x + row * stride;
 #pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) {
-      columns[c] += ((r[c] + r[c + stride]) + (r[c + 2 * stride] + r[c + 3 * stride])) +
-                    ((r[c + 4 * stride] + r[c + 5 * stride]) + (r[c + 6 * stride] + r[c + 7 * stride]));
+    for (std::int64_t j = 0; j < width; ++j) {
+      columns[j] += (first[j] + first[j + stride]) + (first[j + 2 * stride] + first[j + 3 * stride]);
     }
   }
   for (; row < rows; ++row) {
 #pragma omp simd
-    for (std::int64_t c = 0; c < width; ++c) columns[c] += x[row * stride + c];
+    for (std::int64_t j = 0; j < width; ++j) columns[j] += x[row * stride + j];
   }
+}
+
+// `lanes` independent sums hide the latency of an addition.
+constexpr std::int64_t lanes = 32;
+
+template <typename T, typename Value>
+TRIREME_HOST_DEVICE double sum_of(const T* x, std::int64_t count, Value value) {
+  double sums[lanes] = {};
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += value(static_cast<double>(x[i + lane]));
+  }
+  for (; i < count; ++i) sums[0] += value(static_cast<double>(x[i]));
+  double total = 0;
+  for (const double sum : sums) total += sum;
+  return total;
 }
 
 template <typename T>
 double sum(const T* x, std::int64_t count) {
-  double total = 0;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t index = 0; index < count; ++index) total += static_cast<double>(x[index]);
-  return total;
+  return sum_of(x, count, [](double element) { return element; });
 }
 
 template <typename T>
 double sum_of_squares(const T* x, std::int64_t count) {
-  double total = 0;
-#pragma omp simd reduction(+ : total)
-  for (std::int64_t index = 0; index < count; ++index) total += static_cast<double>(x[index]) * static_cast<double>(x[index]);
-  return total;
+  return sum_of(x, count, [](double element) { return element * element; });
 }
 
 template <typename T>
 double max_abs(const T* x, std::int64_t count) {
   T largest = 0;
-  T poison = 0;  // 0 * x is nan for nan and inf: a maximum alone would pass over nan
-#pragma omp simd reduction(max : largest) reduction(+ : poison)
-  for (std::int64_t index = 0; index < count; ++index) {
-    const T magnitude = x[index] < 0 ? -x[index] : x[index];
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T magnitude = math::absolute(x[i]);
     largest = magnitude > largest ? magnitude : largest;
-    poison += T(0) * x[index];
   }
-  return poison == 0 ? static_cast<double>(largest) : static_cast<double>(largest + poison);
+  return static_cast<double>(largest);
 }
+
+template <typename T>
+constexpr ReduceKernels<T> kernels{sum_rows<T>, sum<T>, sum_of_squares<T>, max_abs<T>};
 
 }  // namespace
 
-extern const Reduce<float> reduce_f32{sum_rows<float>, sum<float>, sum_of_squares<float>, max_abs<float>};
-extern const Reduce<double> reduce_f64{sum_rows<double>, sum<double>, sum_of_squares<double>, max_abs<double>};
+const KernelTable<ReduceKernels> reduce_kernels{kernels<float>, kernels<double>};
 
-}  // namespace TRIREME_ISA
-}  // namespace trireme::ops::kernels
+}  // namespace trireme::ops::TRIREME_ISA

@@ -1,34 +1,32 @@
-#include "ops/kernels/tables.hpp"
-#include "trireme/math/functors.hpp"
+#include "ops/kernels/softmax.hpp"
 
-namespace trireme::ops::kernels {
-namespace TRIREME_ISA {
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
 namespace {
 
 template <typename T>
-void log_sum_exp(const T* x, std::int64_t rows, std::int64_t width, T* result) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const T* values = x + row * width;
-    T largest = values[0];
+T log_sum_exp(const T* x, std::int64_t count) {
+  T largest = x[0];
 #pragma omp simd reduction(max : largest)
-    for (std::int64_t i = 0; i < width; ++i) largest = values[i] > largest ? values[i] : largest;
-    T sum = 0;
+  for (std::int64_t j = 0; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
+  T sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t i = 0; i < width; ++i) sum += math::exp(values[i] - largest);
-    result[row] = largest + static_cast<T>(__builtin_log(static_cast<double>(sum)));
-  }
+  for (std::int64_t j = 0; j < count; ++j) sum += math::exp(x[j] - largest);
+  return largest + math::log(sum);
 }
 
 template <typename T>
-void normalized(const T* x, T log_sum_exp, T scale, T* y, std::int64_t width) {
+void softmax(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count) {
 #pragma omp simd
-  for (std::int64_t i = 0; i < width; ++i) y[i] = scale * math::exp(x[i] - log_sum_exp);
+  for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp);
 }
+
+template <typename T>
+constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>, softmax<T>};
 
 }  // namespace
 
-extern const Softmax<float> softmax_f32{log_sum_exp<float>, normalized<float>};
-extern const Softmax<double> softmax_f64{log_sum_exp<double>, normalized<double>};
+const KernelTable<SoftmaxKernels> softmax_kernels{kernels<float>, kernels<double>};
 
-}  // namespace TRIREME_ISA
-}  // namespace trireme::ops::kernels
+}  // namespace trireme::ops::TRIREME_ISA

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+// What this machine can do, measured in the same run.
+struct Ceilings {
+  double copy = 0;  // bytes read and written per second, beyond the caches
+  double fma = 0;   // float operations per second
+};
+Ceilings measure_ceilings();
+
+// Prints one line per operation whose name contains the filter.
+class Report {
+ public:
+  Report(Ceilings ceilings, std::string filter);
+
+  template <typename Run>
+  void memory_bound(const std::string& name, double bytes, const Run& run) {
+    if (wanted(name)) print(name, median_seconds(run), bytes, ceilings_.copy, "GB/s");
+  }
+  template <typename Run>
+  void product(const std::string& name, double operations, const Run& run) {
+    if (wanted(name)) print(name, median_seconds(run), operations, ceilings_.fma, "GFLOP/s");
+  }
+
+ private:
+  template <typename Run>
+  static double median_seconds(const Run& run) {
+    using Clock = std::chrono::steady_clock;
+    run();
+    std::vector<double> seconds;
+    for (double total = 0; total < 0.15 || seconds.size() < 7;) {
+      const auto start = Clock::now();
+      run();
+      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
+      total += seconds.back();
+    }
+    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
+    return seconds[seconds.size() / 2];
+  }
+  bool wanted(const std::string& name) const { return name.find(filter_) != std::string::npos; }
+  static void print(const std::string& name, double seconds, double amount, double ceiling, const char* unit);
+
+  Ceilings ceilings_;
+  std::string filter_;
+};
+
+// The sizes of the GPT that the design is measured with.
+struct GptSizes {
+  std::int64_t batch = 8;
+  std::int64_t time = 256;
+  std::int64_t width = 384;
+  std::int64_t heads = 6;
+  std::int64_t vocabulary = 256;
+  std::int64_t parameters = 10'900'000;
+  std::int64_t rows() const { return batch * time; }
+};
+
+void measure_memory_bound(Report& report, const GptSizes& sizes);
+void measure_products(Report& report, const GptSizes& sizes);

@@ -1,0 +1,123 @@
+#include "ops/measure.hpp"
+#include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/embedding.hpp"
+#include "trireme/ops/loss.hpp"
+#include "trireme/ops/norm.hpp"
+#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/reduce.hpp"
+
+using namespace trireme;
+
+namespace {
+
+Tensor<float> filled(const Shape& shape) {
+  Tensor<float> tensor(shape);
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data()[i] = static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f;
+  return tensor;
+}
+
+Tensor<std::int32_t> indices(std::int64_t count, std::int64_t below) {
+  Tensor<std::int32_t> tensor({count});
+  for (std::int64_t i = 0; i < count; ++i) tensor.data()[i] = static_cast<std::int32_t>(i * 37 % below);
+  return tensor;
+}
+
+double bytes(std::int64_t elements, int arrays) { return static_cast<double>(elements) * arrays * sizeof(float); }
+
+void measure_elementwise(Report& report, const GptSizes& sizes) {
+  const Shape wide{sizes.rows(), 4 * sizes.width};
+  const auto x = filled(wide);
+  const auto dy = filled(wide);
+  Tensor<float> y(wide);
+  const auto measure = [&](const std::string& name, ops::Activation kind) {
+    report.memory_bound(name, bytes(x.numel(), 2), [&] { ops::activation(kind, x, y); });
+    report.memory_bound(name + " backward", bytes(x.numel(), 3), [&] { ops::activation_backward(kind, x, dy, y, false); });
+  };
+  measure("gelu_tanh", ops::Activation::gelu_tanh);
+  measure("gelu_erf", ops::Activation::gelu_erf);
+  measure("relu", ops::Activation::relu);
+  measure("silu", ops::Activation::silu);
+  measure("tanh", ops::Activation::tanh);
+  report.memory_bound("add", bytes(x.numel(), 3), [&] { ops::add(x, dy, y); });
+  report.memory_bound("dropout", bytes(x.numel(), 2), [&] { ops::dropout(x, 0.1, {}, y); });
+  for (const std::int64_t width : {sizes.width, 3 * sizes.width, 4 * sizes.width}) {
+    const auto matrix = filled({sizes.rows(), width});
+    Tensor<float> columns({width});
+    report.memory_bound("sum_rows " + matrix.shape().str(), bytes(matrix.numel(), 1),
+                        [&] { ops::sum_rows(matrix, columns, false); });
+  }
+}
+
+void measure_norms(Report& report, const GptSizes& sizes) {
+  const Shape shape{sizes.rows(), sizes.width};
+  const auto x = filled(shape);
+  const auto residual = filled(shape);
+  const auto weight = filled({sizes.width});
+  const Tensor<float> x_sum(shape), y(shape), dx(shape);
+  const Tensor<float> mean({sizes.rows()}), rstd({sizes.rows()}), dweight({sizes.width}), dbias({sizes.width});
+  report.memory_bound("layer_norm", bytes(x.numel(), 2), [&] {
+    ops::layer_norm<float, Cpu>({.x = x, .weight = weight, .bias = weight, .y = y, .mean = mean, .rstd = rstd});
+  });
+  report.memory_bound("layer_norm with residual", bytes(x.numel(), 4), [&] {
+    ops::layer_norm<float, Cpu>(
+        {.x = x, .residual = residual, .weight = weight, .bias = weight, .x_sum = x_sum, .y = y, .mean = mean, .rstd = rstd});
+  });
+  for (const bool accumulate : {false, true}) {
+    report.memory_bound(accumulate ? "layer_norm backward, adding" : "layer_norm backward",
+                        bytes(x.numel(), accumulate ? 4 : 3), [&] {
+                          ops::layer_norm_backward<float, Cpu>({.x = x,
+                                                                .weight = weight,
+                                                                .mean = mean,
+                                                                .rstd = rstd,
+                                                                .dy = residual,
+                                                                .dx = dx,
+                                                                .accumulate_dx = accumulate,
+                                                                .dweight = dweight,
+                                                                .dbias = dbias});
+                        });
+  }
+}
+
+void measure_ends(Report& report, const GptSizes& sizes) {
+  for (const std::int64_t classes : {sizes.vocabulary, std::int64_t{50257}}) {
+    const std::int64_t rows = classes > 1000 ? 256 : sizes.rows();
+    const auto logits = filled({rows, classes});
+    const auto targets = indices(rows, classes);
+    Tensor<float> log_sum_exp({rows}), dlogits(logits.shape());
+    const std::string name = "cross_entropy " + logits.shape().str();
+    report.memory_bound(name, bytes(logits.numel(), 1), [&] { ops::cross_entropy(logits, targets, log_sum_exp); });
+    report.memory_bound(name + " backward", bytes(logits.numel(), 2),
+                        [&] { ops::cross_entropy_backward(logits, targets, log_sum_exp, 0.5f, dlogits); });
+  }
+  const auto index = indices(sizes.rows(), sizes.vocabulary);
+  const auto table = filled({sizes.vocabulary, sizes.width});
+  Tensor<float> rows({sizes.rows(), sizes.width}), dtable(table.shape());
+  report.memory_bound("embedding", bytes(rows.numel(), 2), [&] { ops::embedding(index, table, rows); });
+  report.memory_bound("embedding backward", bytes(rows.numel(), 2),
+                      [&] { ops::embedding_backward(index, rows, dtable, true); });
+}
+
+void measure_optimizers(Report& report, const GptSizes& sizes) {
+  const std::int64_t count = sizes.parameters;
+  const auto elements = static_cast<std::size_t>(count);
+  const auto weight = filled({count}), gradient = filled({count}), first = filled({count}),
+             second = Tensor<float>::full({count}, 1);
+  report.memory_bound("adamw", bytes(count, 7), [&] {
+    ops::adamw(weight.data(), gradient.data(), first.data(), second.data(), elements,
+               {.learning_rate = 1e-4, .weight_decay = 0.1});
+  });
+  report.memory_bound("sgd with momentum", bytes(count, 5), [&] {
+    ops::sgd(weight.data(), gradient.data(), first.data(), elements, {.learning_rate = 1e-4, .momentum = 0.9});
+  });
+  report.memory_bound("gradient_norms", bytes(count, 1), [&] { ops::gradient_norms(gradient.data(), elements); });
+  report.memory_bound("sum", bytes(count, 1), [&] { ops::sum(gradient); });
+}
+
+}  // namespace
+
+void measure_memory_bound(Report& report, const GptSizes& sizes) {
+  measure_elementwise(report, sizes);
+  measure_norms(report, sizes);
+  measure_ends(report, sizes);
+  measure_optimizers(report, sizes);
+}

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <type_traits>
+
+#include "trireme/device/isa.hpp"
+
+namespace trireme::ops {
+
+// The kernels of a family for both element types.
+template <template <typename> typename Kernels>
+struct KernelTable {
+  Kernels<float> of_float;
+  Kernels<double> of_double;
+
+  template <typename T>
+  const Kernels<T>& of() const {
+    if constexpr (std::is_same_v<T, float>) {
+      return of_float;
+    } else {
+      return of_double;
+    }
+  }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,10 @@
+#pragma once
+
+#include "ops/matmul_plan.hpp"
+
+namespace trireme::ops {
+
+// The same in double, which oneDNN lacks: plain loops, for gradient checks.
+void run_matmul(const MatmulShape& shape, const double* a, const double* b, const double* bias, double* c);
+
+}  // namespace trireme::ops

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace trireme::ops {
+
+// Calls body(begin, end) for consecutive parts of [0, count), one on each of this rank's threads. A part is a multiple of
+// `unit`, and threads that would get less than `least` items are left out: a parallel region costs microseconds.
+template <typename Body>
+void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, const Body& body) {
+  const auto threads = std::min<std::int64_t>(omp_get_max_threads(), count / std::max<std::int64_t>(least, 1));
+  if (threads <= 1) {
+    if (count > 0) body(std::int64_t{0}, count);
+    return;
+  }
+  const std::int64_t units = (count + unit - 1) / unit;
+#pragma omp parallel num_threads(static_cast <int>(threads))
+  {
+    const std::int64_t part = omp_get_thread_num();
+    const std::int64_t parts = omp_get_num_threads();
+    const std::int64_t begin = units * part / parts * unit;
+    const std::int64_t end = std::min(count, units * (part + 1) / parts * unit);
+    if (begin < end) body(begin, end);
+  }
+}
+
+inline constexpr std::int64_t least_elements = 1 << 15;  // that are worth a thread
+
+// Parts of a contiguous array that share no cache line.
+template <typename Body>
+void parallel_elements(std::int64_t count, const Body& body) {
+  parallel_ranges(count, 64, least_elements, body);
+}
+
+// Rows of a matrix.
+template <typename Body>
+void parallel_rows(std::int64_t rows, std::int64_t width, const Body& body) {
+  parallel_ranges(rows, 1, least_elements / std::max<std::int64_t>(width, 1), body);
+}
+
+}  // namespace trireme::ops

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+// What the tests of ops share: random inputs, and the comparison with plain loops in double.
+namespace trireme::ops {
+
+using Doubles = std::vector<double>;
+
+template <typename T>
+Tensor<T> random_tensor(const Shape& shape, std::uint32_t seed, double spread = 1) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<double> normal(0, spread);
+  Tensor<T> tensor(shape);
+  for (T& element : tensor.span()) element = static_cast<T>(normal(generator));
+  return tensor;
+}
+
+template <typename T>
+Doubles as_doubles(const Tensor<T>& tensor) {
+  return {tensor.data(), tensor.data() + tensor.numel()};
+}
+
+template <typename T>
+double tolerance(double float_tolerance) {
+  return sizeof(T) == 4 ? float_tolerance : float_tolerance * 1e-8;
+}
+
+// |got - expected| <= tolerance * (1 + |expected|), elementwise.
+template <typename T>
+void require_close(const Tensor<T>& got, const Doubles& expected, double tolerance) {
+  REQUIRE(static_cast<std::size_t>(got.numel()) == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double difference = std::abs(static_cast<double>(got.span()[i]) - expected[i]);
+    if (difference <= tolerance * (1 + std::abs(expected[i]))) continue;
+    FAIL("element " << i << " is " << got.span()[i] << ", expected " << expected[i] << ", tolerance " << tolerance);
+  }
+  SUCCEED();
+}
+
+template <typename T>
+void require_identical(const Tensor<T>& a, const Tensor<T>& b) {
+  REQUIRE(a.shape() == b.shape());
+  REQUIRE(std::equal(a.data(), a.data() + a.numel(), b.data()));
+}
+
+inline Doubles add(Doubles a, const Doubles& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] += b[i];
+  return a;
+}
+
+}  // namespace trireme::ops

@@ -1,0 +1,66 @@
+#include "ops/compare.hpp"
+#include "ops/threads.hpp"
+#include "trireme/ops/elementwise.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+constexpr RandomKey key{.seed = 5, .stream = 77, .step = 3, .first_index = 0};
+
+Tensor<float> dropped(const Tensor<float>& x, double probability, const RandomKey& at) {
+  Tensor<float> y(x.shape());
+  dropout(x, probability, at, y);
+  return y;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("dropout keeps the stated share and scales it", "", float, double) {
+  const auto x = Tensor<TestType>::full({100000}, 2);
+  Tensor<TestType> y(x.shape());
+  dropout(x, 0.25, key, y);
+  double kept = 0;
+  for (const TestType element : y.span()) {
+    REQUIRE((element == 0 || element == Approx(2 / 0.75)));
+    kept += element == 0 ? 0 : 1;
+  }
+  CHECK(kept / 100000 == Approx(0.75).margin(0.006));  // four standard deviations
+
+  const Tensor<TestType> once = y.clone();
+  dropout(x, 0.25, key, y, true);
+  require_close(y, add(as_doubles(once), as_doubles(once)), tolerance<TestType>(1e-6));
+}
+
+TEST_CASE("dropout draws by global index, whatever the part or the number of threads") {
+  const auto x = random_tensor<float>({70001}, 1);
+  Tensor<float> whole;
+  with_threads(1, [&] { whole = dropped(x, 0.5, key); });
+  with_threads(3, [&] { require_identical(dropped(x, 0.5, key), whole); });
+  for (const std::int64_t begin : {1, 2, 3, 1026, 69990}) {
+    const std::int64_t count = std::min<std::int64_t>(5000, 70001 - begin);
+    RandomKey at = key;
+    at.first_index = static_cast<std::uint64_t>(begin);
+    require_identical(dropped(x.narrow(begin, count), 0.5, at), whole.narrow(begin, count));
+  }
+}
+
+TEST_CASE("dropout draws other numbers for another seed, stream or step") {
+  const auto x = Tensor<float>::full({1000}, 1);
+  const auto first = dropped(x, 0.5, key);
+  for (const RandomKey& other : {RandomKey{.seed = 6, .stream = 77, .step = 3}, RandomKey{.seed = 5, .stream = 78, .step = 3},
+                                 RandomKey{.seed = 5, .stream = 77, .step = 4}}) {
+    const auto second = dropped(x, 0.5, other);
+    int same = 0;
+    for (std::size_t i = 0; i < 1000; ++i) same += first.span()[i] == second.span()[i] ? 1 : 0;
+    CHECK(same == Approx(500).margin(80));
+  }
+}
+
+TEST_CASE("dropout refuses a probability outside [0, 1)") {
+  const auto x = Tensor<float>::zeros({2});
+  Tensor<float> y({2});
+  CHECK_THROWS_WITH(dropout(x, 1.0, key, y), "dropout: the probability is 1, but must lie in [0, 1)");
+  dropout(x, 0.0, key, y);
+}

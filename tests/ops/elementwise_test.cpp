@@ -1,0 +1,110 @@
+#include "trireme/ops/elementwise.hpp"
+
+#include <functional>
+
+#include "ops/compare.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+struct Formula {
+  Activation kind;
+  std::function<double(double)> value;
+  std::function<double(double)> derivative;
+};
+
+double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
+double gelu_tanh(double x) { return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+double gelu_tanh_derivative(double x) {
+  const double u = std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x);
+  const double t = std::tanh(u);
+  return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * std::sqrt(2 / M_PI) * (1 + 3 * 0.044715 * x * x);
+}
+double normal_distribution(double x) { return 0.5 * (1 + std::erf(x / std::sqrt(2.0))); }
+double normal_density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * M_PI); }
+
+const std::vector<Formula> formulas{
+    {Activation::gelu_tanh, gelu_tanh, gelu_tanh_derivative},
+    {Activation::gelu_erf, [](double x) { return x * normal_distribution(x); },
+     [](double x) { return normal_distribution(x) + x * normal_density(x); }},
+    {Activation::relu, [](double x) { return x > 0 ? x : 0; }, [](double x) { return x > 0 ? 1 : 0; }},
+    {Activation::silu, [](double x) { return x * sigmoid(x); },
+     [](double x) { return sigmoid(x) * (1 + x * (1 - sigmoid(x))); }},
+    {Activation::sigmoid, sigmoid, [](double x) { return sigmoid(x) * (1 - sigmoid(x)); }},
+    {Activation::tanh, [](double x) { return std::tanh(x); }, [](double x) { return 1 - std::tanh(x) * std::tanh(x); }},
+};
+
+template <typename T>
+Tensor<T> inputs() {
+  Tensor<T> x = random_tensor<T>({37, 11}, 1, 3);
+  const double special[] = {0, 1e-6, -1e-6, 0.6249, 0.6251, 12, -12, 60, -60};
+  for (std::size_t i = 0; i < std::size(special); ++i) x.span()[i] = static_cast<T>(special[i]);
+  return x;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("activations and their gradients follow their formulas", "", float, double) {
+  const auto x = inputs<TestType>();
+  const auto dy = random_tensor<TestType>(x.shape(), 2);
+  for (const Formula& formula : formulas) {
+    CAPTURE(static_cast<int>(formula.kind));
+    Doubles value;
+    Doubles gradient;
+    for (std::size_t i = 0; i < x.span().size(); ++i) {
+      const auto at = static_cast<double>(x.span()[i]);
+      value.push_back(formula.value(at));
+      gradient.push_back(static_cast<double>(dy.span()[i]) * formula.derivative(at));
+    }
+    Tensor<TestType> y(x.shape());
+    activation(formula.kind, x, y);
+    require_close(y, value, tolerance<TestType>(5e-7));
+
+    Tensor<TestType> dx(x.shape());
+    activation_backward(formula.kind, x, dy, dx, false);
+    require_close(dx, gradient, tolerance<TestType>(1e-6));
+    activation_backward(formula.kind, x, dy, dx, true);
+    require_close(dx, add(gradient, gradient), tolerance<TestType>(2e-6));
+
+    Tensor<TestType> in_place = x.clone();
+    activation(formula.kind, in_place, in_place);
+    require_identical(in_place, y);
+  }
+}
+
+TEMPLATE_TEST_CASE("add, multiply and scale", "", float, double) {
+  const auto a = random_tensor<TestType>({5, 33}, 1);
+  const auto b = random_tensor<TestType>({5, 33}, 2);
+  const auto old = random_tensor<TestType>({5, 33}, 3);
+  Doubles sum;
+  Doubles product;
+  Doubles scaled;
+  for (std::size_t i = 0; i < a.span().size(); ++i) {
+    sum.push_back(static_cast<double>(a.span()[i]) + static_cast<double>(b.span()[i]));
+    product.push_back(static_cast<double>(a.span()[i]) * static_cast<double>(b.span()[i]));
+    scaled.push_back(-2.5 * static_cast<double>(a.span()[i]));
+  }
+  Tensor<TestType> c(a.shape());
+  ops::add(a, b, c);
+  require_close(c, sum, tolerance<TestType>(1e-6));
+  multiply(a, b, c);
+  require_close(c, product, tolerance<TestType>(1e-6));
+  scale(a, TestType(-2.5), c);
+  require_close(c, scaled, tolerance<TestType>(1e-6));
+
+  c = old.clone();
+  multiply(a, b, c, true);
+  require_close(c, add(as_doubles(old), product), tolerance<TestType>(1e-6));
+  c = old.clone();
+  scale(a, TestType(-2.5), c, true);
+  require_close(c, add(as_doubles(old), scaled), tolerance<TestType>(1e-6));
+}
+
+TEST_CASE("elementwise operations refuse tensors of different shapes") {
+  const Tensor<float> a({2, 3});
+  Tensor<float> c({3, 2});
+  CHECK_THROWS_WITH(ops::add(a, a, c), "add: c has shape [3, 2], but needs [2, 3]");
+  CHECK_THROWS_WITH(activation(Activation::relu, a, c), "activation: y has shape [3, 2], but needs [2, 3]");
+}

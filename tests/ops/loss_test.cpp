@@ -1,0 +1,80 @@
+#include "trireme/ops/loss.hpp"
+
+#include "ops/compare.hpp"
+#include "ops/threads.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+Tensor<std::int32_t> targets_of(std::int64_t rows, std::int64_t classes) {
+  Tensor<std::int32_t> targets({rows});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    targets.data()[row] = row % 5 == 3 ? ignored_target : static_cast<std::int32_t>((row * 7) % classes);
+  }
+  return targets;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
+  using T = TestType;
+  for (const std::int64_t classes : {1, 3, 50, 257}) {
+    constexpr std::int64_t rows = 23;
+    const auto logits = random_tensor<T>({rows, classes}, 1, 5);
+    const auto targets = targets_of(rows, classes);
+    double loss = 0;
+    std::int64_t kept = 0;
+    Doubles lse;
+    Doubles gradient;
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const T* x = logits.data() + row * classes;
+      double sum = 0;
+      for (std::int64_t j = 0; j < classes; ++j) sum += std::exp(static_cast<double>(x[j]));
+      lse.push_back(std::log(sum));
+      const std::int32_t target = targets.data()[row];
+      for (std::int64_t j = 0; j < classes; ++j) {
+        const double p = std::exp(static_cast<double>(x[j])) / sum;
+        gradient.push_back(target == ignored_target ? 0 : 0.25 * (p - (j == target ? 1 : 0)));
+      }
+      if (target == ignored_target) continue;
+      loss += lse.back() - static_cast<double>(x[target]);
+      ++kept;
+    }
+    Tensor<T> log_sum_exp({rows});
+    const auto result = cross_entropy(logits, targets, log_sum_exp);
+    CHECK(result.kept == kept);
+    CHECK(result.sum == Approx(loss).epsilon(tolerance<T>(1e-6)).margin(tolerance<T>(1e-6)));
+    require_close(log_sum_exp, lse, tolerance<T>(1e-6));
+
+    Tensor<T> dlogits = Tensor<T>::full(logits.shape(), 9);
+    cross_entropy_backward(logits, targets, log_sum_exp, T(0.25), dlogits);
+    require_close(dlogits, gradient, tolerance<T>(1e-6));
+    Tensor<T> in_place = logits.clone();
+    cross_entropy_backward(in_place, targets, log_sum_exp, T(0.25), in_place);
+    require_identical(in_place, dlogits);
+  }
+}
+
+TEST_CASE("cross-entropy gives the same bits for any number of threads") {
+  const auto logits = random_tensor<float>({3000, 40}, 1);
+  const auto targets = targets_of(3000, 40);
+  Tensor<float> log_sum_exp({3000});
+  double one = 0;
+  double three = 0;
+  with_threads(1, [&] { one = cross_entropy(logits, targets, log_sum_exp).sum; });
+  with_threads(3, [&] { three = cross_entropy(logits, targets, log_sum_exp).sum; });
+  CHECK(one == three);
+}
+
+TEST_CASE("cross-entropy refuses a target that is no class") {
+  const auto logits = Tensor<float>::zeros({3, 4});
+  Tensor<float> log_sum_exp({3});
+  for (const std::int32_t wrong : {4, -1}) {
+    const std::int32_t values[] = {0, ignored_target, wrong};
+    CHECK_THROWS_WITH(
+        cross_entropy(logits, Tensor<std::int32_t>::from({3}, values), log_sum_exp),
+        ContainsSubstring("the target of row 2 is " + std::to_string(wrong) + ", but must lie in [0, 4) or be -100"));
+  }
+}

@@ -1,0 +1,108 @@
+#include "trireme/ops/optimizer.hpp"
+
+#include <limits>
+
+#include "ops/compare.hpp"
+#include "ops/threads.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+TEMPLATE_TEST_CASE("adamw follows its formula", "", float, double) {
+  using T = TestType;
+  constexpr std::int64_t count = 101;
+  const auto g = random_tensor<T>({count}, 1);
+  auto w = random_tensor<T>({count}, 2);
+  auto m = random_tensor<T>({count}, 3, 0.1);
+  auto v = random_tensor<T>({count}, 4, 0.1);
+  for (T& element : v.span()) element = element * element;
+  const AdamWStep step{.learning_rate = 0.01,
+                       .beta1 = 0.8,
+                       .beta2 = 0.95,
+                       .epsilon = 1e-6,
+                       .weight_decay = 0.1,
+                       .bias_correction1 = 1 - 0.8 * 0.8,
+                       .bias_correction2 = 1 - 0.95 * 0.95,
+                       .gradient_scale = 0.5};
+  Doubles weights;
+  Doubles firsts;
+  Doubles seconds;
+  for (std::size_t i = 0; i < count; ++i) {
+    const double gradient = 0.5 * static_cast<double>(g.span()[i]);
+    firsts.push_back(0.8 * static_cast<double>(m.span()[i]) + 0.2 * gradient);
+    seconds.push_back(0.95 * static_cast<double>(v.span()[i]) + 0.05 * gradient * gradient);
+    const double update = firsts[i] / 0.36 / (std::sqrt(seconds[i] / (1 - 0.95 * 0.95)) + 1e-6);
+    weights.push_back(static_cast<double>(w.span()[i]) * (1 - 0.01 * 0.1) - 0.01 * update);
+  }
+  adamw(w.data(), g.data(), m.data(), v.data(), count, step);
+  require_close(w, weights, tolerance<T>(1e-6));
+  require_close(m, firsts, tolerance<T>(1e-6));
+  require_close(v, seconds, tolerance<T>(1e-6));
+}
+
+TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", "", float, double) {
+  using T = TestType;
+  constexpr std::int64_t count = 77;
+  const auto g = random_tensor<T>({count}, 1);
+  for (const SgdStep& step :
+       {SgdStep{.learning_rate = 0.1, .weight_decay = 0.2, .gradient_scale = 2}, SgdStep{.learning_rate = 0.1, .momentum = 0.9},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1, .gradient_scale = 0.5},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .first = true}}) {
+    auto w = random_tensor<T>({count}, 2);
+    auto velocity = random_tensor<T>({count}, 3);
+    Doubles weights;
+    Doubles velocities;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto old = static_cast<double>(w.span()[i]);
+      const double gradient = step.gradient_scale * static_cast<double>(g.span()[i]) + step.weight_decay * old;
+      double direction = gradient;
+      double next = static_cast<double>(velocity.span()[i]);
+      if (step.momentum != 0) {
+        next = step.first ? gradient : step.momentum * next + (1 - step.dampening) * gradient;
+        direction = step.nesterov ? gradient + step.momentum * next : next;
+      }
+      velocities.push_back(next);
+      weights.push_back(old - step.learning_rate * direction);
+    }
+    sgd(w.data(), g.data(), step.momentum == 0 ? nullptr : velocity.data(), count, step);
+    require_close(w, weights, tolerance<T>(1e-6));
+    require_close(velocity, velocities, tolerance<T>(1e-6));
+  }
+}
+
+TEST_CASE("sgd with momentum needs a buffer") {
+  float weight = 0;
+  const float gradient = 1;
+  CHECK_THROWS_WITH(sgd<float>(&weight, &gradient, nullptr, 1, {.momentum = 0.5}),
+                    "sgd: a momentum of 0.5 needs a momentum buffer");
+}
+
+TEMPLATE_TEST_CASE("gradient norms", "", float, double) {
+  auto g = random_tensor<TestType>({9001}, 1);
+  double squares = 0;
+  double largest = 0;
+  for (const TestType element : g.span()) {
+    squares += static_cast<double>(element) * static_cast<double>(element);
+    largest = std::max(largest, std::abs(static_cast<double>(element)));
+  }
+  const auto norms = gradient_norms(g.data(), 9001);
+  CHECK(norms.sum_of_squares == Approx(squares).epsilon(1e-12));
+  CHECK(norms.max_abs == largest);
+
+  g.data()[5000] = -std::numeric_limits<TestType>::infinity();
+  CHECK(std::isinf(gradient_norms(g.data(), 9001).max_abs));
+  g.data()[8999] = std::numeric_limits<TestType>::quiet_NaN();
+  CHECK(std::isnan(gradient_norms(g.data(), 9001).max_abs));
+  CHECK(std::isnan(gradient_norms(g.data(), 9001).sum_of_squares));
+  CHECK(gradient_norms(g.data(), 0).sum_of_squares == 0);
+}
+
+TEST_CASE("gradient norms have the same bits for any number of threads") {
+  const auto g = random_tensor<float>({300007}, 1);
+  GradientNorms one;
+  GradientNorms three;
+  with_threads(1, [&] { one = gradient_norms(g.data(), 300007); });
+  with_threads(3, [&] { three = gradient_norms(g.data(), 300007); });
+  CHECK(one.sum_of_squares == three.sum_of_squares);
+}
