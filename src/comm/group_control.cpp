@@ -1,6 +1,5 @@
 #include "comm/group_control.hpp"
 
-#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <new>
@@ -36,7 +35,7 @@ void PublishedCall::publish(const Call& call, Address address, std::uint64_t seq
   segment_.store(address.segment, relaxed);
   offset_.store(address.offset, relaxed);
   std::array<std::uint64_t, name_words> words{};
-  std::memcpy(words.data(), call.name.data(), std::min(call.name.size(), sizeof(words)));
+  call.name.copy(reinterpret_cast<char*>(words.data()), sizeof(words));
   for (std::size_t word = 0; word < name_words; ++word) name_[word].store(words[word], relaxed);
   sequence_.store(sequence, std::memory_order_release);
 }
