@@ -10,7 +10,7 @@ namespace trireme::comm {
 
 int launch_threads(const LaunchOptions& options, const std::function<int(Group)>& main);
 int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& main);  // one rank, on this thread
-int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& main);  // throws in a build without MPI
+int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& main);    // throws in a build without MPI
 
 // One rank's run of `main`: its exit code, with failures recorded and reported.
 int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::function<int(Group)>& main);

@@ -58,11 +58,9 @@ double validation_loss(const Run& run, const data::TrainingSplit& text, std::uin
   model.initialize({.seed = seed});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
   optim::AdamW<Float32> optimizer(model.store(), run.optimizer);
-  const data::WindowLoader loader(text.training, {.batch_size = run.batch,
-                                                  .length = run.block,
-                                                  .seed = seed,
-                                                  .index = world.rank(),
-                                                  .count = world.size()});
+  const data::WindowLoader loader(
+      text.training,
+      {.batch_size = run.batch, .length = run.block, .seed = seed, .index = world.rank(), .count = world.size()});
   for (std::int64_t step = 0; step < run.steps; ++step) {
     const data::TokenBatch batch = loader.load(step);
     auto reduction = data_parallel.begin_step();
@@ -84,8 +82,8 @@ int compare(const Group& world) {
   const json& entry = all.at("gpt_tinyshakespeare");
   const Run run = run_of(entry);
   const auto reference = entry.at("validation_loss_by_step").at(std::to_string(run.steps)).get<std::vector<double>>();
-  const auto text = data::split(
-      data::TokenDataset::from_bytes(data::read_text(*tests::data_folder() / "text/tinyshakespeare.txt")), 0.1);
+  const auto text =
+      data::split(data::TokenDataset::from_bytes(data::read_text(*tests::data_folder() / "text/tinyshakespeare.txt")), 0.1);
   double sum = 0;
   for (std::size_t seed = 1; seed <= reference.size(); ++seed) {
     const double loss = validation_loss(run, text, seed, world);
