@@ -1,5 +1,6 @@
 #include "catch.hpp"
 #include "comm/conformance.hpp"
+#include "comm/expect.hpp"
 
 using trireme::BackendKind;
 using trireme::Group;
@@ -21,6 +22,7 @@ TEST_CASE("threads as ranks fail together") {
     for (int ranks = one.least_ranks; ranks <= 4; ++ranks) {
       INFO(one.name << " with " << ranks << " ranks");
       CHECK(trireme::launch(BackendKind::thread, {.ranks = ranks, .deadline = one.deadline}, one.run) == one.exit_code);
+      CHECK(trireme::test::failed_checks.exchange(0) == 0);
     }
   }
 }
