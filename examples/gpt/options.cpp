@@ -44,7 +44,7 @@ void add_run(CLI::App& app, Options& options, std::string& backend) {
     app.add_option(name, value, text)->group("Run")->capture_default_str();
   };
   add("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
-  add("--threads", options.threads, "threads of one rank; 0: its share of the cores");
+  add("--threads", options.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options.ranks, "ranks of the thread backend");
   add("--validation-fraction", options.validation_fraction, "share of the text, at its end, kept for validation");

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 namespace trireme::comm {
 
@@ -13,7 +14,12 @@ cpu_set_t own_cores() {
   return cores;
 }
 
-int threads_of_rank(int cores, int ranks, int wanted) { return wanted > 0 ? wanted : std::max(1, cores / ranks); }
+int threads_of_rank(int cores, int ranks, int wanted) {
+  if (wanted > 0) return wanted;
+  const char* variable = std::getenv("OMP_NUM_THREADS");
+  const int threads = variable == nullptr ? 0 : std::atoi(variable);
+  return threads > 0 ? threads : std::max(1, cores / ranks);
+}
 
 void set_threads(int threads) { omp_set_num_threads(threads); }
 

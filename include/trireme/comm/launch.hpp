@@ -14,8 +14,9 @@ enum class BackendKind : std::uint8_t {
 };
 
 struct LaunchOptions {
-  int ranks = 1;             // thread backend; mpi takes mpirun's number
-  int threads_per_rank = 0;  // OpenMP threads; 0: cores of this rank's affinity mask / ranks that share them, at least 1
+  int ranks = 1;  // thread backend; mpi takes mpirun's number
+  // OpenMP threads; 0: OMP_NUM_THREADS, or where it is not set, cores of this rank's affinity mask / ranks that share them.
+  int threads_per_rank = 0;
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
 };
 
