@@ -18,14 +18,14 @@ Shape::Shape(std::span<const std::int64_t> dims) {
 std::int64_t Shape::numel() const {
   std::int64_t product = 1;
   for (const std::int64_t dim : dims()) {
-    require(!__builtin_mul_overflow(product, dim, &product), "the shape {} has more than 2^63 elements", str());
+    require(!__builtin_mul_overflow(product, dim, &product), "the shape {} has more than 2^63 elements", *this);
   }
   return product;
 }
 
 std::int64_t Shape::operator[](int dim) const {
   const int index = dim < 0 ? dim + size_ : dim;
-  require(index >= 0 && index < size_, "dim {} does not exist in the shape {}", dim, str());
+  require(index >= 0 && index < size_, "dim {} does not exist in the shape {}", dim, *this);
   return dims_[static_cast<std::size_t>(index)];
 }
 
@@ -38,3 +38,8 @@ std::int64_t Shape::rows() const {
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
 
 }  // namespace trireme
+
+fmt::format_context::iterator fmt::formatter<trireme::Shape>::format(const trireme::Shape& shape,
+                                                                     fmt::format_context& context) const {
+  return fmt::formatter<fmt::string_view>::format(shape.str(), context);
+}

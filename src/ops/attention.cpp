@@ -19,9 +19,9 @@ struct Sizes {
 
 template <typename T>
 Sizes sizes_of(std::string_view op, const Tensor<T, Cpu>& qkv, int heads) {
-  require(qkv.shape().size() == 3, "{}: qkv has shape {}, but needs [batch, time, 3 * width]", op, qkv.shape().str());
+  require(qkv.shape().size() == 3, "{}: qkv has shape {}, but needs [batch, time, 3 * width]", op, qkv.shape());
   require(heads > 0 && qkv.dim(2) % (3 * heads) == 0, "{}: qkv of shape {} does not split into q, k and v of {} heads", op,
-          qkv.shape().str(), heads);
+          qkv.shape(), heads);
   return {.batch = qkv.dim(0), .heads = heads, .time = qkv.dim(1), .size = qkv.dim(2) / (3 * heads)};
 }
 

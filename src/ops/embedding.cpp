@@ -10,10 +10,10 @@ namespace {
 template <typename T>
 void require_rows(std::string_view op, const Tensor<std::int32_t, Cpu>& index, const Tensor<T, Cpu>& weight,
                   const Tensor<T, Cpu>& rows) {
-  require(weight.shape().size() == 2, "{}: the weight has shape {}, but needs [rows, width]", op, weight.shape().str());
+  require(weight.shape().size() == 2, "{}: the weight has shape {}, but needs [rows, width]", op, weight.shape());
   require(rows.shape().size() > 0 && rows.shape().back() == weight.dim(1) && rows.numel() == index.numel() * weight.dim(1),
-          "{}: an index of shape {} and a weight of shape {} do not fit rows of shape {}", op, index.shape().str(),
-          weight.shape().str(), rows.shape().str());
+          "{}: an index of shape {} and a weight of shape {} do not fit rows of shape {}", op, index.shape(), weight.shape(),
+          rows.shape());
   for (std::int64_t place = 0; place < index.numel(); ++place) {
     const std::int32_t row = index.data()[place];
     require(row >= 0 && row < weight.dim(0), "{}: index {} is {}, but must lie in [0, {})", op, place, row, weight.dim(0));

@@ -10,7 +10,7 @@ namespace {
 template <typename T>
 void require_rows(std::string_view op, const Tensor<T, Cpu>& logits, const Tensor<std::int32_t, Cpu>& targets,
                   const Tensor<T, Cpu>& log_sum_exp) {
-  require(logits.shape().back() > 0, "{}: logits have shape {}; there must be a class", op, logits.shape().str());
+  require(logits.shape().back() > 0, "{}: logits have shape {}; there must be a class", op, logits.shape());
   require_count(op, "targets", targets.shape(), logits.shape().rows());
   require_count(op, "log_sum_exp", log_sum_exp.shape(), logits.shape().rows());
 }

@@ -37,9 +37,9 @@ void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, Matmu
   const Matrix right = as_matrix(b, options.transpose_b);
   const Matrix result = as_matrix(c, false);
   require(left.columns == right.rows && left.rows == result.rows && right.columns == result.columns,
-          "matmul: c {} = a {}{} b {}{} does not fit: a is [{}, {}], b is [{}, {}], c is [{}, {}]", c.shape().str(),
-          a.shape().str(), options.transpose_a ? " transposed" : "", b.shape().str(), options.transpose_b ? " transposed" : "",
-          left.rows, left.columns, right.rows, right.columns, result.rows, result.columns);
+          "matmul: c {} = a {}{} b {}{} does not fit: a is [{}, {}], b is [{}, {}], c is [{}, {}]", c.shape(), a.shape(),
+          options.transpose_a ? " transposed" : "", b.shape(), options.transpose_b ? " transposed" : "", left.rows,
+          left.columns, right.rows, right.columns, result.rows, result.columns);
   const MatmulShape shape{.m = left.rows,
                           .n = right.columns,
                           .k = left.columns,
@@ -51,15 +51,15 @@ void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, Matmu
 
 template <typename T, typename D>
 void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, Tensor<T, D>& y) {
-  require(weight.shape().size() == 2, "linear: the weight has shape {}, but needs [out, in]", weight.shape().str());
+  require(weight.shape().size() == 2, "linear: the weight has shape {}, but needs [out, in]", weight.shape());
   const std::int64_t in = weight.dim(1);
   const std::int64_t out = weight.dim(0);
   require(x.shape().size() > 0 && x.shape().back() == in, "linear: x has shape {}, but a weight of shape {} needs [..., {}]",
-          x.shape().str(), weight.shape().str(), in);
+          x.shape(), weight.shape(), in);
   const std::int64_t rows = x.shape().rows();
   require(y.shape().size() > 0 && y.shape().back() == out && y.shape().rows() == rows,
-          "linear: y has shape {}, but x of shape {} and a weight of shape {} need [..., {}]", y.shape().str(), x.shape().str(),
-          weight.shape().str(), out);
+          "linear: y has shape {}, but x of shape {} and a weight of shape {} need [..., {}]", y.shape(), x.shape(),
+          weight.shape(), out);
   if (bias.defined()) require_count("linear", "bias", bias.shape(), out);
   const MatmulShape shape{.m = rows, .n = out, .k = in, .transpose_b = true, .bias = bias.defined()};
   run<T>(shape, x, weight, bias.defined() ? bias.data() : nullptr, y);

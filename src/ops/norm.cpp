@@ -28,7 +28,7 @@ void layer_norm(const LayerNormForward<T, D>& pass) {
   const Shape& shape = pass.x.shape();
   const std::int64_t rows = shape.rows();
   const std::int64_t width = shape.back();
-  require(width > 0, "layer_norm: x has shape {}; the last dim must not be empty", shape.str());
+  require(width > 0, "layer_norm: x has shape {}; the last dim must not be empty", shape);
   require_shape("layer_norm", "y", pass.y.shape(), shape);
   require_count("layer_norm", "mean", pass.mean.shape(), rows);
   require_count("layer_norm", "rstd", pass.rstd.shape(), rows);

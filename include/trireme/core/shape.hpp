@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/core.h>
+
 #include <array>
 #include <cstdint>
 #include <initializer_list>
@@ -35,3 +37,9 @@ class Shape {
 };
 
 }  // namespace trireme
+
+// So that require(ok, "... {}", shape) makes a text of the shape only when it throws.
+template <>
+struct fmt::formatter<trireme::Shape> : fmt::formatter<fmt::string_view> {
+  fmt::format_context::iterator format(const trireme::Shape& shape, fmt::format_context& context) const;
+};

@@ -7,7 +7,10 @@
 namespace trireme::math {
 
 struct Words {
-  std::uint32_t word[4];
+  std::uint32_t word0;
+  std::uint32_t word1;
+  std::uint32_t word2;
+  std::uint32_t word3;
 };
 
 // Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011): four random words for each 128-bit counter and 64-bit key. The same
@@ -30,7 +33,7 @@ TRIREME_HOST_DEVICE Words philox(std::uint64_t counter_low, std::uint64_t counte
     k0 += 0x9E3779B9;
     k1 += 0xBB67AE85;
   }
-  return {{c0, c1, c2, c3}};
+  return {c0, c1, c2, c3};
 }
 
 }  // namespace trireme::math

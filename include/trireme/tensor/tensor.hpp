@@ -32,7 +32,7 @@ class Tensor {
   Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
       : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)), data_(static_cast<T*>(storage_->data()) + offset) {
     require((offset + static_cast<std::size_t>(numel_)) * sizeof(T) <= storage_->bytes(),
-            "a tensor of shape {} at element {} does not fit a block of {} bytes", shape.str(), offset, storage_->bytes());
+            "a tensor of shape {} at element {} does not fit a block of {} bytes", shape, offset, storage_->bytes());
   }
 
   static Tensor full(const Shape& shape, T value) {
@@ -44,7 +44,7 @@ class Tensor {
   static Tensor from(const Shape& shape, std::span<const T> values) {
     Tensor tensor(shape);
     require(values.size() == static_cast<std::size_t>(tensor.numel()), "{} values do not fill the shape {}", values.size(),
-            shape.str());
+            shape);
     std::copy(values.begin(), values.end(), tensor.data());
     return tensor;
   }
@@ -57,13 +57,13 @@ class Tensor {
   T* data() const noexcept { return data_; }
   std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
   T item() const {  // the only element
-    require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_.str());
+    require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_);
     return *data_;
   }
 
   // The same elements under another shape.
   Tensor reshape(const Shape& shape) const {
-    require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_.str(), shape.str());
+    require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_, shape);
     Tensor result = *this;
     result.shape_ = shape;
     return result;
@@ -72,7 +72,7 @@ class Tensor {
   // Rows [begin, begin + count) of the leading dim; the elements are shared.
   Tensor narrow(std::int64_t begin, std::int64_t count) const {
     require(begin >= 0 && count >= 0 && begin + count <= dim(0), "rows {} to {} lie outside the shape {}", begin, begin + count,
-            shape_.str());
+            shape_);
     Tensor result = *this;
     const std::int64_t row = dim(0) == 0 ? 0 : numel_ / dim(0);
     std::array<std::int64_t, Shape::max_dims> dims{};

@@ -16,11 +16,14 @@ void dropout(const T* x, T factor, const DropoutNumbers& numbers, T* y, std::int
     const std::uint64_t first_counter = index / 4;
     const auto skipped = static_cast<std::int64_t>(index % 4);
     const std::int64_t part = count - done < tile ? count - done : tile;
-    const std::int64_t counters = (skipped + part + 3) / 4;
+    const auto counters = static_cast<std::int32_t>((skipped + part + 3) / 4);
 #pragma omp simd
-    for (std::int64_t i = 0; i < counters; ++i) {
+    for (std::int32_t i = 0; i < counters; ++i) {
       const auto four = math::philox(first_counter + static_cast<std::uint64_t>(i), numbers.stream, numbers.seed);
-      for (std::int64_t word = 0; word < 4; ++word) words[4 * i + word] = four.word[word];
+      words[4 * i] = four.word0;
+      words[4 * i + 1] = four.word1;
+      words[4 * i + 2] = four.word2;
+      words[4 * i + 3] = four.word3;
     }
     const std::uint32_t* word = words + skipped;
     const T* from = x + done;
