@@ -1,5 +1,6 @@
 #include "ops/kernels/norm.hpp"
 
+#include "ops/kernels/vector.hpp"
 #include "trireme/math/exponential.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
@@ -12,25 +13,17 @@ void layer_norm(const LayerNormRows<T>& pass, std::int64_t begin, std::int64_t e
   const T share = T(1) / static_cast<T>(width);
   for (std::int64_t row = begin; row < end; ++row) {
     const T* x = pass.x + row * width;
-    T total = 0;
+    T total;
     if (pass.residual != nullptr) {
       const T* residual = pass.residual + row * width;
       T* x_sum = pass.x_sum + row * width;
-#pragma omp simd reduction(+ : total)
-      for (std::int64_t j = 0; j < width; ++j) {
-        const T value = x[j] + residual[j];
-        x_sum[j] = value;
-        total += value;
-      }
+      total = sum_of<T>(width, [=](std::int64_t j) { return x_sum[j] = x[j] + residual[j]; });
       x = x_sum;
     } else {
-#pragma omp simd reduction(+ : total)
-      for (std::int64_t j = 0; j < width; ++j) total += x[j];
+      total = sum_of<T>(width, [=](std::int64_t j) { return x[j]; });
     }
     const T mean = total * share;
-    T squares = 0;
-#pragma omp simd reduction(+ : squares)
-    for (std::int64_t j = 0; j < width; ++j) squares += (x[j] - mean) * (x[j] - mean);
+    const T squares = sum_of<T>(width, [=](std::int64_t j) { return (x[j] - mean) * (x[j] - mean); });
     const T rstd = T(1) / math::square_root(squares * share + pass.epsilon);
     pass.mean[row] = mean;
     pass.rstd[row] = rstd;

@@ -2,6 +2,8 @@
 
 #include <cstdint>
 
+#include "trireme/core/host_device.hpp"
+
 namespace trireme::ops::TRIREME_ISA {
 
 #if defined(__AVX512F__)
@@ -29,6 +31,25 @@ using Vector = typename VectorOf<T>::type;
 template <typename T>
 constexpr std::int64_t round_up(std::int64_t count) {
   return (count + lanes<T> - 1) / lanes<T> * lanes<T>;
+}
+
+// The sum of value(0) to value(count - 1), in 2 * lanes running sums: a reduction clause would add up the lanes one by one.
+template <typename T, typename Index, typename Value>
+TRIREME_HOST_DEVICE T sum_of(Index count, Value value) {
+  constexpr int parts = 2 * lanes<T>;
+  T sums[parts] = {};
+  Index i = 0;
+  for (; i + parts <= count; i += parts) {
+#pragma omp simd
+    for (int part = 0; part < parts; ++part) sums[part] += value(i + part);
+  }
+  for (int part = 0; i < count; ++i, ++part) sums[part] += value(i);
+#pragma GCC unroll 8
+  for (int half = parts / 2; half > 0; half /= 2) {
+#pragma omp simd
+    for (int part = 0; part < half; ++part) sums[part] += sums[part + half];
+  }
+  return sums[0];
 }
 
 }  // namespace trireme::ops::TRIREME_ISA
