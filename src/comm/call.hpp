@@ -2,6 +2,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -10,6 +12,13 @@
 namespace trireme::comm {
 
 enum class Kind : std::uint8_t { barrier, all_reduce, reduce_scatter, all_gather, broadcast };
+
+// What the ranks of one node do for a call of a group that spans several.
+struct Share {
+  Kind kind = Kind::barrier;
+  ReduceOp op = ReduceOp::sum;
+  std::span<const int> owners;  // of the data's parts: ranks of the node; of a broadcast: its root
+};
 
 // One rank's call of a collective.
 struct Call {
@@ -20,8 +29,15 @@ struct Call {
   void* data = nullptr;
   std::size_t count = 0;
   std::string_view name = {};
+  std::optional<Share> share = {};  // of the work; the ranks compare the call
 
   std::size_t bytes() const { return count * size_of(dtype); }
+
+  Kind work() const { return share ? share->kind : kind; }
+  ReduceOp arithmetic() const { return share ? share->op : op; }
+  int source() const { return share ? share->owners.front() : root; }
+  int num_parts(int ranks) const { return share ? static_cast<int>(share->owners.size()) : ranks; }
+  int owner_of(int part) const { return share ? share->owners[static_cast<std::size_t>(part)] : part; }
 };
 
 std::string_view name_of(Kind kind);

@@ -20,10 +20,9 @@ constexpr std::size_t most_elements = std::size_t{1} << 56;  // bytes and parts 
 
 void require_arithmetic(DType dtype, Kind kind) {
   if (comm::reducible(dtype)) return;
-  const bool later = dtype == DType::bfloat16 || dtype == DType::float16;
-  throw Error({.code = later ? ErrorCode::not_available : ErrorCode::invalid_argument,
+  throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("{} has no arithmetic for {}", name_of(kind), name_of(dtype)),
-               .hint = "use float32, float64, int32, int64 or uint64"});
+               .hint = "use float32, float64, bfloat16, float16, int32, int64 or uint64"});
 }
 
 void require_peer(int peer, int size, std::string_view operation) {
@@ -45,6 +44,7 @@ Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backen
 int Group::rank() const { return backend_->members().me; }
 int Group::size() const { return backend_->members().size(); }
 std::shared_ptr<device::MemoryResource> Group::memory() const { return backend_->memory(); }
+std::uint64_t Group::bytes_sent() const { return backend_->bytes_sent(); }
 Range Group::part(std::int64_t count, int rank) const {
   require_peer(rank, size(), "part");
   return comm::part_of(count, rank, size());

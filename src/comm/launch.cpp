@@ -61,12 +61,42 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
   }
 }
 
-BackendKind parse_backend(std::string_view name) {
-  if (name == "thread") return BackendKind::thread;
-  if (name == "mpi") return BackendKind::mpi;
+namespace {
+
+template <typename T>
+using Choice = std::pair<std::string_view, T>;
+
+template <typename T, std::size_t count>
+T parse(std::string_view what, std::string_view name, const std::array<Choice<T>, count>& choices) {
+  std::string names;
+  for (const auto& [known, value] : choices) {
+    if (name == known) return value;
+    names += fmt::format("{}{}", names.empty() ? "" : ", ", known);
+  }
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("there is no backend \"{}\"", name),
-               .hint = "use thread or mpi"});
+               .message = fmt::format("there is no {} \"{}\"", what, name),
+               .hint = fmt::format("use one of {}", names)});
+}
+
+}  // namespace
+
+BackendKind parse_backend(std::string_view name) {
+  return parse("backend", name,
+               std::array{Choice<BackendKind>{"thread", BackendKind::thread}, Choice<BackendKind>{"mpi", BackendKind::mpi}});
+}
+
+Algorithm parse_algorithm(std::string_view name) {
+  using enum Algorithm;
+  return parse("algorithm", name,
+               std::array{Choice<Algorithm>{"automatic", automatic}, Choice<Algorithm>{"exchange", exchange},
+                          Choice<Algorithm>{"direct", direct}, Choice<Algorithm>{"ring", ring},
+                          Choice<Algorithm>{"halving_doubling", halving_doubling}});
+}
+
+ProgressMode parse_progress(std::string_view name) {
+  return parse("progress mode", name,
+               std::array{Choice<ProgressMode>{"thread", ProgressMode::thread},
+                          Choice<ProgressMode>{"cooperative", ProgressMode::cooperative}});
 }
 
 }  // namespace trireme

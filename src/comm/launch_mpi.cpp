@@ -1,3 +1,4 @@
+#include <charconv>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
@@ -35,6 +36,18 @@ int count_ranks_on(const cpu_set_t& mine, MPI_Comm node) {
   return ranks;
 }
 
+// TRIREME_RANKS_PER_NODE divides a node into several, for tests: what is between them goes over the network.
+MPI_Comm split_node(MPI_Comm node) {
+  const char* text = std::getenv("TRIREME_RANKS_PER_NODE");
+  if (text == nullptr) return node;
+  int ranks = 0;
+  const auto end = std::from_chars(text, text + std::strlen(text), ranks).ptr;
+  require(*end == '\0' && ranks > 0, "TRIREME_RANKS_PER_NODE is a number of ranks above 0, not \"{}\"", text);
+  MPI_Comm part = MPI_COMM_NULL;
+  check_mpi(MPI_Comm_split(node, rank_in(node) / ranks, rank_in(node), &part), "MPI_Comm_split");
+  return part;
+}
+
 // Finds the ranks of this node and makes what they share; a rank that can't share counts as a node of its own.
 Node join_node(const cpu_set_t& cores) {
   const int world_rank = rank_in(MPI_COMM_WORLD);
@@ -43,6 +56,7 @@ Node join_node(const cpu_set_t& cores) {
             "MPI_Comm_split_type");
   Node node;
   node.ranks_on_my_cores = count_ranks_on(cores, communicator);
+  communicator = split_node(communicator);
   node.node_rank = rank_in(communicator);
   const Exchange exchange = [communicator](std::string_view text) { return gather_texts(communicator, text); };
   for (const std::string& text : exchange(std::to_string(world_rank))) node.neighbours.push_back(std::stoi(text));
@@ -76,8 +90,9 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
                                                                         .shares_cores = node.ranks_on_my_cores > core_count,
                                                                         .deadline = options.deadline},
                                                      node.control);
-  const auto alarm = std::make_shared<MpiAlarm>(context, node.neighbours);
-  const auto platform = std::make_shared<ProcessPlatform>(context, alarm, node.neighbours);
+  const auto wire = std::make_shared<Wire>(context, options.progress);
+  const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
+  const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);
   const int code = run_rank(*context, platform->make_world(), main);
   return session.finish(*context, *alarm, code);
 }

@@ -13,6 +13,7 @@ Error mismatch_error(const std::vector<std::string>& calls, const Members& membe
   std::vector<std::pair<std::string, std::vector<int>>> callers;  // by call, in the order of their lowest ranks
   for (int rank = 0; rank < members.size(); ++rank) {
     const std::string& call = calls[static_cast<std::size_t>(rank)];
+    if (call.empty()) continue;
     auto found = std::ranges::find(callers, call, &std::pair<std::string, std::vector<int>>::first);
     if (found == callers.end()) found = callers.insert(callers.end(), {call, {}});
     found->second.push_back(members.ranks[static_cast<std::size_t>(rank)]);

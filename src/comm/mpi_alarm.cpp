@@ -14,7 +14,9 @@ struct MpiAlarm::Notice {
   Kind kind = leaving;
   std::int32_t rank = 0;
   std::int32_t exit_code = 0;
-  std::array<char, 2036> text{};
+  ErrorCode code = ErrorCode::internal;
+  std::uint64_t sequence = 0;
+  std::array<char, 2016> text{};
 };
 
 struct MpiAlarm::Sent {
@@ -22,7 +24,8 @@ struct MpiAlarm::Sent {
   std::vector<MPI_Request> requests;
 };
 
-MpiAlarm::MpiAlarm(std::shared_ptr<RankContext> context, const std::vector<int>& neighbours) : context_(std::move(context)) {
+MpiAlarm::MpiAlarm(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, const std::vector<int>& neighbours)
+    : context_(std::move(context)), wire_(std::move(wire)) {
   for (int rank = 0; rank < size_of(MPI_COMM_WORLD); ++rank) {
     if (std::ranges::find(neighbours, rank) == neighbours.end()) others_.push_back(rank);
   }
@@ -37,10 +40,16 @@ MpiAlarm::~MpiAlarm() {
 
 void MpiAlarm::advance() {
   if (others_.empty()) return;
+  const Wire::Turn turn = wire_->try_turn();
+  if (!turn) return;
   NodeControl& node = context_->node();
   if (node.failed() && node.claim_relay()) {
     const Failure first = node.failure();
-    Notice notice{.kind = Notice::failure, .rank = first.rank, .exit_code = first.exit_code};
+    Notice notice{.kind = Notice::failure,
+                  .rank = first.rank,
+                  .exit_code = first.exit_code,
+                  .code = first.code,
+                  .sequence = first.sequence};
     std::copy_n(first.text.data(), std::min(first.text.size(), notice.text.size() - 1), notice.text.data());
     send(notice);
   }
@@ -67,7 +76,11 @@ void MpiAlarm::take(const Notice& notice) {
   }
   context_->node().claim_relay();   // its own node tells everyone
   context_->node().claim_report();  // and prints it
-  context_->node().record_failure({.rank = notice.rank, .exit_code = notice.exit_code, .text = notice.text.data()});
+  context_->node().record_failure({.rank = notice.rank,
+                                   .exit_code = notice.exit_code,
+                                   .code = notice.code,
+                                   .sequence = notice.sequence,
+                                   .text = notice.text.data()});
 }
 
 void MpiAlarm::leave() {
@@ -75,6 +88,7 @@ void MpiAlarm::leave() {
 }
 
 void MpiAlarm::send(const Notice& notice) {
+  const Wire::Turn turn = wire_->take_turn();
   Sent& sent = sent_.emplace_back();
   sent.notice = notice;
   sent.requests.assign(others_.size(), MPI_REQUEST_NULL);

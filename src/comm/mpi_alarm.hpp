@@ -7,13 +7,14 @@
 
 #include "comm/mpi_calls.hpp"
 #include "comm/rank_context.hpp"
+#include "comm/wire.hpp"
 
 namespace trireme::comm {
 
 // Tells the ranks of other nodes what those of one node read in their NodeControl: failures, and who has left.
 class MpiAlarm final : public Progress {
  public:
-  MpiAlarm(std::shared_ptr<RankContext> context, const std::vector<int>& neighbours);
+  MpiAlarm(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, const std::vector<int>& neighbours);
   ~MpiAlarm() override;
   MpiAlarm(const MpiAlarm&) = delete;
   MpiAlarm& operator=(const MpiAlarm&) = delete;
@@ -32,6 +33,7 @@ class MpiAlarm final : public Progress {
   void take(const Notice& notice);
 
   std::shared_ptr<RankContext> context_;
+  std::shared_ptr<Wire> wire_;
   std::vector<int> others_;  // world ranks of other nodes
   MPI_Comm communicator_ = MPI_COMM_NULL;
   std::set<int> left_;

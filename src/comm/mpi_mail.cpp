@@ -30,8 +30,10 @@ std::vector<std::byte> make_envelope(std::size_t bytes) {
 // A communicator, and the sends that MPI has not finished.
 class Postman final : public Progress {
  public:
-  Postman(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm)
-      : communicator_(communicator), context_(std::move(context)), alarm_(std::move(alarm)) {
+  Postman(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
+          std::shared_ptr<MpiAlarm> alarm)
+      : communicator_(communicator), context_(std::move(context)), wire_(std::move(wire)), alarm_(std::move(alarm)) {
+    const Wire::Turn turn = wire_->take_turn();
     check_mpi(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&block_), "MPI_Type_commit");
     context_->add(this);
@@ -44,9 +46,11 @@ class Postman final : public Progress {
   Postman& operator=(const Postman&) = delete;
 
   RankContext& context() { return *context_; }
+  Wire& wire() { return *wire_; }
   bool left(int world_rank) const { return alarm_->left(world_rank); }
 
   void send(std::vector<std::byte> envelope, int to, int tag) {
+    const Wire::Turn turn = wire_->take_turn();
     Sent& sent = sent_.emplace_back();
     sent.envelope = std::move(envelope);
     check_mpi(MPI_Isend(sent.envelope.data(), blocks(sent.envelope), block_, to, tag, communicator_, &sent.request),
@@ -54,6 +58,7 @@ class Postman final : public Progress {
   }
 
   MPI_Request receive(std::vector<std::byte>& envelope, int from, int tag) {
+    const Wire::Turn turn = wire_->take_turn();
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Irecv(envelope.data(), blocks(envelope), block_, from, tag, communicator_, &request), "MPI_Irecv");
     ++receiving_;
@@ -62,6 +67,9 @@ class Postman final : public Progress {
   void end_receive() { --receiving_; }
 
   void advance() override {
+    if (sent_.empty()) return;
+    const Wire::Turn turn = wire_->try_turn();
+    if (!turn) return;
     sent_.remove_if([](Sent& sent) {
       int done = 0;
       check_mpi(MPI_Test(&sent.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
@@ -79,6 +87,7 @@ class Postman final : public Progress {
 
   MPI_Comm communicator_;
   std::shared_ptr<RankContext> context_;
+  std::shared_ptr<Wire> wire_;
   std::shared_ptr<MpiAlarm> alarm_;
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
   std::list<Sent> sent_;
@@ -100,7 +109,11 @@ class ReceiveByMpi final : public Operation {
   bool ready() override {
     if (request_ == MPI_REQUEST_NULL) return true;
     int done = 0;
-    const int result = MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+    int result = MPI_SUCCESS;
+    {
+      const Wire::Turn turn = postman_->wire().take_turn();
+      result = MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+    }
     if (result == MPI_SUCCESS && done == 0) return false;
     postman_->end_receive();
     request_ = MPI_REQUEST_NULL;
@@ -128,6 +141,7 @@ class ReceiveByMpi final : public Operation {
 
   void abandon() noexcept override {
     if (request_ == MPI_REQUEST_NULL) return;
+    const Wire::Turn turn = postman_->wire().take_turn();
     MPI_Cancel(&request_);
     MPI_Wait(&request_, MPI_STATUS_IGNORE);
     postman_->end_receive();
@@ -147,9 +161,9 @@ class ReceiveByMpi final : public Operation {
 
 class MpiMail final : public Mail {
  public:
-  MpiMail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm, const Members& members,
-          std::vector<int> node_ranks)
-      : postman_(std::make_shared<Postman>(communicator, std::move(context), std::move(alarm))),
+  MpiMail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
+          std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks)
+      : postman_(std::make_shared<Postman>(communicator, std::move(context), std::move(wire), std::move(alarm))),
         members_(members),
         node_ranks_(std::move(node_ranks)) {}
 
@@ -178,9 +192,10 @@ class MpiMail final : public Mail {
 
 }  // namespace
 
-std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context,
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
                                     std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks) {
-  return std::make_unique<MpiMail>(communicator, std::move(context), std::move(alarm), members, std::move(node_ranks));
+  return std::make_unique<MpiMail>(communicator, std::move(context), std::move(wire), std::move(alarm), members,
+                                   std::move(node_ranks));
 }
 
 }  // namespace trireme::comm

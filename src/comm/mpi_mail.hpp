@@ -11,7 +11,7 @@ namespace trireme::comm {
 
 // Messages through MPI; `communicator` has the group's ranks and is used for nothing else.
 // `node_ranks`: of the members, -1 for those of other nodes.
-std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context,
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
                                     std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks);
 
 }  // namespace trireme::comm

@@ -32,6 +32,8 @@ void NodeControl::record_failure(const Failure& failure) {
   if (!failure_state_.compare_exchange_strong(expected, writing)) return;
   failed_rank_ = failure.rank;
   exit_code_ = failure.exit_code;
+  code_ = failure.code;
+  sequence_ = failure.sequence;
   text_size_ = std::min(failure.text.size(), text_limit);
   std::memcpy(text_.data(), failure.text.data(), text_size_);
   failure_state_.store(recorded);
@@ -40,7 +42,11 @@ void NodeControl::record_failure(const Failure& failure) {
 
 Failure NodeControl::failure() const {
   while (failure_state_.load() != recorded) sched_yield();
-  return {.rank = failed_rank_, .exit_code = exit_code_, .text = std::string(text_.data(), text_size_)};
+  return {.rank = failed_rank_,
+          .exit_code = exit_code_,
+          .code = code_,
+          .sequence = sequence_,
+          .text = std::string(text_.data(), text_size_)};
 }
 
 bool NodeControl::claim_report() { return reported_.exchange(1) == 0; }

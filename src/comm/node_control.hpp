@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/error.hpp"
+
 namespace trireme::comm {
 
 // Orders all stores before it against all loads after it, across ranks: either a rank that changes something sees the sleeper,
@@ -26,6 +28,8 @@ inline void full_fence() {
 struct Failure {
   int rank = 0;  // in the world
   int exit_code = 1;
+  ErrorCode code = ErrorCode::internal;
+  std::uint64_t sequence = 0;  // of the call that failed, if it was one
   std::string text;
 };
 
@@ -84,6 +88,8 @@ class NodeControl {
   int ranks_;
   int failed_rank_ = 0;
   int exit_code_ = 0;
+  ErrorCode code_ = ErrorCode::internal;
+  std::uint64_t sequence_ = 0;
   std::size_t text_size_ = 0;
   std::array<char, text_limit> text_{};
 };

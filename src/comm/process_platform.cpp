@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "comm/lone_backend.hpp"
-#include "comm/mpi_backend.hpp"
+#include "comm/mpi_link.hpp"
 #include "comm/mpi_mail.hpp"
+#include "comm/network_backend.hpp"
 #include "comm/segment_backend.hpp"
 
 namespace trireme::comm {
@@ -33,12 +34,21 @@ int index_of(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-ProcessPlatform::ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm,
-                                 std::vector<int> neighbours)
+ProcessPlatform::ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
+                                 std::shared_ptr<MpiAlarm> alarm, std::vector<int> neighbours, Algorithm algorithm)
     : context_(std::move(context)),
+      wire_(std::move(wire)),
       alarm_(std::move(alarm)),
       neighbours_(std::move(neighbours)),
+      algorithm_(algorithm),
       addresses_(std::make_shared<ProcessAddressSpace>()) {}
+
+bool ProcessPlatform::is_neighbour(int world_rank) const { return node_rank(world_rank) >= 0; }
+
+int ProcessPlatform::node_rank(int world_rank) const {
+  const int index = index_of(neighbours_, world_rank);
+  return index < static_cast<int>(neighbours_.size()) ? index : -1;
+}
 
 std::shared_ptr<Backend> ProcessPlatform::make_world() {
   const Members members = world_members(rank_in(MPI_COMM_WORLD), size_of(MPI_COMM_WORLD));
@@ -52,35 +62,70 @@ std::shared_ptr<Backend> ProcessPlatform::make_group(Backend& parent, const Memb
               members);
 }
 
+// One segment for what the members of this node share: the control of their group, or of the three node groups where the
+// group spans nodes. All ranks of the exchange take part in every exchange, whatever their own group looks like.
 std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const std::vector<int>& sharers, int me,
                                                const Members& members) {
-  const bool on_this_node = std::ranges::all_of(
-      members.ranks, [this](int rank) { return index_of(neighbours_, rank) < static_cast<int>(neighbours_.size()); });
-  SharingPlan plan{.bytes = GroupControl::bytes(members.size(), staging_bytes), .sharers = {}, .me = me};
-  if (on_this_node && members.size() > 1) plan.sharers = sharers;
+  Members here{.label = members.label, .ranks = {}, .me = 0};
+  SharingPlan plan{.bytes = 0, .sharers = {}, .me = me};
+  for (std::size_t index = 0; index < members.ranks.size(); ++index) {
+    if (!is_neighbour(members.ranks[index])) continue;
+    if (static_cast<int>(index) == members.me) here.me = here.size();
+    here.ranks.push_back(members.ranks[index]);
+    plan.sharers.push_back(sharers[index]);
+  }
+  const bool spans = here.size() < members.size();
+  const std::size_t control = GroupControl::bytes(here.size(), staging_bytes);
+  const std::size_t controls = spans ? 3 : 1;
+  plan.bytes = controls * control;
+  if (here.size() == 1) plan.sharers.clear();
   plan.on_create = [&](SharedSegment& segment) {
     segment.reserve(0, segment.bytes());
-    GroupControl::create(segment.data(), members.size());
+    for (std::size_t index = 0; index < controls; ++index) GroupControl::create(segment.data() + index * control, here.size());
   };
   const Sharing sharing = share_segment(exchange, plan);
+  const std::vector<std::string> answers = exchange(sharing.segment != nullptr ? std::to_string(neighbours_.front()) : "");
   if (members.size() == 1) return std::make_shared<LoneBackend>(context_, members);
 
-  const MPI_Comm communicator = make_communicator(members);
   std::vector<int> node_ranks;
-  for (const int rank : members.ranks) {
-    const int index = index_of(neighbours_, rank);
-    node_ranks.push_back(index < static_cast<int>(neighbours_.size()) ? index : -1);
+  for (const int rank : members.ranks) node_ranks.push_back(node_rank(rank));
+  const Wire::Turn turn = wire_->take_turn();
+  auto mail = make_mpi_mail(make_communicator(members), context_, wire_, alarm_, members, node_ranks);
+  if (!spans && sharing.segment != nullptr) return make_node_group(members, sharing.segment, 0, std::move(mail));
+
+  std::vector<std::string> names;
+  for (const int sharer : sharers) names.push_back(answers[static_cast<std::size_t>(sharer)]);
+  NetworkParts parts{.context = context_,
+                     .platform = shared_from_this(),
+                     .alarm = alarm_,
+                     .wire = wire_,
+                     .members = members,
+                     .nodes = find_nodes(names, members.me),
+                     .node_groups = {},
+                     .calls = make_communicator(members),
+                     .data = make_communicator(members),
+                     .mail = std::move(mail)};
+  if (sharing.segment != nullptr) {
+    parts.node_groups = {.inward = make_node_group(here, sharing.segment, 0, nullptr),
+                         .outward = make_node_group(here, sharing.segment, control, nullptr),
+                         .memory = make_node_group(here, sharing.segment, 2 * control, nullptr)};
+  } else {
+    const auto alone = std::make_shared<LoneBackend>(context_, world_members(0, 1));
+    parts.node_groups = {.inward = alone, .outward = alone, .memory = alone};
   }
-  auto mail = make_mpi_mail(communicator, context_, alarm_, members, node_ranks);
-  if (sharing.segment == nullptr) {
-    return make_mpi_backend(context_, shared_from_this(), alarm_, members, communicator, make_communicator(members),
-                            std::move(mail));
-  }
+  const LinkModel link = measure_link(parts.data, parts.nodes);
+  return make_network_backend(std::move(parts), {.algorithm = algorithm_, .link = link});
+}
+
+std::shared_ptr<Backend> ProcessPlatform::make_node_group(const Members& members, const std::shared_ptr<SharedSegment>& segment,
+                                                          std::size_t control, std::unique_ptr<Mail> mail) {
+  std::byte* memory = segment->data() + control;
   SegmentBackend::Shared shared{
-      .memory = {sharing.segment, sharing.segment->data()},
-      .control = GroupControl(sharing.segment->data(), members.size(), staging_bytes),
-      .node_ranks = std::move(node_ranks),
+      .memory = {segment, memory},
+      .control = GroupControl(memory, members.size(), staging_bytes),
+      .node_ranks = {},
   };
+  for (const int rank : members.ranks) shared.node_ranks.push_back(node_rank(rank));
   return std::make_shared<SegmentBackend>(context_, shared_from_this(), members, std::move(shared), std::move(mail));
 }
 

@@ -7,6 +7,9 @@
 #include "comm/mpi_calls.hpp"
 #include "comm/platform.hpp"
 #include "comm/process_memory.hpp"
+#include "comm/shared_segment.hpp"
+#include "comm/wire.hpp"
+#include "trireme/comm/launch.hpp"
 
 namespace trireme::comm {
 
@@ -14,7 +17,8 @@ namespace trireme::comm {
 class ProcessPlatform final : public Platform, public std::enable_shared_from_this<ProcessPlatform> {
  public:
   // `neighbours`: the world ranks of this node, by node rank.
-  ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<MpiAlarm> alarm, std::vector<int> neighbours);
+  ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, std::shared_ptr<MpiAlarm> alarm,
+                  std::vector<int> neighbours, Algorithm algorithm);
 
   std::shared_ptr<Backend> make_world();
 
@@ -24,10 +28,16 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
 
  private:
   std::shared_ptr<Backend> make(const Exchange& exchange, const std::vector<int>& sharers, int me, const Members& members);
+  std::shared_ptr<Backend> make_node_group(const Members& members, const std::shared_ptr<SharedSegment>& segment,
+                                           std::size_t control, std::unique_ptr<Mail> mail);
+  bool is_neighbour(int world_rank) const;
+  int node_rank(int world_rank) const;  // -1: of another node
 
   std::shared_ptr<RankContext> context_;
+  std::shared_ptr<Wire> wire_;
   std::shared_ptr<MpiAlarm> alarm_;
   std::vector<int> neighbours_;
+  Algorithm algorithm_;
   std::shared_ptr<ProcessAddressSpace> addresses_;
 };
 

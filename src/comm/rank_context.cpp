@@ -25,7 +25,11 @@ int exit_code_of(ErrorCode code) {
 
 Failure describe(const Error& error, int rank) {
   const int where = error.fields().rank;
-  return {.rank = where >= 0 ? where : rank, .exit_code = exit_code_of(error.code()), .text = error.what()};
+  return {.rank = where >= 0 ? where : rank,
+          .exit_code = exit_code_of(error.code()),
+          .code = error.code(),
+          .sequence = error.fields().sequence,
+          .text = error.what()};
 }
 
 Failure describe(const std::exception_ptr& failure, int rank) {
@@ -70,9 +74,12 @@ void RankContext::sleep(Awaited& awaited, std::chrono::microseconds timeout) {
 
 void RankContext::throw_failure() const {
   const Failure failure = node_->failure();
-  throw Error({.code = ErrorCode::peer_failed,
+  // That the ranks disagree is every rank's failure, whoever found out.
+  const bool shared = failure.code == ErrorCode::rank_mismatch;
+  throw Error({.code = shared ? ErrorCode::rank_mismatch : ErrorCode::peer_failed,
                .message = fmt::format("rank {} failed: {}", failure.rank, failure.text),
-               .rank = failure.rank});
+               .rank = failure.rank,
+               .sequence = failure.sequence});
 }
 
 void RankContext::record_failure(const Error& error) { node_->record_failure(describe(error, place_.rank)); }

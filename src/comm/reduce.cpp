@@ -16,6 +16,8 @@ const ReduceKernelsOfType* kernels_for(DType dtype) {
     case DType::int32: return &kernels.int32;
     case DType::int64: return &kernels.int64;
     case DType::uint64: return &kernels.uint64;
+    case DType::bfloat16: return &kernels.bfloat16;
+    case DType::float16: return &kernels.float16;
     default: return nullptr;
   }
 }
@@ -40,6 +42,12 @@ void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, st
   require(kernels != nullptr, "no arithmetic for {} in collectives", name_of(dtype));
   choose(*kernels, op)(reinterpret_cast<const void* const*>(from.data()), from.size(),
                        reinterpret_cast<void* const*>(to.data()), to.size(), count);
+}
+
+void divide(DType dtype, std::byte* data, std::size_t count, int divisor) {
+  const ReduceKernelsOfType* kernels = kernels_for(dtype);
+  require(kernels != nullptr, "no arithmetic for {} in collectives", name_of(dtype));
+  kernels->divide(data, count, divisor);
 }
 
 }  // namespace trireme::comm

@@ -11,6 +11,9 @@ namespace trireme::comm {
 void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, std::span<std::byte* const> to,
             std::size_t count);
 
+// The last step of a mean.
+void divide(DType dtype, std::byte* data, std::size_t count, int divisor);
+
 bool reducible(DType dtype);  // whether reduce() knows the type
 
 }  // namespace trireme::comm

@@ -1,6 +1,10 @@
 #include "comm/reduce_kernels.hpp"
 
 #include <cstdint>
+#include <type_traits>
+
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 namespace trireme::comm {
 namespace TRIREME_ISA {
@@ -39,34 +43,62 @@ void reduce_pair(T* a, T* b, std::size_t count) {
   }
 }
 
-template <typename T, typename Op>
-void add_block(T* result, const T* values, std::size_t count) {
+// Half precision is reduced in float and rounded once.
+template <typename T>
+struct AccumulatorOf {
+  using Type = T;
+};
+template <>
+struct AccumulatorOf<bfloat16> {
+  using Type = float;
+};
+template <>
+struct AccumulatorOf<float16> {
+  using Type = float;
+};
+
+template <typename T, typename A, typename Op>
+void add_block(A* result, const T* values, std::size_t count) {
 #pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) result[i] = Op::combine(result[i], values[i]);
+  for (std::size_t i = 0; i < count; ++i) result[i] = Op::combine(result[i], static_cast<A>(values[i]));
+}
+
+template <typename T, typename A>
+void divide_block(A* result, std::size_t count, T divisor) {
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) result[i] = static_cast<A>(static_cast<T>(result[i]) / divisor);
+}
+
+template <typename T, typename A>
+void store_block(T* target, const A* result, std::size_t count) {
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) target[i] = static_cast<T>(result[i]);
 }
 
 template <typename T, typename Op, bool mean>
 void reduce(const void* const* from, std::size_t sources, void* const* to, std::size_t targets, std::size_t count) {
-  if (sources == 2 && targets == 2 && from[0] == to[0] && from[1] == to[1]) {
-    return reduce_pair<T, Op, mean>(static_cast<T*>(to[0]), static_cast<T*>(to[1]), count);
+  using A = typename AccumulatorOf<T>::Type;
+  if constexpr (std::is_same_v<T, A>) {
+    if (sources == 2 && targets == 2 && from[0] == to[0] && from[1] == to[1]) {
+      return reduce_pair<T, Op, mean>(static_cast<T*>(to[0]), static_cast<T*>(to[1]), count);
+    }
   }
-  constexpr std::size_t block = block_bytes / sizeof(T);
-  alignas(64) T result[block];
+  constexpr std::size_t block = block_bytes / sizeof(A);
+  alignas(64) A result[block];
   for (std::size_t begin = 0; begin < count; begin += block) {
     const std::size_t size = count - begin < block ? count - begin : block;
-    __builtin_memcpy(result, static_cast<const T*>(from[0]) + begin, size * sizeof(T));
+    store_block(result, static_cast<const T*>(from[0]) + begin, size);
     for (std::size_t source = 1; source < sources; ++source) {
-      add_block<T, Op>(result, static_cast<const T*>(from[source]) + begin, size);
+      add_block<T, A, Op>(result, static_cast<const T*>(from[source]) + begin, size);
     }
-    if constexpr (mean) {
-      const T divisor = static_cast<T>(sources);
-#pragma omp simd
-      for (std::size_t i = 0; i < size; ++i) result[i] /= divisor;
-    }
-    for (std::size_t target = 0; target < targets; ++target) {
-      __builtin_memcpy(static_cast<T*>(to[target]) + begin, result, size * sizeof(T));
-    }
+    if constexpr (mean) divide_block(result, size, static_cast<A>(sources));
+    for (std::size_t target = 0; target < targets; ++target) store_block(static_cast<T*>(to[target]) + begin, result, size);
   }
+}
+
+template <typename T>
+void divide(void* data, std::size_t count, int divisor) {
+  divide_block(static_cast<T*>(data), count, static_cast<typename AccumulatorOf<T>::Type>(divisor));
 }
 
 template <typename T>
@@ -75,6 +107,7 @@ constexpr ReduceKernelsOfType kernels_of = {
     .min = reduce<T, Min, false>,
     .max = reduce<T, Max, false>,
     .mean = reduce<T, Sum, true>,
+    .divide = divide<T>,
 };
 
 }  // namespace
@@ -85,6 +118,8 @@ const ReduceKernels reduce_kernels = {
     .int32 = kernels_of<std::int32_t>,
     .int64 = kernels_of<std::int64_t>,
     .uint64 = kernels_of<std::uint64_t>,
+    .bfloat16 = kernels_of<bfloat16>,
+    .float16 = kernels_of<float16>,
 };
 
 }  // namespace TRIREME_ISA

@@ -10,11 +10,14 @@ namespace trireme::comm {
 using ReduceKernel = void (*)(const void* const* from, std::size_t sources, void* const* to, std::size_t targets,
                               std::size_t count);
 
+using DivideKernel = void (*)(void* data, std::size_t count, int divisor);
+
 struct ReduceKernelsOfType {
   ReduceKernel sum;
   ReduceKernel min;
   ReduceKernel max;
   ReduceKernel mean;
+  DivideKernel divide;
 };
 
 struct ReduceKernels {
@@ -23,6 +26,8 @@ struct ReduceKernels {
   ReduceKernelsOfType int32;
   ReduceKernelsOfType int64;
   ReduceKernelsOfType uint64;
+  ReduceKernelsOfType bfloat16;
+  ReduceKernelsOfType float16;
 };
 
 TRIREME_KERNEL_TABLE(ReduceKernels, reduce_kernels)

@@ -126,8 +126,9 @@ void SegmentBackend::gather_addresses(const Call& call) {
 
 bool SegmentBackend::work_on(const Call& call) {
   if (call.count == 0) return true;
-  const bool staged = call.kind == Kind::broadcast ? blocks_[static_cast<std::size_t>(call.root)] == nullptr
-                                                   : std::ranges::find(blocks_, nullptr) != blocks_.end();
+  if (call.work() == Kind::barrier) return true;
+  const bool staged = call.work() == Kind::broadcast ? blocks_[static_cast<std::size_t>(call.source())] == nullptr
+                                                     : std::ranges::find(blocks_, nullptr) != blocks_.end();
   if (staged) return staging_.advance(call, blocks_);
   const Working working(shared_.control.progress(members_.me));
   if (context_->node().failed()) return false;

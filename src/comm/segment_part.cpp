@@ -27,7 +27,7 @@ void reduce_range(const Portion& portion, Range range, bool to_all) {
   } else {
     to.push_back(portion.to[static_cast<std::size_t>(portion.me)] + offset);
   }
-  reduce(portion.call.op, portion.call.dtype, from, to, static_cast<std::size_t>(range.count()));
+  reduce(portion.call.arithmetic(), portion.call.dtype, from, to, static_cast<std::size_t>(range.count()));
 }
 
 void copy_range(const Portion& portion, Range range, int owner) {
@@ -38,29 +38,33 @@ void copy_range(const Portion& portion, Range range, int owner) {
               static_cast<std::size_t>(range.count()) * size);
 }
 
+// Calls action(range, owner) for each part of the data, as far as it lies in the portion.
+template <typename Action>
+void for_each_part(const Portion& portion, Action action) {
+  const int parts = portion.call.num_parts(static_cast<int>(portion.from.size()));
+  for (int part = 0; part < parts; ++part) {
+    const Range range = part_of(static_cast<std::int64_t>(portion.call.count), part, parts);
+    action(intersection(range, portion.range), portion.call.owner_of(part));
+  }
+}
+
 }  // namespace
 
 void do_my_part(const Portion& portion) {
-  const int ranks = static_cast<int>(portion.from.size());
-  const auto count = static_cast<std::int64_t>(portion.call.count);
-  switch (portion.call.kind) {
+  switch (portion.call.work()) {
     case Kind::barrier: return;
     case Kind::all_reduce: {
-      const Range mine = part_of(portion.range.count(), portion.me, ranks);
+      const Range mine = part_of(portion.range.count(), portion.me, static_cast<int>(portion.from.size()));
       reduce_range(portion, {portion.range.begin + mine.begin, portion.range.begin + mine.end}, true);
       return;
     }
-    case Kind::reduce_scatter: {
-      reduce_range(portion, intersection(part_of(count, portion.me, ranks), portion.range), false);
+    case Kind::reduce_scatter:
+      for_each_part(portion, [&](Range range, int owner) {
+        if (owner == portion.me) reduce_range(portion, range, false);
+      });
       return;
-    }
-    case Kind::all_gather: {
-      for (int owner = 0; owner < ranks; ++owner) {
-        copy_range(portion, intersection(part_of(count, owner, ranks), portion.range), owner);
-      }
-      return;
-    }
-    case Kind::broadcast: copy_range(portion, portion.range, portion.call.root); return;
+    case Kind::all_gather: for_each_part(portion, [&](Range range, int owner) { copy_range(portion, range, owner); }); return;
+    case Kind::broadcast: copy_range(portion, portion.range, portion.call.source()); return;
   }
 }
 

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstdlib>
 #include <random>
 #include <utility>
 
@@ -23,12 +22,6 @@ constexpr std::string_view failed_prefix = "!";  // no segment is called so
                .path = "/dev/shm" + name,
                .error_number = error_number,
                .hint = "enlarge /dev/shm (containers: --shm-size)"});
-}
-
-void require_switched_on() {
-  const char* choice = std::getenv("TRIREME_SHARED_MEMORY");
-  if (choice == nullptr || std::string_view(choice) != "off") return;
-  throw Error({.code = ErrorCode::not_available, .message = "TRIREME_SHARED_MEMORY=off"});
 }
 
 std::string unpredictable_name() {
@@ -93,7 +86,6 @@ Sharing share_segment(const Exchange& exchange, const SharingPlan& plan) {
   std::string failure;
   if (creator) {
     failure = attempt([&] {
-      require_switched_on();
       result.segment = SharedSegment::create(plan.bytes);
       plan.on_create(*result.segment);
     });

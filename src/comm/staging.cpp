@@ -40,14 +40,21 @@ bool Staging::advance(const Call& call, std::span<std::byte* const> blocks) {
 // Copies in what other ranks will read.
 void Staging::fill(const Call& call, Range round) {
   const int ranks = static_cast<int>(node_ranks_.size());
-  const Range part = part_of(static_cast<std::int64_t>(call.count), me_, ranks);
-  switch (call.kind) {
+  const int parts = call.num_parts(ranks);
+  const auto copy_parts = [&](bool mine) {
+    for (int part = 0; part < parts; ++part) {
+      if ((call.owner_of(part) == me_) != mine) continue;
+      const Range range = part_of(static_cast<std::int64_t>(call.count), part, parts);
+      copy(call, round, {range.begin - round.begin, range.end - round.begin}, true);
+    }
+  };
+  switch (call.work()) {
     case Kind::barrier: return;
     case Kind::all_reduce: return copy_all_but_part(call, round, part_of(round.count(), me_, ranks), true);
-    case Kind::reduce_scatter: return copy_all_but_part(call, round, {part.begin - round.begin, part.end - round.begin}, true);
-    case Kind::all_gather: return copy(call, round, {part.begin - round.begin, part.end - round.begin}, true);
+    case Kind::reduce_scatter: return copy_parts(false);
+    case Kind::all_gather: return copy_parts(true);
     case Kind::broadcast:
-      if (call.root == me_) copy(call, round, {0, round.count()}, true);
+      if (call.source() == me_) copy(call, round, {0, round.count()}, true);
       return;
   }
 }
@@ -67,7 +74,7 @@ void Staging::combine(const Call& call, std::span<std::byte* const> blocks, Rang
 
 // Copies out what other ranks wrote; only all_reduce writes to others.
 void Staging::drain(const Call& call, Range round) {
-  if (call.kind != Kind::all_reduce) return;
+  if (call.work() != Kind::all_reduce) return;
   copy_all_but_part(call, round, part_of(round.count(), me_, static_cast<int>(node_ranks_.size())), false);
 }
 

@@ -7,6 +7,7 @@
 #include "comm/expect.hpp"
 
 // Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
+//   comm_mpi_test [ALGORITHM [PROGRESS]]
 namespace {
 
 using trireme::BackendKind;
@@ -29,14 +30,18 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, MPI_THREAD_SERIALIZED, &provided);
   int ranks = 0;
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  trireme::LaunchOptions options;
+  if (argc > 1) options.algorithm = trireme::parse_algorithm(argv[1]);
+  if (argc > 2) options.progress = trireme::parse_progress(argv[2]);
   for (const auto& one : trireme::test::conformance_cases()) {
-    check(one.name, 0, {}, [&](const Group& world) {
+    check(one.name, 0, options, [&](const Group& world) {
       one.check(world);
       return 0;
     });
   }
   for (const auto& one : trireme::test::failure_cases()) {
-    if (ranks >= one.least_ranks) check(one.name, one.exit_code, {.deadline = one.deadline}, one.run);
+    options.deadline = one.deadline;
+    if (ranks >= one.least_ranks) check(one.name, one.exit_code, options, one.run);
   }
   MPI_Finalize();
   return failures == 0 ? 0 : 1;

@@ -51,7 +51,8 @@ struct Range {
 // same counts; where they don't, every rank gets one Error{rank_mismatch} that names the ranks and the operations.
 // A collective that makes no progress until the deadline throws Error{timeout}; a rank that failed or left makes the others
 // throw Error{peer_failed} with its message. `name` appears in those errors.
-// Element types: float, double, std::int32_t, std::int64_t, std::uint64_t, std::uint8_t (the last without arithmetic).
+// Element types: float, double, bfloat16, float16 (reduced in float, rounded once a node and once a hop between nodes),
+// std::int32_t, std::int64_t, std::uint64_t, std::uint8_t (the last without arithmetic).
 class Group {
  public:
   explicit Group(std::shared_ptr<comm::Backend> backend);
@@ -64,6 +65,9 @@ class Group {
 
   // Memory whose collectives copy nothing: a segment shared by the ranks of a node, else the heap. Collective on allocate.
   std::shared_ptr<device::MemoryResource> memory() const;
+
+  // Bytes that this rank has sent to other nodes in this group's collectives.
+  std::uint64_t bytes_sent() const;
 
   // The part of `count` elements that belongs to `rank` in reduce_scatter and all_gather: contiguous, in rank order,
   // boundaries at multiples of 16 elements.

@@ -13,11 +13,20 @@ enum class BackendKind : std::uint8_t {
   mpi,     // ranks are the processes that mpirun started; one rank without it
 };
 
+// How ranks of different nodes all-reduce. `automatic` takes the one that a measured model of the link predicts to be fastest.
+enum class Algorithm : std::uint8_t { automatic, exchange, direct, ring, halving_doubling };
+
+// Who moves data between nodes while a rank computes: a thread that sleeps between its looks, or nobody until the rank calls
+// comm::progress() or waits. Inside a node it is always the latter.
+enum class ProgressMode : std::uint8_t { thread, cooperative };
+
 struct LaunchOptions {
   int ranks = 1;  // thread backend; mpi takes mpirun's number
   // OpenMP threads; 0: OMP_NUM_THREADS, or where it is not set, cores of this rank's affinity mask / ranks that share them.
   int threads_per_rank = 0;
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
+  Algorithm algorithm = Algorithm::automatic;
+  ProgressMode progress = ProgressMode::thread;
 };
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
@@ -25,6 +34,8 @@ struct LaunchOptions {
 // and the exit code is 2 for Error{invalid_argument, io, corrupt_file, not_available, rank_mismatch}, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
-BackendKind parse_backend(std::string_view name);  // "thread" or "mpi"
+BackendKind parse_backend(std::string_view name);    // "thread" or "mpi"
+Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
+ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
 
 }  // namespace trireme

@@ -1,0 +1,42 @@
+#include "comm/nodes.hpp"
+
+#include <algorithm>
+
+namespace trireme::comm {
+
+int Nodes::node_of(int rank) const {
+  const auto holds = [rank](const std::vector<int>& ranks) { return std::ranges::find(ranks, rank) != ranks.end(); };
+  return static_cast<int>(std::ranges::find_if(members, holds) - members.begin());
+}
+
+int Nodes::index_of(int rank) const {
+  const auto& ranks = members[static_cast<std::size_t>(node_of(rank))];
+  return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
+}
+
+int Nodes::counterpart(int on_node, int rank) const {
+  const auto& ranks = members[static_cast<std::size_t>(on_node)];
+  return ranks[static_cast<std::size_t>(index_of(rank)) % ranks.size()];
+}
+
+Nodes find_nodes(const std::vector<std::string>& names, int me) {
+  Nodes nodes;
+  std::vector<std::string> known;
+  for (int rank = 0; rank < static_cast<int>(names.size()); ++rank) {
+    const std::string& name = names[static_cast<std::size_t>(rank)];
+    auto found = name.empty() ? known.end() : std::ranges::find(known, name);
+    if (found == known.end()) {
+      known.push_back(name);
+      nodes.members.emplace_back();
+      found = known.end() - 1;
+    }
+    nodes.members[static_cast<std::size_t>(found - known.begin())].push_back(rank);
+  }
+  nodes.node = nodes.node_of(me);
+  nodes.index = nodes.index_of(me);
+  const auto smallest = std::ranges::min_element(nodes.members, {}, &std::vector<int>::size);
+  nodes.lanes = static_cast<int>(smallest->size());
+  return nodes;
+}
+
+}  // namespace trireme::comm
