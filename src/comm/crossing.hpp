@@ -38,7 +38,8 @@ class Crossing final : public WireJob {
   bool advance() override;
   void stop() noexcept override;
 
-  // For errors, after a failure or while waiting; the callers of the other nodes by node, nothing from those that have not called.
+  // For errors, after a failure or while waiting; the callers of the other nodes by node, nothing from those that have not
+  // called.
   std::vector<std::optional<WrittenCall>> calls();
   bool differs() const { return differs_.load(std::memory_order_acquire); }
 

@@ -11,8 +11,8 @@
 
 namespace trireme::comm {
 
-// The ranks of this node in a group that spans several, as groups of their own: for the collectives before the network and after
-// it, since those of different calls overlap, and for memory.
+// The ranks of this node in a group that spans several, as groups of their own: for the collectives before the network and
+// after it, since those of different calls overlap, and for memory.
 struct NodeGroups {
   std::shared_ptr<Backend> inward;
   std::shared_ptr<Backend> outward;

@@ -17,12 +17,13 @@ namespace trireme::comm {
 class WireJob {
  public:
   virtual ~WireJob() = default;
-  virtual bool advance() = 0;          // never waits; true when all is done
-  virtual void stop() noexcept = 0;    // the job will not be advanced again: touches no memory of its user any more
+  virtual bool advance() = 0;        // never waits; true when all is done
+  virtual void stop() noexcept = 0;  // the job will not be advanced again: touches no memory of its user any more
 };
 
 // The MPI calls of this process take turns here, since MPI runs as MPI_THREAD_SERIALIZED. Jobs advance whenever the rank
-// waits or calls progress(), and meanwhile by a thread that sleeps between its looks, so that data move while the rank computes.
+// waits or calls progress(), and meanwhile by a thread that sleeps between its looks, so that data move while the rank
+// computes.
 class Wire final : public Progress {
  public:
   using Turn = std::unique_lock<std::recursive_mutex>;

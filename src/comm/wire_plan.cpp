@@ -166,8 +166,8 @@ double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const Li
 
 Algorithm choose_algorithm(int nodes, double bytes, const LinkModel& link) {
   constexpr std::array all = {Algorithm::exchange, Algorithm::direct, Algorithm::halving_doubling, Algorithm::ring};
-  return *std::ranges::min_element(
-      all, {}, [&](Algorithm algorithm) { return all_reduce_seconds(algorithm, nodes, bytes, link); });
+  return *std::ranges::min_element(all, {},
+                                   [&](Algorithm algorithm) { return all_reduce_seconds(algorithm, nodes, bytes, link); });
 }
 
 }  // namespace trireme::comm

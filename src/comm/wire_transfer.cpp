@@ -10,7 +10,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr int most_active_chunks = 4;
+constexpr int most_active_chunks = 32;
 constexpr std::chrono::seconds patience{2};
 
 int tag_of(std::uint64_t chunk, std::size_t step) {
@@ -127,8 +127,6 @@ std::byte* WireTransfer::at(std::int64_t element) const {
   return static_cast<std::byte*>(call_.data) + static_cast<std::size_t>(element) * size_of(call_.dtype);
 }
 
-std::size_t WireTransfer::bytes_of(Range range) const {
-  return static_cast<std::size_t>(range.count()) * size_of(call_.dtype);
-}
+std::size_t WireTransfer::bytes_of(Range range) const { return static_cast<std::size_t>(range.count()) * size_of(call_.dtype); }
 
 }  // namespace trireme::comm

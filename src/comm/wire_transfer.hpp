@@ -16,9 +16,9 @@ namespace trireme::comm {
 struct WireChannel {
   MPI_Comm communicator = MPI_COMM_NULL;
   int active_chunks = 0;
-  std::uint64_t starting = 1;    // the call whose chunks may start: all ranks start chunks in one order
-  std::uint64_t chunks = 0;      // of all calls so far, as every rank counts them
-  std::uint64_t bytes_sent = 0;  // to ranks of other nodes
+  std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
+  std::uint64_t chunks = 0;                   // of all calls so far, as every rank counts them
+  std::uint64_t bytes_sent = 0;               // to ranks of other nodes
   std::vector<std::vector<std::byte>> spare;  // receive buffers of earlier chunks
 };
 

@@ -19,8 +19,8 @@ WrittenCall write_call(const Call& call, std::uint64_t sequence) {
 }
 
 bool same(const WrittenCall& a, const WrittenCall& b) {
-  return a.sequence == b.sequence && a.count == b.count && a.name_hash == b.name_hash && a.root == b.root &&
-         a.kind == b.kind && a.op == b.op && a.dtype == b.dtype;
+  return a.sequence == b.sequence && a.count == b.count && a.name_hash == b.name_hash && a.root == b.root && a.kind == b.kind &&
+         a.op == b.op && a.dtype == b.dtype;
 }
 
 std::string describe(const WrittenCall& call) {

@@ -1,6 +1,6 @@
-#include "catch.hpp"
-
 #include "comm/nodes.hpp"
+
+#include "catch.hpp"
 
 using trireme::comm::find_nodes;
 using trireme::comm::Nodes;

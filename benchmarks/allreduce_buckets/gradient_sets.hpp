@@ -1,0 +1,16 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// One parameter's gradient, in the order in which backward finishes them.
+struct GradientSize {
+  std::int64_t elements = 0;
+  double work = 0;  // multiply-adds of backward that come before it is final, in any unit
+};
+
+// "gpt" (10.9M parameters: 6 layers, width 384), "gpt2" (124M), "resnet18" (11.7M), "resnet50" (25.6M).
+std::vector<GradientSize> gradient_set(const std::string& name);
+std::vector<GradientSize> uniform_gradients(std::int64_t elements);  // 64 of equal size
+std::vector<std::string> gradient_set_names();

@@ -1,0 +1,125 @@
+#include "report.hpp"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "plot.hpp"
+#include "trireme/core/error.hpp"
+
+namespace {
+
+struct Bandwidth {
+  double algorithm;  // bytes / time
+  double bus;        // what each rank's link carries: x 2 (n - 1) / n
+};
+
+Bandwidth bandwidth(const Sweep& sweep, const Row& row, int ranks) {
+  const double algorithm = sweep.bytes / row.group_seconds;
+  return {algorithm, algorithm * 2 * (ranks - 1) / ranks};
+}
+
+const Row& recommended(const Sweep& sweep) { return *std::ranges::min_element(sweep.rows, {}, &Row::step_seconds); }
+
+std::string setting(const Row& row) {
+  if (row.name == "solved") return "--bucket-mb auto";
+  return row.bucket_mib > 0 && row.plan.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
+}
+
+void write(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) {
+    throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot write the results", .path = path});
+  }
+}
+
+std::string json_text(const Sweep& sweep, const ReportOptions& options, int ranks) {
+  nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+  for (const Row& row : sweep.rows) {
+    const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
+    rows.push_back({{"name", row.name},
+                    {"bucket_mib", row.bucket_mib},
+                    {"buckets", row.plan.size()},
+                    {"group_seconds", row.group_seconds},
+                    {"mpi_seconds", row.mpi_seconds},
+                    {"ratio", row.mpi_seconds / row.group_seconds},
+                    {"algorithm_bandwidth", algorithm},
+                    {"bus_bandwidth", bus},
+                    {"step_seconds", row.step_seconds},
+                    {"exposed_seconds", row.exposed_seconds},
+                    {"predicted_exposed_seconds", row.predicted_seconds},
+                    {"megabytes_sent", row.megabytes_sent}});
+  }
+  const nlohmann::ordered_json result = {{"model", options.model},
+                                         {"algorithm", options.algorithm},
+                                         {"progress", options.progress},
+                                         {"ranks", ranks},
+                                         {"bytes", sweep.bytes},
+                                         {"backward_seconds", sweep.backward_seconds},
+                                         {"latency_seconds", sweep.cost.latency_seconds},
+                                         {"seconds_per_byte", sweep.cost.seconds_per_byte},
+                                         {"rows", rows},
+                                         {"recommended", setting(recommended(sweep))}};
+  return result.dump(2) + "\n";
+}
+
+std::string csv_text(const Sweep& sweep, int ranks) {
+  std::string text =
+      "name,bucket_mib,buckets,group_seconds,mpi_seconds,algorithm_bandwidth,bus_bandwidth,step_seconds,exposed_seconds,"
+      "predicted_exposed_seconds\n";
+  for (const Row& row : sweep.rows) {
+    const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
+    text += fmt::format("{},{:g},{},{:g},{:g},{:g},{:g},{:g},{:g},{:g}\n", row.name, row.bucket_mib, row.plan.size(),
+                        row.group_seconds, row.mpi_seconds, algorithm, bus, row.step_seconds, row.exposed_seconds,
+                        row.predicted_seconds);
+  }
+  return text;
+}
+
+std::string plot(const Sweep& sweep, const ReportOptions& options, int ranks) {
+  Curve measured{.label = "exposed, measured", .colour = "#0b6e99", .points = {}};
+  Curve predicted{.label = "exposed, predicted", .colour = "#c05a00", .points = {}};
+  for (const Row& row : sweep.rows) {
+    if (row.name == "solved") continue;
+    const double mib = row.bucket_mib > 0 ? row.bucket_mib : sweep.bytes / (1 << 20);
+    measured.points.emplace_back(mib, row.exposed_seconds * 1e3);
+    predicted.points.emplace_back(mib, row.predicted_seconds * 1e3);
+  }
+  return draw({.title = fmt::format("{}, {} ranks: communication that backward does not hide", options.model, ranks),
+               .x = "bucket size, MiB",
+               .y = "milliseconds",
+               .curves = {measured, predicted}});
+}
+
+}  // namespace
+
+void print_table(const Sweep& sweep, const ReportOptions& options, int ranks) {
+  fmt::print("{}: {:.1f} MB of float32 gradients, {} ranks, algorithm {}, progress {}\n", options.model, sweep.bytes / 1e6,
+             ranks, options.algorithm, options.progress);
+  fmt::print("simulated backward {:.1f} ms; a bucket costs {:.3f} ms + {:.3f} ms a MB\n\n", sweep.backward_seconds * 1e3,
+             sweep.cost.latency_seconds * 1e3, sweep.cost.seconds_per_byte * 1e9);
+  fmt::print("{:>12} {:>8} {:>10} {:>10} {:>7} {:>8} {:>8} {:>10} {:>11} {:>11}\n", "cap", "buckets", "group ms", "MPI ms",
+             "MPI/us", "alg GB/s", "bus GB/s", "step ms", "exposed ms", "predicted");
+  for (const Row& row : sweep.rows) {
+    const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
+    fmt::print("{:>12} {:>8} {:>10.2f} {:>10.2f} {:>7.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>11.2f} {:>11.2f}\n", row.name,
+               row.plan.size(), row.group_seconds * 1e3, row.mpi_seconds * 1e3, row.mpi_seconds / row.group_seconds,
+               algorithm / 1e9, bus / 1e9, row.step_seconds * 1e3, row.exposed_seconds * 1e3, row.predicted_seconds * 1e3);
+  }
+  const Row& best = recommended(sweep);
+  if (sweep.rows.front().megabytes_sent > 0) {
+    fmt::print("\nrank 0 sends {:.1f} MB a step to other nodes\n", sweep.rows.front().megabytes_sent);
+  }
+  fmt::print("\nrecommended: {}: a step of {:.2f} ms, {:.2f} ms of it communication\n", setting(best), best.step_seconds * 1e3,
+             best.exposed_seconds * 1e3);
+}
+
+void write_files(const Sweep& sweep, const ReportOptions& options, int ranks) {
+  write(options.json, json_text(sweep, options, ranks));
+  write(options.csv, csv_text(sweep, ranks));
+  write(options.svg, plot(sweep, options, ranks));
+}

@@ -1,0 +1,208 @@
+#include "sweep.hpp"
+
+#define OMPI_SKIP_MPICXX 1
+#include <fmt/format.h>
+#include <mpi.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <numeric>
+
+#include "backward.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using trireme::parallel::BucketPlan;
+
+double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+double slowest(double seconds) {
+  MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+  return seconds;
+}
+
+// The gradients of all ranks, and what is done with them.
+class Bench {
+ public:
+  Bench(const trireme::Group& world, std::span<const GradientSize> gradients)
+      : world_(world),
+        gradients_(gradients),
+        elements_(std::accumulate(gradients.begin(), gradients.end(), std::size_t{0},
+                                  [](std::size_t sum, const GradientSize& gradient) {
+                                    return sum + static_cast<std::size_t>(gradient.elements);
+                                  })),
+        shared_(std::make_shared<trireme::device::Storage>(world.memory(), elements_ * sizeof(float))),
+        heap_(elements_) {}
+
+  double bytes() const { return static_cast<double>(elements_) * sizeof(float); }
+
+  // All buckets at once, nothing beside them.
+  double reduce(const BucketPlan& plan) {
+    std::ranges::fill(values(), 1.0f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto start = Clock::now();
+    std::vector<trireme::Pending> pending;
+    for (const auto& bucket : buckets(plan, values())) pending.push_back(world_.all_reduce(bucket));
+    for (auto& one : pending) one.wait_on_host();
+    return slowest(since(start));
+  }
+
+  double reduce_by_mpi(const BucketPlan& plan) {
+    std::ranges::fill(heap_, 1.0f);
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto start = Clock::now();
+    for (const auto& bucket : buckets(plan, heap_)) {
+      MPI_Allreduce(MPI_IN_PLACE, bucket.data(), static_cast<int>(bucket.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    }
+    return slowest(since(start));
+  }
+
+  void simulate(double backward_seconds) { backward_ = std::make_unique<Backward>(gradients_, values(), backward_seconds); }
+
+  // When each gradient is final, without any communication.
+  std::vector<double> ready_times() {
+    std::vector<double> ready(gradients_.size());
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto start = Clock::now();
+    backward_->run([&](std::size_t index) { ready[index] = since(start); });
+    MPI_Allreduce(MPI_IN_PLACE, ready.data(), static_cast<int>(ready.size()), MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
+    return ready;
+  }
+
+  double step(const BucketPlan& plan) {
+    const auto parts = buckets(plan, values());
+    MPI_Barrier(MPI_COMM_WORLD);
+    const auto start = Clock::now();
+    std::vector<trireme::Pending> pending;
+    int missing = plan.front();
+    backward_->run([&](std::size_t) {
+      if (--missing == 0) {
+        pending.push_back(world_.all_reduce(parts[pending.size()]));
+        if (pending.size() < plan.size()) missing = plan[pending.size()];
+      }
+      trireme::comm::progress();
+    });
+    for (auto& one : pending) one.wait_on_host();
+    return slowest(since(start));
+  }
+
+ private:
+  std::span<float> values() { return {static_cast<float*>(shared_->data()), elements_}; }
+
+  std::vector<std::span<float>> buckets(const BucketPlan& plan, std::span<float> values) const {
+    std::vector<std::span<float>> result;
+    std::size_t gradient = 0;
+    for (const int count : plan) {
+      std::size_t elements = 0;
+      for (int i = 0; i < count; ++i) elements += static_cast<std::size_t>(gradients_[gradient++].elements);
+      result.push_back(values.first(elements));
+      values = values.subspan(elements);
+    }
+    return result;
+  }
+
+  trireme::Group world_;
+  std::span<const GradientSize> gradients_;
+  std::size_t elements_;
+  std::shared_ptr<trireme::device::Storage> shared_;
+  std::vector<float> heap_;
+  std::unique_ptr<Backward> backward_;
+};
+
+std::vector<std::int64_t> bytes_of(std::span<const GradientSize> gradients) {
+  std::vector<std::int64_t> bytes;
+  for (const GradientSize& gradient : gradients) {
+    bytes.push_back(gradient.elements * static_cast<std::int64_t>(sizeof(float)));
+  }
+  return bytes;
+}
+
+std::vector<Row> make_rows(std::span<const GradientSize> gradients, const SweepOptions& options) {
+  const auto bytes = bytes_of(gradients);
+  const std::int64_t total = std::accumulate(bytes.begin(), bytes.end(), std::int64_t{0});
+  std::vector<Row> rows;
+  for (const double mib : options.bucket_mib) {
+    const auto cap = mib > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(mib * (1 << 20))) : total;
+    BucketPlan plan = trireme::parallel::plan_by_cap(bytes, cap, cap);
+    if (!rows.empty() && rows.back().plan == plan) continue;
+    Row row;
+    row.name = mib > 0 && plan.size() > 1 ? fmt::format("{:g} MiB", mib) : "one bucket";
+    row.bucket_mib = mib;
+    row.plan = std::move(plan);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+// Medians over interleaved rounds of one time per row.
+template <typename Time>
+std::vector<double> medians(std::vector<Row>& rows, int rounds, Time time) {
+  std::vector<std::vector<double>> seconds(rows.size());
+  for (int round = 0; round < rounds; ++round) {
+    for (std::size_t index = 0; index < rows.size(); ++index) seconds[index].push_back(time(rows[index]));
+  }
+  std::vector<double> result;
+  for (auto& of_row : seconds) result.push_back(median(std::move(of_row)));
+  return result;
+}
+
+}  // namespace
+
+Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients, const SweepOptions& options) {
+  Bench bench(world, gradients);
+  Sweep result{.rows = make_rows(gradients, options), .bytes = bench.bytes(), .backward_seconds = 0, .cost = {}};
+  auto& rows = result.rows;
+
+  bench.reduce(rows.back().plan);  // warm
+  bench.reduce_by_mpi(rows.back().plan);
+  const auto group = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.plan); });
+  const auto mpi = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.plan); });
+  std::vector<trireme::parallel::CostSample> samples;
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    rows[index].group_seconds = group[index];
+    rows[index].mpi_seconds = mpi[index];
+    const auto buckets = static_cast<double>(rows[index].plan.size());
+    samples.push_back({result.bytes / buckets, group[index] / buckets});
+  }
+  result.cost = trireme::parallel::fit_cost(samples);
+
+  bench.simulate(options.backward_seconds >= 0 ? options.backward_seconds : rows.back().group_seconds);
+  std::vector<std::vector<double>> ready(gradients.size());
+  for (int round = 0; round < options.rounds; ++round) {
+    const auto times = bench.ready_times();
+    for (std::size_t index = 0; index < times.size(); ++index) ready[index].push_back(times[index]);
+  }
+  std::vector<trireme::parallel::ReadyGradient> finals;
+  const auto bytes = bytes_of(gradients);
+  for (std::size_t index = 0; index < gradients.size(); ++index) finals.push_back({bytes[index], median(ready[index])});
+  result.backward_seconds = finals.back().ready_seconds;
+
+  Row solved;
+  solved.name = "solved";
+  solved.plan = solve_buckets(finals, result.cost);
+  rows.push_back(solved);
+  rows.back().group_seconds = median({bench.reduce(solved.plan), bench.reduce(solved.plan), bench.reduce(solved.plan)});
+  rows.back().mpi_seconds =
+      median({bench.reduce_by_mpi(solved.plan), bench.reduce_by_mpi(solved.plan), bench.reduce_by_mpi(solved.plan)});
+
+  const std::uint64_t sent = world.bytes_sent();
+  const auto steps = medians(rows, options.rounds, [&](const Row& row) { return bench.step(row.plan); });
+  const auto sent_a_step =
+      static_cast<double>(world.bytes_sent() - sent) / (static_cast<double>(rows.size()) * options.rounds);
+  for (std::size_t index = 0; index < rows.size(); ++index) {
+    Row& row = rows[index];
+    row.step_seconds = steps[index];
+    row.exposed_seconds = steps[index] - result.backward_seconds;
+    row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
+    row.megabytes_sent = sent_a_step / 1e6;
+  }
+  return result;
+}

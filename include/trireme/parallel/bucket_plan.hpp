@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace trireme::parallel {
+
+// Gradients in the order in which backward finishes them, cut into buckets: how many gradients each bucket takes.
+using BucketPlan = std::vector<int>;
+
+// A bucket ends with the gradient that reaches `cap` bytes, the first one that which reaches `first_cap`.
+BucketPlan plan_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
+
+// What a bucket's reduction costs: latency + bytes x seconds_per_byte, one bucket after the other.
+struct ReductionCost {
+  double latency_seconds = 0;
+  double seconds_per_byte = 0;
+
+  double seconds(double bytes) const { return latency_seconds + bytes * seconds_per_byte; }
+};
+
+struct CostSample {
+  double bytes = 0;
+  double seconds = 0;
+};
+
+// The cost with the least squares of relative errors; neither term is negative. At least one sample.
+ReductionCost fit_cost(std::span<const CostSample> samples);
+
+struct ReadyGradient {
+  std::int64_t bytes = 0;
+  double ready_seconds = 0;  // since backward began
+};
+
+// Seconds from the end of backward, which is the last gradient's, to the end of the last bucket's reduction, when reductions
+// run beside backward and one after the other.
+double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
+
+// The plan with the least exposed seconds; among equals the one with the fewest buckets. Exact, by dynamic programming over
+// the last bucket's first gradient: O(n^2).
+BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
+
+}  // namespace trireme::parallel
