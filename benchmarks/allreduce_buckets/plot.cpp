@@ -42,11 +42,10 @@ std::string draw(const Plot& plot) {
   const auto across = [&](double x) {
     return left + (width - left - right) * std::log(x / bounds.least_x) / std::log(bounds.most_x / bounds.least_x);
   };
-  const auto down = [&](double y) {
-    return height - bottom - (height - top - bottom) * std::max(0.0, y) / bounds.most_y;
-  };
+  const auto down = [&](double y) { return height - bottom - (height - top - bottom) * std::max(0.0, y) / bounds.most_y; };
   std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" font-family=\"sans-serif\" "
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+      "font-family=\"sans-serif\" "
       "font-size=\"13\">\n<rect width=\"{0}\" height=\"{1}\" fill=\"white\"/>\n"
       "<text x=\"{2}\" y=\"28\" font-size=\"16\">{3}</text>\n",
       width, height, left, plot.title);
@@ -58,7 +57,8 @@ std::string draw(const Plot& plot) {
         left, width - right, down(y), left - 8, down(y) + 4, y);
   }
   for (const auto& [x, y] : plot.curves.front().points) {
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.3g}</text>\n", across(x), height - bottom + 20, x);
+    svg +=
+        fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{:.3g}</text>\n", across(x), height - bottom + 20, x);
   }
   svg += fmt::format(
       "<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n"

@@ -35,10 +35,9 @@ class Bench {
   Bench(const trireme::Group& world, std::span<const GradientSize> gradients)
       : world_(world),
         gradients_(gradients),
-        elements_(std::accumulate(gradients.begin(), gradients.end(), std::size_t{0},
-                                  [](std::size_t sum, const GradientSize& gradient) {
-                                    return sum + static_cast<std::size_t>(gradient.elements);
-                                  })),
+        elements_(std::accumulate(
+            gradients.begin(), gradients.end(), std::size_t{0},
+            [](std::size_t sum, const GradientSize& gradient) { return sum + static_cast<std::size_t>(gradient.elements); })),
         shared_(std::make_shared<trireme::device::Storage>(world.memory(), elements_ * sizeof(float))),
         heap_(elements_) {}
 
@@ -195,8 +194,7 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
 
   const std::uint64_t sent = world.bytes_sent();
   const auto steps = medians(rows, options.rounds, [&](const Row& row) { return bench.step(row.plan); });
-  const auto sent_a_step =
-      static_cast<double>(world.bytes_sent() - sent) / (static_cast<double>(rows.size()) * options.rounds);
+  const auto sent_a_step = static_cast<double>(world.bytes_sent() - sent) / (static_cast<double>(rows.size()) * options.rounds);
   for (std::size_t index = 0; index < rows.size(); ++index) {
     Row& row = rows[index];
     row.step_seconds = steps[index];

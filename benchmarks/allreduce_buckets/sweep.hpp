@@ -9,28 +9,28 @@
 #include "trireme/parallel/bucket_plan.hpp"
 
 struct SweepOptions {
-  std::vector<double> bucket_mib;   // caps; 0: one bucket
-  double backward_seconds = -1;     // simulated; below 0: as long as the reduction of one bucket takes
+  std::vector<double> bucket_mib;  // caps; 0: one bucket
+  double backward_seconds = -1;    // simulated; below 0: as long as the reduction of one bucket takes
   int rounds = 5;
 };
 
 // One bucket size, medians over the rounds; each time is the slowest rank's.
 struct Row {
-  std::string name;                   // "25 MiB", "one bucket", "solved"
-  double bucket_mib = 0;              // its cap; 0: none
+  std::string name;       // "25 MiB", "one bucket", "solved"
+  double bucket_mib = 0;  // its cap; 0: none
   trireme::parallel::BucketPlan plan;
-  double group_seconds = 0;           // all buckets, nothing else to do
-  double mpi_seconds = 0;             // the same through MPI_Allreduce
-  double step_seconds = 0;            // simulated backward with the buckets' reductions beside it
-  double exposed_seconds = 0;         // of it, beyond the backward pass alone
-  double predicted_seconds = 0;       // the same by the fitted cost
-  double megabytes_sent = 0;          // to other nodes by rank 0, a step
+  double group_seconds = 0;      // all buckets, nothing else to do
+  double mpi_seconds = 0;        // the same through MPI_Allreduce
+  double step_seconds = 0;       // simulated backward with the buckets' reductions beside it
+  double exposed_seconds = 0;    // of it, beyond the backward pass alone
+  double predicted_seconds = 0;  // the same by the fitted cost
+  double megabytes_sent = 0;     // to other nodes by rank 0, a step
 };
 
 struct Sweep {
   std::vector<Row> rows;
-  double bytes = 0;              // of all gradients
-  double backward_seconds = 0;   // alone
+  double bytes = 0;             // of all gradients
+  double backward_seconds = 0;  // alone
   trireme::parallel::ReductionCost cost;
 };
 

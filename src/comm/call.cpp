@@ -23,6 +23,7 @@ std::string_view name_of(ReduceOp op) {
     case ReduceOp::min: return "min";
     case ReduceOp::max: return "max";
     case ReduceOp::mean: return "mean";
+    case ReduceOp::fixed_sum: return "fixed_sum";
   }
   return "unknown";
 }

@@ -69,6 +69,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
 
  private:
   bool advance(Flight& flight);
+  Algorithm choose(const Call& call, double lane_bytes) const;
   Crossing::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
@@ -101,6 +102,13 @@ class NetworkOperation final : public Operation {
 };
 
 std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
+  if (call.op == ReduceOp::fixed_sum && !layout_.keeps_fixed_order()) {
+    throw Error({.code = ErrorCode::not_available,
+                 .message = fmt::format("group \"{}\" can't add in a fixed order: its nodes don't hold equal powers of two of "
+                                        "consecutive ranks",
+                                        parts_.members.label),
+                 .hint = "start as many ranks on every node, 1, 2, 4, ..., with mpirun --map-by slot"});
+  }
   auto flight = std::make_shared<Flight>();
   flight->sequence = ++sequence_;
   flight->call = call;
@@ -126,11 +134,16 @@ Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequenc
     work.small = layout_.lane_range(call);
     return work;
   }
-  const Algorithm algorithm = options_.algorithm != Algorithm::automatic
-                                  ? options_.algorithm
-                                  : choose_algorithm(parts_.nodes.size(), static_cast<double>(lane_bytes), options_.link);
-  work.plan = layout_.plan(call, algorithm);
+  work.plan = layout_.plan(call, choose(call, static_cast<double>(lane_bytes)));
   return work;
+}
+
+Algorithm NetworkBackend::choose(const Call& call, double lane_bytes) const {
+  if (call.op == ReduceOp::fixed_sum) {  // only these reduce all nodes at once, in their order
+    return parts_.nodes.size() == 2 ? Algorithm::exchange : Algorithm::direct;
+  }
+  if (options_.algorithm != Algorithm::automatic) return options_.algorithm;
+  return choose_algorithm(parts_.nodes.size(), lane_bytes, options_.link);
 }
 
 // Each level takes the calls in their order; the levels of different calls overlap.

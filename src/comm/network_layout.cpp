@@ -1,6 +1,7 @@
 #include "comm/network_layout.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <numeric>
 
 namespace trireme::comm {
@@ -66,6 +67,19 @@ Call NetworkLayout::outward(const Call& call) const {
     case Kind::barrier: break;
   }
   return with(call, Kind::barrier);
+}
+
+bool NetworkLayout::keeps_fixed_order() const {
+  const std::size_t size = nodes_.mine().size();
+  if (!std::has_single_bit(size)) return false;
+  int next = 0;
+  for (const auto& ranks : nodes_.members) {
+    if (ranks.size() != size) return false;
+    for (const int rank : ranks) {
+      if (rank != next++) return false;
+    }
+  }
+  return true;
 }
 
 Range NetworkLayout::lane_range(const Call& call) const {

@@ -19,6 +19,9 @@ class NetworkLayout {
   Call outward(const Call& call) const;
   ChunkedPlan plan(const Call& call, Algorithm algorithm) const;
 
+  // Whether node by node is an order in the tree of fixed_sum.
+  bool keeps_fixed_order() const;
+
   // The elements of a call that this rank reduces with its counterparts of other nodes.
   Range lane_range(const Call& call) const;
 

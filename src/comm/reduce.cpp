@@ -24,7 +24,8 @@ const ReduceKernelsOfType* kernels_for(DType dtype) {
 
 ReduceKernel choose(const ReduceKernelsOfType& kernels, ReduceOp op) {
   switch (op) {
-    case ReduceOp::sum: return kernels.sum;
+    case ReduceOp::sum:
+    case ReduceOp::fixed_sum: return kernels.sum;
     case ReduceOp::min: return kernels.min;
     case ReduceOp::max: return kernels.max;
     case ReduceOp::mean: return kernels.mean;

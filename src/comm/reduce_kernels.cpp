@@ -29,8 +29,6 @@ struct Max {
   }
 };
 
-constexpr std::size_t block_bytes = 8192;  // the running result stays in the first-level cache
-
 // Two ranks, the result in both copies: one pass without a running result.
 template <typename T, typename Op, bool mean>
 void reduce_pair(T* a, T* b, std::size_t count) {
@@ -57,8 +55,8 @@ struct AccumulatorOf<float16> {
   using Type = float;
 };
 
-template <typename T, typename A, typename Op>
-void add_block(A* result, const T* values, std::size_t count) {
+template <typename Op, typename A, typename V>
+void combine_block(A* result, const V* values, std::size_t count) {
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) result[i] = Op::combine(result[i], static_cast<A>(values[i]));
 }
@@ -75,6 +73,21 @@ void store_block(T* target, const A* result, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i) target[i] = static_cast<T>(result[i]);
 }
 
+constexpr std::size_t block_bytes = 8192;  // a running result stays in the first-level cache
+
+// Elements [begin, begin + count) of all sources in their tree.
+template <typename T, typename Op, typename A>
+void reduce_tree(const void* const* from, std::size_t sources, std::size_t begin, std::size_t count, A* result) {
+  if (sources == 1) return store_block(result, static_cast<const T*>(from[0]) + begin, count);
+  std::size_t left = 1;
+  while (2 * left < sources) left *= 2;
+  reduce_tree<T, Op>(from, left, begin, count, result);
+  if (sources - left == 1) return combine_block<Op>(result, static_cast<const T*>(from[left]) + begin, count);
+  alignas(64) A right[block_bytes / sizeof(A)];
+  reduce_tree<T, Op>(from + left, sources - left, begin, count, right);
+  combine_block<Op>(result, right, count);
+}
+
 template <typename T, typename Op, bool mean>
 void reduce(const void* const* from, std::size_t sources, void* const* to, std::size_t targets, std::size_t count) {
   using A = typename AccumulatorOf<T>::Type;
@@ -87,10 +100,7 @@ void reduce(const void* const* from, std::size_t sources, void* const* to, std::
   alignas(64) A result[block];
   for (std::size_t begin = 0; begin < count; begin += block) {
     const std::size_t size = count - begin < block ? count - begin : block;
-    store_block(result, static_cast<const T*>(from[0]) + begin, size);
-    for (std::size_t source = 1; source < sources; ++source) {
-      add_block<T, A, Op>(result, static_cast<const T*>(from[source]) + begin, size);
-    }
+    reduce_tree<T, Op>(from, sources, begin, size, result);
     if constexpr (mean) divide_block(result, size, static_cast<A>(sources));
     for (std::size_t target = 0; target < targets; ++target) store_block(static_cast<T*>(to[target]) + begin, result, size);
   }

@@ -75,9 +75,8 @@ BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const Reducti
     double bytes = 0;
     for (std::size_t first = end; first-- > 0;) {
       bytes += static_cast<double>(gradients[first].bytes);
-      const Best candidate{.end = std::max(ready, best[first].end) + cost.seconds(bytes),
-                           .buckets = best[first].buckets + 1,
-                           .first = first};
+      const Best candidate{
+          .end = std::max(ready, best[first].end) + cost.seconds(bytes), .buckets = best[first].buckets + 1, .first = first};
       const double slack = 1e-12 * candidate.end;
       const bool equal = candidate.end <= best[end].end + slack && candidate.buckets < best[end].buckets;
       if (candidate.end < best[end].end - slack || equal) best[end] = candidate;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdlib>
 #include <cstring>
 #include <numeric>
@@ -58,6 +59,7 @@ T reduced(ReduceOp op, int ranks, std::size_t index) {
     const T value = element<T>(rank, index);
     switch (op) {
       case ReduceOp::sum:
+      case ReduceOp::fixed_sum:
       case ReduceOp::mean: result += value; break;
       case ReduceOp::min: result = std::min(result, value); break;
       case ReduceOp::max: result = std::max(result, value); break;
@@ -155,6 +157,36 @@ void check_rank_order(const Group& world) {
   std::ranges::fill(buffer.span(), values[static_cast<std::size_t>(world.rank())]);
   world.all_reduce(buffer.span()).wait_on_host();
   for (const float value : buffer.span()) expect(value == 1.0f, "the sum in rank order");
+}
+
+// The tree of fixed_sum, for floats whose sum depends on the order.
+float tree_sum(int first, int ranks) {
+  const auto value = [](int rank) {
+    return std::sin(static_cast<float>(rank + 1)) * std::pow(10.0f, static_cast<float>(rank % 5));
+  };
+  if (ranks == 1) return value(first);
+  int left = 1;
+  while (2 * left < ranks) left *= 2;
+  return tree_sum(first, left) + tree_sum(first + left, ranks - left);
+}
+
+void check_fixed_sum(const Group& world) {
+  const char* per_node = std::getenv("TRIREME_RANKS_PER_NODE");
+  const int node = per_node == nullptr ? 1 : std::atoi(per_node);
+  std::vector<float> one(1);
+  if (world.size() > node && (node == 3 || world.size() % node != 0)) {
+    expect_error(
+        ErrorCode::not_available, [&] { world.all_reduce(std::span(one), ReduceOp::fixed_sum).wait_on_host(); },
+        "equal powers of two");
+    return;
+  }
+  for (const std::size_t count : {1, 1000, 300'001}) {
+    const Buffer<float> buffer(world, count, true);
+    std::ranges::fill(buffer.span(), tree_sum(world.rank(), 1));
+    world.all_reduce(buffer.span(), ReduceOp::fixed_sum).wait_on_host();
+    const float wanted = tree_sum(0, world.size());
+    for (const float value : buffer.span()) expect(value == wanted, "the sum in the fixed tree: {}, got {}", wanted, value);
+  }
 }
 
 // Half precision is exact here up to the one rounding of a mean.
@@ -342,6 +374,7 @@ constexpr std::array cases = {
     ConformanceCase{"all_reduce of bfloat16", check_half<bfloat16>},
     ConformanceCase{"all_reduce of float16", check_half<float16>},
     ConformanceCase{"rank order", check_rank_order},
+    ConformanceCase{"a fixed sum", check_fixed_sum},
     ConformanceCase{"same bits on all ranks", check_same_bits},
     ConformanceCase{"many calls in flight", check_many_in_flight},
     ConformanceCase{"done", check_done},

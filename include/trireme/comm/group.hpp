@@ -21,7 +21,9 @@ class Backend;    // what a backend implements; src/comm only
 class Operation;  // one collective under way; src/comm only
 }  // namespace comm
 
-enum class ReduceOp : std::uint8_t { sum, min, max, mean };
+// fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ...: the same bits for every backend and division into
+// nodes. Across nodes these must hold equal powers of two of consecutive ranks.
+enum class ReduceOp : std::uint8_t { sum, min, max, mean, fixed_sum };
 
 // A collective under way. It advances when this rank waits for anything or calls comm::progress().
 // Destroying it without waiting waits: memory in flight is never given back.
