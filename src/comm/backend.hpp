@@ -54,6 +54,7 @@ class Backend {
   virtual void send(const Message& message) = 0;
 
   virtual std::shared_ptr<device::MemoryResource> memory() = 0;
+  virtual bool on_one_node() const { return true; }  // all ranks reach each other's memory()
 
   // Collective over this group; every rank passes the members of its own new group.
   virtual std::shared_ptr<Backend> make_group(const Members& members) = 0;

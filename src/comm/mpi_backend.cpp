@@ -54,6 +54,7 @@ class MpiBackend final : public Backend, public Progress, public std::enable_sha
   std::unique_ptr<Operation> receive(const Message& message) override { return mail_->receive(message); }
   void send(const Message& message) override { mail_->send(message); }
   std::shared_ptr<device::MemoryResource> memory() override { return device::host_memory(); }
+  bool on_one_node() const override { return false; }
   std::shared_ptr<Backend> make_group(const Members& members) override { return platform_->make_group(*this, members); }
 
   bool needs_polling() const override { return !flights_.empty(); }
