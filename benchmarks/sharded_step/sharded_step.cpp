@@ -107,9 +107,7 @@ void require_same_values(Step& sharded, Step& replicated, const Group& world) {
   for (std::size_t index = 0; index < values.size(); ++index) {
     difference = std::max(difference, static_cast<double>(std::abs(values[index] - expected[index])));
   }
-  world.agree([&] {
-    require(difference < 1e-5, "sharded and replicated steps lead to values that differ by {}", difference);
-  });
+  world.agree([&] { require(difference < 1e-5, "sharded and replicated steps lead to values that differ by {}", difference); });
   parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
 }
 
@@ -137,12 +135,9 @@ int benchmark(const Options& options, const Group& world) {
   fmt::print("sharded / replicated {:.3f}\n", with / without);
   if (!options.json.empty()) {
     std::ofstream file(options.json);
-    const nlohmann::ordered_json result{{"sharded_seconds", with},
-                                        {"replicated_seconds", without},
-                                        {"ratio", with / without},
-                                        {"million_parameters", options.millions},
-                                        {"ranks", world.size()},
-                                        {"bucket_mb", options.bucket_mb}};
+    const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
+                                        {"ratio", with / without}, {"million_parameters", options.millions},
+                                        {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
     file << result.dump(1) << '\n';
     require(file.flush().good(), "{} can't be written", options.json);
   }
