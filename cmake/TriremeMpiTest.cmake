@@ -41,3 +41,18 @@ function(trireme_mpi_environment test)
       ENVIRONMENT
       "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;OMPI_MCA_mpi_yield_when_idle=1")
 endfunction()
+
+# trireme_nodes_test(TARGET RANKS NODE [ARG...]): one machine as several nodes, NODE ranks on each, the rest on the last. Named
+# TARGET_nodes_RANKS_by_NODE_ARG...
+function(trireme_nodes_test target ranks node)
+  if(NOT TRIREME_HAS_MPI)
+    return()
+  endif()
+  list(JOIN ARGN _ choices)
+  set(test ${target}_nodes_${ranks}_by_${node}_${choices})
+  string(REGEX REPLACE "_$" "" test ${test})
+  add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}> ${ARGN})
+  set_tests_properties(${test} PROPERTIES LABELS mpi TIMEOUT 120 PROCESSORS ${ranks})
+  trireme_mpi_environment(${test})
+  set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TRIREME_RANKS_PER_NODE=${node})
+endfunction()

@@ -172,6 +172,7 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
     samples.push_back({result.bytes / buckets, group[index] / buckets});
   }
   result.cost = trireme::parallel::fit_cost(samples);
+  result.cost.stops_compute = world.on_one_node();
 
   bench.simulate(options.backward_seconds >= 0 ? options.backward_seconds : rows.back().group_seconds);
   std::vector<std::vector<double>> ready(gradients.size());

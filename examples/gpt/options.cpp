@@ -44,6 +44,11 @@ void add_run(CLI::App& app, Options& options, std::string& backend) {
     app.add_option(name, value, text)->group("Run")->capture_default_str();
   };
   add("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
+  app.add_option("--optimizer-sharding", options.optimizer_sharding,
+                 "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")
+      ->group("Run")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
   add("--threads", options.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options.ranks, "ranks of the thread backend");
@@ -126,6 +131,7 @@ trireme::optim::Settings Options::settings() const {
           {"clip", text(clip)},
           {"dropout", text(dropout)},
           {"bucket_mb", text(bucket_mb)},
+          {"optimizer_sharding", optimizer_sharding},
           {"seed", text(seed)},
           {"validation_fraction", text(validation_fraction)},
           {"validation_interval", text(validation_interval)}};

@@ -27,6 +27,7 @@ struct Options {
   double clip = 1.0;
   double dropout = 0;
   double bucket_mb = 25;
+  std::string optimizer_sharding = "auto";
   std::uint64_t seed = 1;
 
   double validation_fraction = 0.1;

@@ -40,9 +40,14 @@ models::GptOptions model_options(const Options& options) {
           .dropout = options.dropout};
 }
 
-parallel::DataParallelOptions bucket_options(const Options& options) {
+parallel::Sharding sharding(const Options& options) {
+  if (options.optimizer_sharding == "auto") return parallel::Sharding::automatic;
+  return options.optimizer_sharding == "on" ? parallel::Sharding::on : parallel::Sharding::off;
+}
+
+parallel::DataParallelOptions data_parallel_options(const Options& options) {
   const auto bytes = static_cast<std::int64_t>(std::ceil(options.bucket_mb * (1 << 20)));
-  return {.bucket_bytes = bytes, .first_bucket_bytes = std::min<std::int64_t>(bytes, 1 << 20)};
+  return {.bucket_bytes = bytes, .first_bucket_bytes = std::min<std::int64_t>(bytes, 1 << 20), .sharding = sharding(options)};
 }
 
 // mpirun binds each rank of a small job to one core; the others then idle.
@@ -63,7 +68,7 @@ Trainer::Trainer(const Options& options, const Group& world)
     : options_(completed(options, world)), world_(world), model_(model_options(options_)) {
   parallel::require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
-  data_parallel_ = std::make_unique<parallel::DataParallel>(model_, ProcessMesh(world), bucket_options(options_));
+  data_parallel_ = std::make_unique<parallel::DataParallel>(model_, ProcessMesh(world), data_parallel_options(options_));
   optimizer_ =
       std::make_unique<optim::AdamW<Float32>>(model_.store(), optim::AdamWOptions{.learning_rate = options_.learning_rate,
                                                                                   .beta1 = options_.beta1,

@@ -55,6 +55,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   void send(const Message& message) override { parts_.mail->send(message); }
   std::shared_ptr<device::MemoryResource> memory() override { return parts_.node_groups.memory->memory(); }
   std::shared_ptr<Backend> make_group(const Members& members) override { return parts_.platform->make_group(*this, members); }
+  bool on_one_node() const override { return false; }
   std::uint64_t bytes_sent() override {
     const Wire::Turn turn = parts_.wire->take_turn();
     return lane_.data.bytes_sent;

@@ -47,6 +47,7 @@ ReductionCost fit_cost(std::span<const CostSample> samples) {
 
 double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
   double free = 0;  // when the link is
+  double stopped = 0;
   double backward = 0;
   std::size_t next = 0;
   for (const int count : plan) {
@@ -56,12 +57,14 @@ double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gr
       backward = std::max(backward, gradients[next].ready_seconds);
     }
     free = std::max(free, backward) + cost.seconds(bytes);
+    stopped += cost.seconds(bytes);
   }
-  return free - backward;
+  return cost.stops_compute ? stopped : free - backward;
 }
 
 BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
   const std::size_t count = gradients.size();
+  if (cost.stops_compute && count > 0) return {static_cast<int>(count)};  // nothing is hidden: the fewest latencies
   struct Best {
     double end = std::numeric_limits<double>::max();  // of the reduction of all gradients before this one
     int buckets = 0;

@@ -2,12 +2,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <limits>
+
+#include "parallel/planes.hpp"
+#include "parallel/sharding.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
 namespace {
+
+constexpr std::int64_t slice_bytes = std::int64_t{4} << 20;  // inside a node: what one pass leaves in the cache for the next
 
 template <typename T>
 std::string describe(FlatStore& store, int index) {
@@ -33,33 +41,37 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
     : store_(store), group_(group), bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1) {
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
+  const bool sharded = group.size() > 1 &&
+                       (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
   require_same_parameters(store, group);
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
-                {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)}});
+                {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
+                {"sharding", sharded ? "on" : "off"}});
   if (group.size() > 1) store.relocate(group.memory());
   make_buckets(options);
+  if (sharded) shard();
+  store.set_shard(shard_);
 }
 
 void DataParallel::make_buckets(const DataParallelOptions& options) {
-  const auto element = static_cast<std::int64_t>(size_of(store_.dtype()));
-  bool open = false;
+  std::vector<int> trainable;
+  std::vector<std::int64_t> bytes;
   for (const int index : store_.layout()) {
-    const ParameterInfo& parameter = store_.parameter(index);
-    if (!parameter.trainable) continue;
-    if (!open) buckets_.push_back({.range = {parameter.offset, parameter.offset}, .parameters = {}, .name = {}});
-    Bucket& bucket = buckets_.back();
-    bucket.range.end = parameter.offset + parameter.numel;
-    bucket.parameters.push_back(index);
-    bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size()) - 1;
-    const std::int64_t cap =
-        buckets_.size() == 1 ? std::min(options.first_bucket_bytes, options.bucket_bytes) : options.bucket_bytes;
-    open = bucket.range.count() * element < cap;
+    if (!store_.parameter(index).trainable) continue;
+    trainable.push_back(index);
+    bytes.push_back(store_.parameter(index).numel * static_cast<std::int64_t>(size_of(store_.dtype())));
   }
-  for (std::size_t number = 0; number < buckets_.size(); ++number) {
-    const auto& parameters = buckets_[number].parameters;
-    buckets_[number].name = fmt::format("gradient bucket {} ({} to {})", number, store_.parameter(parameters.front()).name,
-                                        store_.parameter(parameters.back()).name);
+  auto next = trainable.begin();
+  for (const int count : plan_by_cap(bytes, options.bucket_bytes, options.first_bucket_bytes)) {
+    const std::vector<int> parameters(next, next + count);
+    next += count;
+    const ParameterInfo& first = store_.parameter(parameters.front());
+    const ParameterInfo& last = store_.parameter(parameters.back());
+    for (const int index : parameters) bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
+    buckets_.push_back({.range = {first.offset, last.offset + last.numel},
+                        .parameters = parameters,
+                        .name = fmt::format("gradient bucket {} ({} to {})", buckets_.size(), first.name, last.name)});
   }
 }
 
@@ -68,13 +80,40 @@ Reduction DataParallel::begin_step(int micro_batches) {
   return Reduction(*this, micro_batches);
 }
 
-Pending DataParallel::all_reduce(const Bucket& bucket) const {
-  const auto reduce = [&]<typename T>(T) {
-    const auto begin = static_cast<std::size_t>(bucket.range.begin);
-    return group_.all_reduce(store_.gradients<T>().span().subspan(begin, static_cast<std::size_t>(bucket.range.count())),
-                             ReduceOp::sum, bucket.name);
-  };
-  return store_.dtype() == DType::float64 ? reduce(double{}) : reduce(float{});
+void DataParallel::shard() {
+  const std::int64_t limit = group_.on_one_node() ? slice_bytes / static_cast<std::int64_t>(size_of(store_.dtype()))
+                                                  : std::numeric_limits<std::int64_t>::max();
+  std::vector<Slice> slices;
+  for (Bucket& bucket : buckets_) {
+    for (Range rest = bucket.range; rest.count() > 0;) {
+      const std::int64_t end = rest.count() > limit ? rest.begin + limit : rest.end;
+      slices.push_back({.range = {rest.begin, end}, .name = "new values of " + bucket.name});
+      rest.begin = end;
+    }
+    bucket.slices_end = slices.size();
+  }
+  shard_ = std::make_shared<SlicedShard>(store_, group_, std::move(slices));
+}
+
+void DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) const {
+  const Bucket& bucket = buckets_[index];
+  if (group_.size() == 1) return;
+  if (shard_ == nullptr) {
+    with_gradients(store_, bucket.range,
+                   [&](auto gradients) { pending.push_back(group_.all_reduce(gradients, ReduceOp::sum, bucket.name)); });
+    return;
+  }
+  while (pending.size() < bucket.slices_end) {
+    with_gradients(store_, shard_->slices()[pending.size()].range,
+                   [&](auto gradients) { pending.push_back(group_.reduce_scatter(gradients, ReduceOp::sum, bucket.name)); });
+  }
+}
+
+void DataParallel::gather_gradients() const {
+  if (shard_ == nullptr) return;
+  for (const Slice& slice : shard_->slices()) {
+    with_gradients(store_, slice.range, [&](auto gradients) { group_.all_gather(gradients, "gradients").wait_on_host(); });
+  }
 }
 
 }  // namespace trireme::parallel

@@ -1,6 +1,8 @@
 #include <chrono>
 #include <cmath>
 
+#include "parallel/planes.hpp"
+#include "parallel/sharding.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -8,12 +10,9 @@
 namespace trireme::parallel {
 namespace {
 
-double gradient_norm(FlatStore& store) {
-  const auto norm = [&]<typename T>(T) {
-    const Tensor<T> gradients = store.gradients<T>();
-    return std::sqrt(ops::gradient_norms(gradients.data(), static_cast<std::size_t>(gradients.numel())).sum_of_squares);
-  };
-  return store.dtype() == DType::float64 ? norm(double{}) : norm(float{});
+double sum_of_squares(FlatStore& store, const Range& range) {
+  return with_gradients(store, range,
+                        [](auto gradients) { return ops::gradient_norms(gradients.data(), gradients.size()).sum_of_squares; });
 }
 
 }  // namespace
@@ -43,36 +42,56 @@ void Reduction::on_final(int parameter) {
   if (!used_[index]) store.zero_gradient(parameter);
   --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
-    if (owner_.group_.size() > 1) pending_.push_back(owner_.all_reduce(owner_.buckets_[next_bucket_]));
+    owner_.reduce(next_bucket_, pending_);
     ++next_bucket_;
   }
   comm::progress();
+  take_norms(false);
+}
+
+// Of this rank's part of each slice as soon as it is reduced: it still lies in the cache.
+void Reduction::take_norms(bool wait) {
+  if (owner_.shard_ == nullptr) return;
+  for (; next_norm_ < pending_.size(); ++next_norm_) {
+    if (wait) wait_for(pending_[next_norm_]);
+    if (!pending_[next_norm_].done()) return;
+    sum_of_squares_ += sum_of_squares(owner_.store_, owner_.shard_->ranges()[next_norm_]);
+  }
 }
 
 StepSummary Reduction::finish() {
   require(listened_ == micro_batches_ && added_ == micro_batches_,
           "finish() after {} of {} micro-batches: call listen() and add() for each", added_, micro_batches_);
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
-  const auto start = std::chrono::steady_clock::now();
+  take_norms(true);
   StepSummary summary = reduce_summary();
-  for (Pending& bucket : pending_) bucket.wait_on_host();
-  summary.exposed_communication_seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  summary.gradient_norm = gradient_norm(owner_.store_) * summary.gradient_scale;
+  for (Pending& bucket : pending_) wait_for(bucket);
+  summary.exposed_communication_seconds = waited_seconds_;
+  if (owner_.shard_ == nullptr) sum_of_squares_ = sum_of_squares(owner_.store_, {0, owner_.store_.trainable_numel()});
+  summary.gradient_norm = std::sqrt(sum_of_squares_) * summary.gradient_scale;
   return summary;
+}
+
+void Reduction::wait_for(Pending& pending) {
+  const auto start = std::chrono::steady_clock::now();
+  pending.wait_on_host();
+  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // The one scalar all-reduce of a step.
 StepSummary Reduction::reduce_summary() {
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{loss_sum_, static_cast<double>(kept_), count, count * count};
+  std::vector<double> values{loss_sum_, static_cast<double>(kept_), count, count * count, sum_of_squares_};
   const std::size_t fixed = values.size();
   for (const bool used : used_) values.push_back(used ? 1 : 0);
-  owner_.group_.all_reduce(std::span(values), ReduceOp::sum, "step summary").wait_on_host();
+  Pending sum = owner_.group_.all_reduce(std::span(values), ReduceOp::sum, "step summary");
+  wait_for(sum);
 
   const auto ranks = static_cast<double>(owner_.group_.size());
   require(ranks * values[3] == values[2] * values[2],
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           values[2] / ranks);
+  sum_of_squares_ = values[4];
   StepSummary summary{.loss_sum = values[0], .kept = static_cast<std::int64_t>(values[1])};
   summary.gradient_scale = summary.kept == 0 ? 0 : count / static_cast<double>(summary.kept);
   for (std::size_t index = fixed; index < values.size(); ++index) summary.used.push_back(values[index] > 0);

@@ -1,6 +1,6 @@
 // Trains the reference GPT runs of the index and compares loss, gradients, norms and final parameters:
 //   gpt_reference_runs thread N | mpi       (under mpirun)
-// Each run is done with one and with several micro-batches.
+// Each run is done with one and with several micro-batches, with replicated and with sharded steps.
 
 #include <cmath>
 #include <cstdio>
@@ -93,11 +93,13 @@ std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<co
 
 class ReferenceRun {
  public:
-  ReferenceRun(const tests::Fixture& fixture, const Group& world, int micro_batches)
+  ReferenceRun(const tests::Fixture& fixture, const Group& world, int micro_batches, parallel::Sharding sharding)
       : fixture_(fixture),
         world_(world),
         micro_batches_(micro_batches),
-        report_(world, fmt::format("{}, {} ranks, {} micro-batches", fixture.id(), world.size(), micro_batches)),
+        sharding_(sharding),
+        report_(world, fmt::format("{}, {} ranks, {} micro-batches, {} steps", fixture.id(), world.size(), micro_batches,
+                                   sharding_text())),
         model_(model_options(fixture.index.at("config"))) {}
 
   int run() {
@@ -110,7 +112,8 @@ class ReferenceRun {
     const auto tokens = tests::read_integers(batches, "input_ids");
     const auto targets = tests::read_integers(batches, targets_name);
 
-    parallel::DataParallel data_parallel(model_, ProcessMesh(world_), {.bucket_bytes = 40000, .first_bucket_bytes = 10000});
+    parallel::DataParallel data_parallel(model_, ProcessMesh(world_),
+                                         {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = sharding_});
     const auto optimizer = make_optimizer(hyper, model_.store());
     const optim::Schedule schedule = make_schedule(hyper);
     const std::int64_t share = shape[1] / world_.size() / micro_batches_;
@@ -126,19 +129,22 @@ class ReferenceRun {
         reduction.add(loss);
       }
       const StepSummary summary = reduction.finish();
+      if (step == 0) data_parallel.gather_gradients();
       largest = std::max(largest, compare_step(step, summary));
       optimizer->set_learning_rate(schedule(step));
       optimizer->step(summary, {.clip_norm = hyper.value("clip", 0.0)});
     }
     compare_final();
     if (world_.rank() == 0) {
-      std::printf("%s: %d ranks, %d micro-batches: loss within %.2e\n", fixture_.id().c_str(), world_.size(), micro_batches_,
-                  largest);
+      std::printf("%s: %d ranks, %d micro-batches, %s steps: loss within %.2e\n", fixture_.id().c_str(), world_.size(),
+                  micro_batches_, sharding_text(), largest);
     }
     return report_.failures();
   }
 
  private:
+  const char* sharding_text() const { return sharding_ == parallel::Sharding::on ? "sharded" : "replicated"; }
+
   double compare_step(std::int64_t step, const StepSummary& summary) {
     const auto at = static_cast<std::size_t>(step);
     const json& values = fixture_.index.at("values");
@@ -184,6 +190,7 @@ class ReferenceRun {
   const tests::Fixture& fixture_;
   const Group& world_;
   int micro_batches_;
+  parallel::Sharding sharding_;
   Report report_;
   models::Gpt<Float32> model_;
 };
@@ -194,8 +201,11 @@ int run_all(const Group& world) {
   for (const tests::Fixture& fixture : tests::fixtures_of_kind("training_run")) {
     if (fixture.index.at("model") != "gpt2") continue;
     for (const int micro_batches : {1, 2}) {
-      failures += ReferenceRun(fixture, world, micro_batches).run();
-      ++runs;
+      for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+        if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+        failures += ReferenceRun(fixture, world, micro_batches, sharding).run();
+        ++runs;
+      }
     }
   }
   world.all_reduce(std::span(&failures, 1)).wait_on_host();

@@ -68,6 +68,13 @@ TEST_CASE("where nothing can be hidden, one bucket is best") {
   CHECK(solve_buckets(gradients, {.latency_seconds = 1e-4, .seconds_per_byte = 1e-9}) == BucketPlan{20});
 }
 
+TEST_CASE("reductions that stop the computation add up, so one bucket is best") {
+  const ReductionCost cost{.latency_seconds = 1, .seconds_per_byte = 0.1, .stops_compute = true};
+  const std::vector<ReadyGradient> gradients = {{10, 100}, {20, 200}};
+  CHECK(exposed_seconds({1, 1}, gradients, cost) == Approx(5));
+  CHECK(solve_buckets(gradients, cost) == BucketPlan{2});
+}
+
 TEST_CASE("the cost is fitted to small and large buckets alike") {
   std::vector<CostSample> samples;
   for (const double bytes : {1e3, 1e5, 1e7, 1e8}) samples.push_back({bytes, 2e-4 + bytes * 8e-9});

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/autograd/shard.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/device/memory.hpp"
@@ -87,6 +88,10 @@ class FlatStore {
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites
 
+  // Optimizers made from here on update this part only. Null, as at first: the whole trainable range.
+  void set_shard(std::shared_ptr<Shard> shard) { shard_ = std::move(shard); }
+  const std::shared_ptr<Shard>& shard() const { return shard_; }
+
  private:
   void lay_out();
   void require_dtype(DType wanted) const;
@@ -115,6 +120,7 @@ class FlatStore {
   bool laid_out_ = false;
   std::shared_ptr<device::Storage> values_;
   std::shared_ptr<device::Storage> gradients_;
+  std::shared_ptr<Shard> shard_;
 };
 
 }  // namespace trireme

@@ -12,6 +12,7 @@
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/range.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace trireme {
@@ -42,13 +43,6 @@ class [[nodiscard]] Pending {
   std::unique_ptr<comm::Operation> operation_;
 };
 
-// Half-open range of elements.
-struct Range {
-  std::int64_t begin = 0;
-  std::int64_t end = 0;
-  std::int64_t count() const { return end - begin; }
-};
-
 // Ranks that work together. A value: copies mean the same group. All ranks call its collectives in the same order with the
 // same counts; where they don't, every rank gets one Error{rank_mismatch} that names the ranks and the operations.
 // A collective that makes no progress until the deadline throws Error{timeout}; a rank that failed or left makes the others
@@ -70,6 +64,9 @@ class Group {
 
   // Bytes that this rank has sent to other nodes in this group's collectives.
   std::uint64_t bytes_sent() const;
+
+  // Whether all ranks run on one node and reach each other's memory().
+  bool on_one_node() const;
 
   // The part of `count` elements that belongs to `rank` in reduce_scatter and all_gather: contiguous, in rank order,
   // boundaries at multiples of 16 elements.

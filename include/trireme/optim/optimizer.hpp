@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,8 +25,9 @@ struct StepOptions {
 // Names and values of settings that all ranks must share.
 using Settings = std::vector<std::pair<std::string, std::string>>;
 
-// Updates a model's parameters in one pass over the flat store. Derive from it for an optimizer of your own: update() gets
-// runs of neighbouring parameters, with everything that differs between parameters already decided.
+// Updates a model's parameters in one pass over the flat store, or over the part of it that is this rank's. Derive from it for
+// an optimizer of your own: update() gets runs of neighbouring elements, with everything that differs between parameters
+// already decided. Make it after DataParallel, which decides what is this rank's part.
 template <typename P, typename D = Cpu>
 class Optimizer {
  public:
@@ -50,7 +52,7 @@ class Optimizer {
   struct Run {
     T* values;
     const T* gradients;
-    std::int64_t offset;  // of the first element in the store, and so in the optimizer's own planes
+    std::int64_t offset;  // of the first element in the optimizer's own planes
     std::size_t count;
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
@@ -59,13 +61,15 @@ class Optimizer {
   };
   virtual void update(const Run& run) = 0;
 
-  // A plane of zeros over the store's trainable range, for moments.
-  Tensor<T, D> make_plane() const { return Tensor<T, D>::zeros({store_.trainable_numel()}); }
+  // A plane of zeros over the elements that this rank updates, for moments.
+  Tensor<T, D> make_plane() const { return Tensor<T, D>::zeros({shard_ ? shard_->numel() : store_.trainable_numel()}); }
 
  private:
   bool decays(const ParameterInfo& parameter) const { return decay_ == Decay::all || parameter.shape.size() >= 2; }
+  void update_range(const Range& range, std::int64_t in_planes, const StepSummary& summary, double gradient_scale);
 
   FlatStore& store_;
+  std::shared_ptr<Shard> shard_;
   double learning_rate_;
   Decay decay_;
   std::vector<std::int64_t> steps_;  // by parameter

@@ -12,10 +12,12 @@ using BucketPlan = std::vector<int>;
 // A bucket ends with the gradient that reaches `cap` bytes, the first one that which reaches `first_cap`.
 BucketPlan plan_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
 
-// What a bucket's reduction costs: latency + bytes x seconds_per_byte, one bucket after the other.
+// What a bucket's reduction costs: latency + bytes x seconds_per_byte, one bucket after the other. Inside a node the cores
+// that compute do it too, and it stops them; between nodes it runs beside them.
 struct ReductionCost {
   double latency_seconds = 0;
   double seconds_per_byte = 0;
+  bool stops_compute = false;
 
   double seconds(double bytes) const { return latency_seconds + bytes * seconds_per_byte; }
 };
@@ -33,8 +35,7 @@ struct ReadyGradient {
   double ready_seconds = 0;  // since backward began
 };
 
-// Seconds from the end of backward, which is the last gradient's, to the end of the last bucket's reduction, when reductions
-// run beside backward and one after the other.
+// Seconds that the reductions add to a backward pass that ends with the last gradient.
 double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
 // The plan with the least exposed seconds; among equals the one with the fewest buckets. Exact, by dynamic programming over

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
@@ -10,14 +12,25 @@
 
 namespace trireme::parallel {
 
+// Who updates the parameters. Replicated: every rank all of them, from all-reduced gradients. Sharded (ZeRO 1; Rajbhandari et
+// al. 2020, arXiv 1910.02054): gradients are reduce-scattered, every rank updates its part of each bucket and keeps optimizer
+// state for that part alone, then the new values reach all ranks.
+enum class Sharding : std::uint8_t {
+  automatic,  // sharded where the ranks share the memory of one node
+  off,
+  on,  // wherever there is more than one rank
+};
+
 struct DataParallelOptions {
   std::int64_t bucket_bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
+  Sharding sharding = Sharding::automatic;
 };
 
 class DataParallel;
+class SlicedShard;
 
-// The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the all-reduce of
+// The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
 // each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on.
 class Reduction final : public GradientListener {
  public:
@@ -30,7 +43,8 @@ class Reduction final : public GradientListener {
     add(static_cast<double>(loss.sum.value().item()), loss.kept, loss.count);
   }
 
-  // Waits for the buckets. Afterwards the store holds the sum over all ranks, and the summary what it means.
+  // Waits for the buckets. Afterwards the store holds the sum over all ranks (where the step is sharded: only in the part that
+  // this rank updates), and the summary what it means.
   StepSummary finish();
 
  private:
@@ -39,6 +53,8 @@ class Reduction final : public GradientListener {
 
   void add(double loss_sum, std::int64_t kept, std::int64_t count);
   void on_final(int parameter) override;
+  void take_norms(bool wait);
+  void wait_for(Pending& pending);
   StepSummary reduce_summary();
 
   DataParallel& owner_;
@@ -50,14 +66,20 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
-  std::vector<bool> used_;  // by parameter
-  std::vector<Pending> pending_;
+  std::vector<bool> used_;        // by parameter
+  std::vector<Pending> pending_;  // of buckets, or of slices where the step is sharded
+  std::size_t next_norm_ = 0;     // slices before this one are reduced and in sum_of_squares_
+  double sum_of_squares_ = 0;     // of this rank's part, where the step is sharded
+  double waited_seconds_ = 0;
 };
 
 // Keeps replicas of a model equal: every rank computes gradients of its own samples, and their sum reaches all ranks.
 // The ranks may hold different numbers of kept targets: the gradient is that of the mean over all of them.
+// It is made before the optimizer, whose state then covers only what this rank updates.
 //
 //   DataParallel data_parallel(model, mesh);
+//   optim::AdamW<Float32> optimizer(model.store());
+//   ...
 //   auto reduction = data_parallel.begin_step();
 //   Tape tape({.seed = 1, .step = step, .first_sample = first});
 //   reduction.listen(tape);
@@ -76,6 +98,11 @@ class DataParallel {
 
   Reduction begin_step(int micro_batches = 1);
 
+  // Where the step is sharded: after finish(), brings the whole reduced gradient to all ranks, for those who want to look at
+  // it. Collective.
+  void gather_gradients() const;
+
+  bool sharded() const { return shard_ != nullptr; }
   std::int64_t num_buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
 
  private:
@@ -84,14 +111,17 @@ class DataParallel {
     Range range;  // of the store
     std::vector<int> parameters;
     std::string name;
+    std::size_t slices_end = 0;  // where the step is sharded: its slices end before this one
   };
   void make_buckets(const DataParallelOptions& options);
-  Pending all_reduce(const Bucket& bucket) const;
+  void shard();
+  void reduce(std::size_t bucket, std::vector<Pending>& pending) const;
 
   FlatStore& store_;
   Group group_;
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
+  std::shared_ptr<SlicedShard> shard_;
 };
 
 }  // namespace trireme::parallel

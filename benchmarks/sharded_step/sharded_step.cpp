@@ -1,0 +1,160 @@
+// What follows the backward pass, with sharded and with replicated steps: gradients of all ranks are reduced, their norm is
+// taken, AdamW updates, every rank holds the new values.
+//   OMP_NUM_THREADS=1 mpirun -n 2 sharded_step [--json FILE]
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Options {
+  std::int64_t millions = 85;
+  int rounds = 15;
+  double bucket_mb = 25;
+  std::string json;
+};
+
+constexpr std::int64_t parameter_numel = 768 * 3072;  // the largest matrices of a GPT-2
+
+// Parameters whose gradients are there at no cost: what is measured begins where backward ends.
+struct Parameters : nn::Module<Float32> {
+  explicit Parameters(std::int64_t numel) {
+    for (std::int64_t begin = 0; begin < numel; begin += parameter_numel) {
+      const std::int64_t count = std::min(parameter_numel, numel - begin);
+      all.push_back(add_parameter(fmt::format("weight{}", begin / parameter_numel), {count}, Initializer::constant(0)));
+    }
+  }
+
+  Loss<float, Cpu> loss() const {
+    Tensor<float> value({1});
+    value.data()[0] = 0;
+    Variable<float> sum(value);
+    for (const auto& parameter : all) {
+      const Variable<float> weight = parameter.variable();
+      sum = record("gradients at no cost", value, {sum.slot(), weight.slot()},
+                   [dx = sum.gradient(), dw = weight.gradient()](const Tensor<float>& dy) {
+                     dw.contribute([](Tensor<float>&, bool) {});
+                     dx.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
+                   });
+    }
+    return {.sum = sum, .kept = 1, .count = 1};
+  }
+
+  std::vector<Parameter<float>> all;
+};
+
+class Step {
+ public:
+  Step(const Options& options, const Group& world, parallel::Sharding sharding)
+      : world_(world),
+        model_(options.millions * 1'000'000),
+        data_parallel_(model_, ProcessMesh(world),
+                       {.bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)), .sharding = sharding}),
+        optimizer_(model_.store(), {.learning_rate = 1e-3}) {}
+
+  // The slowest rank's seconds. Gradients are written first, outside of the time.
+  double run() {
+    float next = static_cast<float>(world_.rank() + 1) * 1e-4F;
+    for (float& gradient : model_.store().gradients<float>().span()) {
+      gradient = next;
+      next = next > 1e-2F ? 1e-4F : next * 1.01F;
+    }
+    auto reduction = data_parallel_.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = model_.loss();
+    reduction.add(loss);
+    world_.barrier();
+    const auto start = std::chrono::steady_clock::now();
+    loss.backward();
+    const StepSummary summary = reduction.finish();
+    optimizer_.step(summary, {.clip_norm = 1});
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    world_.all_reduce(std::span(&seconds, 1), ReduceOp::max).wait_on_host();
+    return seconds;
+  }
+
+  std::span<const float> values() { return model_.store().values<float>().span(); }
+
+ private:
+  Group world_;
+  Parameters model_;
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<Float32> optimizer_;
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Both ways must train the same model.
+void require_same_values(Step& sharded, Step& replicated, const Group& world) {
+  double difference = 0;
+  const auto expected = replicated.values();
+  const auto values = sharded.values();
+  for (std::size_t index = 0; index < values.size(); ++index) {
+    difference = std::max(difference, static_cast<double>(std::abs(values[index] - expected[index])));
+  }
+  world.agree([&] { require(difference < 1e-5, "sharded and replicated steps lead to values that differ by {}", difference); });
+  parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
+}
+
+int benchmark(const Options& options, const Group& world) {
+  Step sharded(options, world, parallel::Sharding::on);
+  Step replicated(options, world, parallel::Sharding::off);
+  for (int warm_up = 0; warm_up < 2; ++warm_up) {
+    sharded.run();
+    replicated.run();
+  }
+  std::vector<double> sharded_seconds;
+  std::vector<double> replicated_seconds;
+  for (int round = 0; round < options.rounds; ++round) {
+    sharded_seconds.push_back(sharded.run());
+    replicated_seconds.push_back(replicated.run());
+  }
+  require_same_values(sharded, replicated, world);
+  if (world.rank() != 0) return 0;
+
+  const double with = median(sharded_seconds);
+  const double without = median(replicated_seconds);
+  fmt::print("{} million parameters, {} ranks\n", options.millions, world.size());
+  fmt::print("reduce-scatter + norm + AdamW of the own part + all-gather  {:8.2f} ms\n", with * 1e3);
+  fmt::print("all-reduce + norm + replicated AdamW                        {:8.2f} ms\n", without * 1e3);
+  fmt::print("sharded / replicated {:.3f}\n", with / without);
+  if (!options.json.empty()) {
+    std::ofstream file(options.json);
+    const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
+                                        {"ratio", with / without}, {"million_parameters", options.millions},
+                                        {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
+    file << result.dump(1) << '\n';
+    require(file.flush().good(), "{} can't be written", options.json);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Sharded against replicated steps from the end of the backward pass on: float32, AdamW, clipping."};
+  app.add_option("--millions", options.millions, "parameters")->capture_default_str()->check(CLI::Range(1, 1'000'000));
+  app.add_option("--rounds", options.rounds, "timed steps of each, in turn")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "write the result here");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/range.hpp"
+
+namespace trireme {
+
+// The part of a store's trainable range that this rank's optimizers update, where ranks share that work. An optimizer updates
+// the parameters inside ranges(), in their order, and tells a Publication what is done.
+class Shard {
+ public:
+  explicit Shard(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
+    for (const Range& range : ranges_) numel_ += range.count();
+  }
+  Shard(const Shard&) = delete;
+  Shard& operator=(const Shard&) = delete;
+  virtual ~Shard() = default;
+
+  const std::vector<Range>& ranges() const { return ranges_; }  // ascending; some may be empty
+  std::int64_t numel() const { return numel_; }                 // of all ranges together
+
+  // New values on their way to the other ranks. All ranks go through the same ones.
+  class Publication {
+   public:
+    Publication() = default;
+    Publication(const Publication&) = delete;
+    Publication& operator=(const Publication&) = delete;
+    virtual ~Publication() = default;
+    virtual void updated(std::size_t range) = 0;  // after each of ranges(): its values are final
+    virtual void finish() = 0;                    // after all: returns when this rank holds every rank's new values
+  };
+  virtual std::unique_ptr<Publication> publish() = 0;
+
+ private:
+  std::vector<Range> ranges_;
+  std::int64_t numel_ = 0;
+};
+
+}  // namespace trireme

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <cstdint>
+
+namespace trireme {
+
+// Half-open range of elements.
+struct Range {
+  std::int64_t begin = 0;
+  std::int64_t end = 0;
+  std::int64_t count() const { return end - begin; }
+};
+
+}  // namespace trireme

@@ -1,0 +1,313 @@
+#include "sharded_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <memory>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/ops/loss.hpp"
+#include "trireme/trireme.hpp"
+
+namespace trireme::tests {
+namespace {
+
+using parallel::Sharding;
+
+constexpr std::int64_t samples = 24;  // divides by 1 to 4 ranks with 1 or 2 micro-batches
+constexpr std::int64_t classes = 5;
+constexpr int steps = 12;
+
+template <typename P>
+struct Net : nn::Module<P> {
+  using T = typename P::Compute;
+  nn::Linear<P> hidden{*this, "hidden", {.in = 6, .out = 37}};
+  nn::Linear<P> frozen{*this, "frozen", {.in = 37, .out = 37}};
+  nn::Linear<P> tied{*this, "tied", {.in = 37, .out = 37}};  // used twice
+  nn::Linear<P> rare{*this, "rare", {.in = 37, .out = 37}};  // used by some ranks in some steps
+  nn::Linear<P> never{*this, "never", {.in = 3, .out = 3}};
+  nn::Linear<P> output{*this, "output", {.in = 37, .out = classes}};
+
+  Net() {
+    frozen.weight.freeze();
+    frozen.bias.freeze();
+  }
+
+  Variable<T> forward(const Variable<T>& x, bool use_rare) const {
+    auto y = tied.forward(tanh(tied.forward(frozen.forward(tanh(hidden.forward(x))))));
+    if (use_rare) y = add(y, rare.forward(y));
+    return output.forward(y);
+  }
+};
+
+// An optimizer as users write them: signs of a momentum, which lies in a plane.
+template <typename P>
+class Signs final : public optim::Optimizer<P> {
+ public:
+  using T = typename P::Master;
+  explicit Signs(FlatStore& store) : optim::Optimizer<P>(store, 0.01), momentum_(this->make_plane()) {}
+  optim::Settings settings() const override { return {}; }
+  std::int64_t plane_numel() const { return momentum_.numel(); }
+
+ private:
+  void update(const typename optim::Optimizer<P>::Run& run) override {
+    require(run.offset >= 0 && run.offset + static_cast<std::int64_t>(run.count) <= momentum_.numel(),
+            "a run of {} at {} leaves the plane of {}", run.count, run.offset, momentum_.numel());
+    for (std::size_t index = 0; index < run.count; ++index) {
+      T& momentum = momentum_.data()[run.offset + static_cast<std::int64_t>(index)];
+      momentum = static_cast<T>(0.9) * momentum + static_cast<T>(run.gradient_scale) * run.gradients[index];
+      run.values[index] -= static_cast<T>(run.learning_rate) * std::tanh(10 * momentum) / static_cast<T>(run.step);
+    }
+  }
+
+  Tensor<T> momentum_;
+};
+
+template <typename P>
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, FlatStore& store) {
+  if (name == "AdamW") {
+    return std::make_unique<optim::AdamW<P>>(
+        store, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-4, .decay = optim::Decay::matrices});
+  }
+  if (name == "SGD") {
+    return std::make_unique<optim::Sgd<P>>(
+        store, optim::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.1, .weight_decay = 0.01});
+  }
+  return std::make_unique<Signs<P>>(store);
+}
+
+struct Run {
+  std::string optimizer;
+  double clip = 0;
+  int micro_batches = 1;
+  std::int64_t bucket_bytes = 0;
+  bool last_rank_keeps_targets = true;
+
+  std::string text() const {
+    return fmt::format("{}, clip {}, {} micro-batches, buckets of {} bytes, last rank {} targets", optimizer, clip,
+                       micro_batches, bucket_bytes, last_rank_keeps_targets ? "with" : "without");
+  }
+};
+
+template <typename P>
+struct Outcome {
+  std::vector<double> losses;
+  std::vector<double> norms;
+  std::vector<typename P::Master> values;
+};
+
+template <typename P>
+class Trial {
+ public:
+  using T = typename P::Master;
+
+  Trial(const Group& world, std::vector<std::string>& problems) : world_(world), problems_(problems) {}
+
+  void compare(const Run& run) {
+    const Outcome<P> wanted = train(run, Sharding::off);
+    const Outcome<P> got = train(run, Sharding::on);
+    const double tolerance = sizeof(T) == 8 ? 1e-10 : 2e-4;
+    for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
+      expect(std::abs(got.losses[step] - wanted.losses[step]) <= tolerance, run, "loss", got.losses[step], wanted.losses[step]);
+      expect(std::abs(got.norms[step] - wanted.norms[step]) <= tolerance * (1 + wanted.norms[step]), run, "norm",
+             got.norms[step], wanted.norms[step]);
+    }
+    for (std::size_t index = 0; index < wanted.values.size(); ++index) {
+      if (std::abs(got.values[index] - wanted.values[index]) <= tolerance) continue;
+      expect(false, run, fmt::format("value {}", index), static_cast<double>(got.values[index]),
+             static_cast<double>(wanted.values[index]));
+      return;
+    }
+  }
+
+ private:
+  void expect(bool ok, const Run& run, const std::string& what, double got, double wanted) {
+    if (!ok) problems_.push_back(fmt::format("{}: {} {}, wanted {}", run.text(), what, got, wanted));
+  }
+
+  Outcome<P> train(const Run& run, Sharding sharding) {
+    Net<P> model;
+    model.initialize({.seed = 3});
+    parallel::DataParallel data_parallel(model, ProcessMesh(world_),
+                                         {.bucket_bytes = run.bucket_bytes, .first_bucket_bytes = 256, .sharding = sharding});
+    const auto optimizer = make_optimizer<P>(run.optimizer, model.store());
+    Outcome<P> outcome;
+    for (int step = 0; step < steps; ++step) {
+      const StepSummary summary = reduce(run, step, model, data_parallel);
+      outcome.losses.push_back(summary.loss());
+      outcome.norms.push_back(summary.gradient_norm);
+      optimizer->step(summary, {.clip_norm = run.clip});
+      require_equal_on_all_ranks(model.store());
+    }
+    const auto values = model.store().template values<T>().span();
+    outcome.values.assign(values.begin(), values.end());
+    return outcome;
+  }
+
+  StepSummary reduce(const Run& run, int step, const Net<P>& model, parallel::DataParallel& data_parallel) {
+    const std::int64_t share = samples / world_.size() / run.micro_batches;
+    const bool use_rare = world_.rank() == world_.size() - 1 && step % 3 == 1;
+    auto reduction = data_parallel.begin_step(run.micro_batches);
+    for (int micro = 0; micro < run.micro_batches; ++micro) {
+      const std::int64_t first = step * samples + (world_.rank() * run.micro_batches + micro) * share;
+      Tensor<T> x({share, 6});
+      Tensor<std::int32_t> targets({share});
+      for (std::int64_t row = 0; row < share; ++row) {
+        for (std::int64_t dim = 0; dim < 6; ++dim) {
+          x.data()[row * 6 + dim] = static_cast<T>(philox_normal(1, 2, static_cast<std::uint64_t>((first + row) * 6 + dim)));
+        }
+        targets.data()[row] = keeps(run, step) ? static_cast<std::int32_t>((first + row) % classes) : ops::ignored_target;
+      }
+      Tape tape;
+      reduction.listen(tape);
+      const auto loss = cross_entropy(model.forward(x, use_rare), targets);
+      loss.backward();
+      reduction.add(loss);
+    }
+    return reduction.finish();
+  }
+
+  // Step 4 has no targets at all.
+  bool keeps(const Run& run, int step) const {
+    return step != 4 && (run.last_rank_keeps_targets || world_.size() == 1 || world_.rank() < world_.size() - 1);
+  }
+
+  void require_equal_on_all_ranks(FlatStore& store) const {
+    const std::span<const T> values = store.values<T>().span();
+    parallel::require_same(world_, "result", {{"values", fmt::format("{:016x}", digest<T>("values", values))}});
+  }
+
+  const Group& world_;
+  std::vector<std::string>& problems_;
+};
+
+// Two parameters of many slices, whose gradients are written rather than computed.
+struct Large : nn::Module<Float32> {
+  Parameter<float> first = add_parameter("first", {1501, 1001}, Initializer::uniform(-1, 1));
+  Parameter<float> second = add_parameter("second", {1300, 1100}, Initializer::uniform(-1, 1));
+
+  Loss<float, Cpu> loss(int step, int rank) const {
+    Variable<float> sum = Tensor<float>::zeros({1});
+    for (const auto& parameter : {first, second}) {
+      const Variable<float> weight = parameter.variable();
+      sum = record("written gradients", Tensor<float>::zeros({1}), {sum.slot(), weight.slot()},
+                   [step, rank, dx = sum.gradient(), dw = weight.gradient()](const Tensor<float>& dy) {
+                     dw.contribute([&](Tensor<float>& out, bool) {
+                       for (std::int64_t index = 0; index < out.numel(); ++index) {
+                         out.data()[index] = static_cast<float>((index * 31 + step * 7 + rank) % 101 - 50);
+                       }
+                     });
+                     dx.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
+                   });
+    }
+    return {.sum = sum, .kept = 1, .count = 1};
+  }
+};
+
+std::vector<float> train_large(const Group& world, Sharding sharding) {
+  Large model;
+  model.initialize({.seed = 5});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = sharding});
+  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  for (int step = 0; step < 3; ++step) {
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = model.loss(step, world.rank());
+    loss.backward();
+    reduction.add(loss);
+    optimizer.step(reduction.finish(), {.clip_norm = 1});
+  }
+  const auto values = model.store().values<float>().span();
+  return {values.begin(), values.end()};
+}
+
+void compare_large(const Group& world, std::vector<std::string>& problems) {
+  const auto wanted = train_large(world, Sharding::off);
+  const auto got = train_large(world, Sharding::on);
+  float largest = 0;
+  for (std::size_t index = 0; index < wanted.size(); ++index) largest = std::max(largest, std::abs(got[index] - wanted[index]));
+  if (largest > 1e-5F) problems.push_back(fmt::format("large parameters are off by {}", largest));
+  parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", got))}});
+}
+
+// Optimizer state is split over the ranks: together they hold every element once.
+void compare_planes(const Group& world, std::vector<std::string>& problems) {
+  Net<Float32> model;
+  model.initialize({.seed = 3});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                       {.bucket_bytes = 2048, .first_bucket_bytes = 256, .sharding = Sharding::on});
+  std::int64_t held = Signs<Float32>(model.store()).plane_numel();
+  const std::int64_t all = model.store().trainable_numel();
+  if (world.size() > 1 && held > all / world.size() + 64 * data_parallel.num_buckets()) {
+    problems.push_back(fmt::format("a plane of {} elements for a share of {}", held, all));
+  }
+  world.all_reduce(std::span(&held, 1)).wait_on_host();
+  const std::int64_t gaps = 16 * data_parallel.num_buckets();  // behind the last parameter of a bucket
+  if (held > all || held < all - gaps) problems.push_back(fmt::format("planes of {} elements together for {}", held, all));
+}
+
+// The gradients of all ranks, looked at on all ranks.
+void compare_gathered_gradients(const Group& world, std::vector<std::string>& problems) {
+  Large model;
+  model.initialize({.seed = 5});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = Sharding::on});
+  auto reduction = data_parallel.begin_step();
+  Tape tape;
+  reduction.listen(tape);
+  const auto loss = model.loss(0, world.rank());
+  loss.backward();
+  reduction.add(loss);
+  const StepSummary summary = reduction.finish();
+  data_parallel.gather_gradients();
+  double squares = 0;
+  for (const float gradient : model.store().gradients<float>().span()) squares += static_cast<double>(gradient) * gradient;
+  const double norm = std::sqrt(squares) * summary.gradient_scale;
+  if (std::abs(norm - summary.gradient_norm) > 1e-6 * norm) {
+    problems.push_back(fmt::format("gradients of norm {} were gathered, the step's is {}", norm, summary.gradient_norm));
+  }
+}
+
+// Sharding is chosen where the ranks share memory.
+void compare_choice(const Group& world, std::vector<std::string>& problems) {
+  const char* per_node = std::getenv("TRIREME_RANKS_PER_NODE");
+  const bool on_one_node = per_node == nullptr || world.size() <= std::atoi(per_node);
+  if (world.on_one_node() != on_one_node) problems.emplace_back("on_one_node() is wrong");
+  for (const auto sharding : {Sharding::automatic, Sharding::on, Sharding::off}) {
+    Large model;
+    model.initialize({.seed = 5});
+    const bool sharded = parallel::DataParallel(model, ProcessMesh(world), {.sharding = sharding}).sharded();
+    const bool wanted = world.size() > 1 && (sharding == Sharding::on || (sharding == Sharding::automatic && on_one_node));
+    if (sharded != wanted) problems.push_back(fmt::format("choice {} of sharding is wrong", static_cast<int>(sharding)));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> sharded_step_problems(const Group& world) {
+  std::vector<std::string> problems;
+  for (const std::string optimizer : {"AdamW", "SGD", "own"}) {
+    for (const double clip : {0.0, 0.3}) {
+      for (const std::int64_t bucket_bytes : {1, 3000, 1 << 20}) {  // 1: every parameter alone, so some parts are empty
+        for (const int micro_batches : {1, 2}) {
+          const Run run{.optimizer = optimizer,
+                        .clip = clip,
+                        .micro_batches = micro_batches,
+                        .bucket_bytes = bucket_bytes,
+                        .last_rank_keeps_targets = micro_batches == 1};
+          Trial<Float64>(world, problems).compare(run);
+          Trial<Float32>(world, problems).compare(run);
+        }
+      }
+    }
+  }
+  compare_large(world, problems);
+  compare_planes(world, problems);
+  compare_gathered_gradients(world, problems);
+  compare_choice(world, problems);
+  return problems;
+}
+
+}  // namespace trireme::tests

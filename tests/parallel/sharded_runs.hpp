@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+
+namespace trireme::tests {
+
+// Trains models with sharded and with replicated steps on all ranks and returns what is wrong on this one. Collective.
+std::vector<std::string> sharded_step_problems(const Group& world);
+
+}  // namespace trireme::tests
