@@ -49,6 +49,14 @@ void add_run(CLI::App& app, Options& options, std::string& backend) {
       ->group("Run")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
+  app.add_option("--reduction", options.reduction,
+                 "fixed: the same bits for any number of ranks, buckets and nodes, see --virtual-shards")
+      ->group("Run")
+      ->check(CLI::IsMember({"default", "fixed"}))
+      ->capture_default_str();
+  app.add_option("--virtual-shards", options.virtual_shards,
+                 "of a batch with --reduction fixed: a power of two for each rank [number of ranks]")
+      ->group("Run");
   add("--threads", options.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options.ranks, "ranks of the thread backend");
@@ -80,6 +88,10 @@ void check(const Options& options) {
           "--validation-fraction {} does not lie in [0, 1)", options.validation_fraction);
   require(options.validation_interval >= 0 && options.sample >= 0 && options.threads >= 0,
           "--validation-interval, --sample and --threads are 0 or more");
+  require(options.virtual_shards >= 0 && (options.virtual_shards == 0 || options.reduction == "fixed"),
+          "--virtual-shards is above 0 and goes with --reduction fixed");
+  require(options.reduction == "default" || options.micro_batch_size == 0,
+          "--micro-batch-size follows from --virtual-shards with --reduction fixed; leave it out");
   require(options.ranks > 0, "--ranks {} is not above 0", options.ranks);
   require(options.ranks == 1 || options.backend == trireme::BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options.ranks);
@@ -132,6 +144,8 @@ trireme::optim::Settings Options::settings() const {
           {"dropout", text(dropout)},
           {"bucket_mb", text(bucket_mb)},
           {"optimizer_sharding", optimizer_sharding},
+          {"reduction", reduction},
+          {"virtual_shards", text(virtual_shards)},
           {"seed", text(seed)},
           {"validation_fraction", text(validation_fraction)},
           {"validation_interval", text(validation_interval)}};

@@ -28,6 +28,8 @@ struct Options {
   double dropout = 0;
   double bucket_mb = 25;
   std::string optimizer_sharding = "auto";
+  std::string reduction = "default";
+  int virtual_shards = 0;
   std::uint64_t seed = 1;
 
   double validation_fraction = 0.1;

@@ -25,6 +25,14 @@ Options completed(Options options, const Group& world) {
   require(options.batch_size % ranks == 0, "--batch-size {} does not divide by {} ranks; {} or {} would", options.batch_size,
           ranks, std::max<std::int64_t>(1, options.batch_size / ranks) * ranks, (options.batch_size / ranks + 1) * ranks);
   const std::int64_t share = options.batch_size / ranks;
+  if (options.reduction == "fixed") {
+    if (options.virtual_shards == 0) options.virtual_shards = world.size();
+    require(options.virtual_shards % world.size() == 0, "--virtual-shards {} do not divide by {} ranks; {} or {} would",
+            options.virtual_shards, ranks, ranks, 2 * ranks);
+    require(options.batch_size % options.virtual_shards == 0, "--batch-size {} does not divide by --virtual-shards {}",
+            options.batch_size, options.virtual_shards);
+    options.micro_batch_size = options.batch_size / options.virtual_shards;
+  }
   if (options.micro_batch_size == 0) options.micro_batch_size = share;
   require(share % options.micro_batch_size == 0, "--micro-batch-size {} does not divide a rank's {} of --batch-size {}",
           options.micro_batch_size, share, options.batch_size);
@@ -47,7 +55,10 @@ parallel::Sharding sharding(const Options& options) {
 
 parallel::DataParallelOptions data_parallel_options(const Options& options) {
   const auto bytes = static_cast<std::int64_t>(std::ceil(options.bucket_mb * (1 << 20)));
-  return {.bucket_bytes = bytes, .first_bucket_bytes = std::min<std::int64_t>(bytes, 1 << 20), .sharding = sharding(options)};
+  return {.bucket_bytes = bytes,
+          .first_bucket_bytes = std::min<std::int64_t>(bytes, 1 << 20),
+          .sharding = sharding(options),
+          .virtual_shards = options.virtual_shards};
 }
 
 // mpirun binds each rank of a small job to one core; the others then idle.

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
+#include "parallel/gradient_tree.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "trireme/core/digest.hpp"
@@ -35,22 +37,38 @@ void require_same_parameters(FlatStore& store, const Group& group) {
   require_same(group, "parameter", entries);
 }
 
+void check_virtual_shards(const DataParallelOptions& options, int ranks) {
+  const int shards = options.virtual_shards;
+  require(shards >= 0, "virtual_shards is 0 or more, got {}", shards);
+  if (shards == 0) return;
+  require(shards % ranks == 0 && std::has_single_bit(static_cast<unsigned>(shards / ranks)),
+          "{} virtual shards can't be divided into equal powers of two over {} ranks; {}, {} or {} can", shards, ranks, ranks,
+          2 * ranks, 4 * ranks);
+  require(options.sharding != Sharding::on, "a step with virtual shards can't be sharded: leave sharding automatic or off");
+}
+
 }  // namespace
 
 DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options)
-    : store_(store), group_(group), bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1) {
+    : store_(store),
+      group_(group),
+      bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
+      virtual_shards_(options.virtual_shards) {
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
-  const bool sharded = group.size() > 1 &&
+  check_virtual_shards(options, group.size());
+  const bool sharded = group.size() > 1 && options.virtual_shards == 0 &&
                        (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
   require_same_parameters(store, group);
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
-                {"sharding", sharded ? "on" : "off"}});
+                {"sharding", sharded ? "on" : "off"},
+                {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1) store.relocate(group.memory());
   make_buckets(options);
   if (sharded) shard();
+  if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
 }
 
@@ -77,6 +95,10 @@ void DataParallel::make_buckets(const DataParallelOptions& options) {
 
 Reduction DataParallel::begin_step(int micro_batches) {
   require(micro_batches > 0, "a step has at least one micro-batch, got {}", micro_batches);
+  require(virtual_shards_ == 0 || micro_batches * group_.size() == virtual_shards_,
+          "{} virtual shards on {} ranks make steps of {} micro-batches, not {}", virtual_shards_, group_.size(),
+          virtual_shards_ / group_.size(), micro_batches);
+  if (tree_ != nullptr) tree_->clear();
   return Reduction(*this, micro_batches);
 }
 
@@ -100,7 +122,7 @@ void DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
   if (group_.size() == 1) return;
   if (shard_ == nullptr) {
     with_gradients(store_, bucket.range,
-                   [&](auto gradients) { pending.push_back(group_.all_reduce(gradients, ReduceOp::sum, bucket.name)); });
+                   [&](auto gradients) { pending.push_back(group_.all_reduce(gradients, sum(), bucket.name)); });
     return;
   }
   while (pending.size() < bucket.slices_end) {

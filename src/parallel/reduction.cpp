@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "parallel/gradient_tree.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "trireme/core/error.hpp"
@@ -17,12 +18,19 @@ double sum_of_squares(FlatStore& store, const Range& range) {
 
 }  // namespace
 
+Reduction::Reduction(DataParallel& owner, int micro_batches)
+    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false) {}
+
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
+  if (owner_.tree_ != nullptr && listened_ > 0) {
+    for (std::size_t index = 0; index < used_.size(); ++index) {
+      used_[index] = used_[index] || owner_.store_.has_gradient(static_cast<int>(index));
+    }
+    owner_.tree_->push();
+  }
   if (++listened_ < micro_batches_) return;  // gradients become final in the last one
-  missing_.clear();
   for (const auto& bucket : owner_.buckets_) missing_.push_back(static_cast<int>(bucket.parameters.size()));
-  used_.assign(owner_.bucket_of_.size(), false);
   tape.listen(owner_.store_, *this);
 }
 
@@ -30,7 +38,7 @@ void Reduction::add(double loss_sum, std::int64_t kept, std::int64_t count) {
   require(added_ == 0 || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size", count_,
           count);
   ++added_;
-  loss_sum_ += loss_sum;
+  losses_.push_back(loss_sum);
   kept_ += kept;
   count_ = count;
 }
@@ -38,8 +46,13 @@ void Reduction::add(double loss_sum, std::int64_t kept, std::int64_t count) {
 void Reduction::on_final(int parameter) {
   FlatStore& store = owner_.store_;
   const auto index = static_cast<std::size_t>(parameter);
-  used_[index] = store.has_gradient(parameter);
-  if (!used_[index]) store.zero_gradient(parameter);
+  const bool used_last = store.has_gradient(parameter);
+  used_[index] = used_[index] || used_last;
+  if (!used_last) store.zero_gradient(parameter);
+  if (owner_.tree_ != nullptr) {
+    const ParameterInfo& info = store.parameter(parameter);
+    owner_.tree_->complete({info.offset, info.offset + info.numel});
+  }
   --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
     owner_.reduce(next_bucket_, pending_);
@@ -81,10 +94,10 @@ void Reduction::wait_for(Pending& pending) {
 // The one scalar all-reduce of a step.
 StepSummary Reduction::reduce_summary() {
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{loss_sum_, static_cast<double>(kept_), count, count * count, sum_of_squares_};
+  std::vector<double> values{tree_sum(losses_), static_cast<double>(kept_), count, count * count, sum_of_squares_};
   const std::size_t fixed = values.size();
   for (const bool used : used_) values.push_back(used ? 1 : 0);
-  Pending sum = owner_.group_.all_reduce(std::span(values), ReduceOp::sum, "step summary");
+  Pending sum = owner_.group_.all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
   const auto ranks = static_cast<double>(owner_.group_.size());

@@ -25,9 +25,16 @@ struct DataParallelOptions {
   std::int64_t bucket_bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
   Sharding sharding = Sharding::automatic;
+
+  // Above 0: bit-identical training. The batch is cut into so many virtual shards, each a micro-batch; every rank computes
+  // equally many, a power of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits
+  // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
+  // many threads a rank. The step is not sharded.
+  int virtual_shards = 0;
 };
 
 class DataParallel;
+class GradientTree;
 class SlicedShard;
 
 // The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
@@ -49,7 +56,7 @@ class Reduction final : public GradientListener {
 
  private:
   friend class DataParallel;
-  Reduction(DataParallel& owner, int micro_batches) : owner_(owner), micro_batches_(micro_batches) {}
+  Reduction(DataParallel& owner, int micro_batches);
 
   void add(double loss_sum, std::int64_t kept, std::int64_t count);
   void on_final(int parameter) override;
@@ -61,7 +68,7 @@ class Reduction final : public GradientListener {
   int micro_batches_;
   int listened_ = 0;
   int added_ = 0;
-  double loss_sum_ = 0;
+  std::vector<double> losses_;  // by micro-batch
   std::int64_t kept_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
@@ -96,6 +103,7 @@ class DataParallel {
       : DataParallel(model.store(), mesh.data(), options) {}
   DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options);
 
+  // One micro-batch for each virtual shard of this rank, where there are virtual shards.
   Reduction begin_step(int micro_batches = 1);
 
   // Where the step is sharded: after finish(), brings the whole reduced gradient to all ranks, for those who want to look at
@@ -115,6 +123,7 @@ class DataParallel {
   };
   void make_buckets(const DataParallelOptions& options);
   void shard();
+  ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void reduce(std::size_t bucket, std::vector<Pending>& pending) const;
 
   FlatStore& store_;
@@ -122,6 +131,8 @@ class DataParallel {
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
   std::shared_ptr<SlicedShard> shard_;
+  std::shared_ptr<GradientTree> tree_;  // null without virtual shards
+  int virtual_shards_;
 };
 
 }  // namespace trireme::parallel

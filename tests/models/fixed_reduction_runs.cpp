@@ -1,0 +1,88 @@
+// Bit-identical training: the weights after 20 steps have one digest for any number of ranks, bucket size, backend and division
+// into nodes. mpirun -n N fixed_reduction_runs
+
+#include <fmt/core.h>
+
+#include <array>
+#include <mutex>
+#include <set>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr int virtual_shards = 4;
+constexpr int shard_samples = 2;
+constexpr std::int64_t block = 12;
+constexpr std::int64_t vocabulary = 40;
+constexpr std::array<std::int64_t, 6> bucket_bytes = {1, 1 << 10, 10'000, 1 << 16, 1 << 20, 25 << 20};
+
+Tensor<std::int32_t> tokens_of(std::int64_t first_sample, std::int64_t shift) {
+  Tensor<std::int32_t> tokens({shard_samples, block});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    const auto at = static_cast<std::uint64_t>(first_sample * (block + 1) + i / block * (block + 1) + i % block + shift);
+    tokens.data()[i] = static_cast<std::int32_t>(at * at * 2654435761U >> 7) % vocabulary;
+    if (tokens.data()[i] < 0) tokens.data()[i] += vocabulary;
+  }
+  return tokens;
+}
+
+std::uint64_t train(const Group& group, std::int64_t bucket) {
+  models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 32, .block = block, .vocabulary = vocabulary, .dropout = 0.1});
+  model.initialize({.seed = 5});
+  parallel::DataParallel data_parallel(
+      model, ProcessMesh(group), {.bucket_bytes = bucket, .first_bucket_bytes = bucket, .virtual_shards = virtual_shards});
+  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 1e-2});
+  const int shards = virtual_shards / group.size();
+  for (int step = 0; step < 20; ++step) {
+    auto reduction = data_parallel.begin_step(shards);
+    for (int shard = 0; shard < shards; ++shard) {
+      const std::int64_t first = (step * virtual_shards + group.rank() * shards + shard) * shard_samples;
+      Tape tape({.seed = 5, .step = static_cast<std::uint64_t>(step), .first_sample = first});
+      reduction.listen(tape);
+      const auto loss = model.loss(tokens_of(first, 0), tokens_of(first, 1));
+      loss.backward();
+      reduction.add(loss);
+    }
+    optimizer.step(reduction.finish(), {.clip_norm = 0.5});
+  }
+  std::uint64_t sum = 0;
+  auto& store = model.store();
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    sum += digest<float>(store.parameter(index).name, std::span<const float>(store.values<float>(index).span()));
+  }
+  return sum;
+}
+
+}  // namespace
+
+int main() {
+  std::set<std::uint64_t> digests;
+  std::mutex mutex;
+  const auto run = [&](const Group& group) {
+    for (const std::int64_t bucket : bucket_bytes) {
+      const std::uint64_t digest = train(group, bucket);
+      const std::lock_guard lock(mutex);
+      digests.insert(digest);
+    }
+    return 0;
+  };
+  for (const int ranks : {1, 2, 4}) {
+    if (launch(BackendKind::thread, {.ranks = ranks, .threads_per_rank = 1}, run) != 0) return 1;
+  }
+  const int code = launch(BackendKind::mpi, {.threads_per_rank = 1}, [&](const Group& world) {
+    run(world);
+    if (world.size() == 4) run(world.split(world.rank() / 2, world.rank(), "half"));
+    auto different = static_cast<std::int64_t>(digests.size() - 1);
+    world.all_reduce(std::span(&different, 1)).wait_on_host();
+    std::uint64_t largest = *digests.rbegin();
+    world.all_reduce(std::span(&largest, 1), ReduceOp::max).wait_on_host();
+    return different == 0 && largest == *digests.rbegin() ? 0 : 1;
+  });
+  if (digests.size() != 1) fmt::print(stderr, "{} different digests\n", digests.size());
+  return code;
+}
