@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 
 #include "trireme/core/error.hpp"
 
@@ -39,11 +40,11 @@ void add_training(CLI::App& app, Options& options) {
   add("--seed", options.seed, "of first weights, data order, dropout and sample");
 }
 
-void add_run(CLI::App& app, Options& options, std::string& backend) {
+void add_run(CLI::App& app, Options& options, std::string& backend, std::string& bucket_mb) {
   const auto add = [&](const char* name, auto& value, const char* text) {
     app.add_option(name, value, text)->group("Run")->capture_default_str();
   };
-  add("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
+  add("--bucket-mb", bucket_mb, "MiB of gradients that are reduced together; auto: the first 30 steps find the best buckets");
   app.add_option("--optimizer-sharding", options.optimizer_sharding,
                  "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")
       ->group("Run")
@@ -67,6 +68,14 @@ void add_run(CLI::App& app, Options& options, std::string& backend) {
   app.add_option("--metrics", options.metrics, "write a JSON object a step to this file")->group("Run");
 }
 
+double parse_bucket_mb(const std::string& text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(failure == std::errc() && end == text.data() + text.size() && value > 0,
+          "--bucket-mb {} is neither a number above 0 nor auto", text);
+  return value;
+}
+
 void check(const Options& options) {
   require(options.tokenizer == "byte", "--tokenizer {}: only byte is known", options.tokenizer);
   require(options.layers > 0 && options.heads > 0 && options.width > 0 && options.block > 0,
@@ -83,7 +92,6 @@ void check(const Options& options) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "--beta1 {} and --beta2 {} must lie in [0, 1)", options.beta1, options.beta2);
   require(options.weight_decay >= 0 && options.clip >= 0, "--weight-decay and --clip are 0 or more");
-  require(options.bucket_mb > 0, "--bucket-mb {} is not above 0", options.bucket_mb);
   require(options.validation_fraction >= 0 && options.validation_fraction < 1,
           "--validation-fraction {} does not lie in [0, 1)", options.validation_fraction);
   require(options.validation_interval >= 0 && options.sample >= 0 && options.threads >= 0,
@@ -102,6 +110,7 @@ void check(const Options& options) {
 Options parse_options(int argc, char** argv, std::string& help) {
   Options options;
   std::string backend = "mpi";
+  std::string bucket_mb = "25";
   CLI::App app{"Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE"};
   app.option_defaults()->take_last();  // of an option given twice
   app.add_option("--data", options.data, "a text file, or a folder of text files")->required();
@@ -110,7 +119,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_model(app, options);
   add_training(app, options);
-  add_run(app, options, backend);
+  add_run(app, options, backend, bucket_mb);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -121,6 +130,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
         {.code = trireme::ErrorCode::invalid_argument, .message = error.what(), .hint = "train_gpt --help lists the options"});
   }
   options.backend = trireme::parse_backend(backend);
+  options.bucket_mb = bucket_mb == "auto" ? 0 : parse_bucket_mb(bucket_mb);
   check(options);
   return options;
 }

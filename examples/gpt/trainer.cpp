@@ -54,11 +54,13 @@ parallel::Sharding sharding(const Options& options) {
 }
 
 parallel::DataParallelOptions data_parallel_options(const Options& options) {
-  const auto bytes = static_cast<std::int64_t>(std::ceil(options.bucket_mb * (1 << 20)));
-  return {.bucket_bytes = bytes,
-          .first_bucket_bytes = std::min<std::int64_t>(bytes, 1 << 20),
-          .sharding = sharding(options),
-          .virtual_shards = options.virtual_shards};
+  parallel::DataParallelOptions result{
+      .sharding = sharding(options), .tune_buckets = options.bucket_mb == 0, .virtual_shards = options.virtual_shards};
+  if (options.bucket_mb > 0) {
+    result.bucket_bytes = static_cast<std::int64_t>(std::ceil(options.bucket_mb * (1 << 20)));
+    result.first_bucket_bytes = std::min<std::int64_t>(result.bucket_bytes, 1 << 20);
+  }
+  return result;
 }
 
 // mpirun binds each rank of a small job to one core; the others then idle.
@@ -115,7 +117,9 @@ void Trainer::run() {
   const bool validates = options_.validation_interval > 0 && text_->validation.size() > options_.block;
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     const auto step_start = std::chrono::steady_clock::now();
+    const bool tuned = data_parallel_->tuning().has_value();
     const StepSummary summary = train_step(step);
+    if (data_parallel_->tuning() && !tuned) report(*data_parallel_->tuning());
     StepMetrics metrics{.step = step,
                         .loss = summary.loss(),
                         .learning_rate = optimizer_->learning_rate(),
@@ -167,6 +171,13 @@ double Trainer::validate() const {
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return total[0] / total[1];
+}
+
+void Trainer::report(const parallel::BucketTuning& tuning) {
+  progress_->note(fmt::format(
+      "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms",
+      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds,
+      1e3 * tuning.initial_step_seconds));
 }
 
 void Trainer::report(const StepMetrics& metrics) {

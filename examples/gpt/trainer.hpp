@@ -23,6 +23,7 @@ class Trainer {
   void open();  // what may fail on one rank alone
   trireme::StepSummary train_step(std::int64_t step);
   double validate() const;
+  void report(const trireme::parallel::BucketTuning& tuning);
   void report(const StepMetrics& metrics);
   void print_start() const;
   void print_end(double seconds) const;

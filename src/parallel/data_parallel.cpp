@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
+#include <iterator>
 #include <limits>
 
+#include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
@@ -64,24 +67,37 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
                 {"sharding", sharded ? "on" : "off"},
+                {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1) store.relocate(group.memory());
-  make_buckets(options);
+  const BucketPlan plan = plan_by_cap(gradient_bytes(), options.bucket_bytes, options.first_bucket_bytes);
+  make_buckets(plan);
   if (sharded) shard();
+  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan);
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
 }
 
-void DataParallel::make_buckets(const DataParallelOptions& options) {
-  std::vector<int> trainable;
+std::vector<int> DataParallel::trainable() const {
+  std::vector<int> parameters;
+  std::ranges::copy_if(store_.layout(), std::back_inserter(parameters),
+                       [this](int index) { return store_.parameter(index).trainable; });
+  return parameters;
+}
+
+std::vector<std::int64_t> DataParallel::gradient_bytes() const {
   std::vector<std::int64_t> bytes;
-  for (const int index : store_.layout()) {
-    if (!store_.parameter(index).trainable) continue;
-    trainable.push_back(index);
+  for (const int index : trainable()) {
     bytes.push_back(store_.parameter(index).numel * static_cast<std::int64_t>(size_of(store_.dtype())));
   }
-  auto next = trainable.begin();
-  for (const int count : plan_by_cap(bytes, options.bucket_bytes, options.first_bucket_bytes)) {
+  return bytes;
+}
+
+void DataParallel::make_buckets(const BucketPlan& plan) {
+  buckets_.clear();
+  const std::vector<int> all = trainable();
+  auto next = all.begin();
+  for (const int count : plan) {
     const std::vector<int> parameters(next, next + count);
     next += count;
     const ParameterInfo& first = store_.parameter(parameters.front());
@@ -93,12 +109,37 @@ void DataParallel::make_buckets(const DataParallelOptions& options) {
   }
 }
 
+void DataParallel::start_tuning(const BucketPlan& initial) {
+  position_of_.assign(bucket_of_.size(), -1);
+  int position = 0;
+  for (const int index : trainable()) position_of_[static_cast<std::size_t>(index)] = position++;
+  tuner_ = std::make_shared<BucketTuner>(group_, gradient_bytes(), initial);
+}
+
+// Between steps nobody needs the gradients.
+double DataParallel::time_reduction(std::int64_t bytes) const {
+  const std::int64_t count =
+      std::clamp<std::int64_t>(bytes / static_cast<std::int64_t>(size_of(store_.dtype())), 1, store_.trainable_numel());
+  group_.barrier("bucket tuning");
+  const auto start = std::chrono::steady_clock::now();
+  with_gradients(store_, {0, count}, [&](auto gradients) {
+    std::ranges::fill(gradients, 0);
+    group_.all_reduce(gradients, sum(), "bucket tuning").wait_on_host();
+  });
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::optional<BucketTuning> DataParallel::tuning() const { return tuner_ == nullptr ? std::nullopt : tuner_->result(); }
+
 Reduction DataParallel::begin_step(int micro_batches) {
   require(micro_batches > 0, "a step has at least one micro-batch, got {}", micro_batches);
   require(virtual_shards_ == 0 || micro_batches * group_.size() == virtual_shards_,
           "{} virtual shards on {} ranks make steps of {} micro-batches, not {}", virtual_shards_, group_.size(),
           virtual_shards_ / group_.size(), micro_batches);
   if (tree_ != nullptr) tree_->clear();
+  if (tuner_ != nullptr) {
+    if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);
+  }
   return Reduction(*this, micro_batches);
 }
 

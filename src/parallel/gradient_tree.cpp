@@ -22,8 +22,8 @@ std::shared_ptr<device::Storage>& GradientTree::plane(std::size_t level) {
   if (planes_.size() <= level) planes_.resize(level + 1);
   std::shared_ptr<device::Storage>& plane = planes_[level];
   if (plane == nullptr) {
-    plane = std::make_shared<device::Storage>(
-        device::host_memory(), static_cast<std::size_t>(store_.trainable_numel()) * size_of(store_.dtype()));
+    plane = std::make_shared<device::Storage>(device::host_memory(),
+                                              static_cast<std::size_t>(store_.trainable_numel()) * size_of(store_.dtype()));
   }
   return plane;
 }

@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
@@ -30,6 +31,7 @@ void Reduction::listen(Tape& tape) {
     owner_.tree_->push();
   }
   if (++listened_ < micro_batches_) return;  // gradients become final in the last one
+  if (owner_.tuner_ != nullptr) owner_.tuner_->begin();
   for (const auto& bucket : owner_.buckets_) missing_.push_back(static_cast<int>(bucket.parameters.size()));
   tape.listen(owner_.store_, *this);
 }
@@ -46,6 +48,7 @@ void Reduction::add(double loss_sum, std::int64_t kept, std::int64_t count) {
 void Reduction::on_final(int parameter) {
   FlatStore& store = owner_.store_;
   const auto index = static_cast<std::size_t>(parameter);
+  if (owner_.tuner_ != nullptr) owner_.tuner_->final(static_cast<std::size_t>(owner_.position_of_[index]));
   const bool used_last = store.has_gradient(parameter);
   used_[index] = used_[index] || used_last;
   if (!used_last) store.zero_gradient(parameter);
@@ -79,6 +82,7 @@ StepSummary Reduction::finish() {
   take_norms(true);
   StepSummary summary = reduce_summary();
   for (Pending& bucket : pending_) wait_for(bucket);
+  if (owner_.tuner_ != nullptr) owner_.tuner_->end();
   summary.exposed_communication_seconds = waited_seconds_;
   if (owner_.shard_ == nullptr) sum_of_squares_ = sum_of_squares(owner_.store_, {0, owner_.store_.trainable_numel()});
   summary.gradient_norm = std::sqrt(sum_of_squares_) * summary.gradient_scale;

@@ -31,14 +31,23 @@ Tensor<std::int32_t> tokens_of(std::int64_t first_sample, std::int64_t shift) {
   return tokens;
 }
 
-std::uint64_t train(const Group& group, std::int64_t bucket) {
+struct Run {
+  std::int64_t bucket_bytes;
+  int steps = 20;
+  bool tune = false;  // the buckets, in more than 30 steps
+};
+
+std::uint64_t train(const Group& group, const Run& run) {
   models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 32, .block = block, .vocabulary = vocabulary, .dropout = 0.1});
   model.initialize({.seed = 5});
-  parallel::DataParallel data_parallel(
-      model, ProcessMesh(group), {.bucket_bytes = bucket, .first_bucket_bytes = bucket, .virtual_shards = virtual_shards});
+  parallel::DataParallel data_parallel(model, ProcessMesh(group),
+                                       {.bucket_bytes = run.bucket_bytes,
+                                        .first_bucket_bytes = run.bucket_bytes,
+                                        .tune_buckets = run.tune,
+                                        .virtual_shards = virtual_shards});
   optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 1e-2});
   const int shards = virtual_shards / group.size();
-  for (int step = 0; step < 20; ++step) {
+  for (int step = 0; step < run.steps; ++step) {
     auto reduction = data_parallel.begin_step(shards);
     for (int shard = 0; shard < shards; ++shard) {
       const std::int64_t first = (step * virtual_shards + group.rank() * shards + shard) * shard_samples;
@@ -50,6 +59,7 @@ std::uint64_t train(const Group& group, std::int64_t bucket) {
     }
     optimizer.step(reduction.finish(), {.clip_norm = 0.5});
   }
+  require(data_parallel.tuning().has_value() == (run.tune && group.size() > 1), "tuning has come to an end");
   std::uint64_t sum = 0;
   auto& store = model.store();
   for (int index = 0; index < store.num_parameters(); ++index) {
@@ -62,12 +72,18 @@ std::uint64_t train(const Group& group, std::int64_t bucket) {
 
 int main() {
   std::set<std::uint64_t> digests;
+  std::set<std::uint64_t> tuned;
   std::mutex mutex;
   const auto run = [&](const Group& group) {
     for (const std::int64_t bucket : bucket_bytes) {
-      const std::uint64_t digest = train(group, bucket);
+      const std::uint64_t digest = train(group, {.bucket_bytes = bucket});
       const std::lock_guard lock(mutex);
       digests.insert(digest);
+    }
+    for (const bool tune : {false, true}) {
+      const std::uint64_t digest = train(group, {.bucket_bytes = 1 << 16, .steps = 32, .tune = tune});
+      const std::lock_guard lock(mutex);
+      tuned.insert(digest);
     }
     return 0;
   };
@@ -77,12 +93,14 @@ int main() {
   const int code = launch(BackendKind::mpi, {.threads_per_rank = 1}, [&](const Group& world) {
     run(world);
     if (world.size() == 4) run(world.split(world.rank() / 2, world.rank(), "half"));
-    auto different = static_cast<std::int64_t>(digests.size() - 1);
+    auto different = static_cast<std::int64_t>(digests.size() + tuned.size() - 2);
     world.all_reduce(std::span(&different, 1)).wait_on_host();
     std::uint64_t largest = *digests.rbegin();
     world.all_reduce(std::span(&largest, 1), ReduceOp::max).wait_on_host();
     return different == 0 && largest == *digests.rbegin() ? 0 : 1;
   });
-  if (digests.size() != 1) fmt::print(stderr, "{} different digests\n", digests.size());
+  if (digests.size() != 1 || tuned.size() != 1) {
+    fmt::print(stderr, "{} and {} different digests\n", digests.size(), tuned.size());
+  }
   return code;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
+#include "trireme/parallel/bucket_plan.hpp"
 
 namespace trireme::parallel {
 
@@ -26,6 +28,10 @@ struct DataParallelOptions {
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
   Sharding sharding = Sharding::automatic;
 
+  // Lets the first steps, at most 30 of them, find the buckets with the shortest step, starting from the sizes above. Numerics
+  // do not change beyond rounding, with virtual shards not at all. Has no effect where the step is sharded.
+  bool tune_buckets = false;
+
   // Above 0: bit-identical training. The batch is cut into so many virtual shards, each a micro-batch; every rank computes
   // equally many, a power of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits
   // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
@@ -33,6 +39,15 @@ struct DataParallelOptions {
   int virtual_shards = 0;
 };
 
+// What DataParallelOptions::tune_buckets has found; seconds are the slowest rank's.
+struct BucketTuning {
+  BucketPlan plan;
+  double predicted_exposed_seconds = 0;  // of the plan
+  double step_seconds = 0;               // measured, from the start of the last micro-batch
+  double initial_step_seconds = 0;       // the same with the initial buckets
+};
+
+class BucketTuner;
 class DataParallel;
 class GradientTree;
 class SlicedShard;
@@ -110,6 +125,9 @@ class DataParallel {
   // it. Collective.
   void gather_gradients() const;
 
+  // Once tuning has come to an end.
+  std::optional<BucketTuning> tuning() const;
+
   bool sharded() const { return shard_ != nullptr; }
   std::int64_t num_buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
 
@@ -121,7 +139,11 @@ class DataParallel {
     std::string name;
     std::size_t slices_end = 0;  // where the step is sharded: its slices end before this one
   };
-  void make_buckets(const DataParallelOptions& options);
+  std::vector<int> trainable() const;
+  std::vector<std::int64_t> gradient_bytes() const;
+  void make_buckets(const BucketPlan& plan);
+  void start_tuning(const BucketPlan& initial);
+  double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void reduce(std::size_t bucket, std::vector<Pending>& pending) const;
@@ -132,6 +154,8 @@ class DataParallel {
   std::vector<int> bucket_of_;  // by parameter
   std::shared_ptr<SlicedShard> shard_;
   std::shared_ptr<GradientTree> tree_;  // null without virtual shards
+  std::shared_ptr<BucketTuner> tuner_;  // null where nothing is tuned
+  std::vector<int> position_of_;        // of a parameter among the trainable ones, in their order
   int virtual_shards_;
 };
 

@@ -1,0 +1,102 @@
+#include "parallel/bucket_tuner.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+namespace trireme::parallel {
+namespace {
+
+constexpr int first_steps = 2;  // memory and plans are made
+constexpr int observed_steps = 3;
+constexpr int rounds = 5;  // of live steps with each candidate
+constexpr int trials = 3;
+
+constexpr std::int64_t mib = 1 << 20;
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+}  // namespace
+
+BucketTuner::BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial)
+    : group_(group), bytes_(std::move(gradient_bytes)), initial_(std::move(initial)) {}
+
+std::optional<BucketPlan> BucketTuner::next_plan(const Trial& trial) {
+  if (result_) return std::nullopt;
+  const int live = step_++ - first_steps - observed_steps;
+  if (live < 0) return std::nullopt;
+  if (live == 0) make_candidates(trial);
+  const auto count = static_cast<int>(candidates_.size());
+  if (live == rounds * count) return decide();
+  return candidates_[static_cast<std::size_t>(live % count)].plan;
+}
+
+void BucketTuner::begin() {
+  if (result_) return;
+  begin_ = std::chrono::steady_clock::now();
+  if (step_ > first_steps && step_ <= first_steps + observed_steps) ready_.emplace_back(bytes_.size());
+}
+
+void BucketTuner::final(std::size_t gradient) {
+  if (!result_ && candidates_.empty() && !ready_.empty()) ready_.back()[gradient] = since_begin();
+}
+
+void BucketTuner::end() {
+  if (result_ || candidates_.empty()) return;
+  const auto live = static_cast<std::size_t>(step_ - 1 - first_steps - observed_steps);
+  candidates_[live % candidates_.size()].steps.push_back(since_begin());
+}
+
+double BucketTuner::since_begin() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void BucketTuner::make_candidates(const Trial& trial) {
+  const std::int64_t total = std::accumulate(bytes_.begin(), bytes_.end(), std::int64_t{0});
+  std::vector<CostSample> samples;
+  for (std::int64_t bytes = std::min<std::int64_t>(64 << 10, total);; bytes = std::min(8 * bytes, total)) {
+    std::vector<double> seconds;
+    for (int attempt = 0; attempt < trials; ++attempt) seconds.push_back(trial(bytes));
+    samples.push_back({static_cast<double>(bytes), median(seconds)});
+    if (bytes == total) break;
+  }
+  std::vector<double> measured;  // all ranks must solve the same
+  for (std::size_t gradient = 0; gradient < bytes_.size(); ++gradient) {
+    std::vector<double> times;
+    for (const auto& step : ready_) times.push_back(step[gradient]);
+    measured.push_back(median(times));
+  }
+  for (const CostSample& sample : samples) measured.push_back(sample.seconds);
+  group_.all_reduce(std::span(measured), ReduceOp::max, "bucket tuning").wait_on_host();
+  for (std::size_t index = 0; index < samples.size(); ++index) samples[index].seconds = measured[bytes_.size() + index];
+
+  std::vector<ReadyGradient> gradients;
+  for (std::size_t index = 0; index < bytes_.size(); ++index) gradients.push_back({bytes_[index], measured[index]});
+  ReductionCost cost = fit_cost(samples);
+  cost.stops_compute = group_.on_one_node();
+  std::vector<BucketPlan> plans = {initial_, solve_buckets(gradients, cost)};
+  for (const std::int64_t cap : {mib, 4 * mib, total}) plans.push_back(plan_by_cap(bytes_, cap, cap));
+  for (BucketPlan& plan : plans) {
+    if (std::ranges::find(candidates_, plan, &Candidate::plan) != candidates_.end()) continue;
+    const double predicted = exposed_seconds(plan, gradients, cost);
+    candidates_.push_back({.plan = std::move(plan), .predicted_seconds = predicted, .steps = {}});
+  }
+}
+
+BucketPlan BucketTuner::decide() {
+  std::vector<double> steps;
+  for (const Candidate& candidate : candidates_) steps.push_back(median(candidate.steps));
+  group_.all_reduce(std::span(steps), ReduceOp::max, "bucket tuning").wait_on_host();
+  const auto best = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
+  result_ = BucketTuning{.plan = candidates_[best].plan,
+                         .predicted_exposed_seconds = candidates_[best].predicted_seconds,
+                         .step_seconds = steps[best],
+                         .initial_step_seconds = steps[0]};
+  return result_->plan;
+}
+
+}  // namespace trireme::parallel

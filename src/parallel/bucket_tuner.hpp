@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+namespace trireme::parallel {
+
+// Finds the buckets of one training run in its first steps: notes when gradients are final, times reductions on the group's
+// links, solves for the plan with the least exposed time, then lets the live steps decide between it and some fixed caps. All
+// ranks go through the same steps and decide the same.
+class BucketTuner {
+ public:
+  // Seconds of one reduction of so many bytes, anywhere in the gradients. Collective.
+  using Trial = std::function<double(std::int64_t bytes)>;
+
+  BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial);
+
+  // Before each step: the plan for it; nothing where it stays. Collective.
+  std::optional<BucketPlan> next_plan(const Trial& trial);
+
+  // During a step: when its last micro-batch starts, when gradients are final, when all is reduced.
+  void begin();
+  void final(std::size_t gradient);
+  void end();
+
+  const std::optional<BucketTuning>& result() const { return result_; }
+
+ private:
+  struct Candidate {
+    BucketPlan plan;
+    double predicted_seconds = 0;
+    std::vector<double> steps;
+  };
+  void make_candidates(const Trial& trial);
+  BucketPlan decide();
+  double since_begin() const;
+
+  Group group_;
+  std::vector<std::int64_t> bytes_;
+  BucketPlan initial_;
+  int step_ = 0;
+  std::chrono::steady_clock::time_point begin_;
+  std::vector<std::vector<double>> ready_;  // by observed step, by gradient
+  std::vector<Candidate> candidates_;
+  std::optional<BucketTuning> result_;
+};
+
+}  // namespace trireme::parallel
