@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "comm/cores.hpp"
+#include "comm/flight.hpp"
 #include "comm/launch.hpp"
 #include "comm/mpi_alarm.hpp"
 #include "comm/mpi_session.hpp"
@@ -93,7 +94,11 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   const auto wire = std::make_shared<Wire>(context, options.progress);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);
-  const int code = run_rank(*context, platform->make_world(), main);
+  const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
+  const int code = run_rank(*context, platform->make_world(), [&](const Group& world) {
+    context->record_to(open_flight(options, world.rank(), world.size(), exchange));
+    return main(world);
+  });
   return session.finish(*context, *alarm, code);
 }
 

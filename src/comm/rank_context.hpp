@@ -4,8 +4,10 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "comm/flight_recorder.hpp"
 #include "comm/node_control.hpp"
 #include "comm/waiting.hpp"
 #include "trireme/core/error.hpp"
@@ -35,6 +37,8 @@ class RankContext {
   int node_rank() const { return place_.node_rank; }
   bool shares_cores() const { return place_.shares_cores; }
   std::chrono::milliseconds deadline() const { return place_.deadline; }
+  FlightRecorder* flight() { return flight_.get(); }  // null: nothing is recorded
+  void record_to(std::shared_ptr<FlightRecorder> flight) { flight_ = std::move(flight); }
   NodeControl& node() { return *node_; }
   const NodeControl& node() const { return *node_; }
 
@@ -71,6 +75,7 @@ class RankContext {
 
   Place place_;
   std::shared_ptr<NodeControl> node_;
+  std::shared_ptr<FlightRecorder> flight_;
   std::vector<Progress*> active_;
   std::vector<std::span<const int>> changed_;
 };

@@ -68,6 +68,7 @@ std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   const std::uint64_t sequence = published_ + 1;
   if (sequence > slots && !done(sequence - slots)) {
     SegmentOperation oldest(shared_from_this(), sequence - slots);
+    oldest.flight_number = calls_[sequence % slots].flight_number;
     wait_for(*context_, oldest);
   }
   const Address address = platform_->addresses().publish(call.data, call.bytes(), members_.ranks);
@@ -91,6 +92,7 @@ void SegmentBackend::advance() {
       compare_calls();
       gather_addresses(call);
       compared_ = true;
+      if (FlightRecorder* flight = context_->flight()) flight->start(call.flight_number);
     }
     if (!work_on(call)) return;
     finish_call();
@@ -143,6 +145,7 @@ bool SegmentBackend::work_on(const Call& call) {
 
 void SegmentBackend::finish_call() {
   shared_.control.progress(members_.me).finished.store(next_, std::memory_order_release);
+  if (FlightRecorder* flight = context_->flight()) flight->finish(calls_[next_ % slots].flight_number);
   context_->changed(shared_.node_ranks);
   ++next_;
   seen_ = 0;

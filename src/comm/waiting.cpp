@@ -36,16 +36,39 @@ void pause_core() {
   throw error;
 }
 
+// Tells the flight recorder what this rank waits for. After an error it still says so.
+class NotedWait {
+ public:
+  NotedWait(FlightRecorder* flight, const Awaited& awaited) : flight_(flight), number_(awaited.flight_number) {}
+
+  void begin(Clock::time_point now) {
+    if (flight_ != nullptr) flight_->begin_wait(number_, now);
+    begun_ = true;
+  }
+  void go_on(Clock::time_point now) {
+    if (flight_ != nullptr) flight_->beat(now);
+  }
+  void end() {
+    if (flight_ != nullptr && begun_) flight_->end_wait();
+  }
+
+ private:
+  FlightRecorder* flight_;
+  std::uint64_t number_;
+  bool begun_ = false;
+};
+
 }  // namespace
 
 void wait_for(RankContext& context, Awaited& awaited) {
   const int spin_limit = context.shares_cores() ? 0 : spins;
   Clock::time_point end{};
+  NotedWait noted(context.flight(), awaited);
   for (int round = 0;; ++round) {
     context.advance();
     const bool ready = awaited.ready();
     context.wake_others();
-    if (ready) return;
+    if (ready) return noted.end();
     context.check_failure();
     awaited.check_peers();
     if (round < spin_limit) {
@@ -53,12 +76,16 @@ void wait_for(RankContext& context, Awaited& awaited) {
       continue;
     }
     const auto now = Clock::now();
-    if (round == spin_limit) end = now + context.deadline();
+    if (round == spin_limit) {
+      end = now + context.deadline();
+      noted.begin(now);
+    }
     if (now >= end) miss_deadline(context, awaited);
     if (round < spin_limit + yields) {
       sched_yield();
       continue;
     }
+    noted.go_on(now);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(end - now);
     context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
   }
