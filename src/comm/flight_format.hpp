@@ -43,9 +43,9 @@ struct FlightHeader {
   std::uint64_t num_entries = 0;  // so far; the ring holds the last ones
   FlightState state = FlightState::running;
   std::int32_t exit_code = 0;
-  std::int64_t ended = 0;          // main returned or threw
-  std::int64_t heartbeat = 0;      // the last look around of a waiting rank
-  std::uint64_t waits_for = 0;     // number of the entry; 0: doesn't wait
+  std::int64_t ended = 0;       // main returned or threw
+  std::int64_t heartbeat = 0;   // the last look around of a waiting rank
+  std::uint64_t waits_for = 0;  // number of the entry; 0: doesn't wait
   std::int64_t waits_since = 0;
   std::uint64_t failed_in = 0;     // number of the entry whose wait threw first
   std::int32_t signal = 0;         // that the process got
@@ -61,8 +61,8 @@ struct FlightGroup {
   std::uint64_t id = 0;  // the same on all members; written last, 0: free
   std::int32_t size = 0;
   std::int32_t me = 0;
-  std::uint64_t calls = 0;        // collectives called so far
-  std::array<char, 40> label{};   // cut to fit
+  std::uint64_t calls = 0;       // collectives called so far
+  std::array<char, 40> label{};  // cut to fit
 };
 
 enum class FlightKind : std::uint8_t { barrier, all_reduce, reduce_scatter, all_gather, broadcast, send, receive };
@@ -84,8 +84,8 @@ struct FlightEntry {
   std::int64_t issued = 0;
   std::uint32_t check = 0;  // of all that issuing writes
   FlightFate fate = FlightFate::under_way;
-  std::int64_t started = 0;  // all ranks had called it, as far as the backend tells
-  std::int64_t ended = 0;    // this rank's part was done, or failed
+  std::int64_t started = 0;     // all ranks had called it, as far as the backend tells
+  std::int64_t ended = 0;       // this rank's part was done, or failed
   std::array<char, 56> name{};  // cut to fit
 };
 

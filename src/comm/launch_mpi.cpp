@@ -86,11 +86,13 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   const Node node = join_node(cores);
   const int core_count = CPU_COUNT(&cores);
   set_threads(threads_of_rank(core_count, node.ranks_on_my_cores, options.threads_per_rank));
-  const auto context = std::make_shared<RankContext>(RankContext::Place{.rank = rank_in(MPI_COMM_WORLD),
-                                                                        .node_rank = node.node_rank,
-                                                                        .shares_cores = node.ranks_on_my_cores > core_count,
-                                                                        .deadline = options.deadline},
-                                                     node.control);
+  const auto context =
+      std::make_shared<RankContext>(RankContext::Place{.rank = rank_in(MPI_COMM_WORLD),
+                                                       .node_rank = node.node_rank,
+                                                       .shares_all = node.control->ranks() == size_of(MPI_COMM_WORLD),
+                                                       .shares_cores = node.ranks_on_my_cores > core_count,
+                                                       .deadline = options.deadline},
+                                    node.control);
   const auto wire = std::make_shared<Wire>(context, options.progress);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);

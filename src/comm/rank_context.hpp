@@ -28,6 +28,7 @@ class RankContext {
   struct Place {
     int rank = 0;               // in the world
     int node_rank = 0;          // among the ranks that share `node`
+    bool shares_all = false;    // `node` has all ranks of the world, by their world ranks
     bool shares_cores = false;  // more ranks than cores: never spin
     std::chrono::milliseconds deadline{};
   };
@@ -35,6 +36,7 @@ class RankContext {
 
   int rank() const { return place_.rank; }
   int node_rank() const { return place_.node_rank; }
+  bool shares_all() const { return place_.shares_all; }
   bool shares_cores() const { return place_.shares_cores; }
   std::chrono::milliseconds deadline() const { return place_.deadline; }
   FlightRecorder* flight() { return flight_.get(); }  // null: nothing is recorded
@@ -54,6 +56,7 @@ class RankContext {
   }
   void wake_others() {
     if (changed_.empty()) return;
+    node_->note_change(place_.node_rank);
     full_fence();
     for (const auto& node_ranks : changed_) node_->wake(node_ranks);
     changed_.clear();

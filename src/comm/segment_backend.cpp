@@ -23,6 +23,7 @@ class SegmentOperation final : public Operation {
   bool ready() override { return group_->done(sequence_); }
   void check_peers() override { group_->check_peers(sequence_); }
   ErrorFields describe_wait() const override { return group_->describe_wait(sequence_); }
+  std::string wait_text() const override { return group_->describe_call(sequence_); }
   void abandon() noexcept override { group_->abandon(sequence_); }
 
  private:
@@ -181,11 +182,15 @@ void SegmentBackend::check_peers(std::uint64_t sequence) const {
   }
 }
 
-ErrorFields SegmentBackend::describe_wait(std::uint64_t sequence) const {
+std::string SegmentBackend::describe_call(std::uint64_t sequence) const {
   const auto call = shared_.control.call(members_.me, sequence).describe(sequence);
+  return fmt::format("{} of group \"{}\"", call.value_or("a collective"), members_.label);
+}
+
+ErrorFields SegmentBackend::describe_wait(std::uint64_t sequence) const {
   std::string where;
   for (int rank = 0; rank < members_.size(); ++rank) where += (rank == 0 ? "" : ", ") + describe_progress(rank);
-  return {.message = fmt::format("{} of group \"{}\"; {}", call.value_or("a collective"), members_.label, where),
+  return {.message = fmt::format("{}; {}", describe_call(sequence), where),
           .sequence = sequence,
           .hint = "a rank that is behind is busy elsewhere, or took another path through the program"};
 }

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <utility>
 
 #include "comm/rank_context.hpp"
 
@@ -58,12 +60,62 @@ class NotedWait {
   bool begun_ = false;
 };
 
+// Proves that no rank of the job can go on: each has waited for long, has left, or waits for one that does. It takes two
+// looks, between which all ranks look too and nobody changes anything.
+class StandstillCheck {
+ public:
+  StandstillCheck(RankContext& context, const Awaited& awaited) : context_(context), awaited_(awaited) {}
+  ~StandstillCheck() {
+    if (noted_) context_.node().end_wait(context_.node_rank());
+  }
+  StandstillCheck(const StandstillCheck&) = delete;
+  StandstillCheck& operator=(const StandstillCheck&) = delete;
+
+  // This rank has just looked, and still waits.
+  void look(Clock::time_point now) {
+    if (!context_.shares_all() || context_.needs_polling()) return;  // what others send may be on its way
+    if (!begin_) begin_ = now;
+    if (now - *begin_ < least_wait) return;
+    NodeControl& node = context_.node();
+    if (!std::exchange(noted_, true)) node.note_wait(context_.node_rank(), awaited_.wait_text());
+    node.note_look(context_.node_rank());
+    const auto seen = node.standstill();
+    if (seen && before_ && before_->proven_by(*seen)) report(*seen);
+    if (!seen || !before_ || seen->changes != before_->changes || seen->waits != before_->waits) before_ = seen;
+  }
+
+ private:
+  static constexpr std::chrono::milliseconds least_wait{150};
+
+  [[noreturn]] void report(const NodeControl::Standstill& seen) {
+    std::string text;
+    for (std::size_t rank = 0; rank < seen.waits.size(); ++rank) {
+      text += rank == 0 ? "" : ", ";
+      text += seen.waits[rank] == 0 ? fmt::format("rank {} has left", rank)
+                                    : fmt::format("rank {} waits in {}", rank, context_.node().wait_of(static_cast<int>(rank)));
+    }
+    const Error error({.code = ErrorCode::rank_mismatch,
+                       .message = fmt::format("no rank can go on: {}", text),
+                       .rank = context_.rank(),
+                       .hint = "all ranks must call the collectives of all their groups in the same order"});
+    context_.record_failure(error);
+    throw error;
+  }
+
+  RankContext& context_;
+  const Awaited& awaited_;
+  bool noted_ = false;
+  std::optional<Clock::time_point> begin_;
+  std::optional<NodeControl::Standstill> before_;
+};
+
 }  // namespace
 
 void wait_for(RankContext& context, Awaited& awaited) {
   const int spin_limit = context.shares_cores() ? 0 : spins;
   Clock::time_point end{};
   NotedWait noted(context.flight(), awaited);
+  StandstillCheck standstill(context, awaited);
   for (int round = 0;; ++round) {
     context.advance();
     const bool ready = awaited.ready();
@@ -86,6 +138,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
       continue;
     }
     noted.go_on(now);
+    standstill.look(now);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(end - now);
     context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
   }

@@ -16,6 +16,7 @@ class Awaited {
   virtual bool ready() = 0;
   virtual void check_peers() {}                   // throws when a rank it needs has left
   virtual ErrorFields describe_wait() const = 0;  // for the error of a missed deadline: what, and who is missing
+  virtual std::string wait_text() const { return describe_wait().message; }  // what alone
 
   std::uint64_t flight_number = 0;  // number in this rank's flight recorder
 };

@@ -65,8 +65,7 @@ FlightFile parse(const std::vector<std::byte>& bytes, const std::filesystem::pat
     file.groups.push_back(read_as<FlightGroup>(bytes, flight_groups_offset + place * sizeof(FlightGroup)));
   }
   for (std::uint64_t slot = 0; slot < file.header.capacity; ++slot) {
-    const auto entry =
-        read_as<FlightEntry>(bytes, flight_entries_offset(file.header.num_groups) + slot * sizeof(FlightEntry));
+    const auto entry = read_as<FlightEntry>(bytes, flight_entries_offset(file.header.num_groups) + slot * sizeof(FlightEntry));
     if (entry.number == 0) continue;  // never written, or about to be
     const bool good = entry.check == check_of(entry) && entry.number % file.header.capacity == slot &&
                       static_cast<std::uint8_t>(entry.kind) < num_flight_kinds && entry.group < file.header.num_groups &&

@@ -10,9 +10,9 @@
 struct FlightFile {
   std::filesystem::path path;
   trireme::comm::FlightHeader header;
-  std::vector<trireme::comm::FlightGroup> groups;    // by their place
-  std::vector<trireme::comm::FlightEntry> entries;   // the last ones, in their order
-  std::size_t num_damaged = 0;                       // entries that were left out
+  std::vector<trireme::comm::FlightGroup> groups;   // by their place
+  std::vector<trireme::comm::FlightEntry> entries;  // the last ones, in their order
+  std::size_t num_damaged = 0;                      // entries that were left out
 
   const trireme::comm::FlightEntry* find(std::uint64_t number) const;  // null: 0, or not there any more
 };

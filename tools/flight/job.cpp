@@ -75,7 +75,8 @@ double wall_seconds(const FlightFile& file, std::int64_t time) {
 
 std::string plain(std::string_view text) {
   std::string result(text);
-  std::ranges::replace_if(result, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::ranges::replace_if(
+      result, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return result;
 }
 
@@ -87,8 +88,8 @@ std::string RankView::place() const {
 
 const FlightEntry* RankView::last() const {
   if (!file || file->entries.empty()) return nullptr;
-  const auto found = std::find_if(file->entries.rbegin(), file->entries.rend(),
-                                  [](const FlightEntry& entry) { return entry.sequence != 0; });
+  const auto found =
+      std::find_if(file->entries.rbegin(), file->entries.rend(), [](const FlightEntry& entry) { return entry.sequence != 0; });
   return found != file->entries.rend() ? &*found : &file->entries.back();
 }
 

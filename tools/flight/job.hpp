@@ -46,6 +46,6 @@ struct Job {
 // The newest job of a folder; nothing when no file can be read, then the notes say why.
 std::optional<Job> read_job(const std::filesystem::path& folder, std::vector<std::string>& notes);
 
-std::string plain(std::string_view text);                     // without what could upset a terminal
-std::string plain(const char* text, std::size_t bytes);       // up to the first 0
+std::string plain(std::string_view text);                        // without what could upset a terminal
+std::string plain(const char* text, std::size_t bytes);          // up to the first 0
 double wall_seconds(const FlightFile& file, std::int64_t time);  // since 1970

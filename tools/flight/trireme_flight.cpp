@@ -25,7 +25,8 @@ std::string state_text(const RankView& view) {
   };
   switch (view.state) {
     case RankState::missing: return "missing";
-    case RankState::finished: return view.header().exit_code == 0 ? "finished" : fmt::format("finished with exit code {}", view.header().exit_code);
+    case RankState::finished:
+      return view.header().exit_code == 0 ? "finished" : fmt::format("finished with exit code {}", view.header().exit_code);
     case RankState::failed: return in("failed");
     case RankState::vanished: return in(view.end_text());
     case RankState::stopped: return in("stopped");
@@ -58,13 +59,16 @@ void print(const Job& job, const std::vector<Finding>& findings) {
     if (view.state == RankState::failed) fmt::print("{:>33}error: {}\n", "", view.error());
   }
   fmt::print("\n");
-  if (findings.empty()) fmt::print("{}\n", all_finished(job) ? "all ranks finished" : "the job is running; nothing is wrong so far");
+  if (findings.empty())
+    fmt::print("{}\n", all_finished(job) ? "all ranks finished" : "the job is running; nothing is wrong so far");
   for (const Finding& finding : findings) fmt::print("{}\n", finding.text);
 }
 
 nlohmann::json json_of(const RankView& view, const FlightEntry& entry) {
   const FlightFile& file = *view.file;
-  const auto time = [&](std::int64_t value) { return value == 0 ? nlohmann::json() : nlohmann::json(wall_seconds(file, value)); };
+  const auto time = [&](std::int64_t value) {
+    return value == 0 ? nlohmann::json() : nlohmann::json(wall_seconds(file, value));
+  };
   static constexpr std::array fates = {"under way", "done", "failed"};
   return {{"sequence", entry.sequence},
           {"group", plain(file.groups[entry.group].label.data(), file.groups[entry.group].label.size())},

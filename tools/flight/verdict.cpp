@@ -35,9 +35,9 @@ std::string call_text(const FlightEntry& entry) {
                     entry.sequence);
   }
   const bool sends = entry.kind == FlightKind::send;
-  std::string text = fmt::format("{}({} x {} {} rank {}, tag {})", sends ? "send" : "receive", entry.count,
-                                 trireme::name_of(static_cast<trireme::DType>(entry.dtype)), sends ? "to" : "from", entry.peer,
-                                 entry.tag);
+  std::string text =
+      fmt::format("{}({} x {} {} rank {}, tag {})", sends ? "send" : "receive", entry.count,
+                  trireme::name_of(static_cast<trireme::DType>(entry.dtype)), sends ? "to" : "from", entry.peer, entry.tag);
   return name.empty() ? text : fmt::format("{} \"{}\"", text, name);
 }
 
@@ -47,9 +47,9 @@ bool ended_badly(const RankView& view) { return view.state == RankState::failed 
 bool failed_itself(const RankView& view) {
   if (view.state != RankState::failed) return false;
   const auto code = view.header().error_code;
-  return code == no_error || (code != static_cast<int>(trireme::ErrorCode::peer_failed) &&
-                              code != static_cast<int>(trireme::ErrorCode::timeout) &&
-                              code != static_cast<int>(trireme::ErrorCode::rank_mismatch));
+  return code == no_error ||
+         (code != static_cast<int>(trireme::ErrorCode::peer_failed) && code != static_cast<int>(trireme::ErrorCode::timeout) &&
+          code != static_cast<int>(trireme::ErrorCode::rank_mismatch));
 }
 
 class Analysis {
@@ -62,6 +62,7 @@ class Analysis {
         if (group.id != 0) members_[group.id][group.me] = {view.rank, static_cast<std::uint32_t>(place)};
       }
     }
+    for (const RankView& view : job.ranks) find_late_call(view);
     for (const RankView& view : job.ranks) find_blockers(view);
   }
 
@@ -93,9 +94,37 @@ class Analysis {
     return nullptr;
   }
 
+  // A rank that called what it is in only when another one had given it up: that was too late.
+  void find_late_call(const RankView& view) {
+    const FlightEntry* entry = view.stuck_in();
+    if (entry == nullptr || !is_collective(*entry)) return;
+    const auto known = members_.find(group_of(view, *entry).id);
+    if (known == members_.end()) return;
+    for (const auto& [index, member] : known->second) {
+      const RankView& other = this->view(member.rank);
+      const FlightEntry* its = call_of(member, entry->sequence);
+      if (member.rank == view.rank || its == nullptr || its->fate != FlightFate::failed) continue;
+      if (wall_seconds(*other.file, its->ended) < wall_seconds(*view.file, entry->issued)) late_calls_[view.rank] = entry;
+    }
+  }
+
+  const FlightEntry* stuck_in(const RankView& view) const {
+    return late_calls_.contains(view.rank) ? nullptr : view.stuck_in();
+  }
+
+  const FlightEntry* last_of(const RankView& view) const {
+    const auto late = late_calls_.find(view.rank);
+    if (late == late_calls_.end()) return view.last();
+    for (std::uint64_t number = late->second->number - 1; number > 0; --number) {
+      const FlightEntry* entry = view.file->find(number);
+      if (entry == nullptr || is_collective(*entry)) return entry;
+    }
+    return nullptr;
+  }
+
   // Whom a rank waits for, or waited for when it ended.
   void find_blockers(const RankView& view) {
-    const FlightEntry* entry = view.stuck_in();
+    const FlightEntry* entry = stuck_in(view);
     if (entry == nullptr) return;
     const FlightGroup& group = group_of(view, *entry);
     const auto known = members_.find(group.id);
@@ -108,7 +137,10 @@ class Analysis {
     }
     for (const auto& [index, member] : known->second) {
       if (member.rank == view.rank) continue;
-      if (this->view(member.rank).file->groups[member.place].calls < entry->sequence) blockers.insert(member.rank);
+      const FlightGroup& its = this->view(member.rank).file->groups[member.place];
+      const auto late = late_calls_.find(member.rank);
+      const bool is_late = late != late_calls_.end() && late->second->group == member.place;
+      if (its.calls < entry->sequence + (is_late ? 1 : 0)) blockers.insert(member.rank);
     }
     if (!blockers.empty()) return;
     for (const auto& [index, member] : known->second) {
@@ -131,7 +163,7 @@ class Analysis {
     bool over = true;
     for (const int waiter : waiters_for(rank)) {
       if (view(waiter).state == RankState::waiting) over = false;
-      by_call[describe(view(waiter), *view(waiter).stuck_in())].push_back(waiter);
+      by_call[describe(view(waiter), *stuck_in(view(waiter)))].push_back(waiter);
     }
     std::string text;
     for (const auto& [call, waiters] : by_call) {
@@ -143,9 +175,9 @@ class Analysis {
 
   // "in #42 ..." or "after #41 ..."
   std::string where(const RankView& view) const {
-    const FlightEntry* last = view.last();
+    const FlightEntry* last = last_of(view);
     if (last == nullptr) return "before it called anything";
-    const FlightEntry* in = view.stuck_in();
+    const FlightEntry* in = stuck_in(view);
     if (in != nullptr) return fmt::format("in {}", describe(view, *in));
     return fmt::format("after {}", describe(view, *last));
   }
@@ -164,10 +196,10 @@ class Analysis {
     constexpr std::size_t most_named = 20;
     const std::size_t number = ranks.size();
     ranks.resize(std::min(number, most_named));
-    late_.push_back({"missing", ranks,
-                     fmt::format("{}{} left no readable file here, of {} ranks", list_of_ranks(ranks),
-                                 number > most_named ? fmt::format(" and {} more", number - most_named) : "",
-                                 job_.ranks.size())});
+    late_.push_back(
+        {"missing", ranks,
+         fmt::format("{}{} left no readable file here, of {} ranks", list_of_ranks(ranks),
+                     number > most_named ? fmt::format(" and {} more", number - most_named) : "", job_.ranks.size())});
   }
 
   // Processes that ended without being asked to from outside.
@@ -260,6 +292,13 @@ class Analysis {
       if (!is_root(view.rank) || blamed_.contains(view.rank)) continue;
       const std::string who = fmt::format("rank {} {}", view.rank, view.place());
       const std::string rest = waiters_text(view.rank);
+      const auto late = late_calls_.find(view.rank);
+      if (late != late_calls_.end()) {
+        add("behind", {view.rank},
+            fmt::format("{} was behind, stopped or busy elsewhere {}{}; it called that only when they had given up", who,
+                        where(view), rest));
+        continue;
+      }
       switch (view.state) {
         case RankState::missing: break;
         case RankState::finished:
@@ -316,7 +355,7 @@ class Analysis {
     std::string text;
     for (const int rank : ranks) {
       if (!ended_badly(view(rank))) shortest = std::min(shortest, view(rank).waited);
-      text += fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *view(rank).stuck_in()));
+      text += fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *stuck_in(view(rank))));
     }
     if (shortest < 1) return;  // a job that goes on
     const std::string who = list_of_ranks(ranks);
@@ -332,9 +371,11 @@ class Analysis {
       } else if (view.state == RankState::vanished) {
         add("vanished", {view.rank}, fmt::format("rank {} {} {} {}", view.rank, view.place(), view.end_text(), where(view)));
       } else if (view.state == RankState::stopped) {
-        add("stopped", {view.rank}, fmt::format("rank {} {} is stopped (SIGSTOP or a debugger) {}", view.rank, view.place(), where(view)));
+        add("stopped", {view.rank},
+            fmt::format("rank {} {} is stopped (SIGSTOP or a debugger) {}", view.rank, view.place(), where(view)));
       } else if (view.state == RankState::finished && view.header().exit_code != 0) {
-        add("failed", {view.rank}, fmt::format("rank {} {} returned {} from main", view.rank, view.place(), view.header().exit_code));
+        add("failed", {view.rank},
+            fmt::format("rank {} {} returned {} from main", view.rank, view.place(), view.header().exit_code));
       }
     }
   }
@@ -342,6 +383,7 @@ class Analysis {
   const Job& job_;
   std::map<std::uint64_t, std::map<int, Member>> members_;  // by group, then by rank in the group
   std::map<int, std::set<int>> blockers_;
+  std::map<int, const FlightEntry*> late_calls_;
   std::set<int> blamed_;
   std::vector<int> crashed_;
   std::vector<Finding> late_;
