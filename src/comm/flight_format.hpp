@@ -84,7 +84,7 @@ struct FlightEntry {
   std::int64_t issued = 0;
   std::uint32_t check = 0;  // of all that issuing writes
   FlightFate fate = FlightFate::under_way;
-  std::int64_t started = 0;     // all ranks had called it, as far as the backend tells
+  std::int64_t started = 0;     // all ranks had called it; 0: not yet, or too small to note
   std::int64_t ended = 0;       // this rank's part was done, or failed
   std::array<char, 56> name{};  // cut to fit
 };

@@ -164,9 +164,13 @@ std::uint32_t FlightRecorder::place_of(const Members& members) {
   return place;
 }
 
+void FlightRecorder::join(RecordedGroup& group, const Members& members) {
+  if (!group.joined) [[unlikely]]
+    group = {.joined = true, .place = place_of(members)};
+}
+
 std::uint64_t FlightRecorder::write(RecordedGroup& group, const Members& members, FlightEntry entry, std::string_view name) {
-  if (!group.known) [[unlikely]]
-    group = {.known = true, .place = place_of(members)};
+  join(group, members);
   const bool is_message = entry.kind == FlightKind::send || entry.kind == FlightKind::receive;
   entry.number = ++num_entries_;
   entry.sequence = is_message ? 0 : ++group.calls;

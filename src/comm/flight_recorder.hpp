@@ -34,7 +34,7 @@ struct FlightFailure {
 
 // What a group has told its rank's recorder.
 struct RecordedGroup {
-  bool known = false;
+  bool joined = false;
   std::uint32_t place = 0;
   std::uint64_t calls = 0;
 };
@@ -53,10 +53,12 @@ class FlightRecorder {
 
   void enter_thread();  // the rank runs on this thread
 
+  void join(RecordedGroup& group, const Members& members);  // before its first call
+
   // The number of the new entry, for the calls below; these pass over 0 and entries that the ring has lost.
   std::uint64_t issue(RecordedGroup& group, const Members& members, const Call& call);
   std::uint64_t issue(RecordedGroup& group, const Members& members, FlightKind kind, const Message& message);
-  void start(std::uint64_t number);
+  void start(std::uint64_t number);  // worth its reading of the clock only for what takes long
   void finish(std::uint64_t number);
   void fail(std::uint64_t number);
 

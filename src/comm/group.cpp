@@ -39,7 +39,9 @@ Pending start_checked(comm::Backend& backend, const Call& call) {
 
 }  // namespace
 
-Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backend)) {}
+Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backend)) {
+  if (comm::FlightRecorder* flight = backend_->context().flight()) flight->join(backend_->recorded, backend_->members());
+}
 
 int Group::rank() const { return backend_->members().me; }
 int Group::size() const { return backend_->members().size(); }

@@ -97,9 +97,10 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);
   const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
-  const int code = run_rank(*context, platform->make_world(), [&](const Group& world) {
-    context->record_to(open_flight(options, world.rank(), world.size(), exchange));
-    return main(world);
+  const std::shared_ptr<Backend> world = platform->make_world();
+  const int code = run_rank(*context, world, [&](const Group& group) {
+    context->record_to(open_flight(options, group.rank(), group.size(), exchange));
+    return main(Group(world));
   });
   return session.finish(*context, *alarm, code);
 }

@@ -13,6 +13,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::uint64_t slots = GroupControl::slots;
+constexpr std::size_t long_work = std::size_t{64} << 10;  // bytes whose begin the flight recorder notes
 
 class SegmentOperation final : public Operation {
  public:
@@ -93,7 +94,8 @@ void SegmentBackend::advance() {
       compare_calls();
       gather_addresses(call);
       compared_ = true;
-      if (FlightRecorder* flight = context_->flight()) flight->start(call.flight_number);
+      FlightRecorder* flight = context_->flight();
+      if (flight != nullptr && call.bytes() >= long_work) flight->start(call.flight_number);
     }
     if (!work_on(call)) return;
     finish_call();

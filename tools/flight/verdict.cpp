@@ -62,7 +62,12 @@ class Analysis {
         if (group.id != 0) members_[group.id][group.me] = {view.rank, static_cast<std::uint32_t>(place)};
       }
     }
-    for (const RankView& view : job.ranks) find_late_call(view);
+    const auto missed_deadline = [](const RankView& view) {
+      return view.state == RankState::failed && view.header().error_code == static_cast<int>(trireme::ErrorCode::timeout);
+    };
+    if (std::ranges::any_of(job.ranks, missed_deadline)) {
+      for (const RankView& view : job.ranks) find_late_call(view);
+    }
     for (const RankView& view : job.ranks) find_blockers(view);
   }
 
