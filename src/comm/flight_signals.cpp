@@ -34,17 +34,20 @@ void note(int signal) {
   }
 }
 
-void on_signal(int signal) {
+void on_signal(int signal, siginfo_t* info, void*) {
   note(signal);
   for (std::size_t index = 0; index < watched_signals.size(); ++index) {
     if (watched_signals[index] == signal) sigaction(signal, &before[index], nullptr);
   }
-  raise(signal);  // to what was there before, once this handler returns
+  // To what was there before, once this handler returns: a fault comes again by itself, with its address.
+  const bool is_fault = info->si_code > 0 && (signal == SIGSEGV || signal == SIGBUS || signal == SIGFPE || signal == SIGILL);
+  if (!is_fault) raise(signal);
 }
 
 void install() {
   struct sigaction action {};
-  action.sa_handler = on_signal;
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO;
   sigemptyset(&action.sa_mask);
   for (std::size_t index = 0; index < watched_signals.size(); ++index) {
     sigaction(watched_signals[index], nullptr, &before[index]);
@@ -57,7 +60,7 @@ void uninstall() {
   for (std::size_t index = 0; index < watched_signals.size(); ++index) {
     struct sigaction current {};
     sigaction(watched_signals[index], nullptr, &current);
-    if ((current.sa_flags & SA_SIGINFO) == 0 && current.sa_handler == on_signal) {
+    if ((current.sa_flags & SA_SIGINFO) != 0 && current.sa_sigaction == on_signal) {
       sigaction(watched_signals[index], &before[index], nullptr);
     }
   }

@@ -102,10 +102,12 @@ void NodeControl::note_wait(int rank, std::string_view what) {
   place.wait.store(++place.num_waits);
 }
 
-std::string NodeControl::wait_of(int rank) const {
+std::optional<std::string> NodeControl::wait_of(int rank) const {
   const Place& place = places()[rank];
+  if (place.wait.load() == 0) return std::nullopt;
   std::array<std::uint64_t, wait_words> words{};
   for (std::size_t word = 0; word < wait_words; ++word) words[word] = place.what[word].load(std::memory_order_relaxed);
+  words.back() = 0;
   return reinterpret_cast<const char*>(words.data());
 }
 

@@ -78,7 +78,7 @@ class NodeControl {
   void note_wait(int rank, std::string_view what);
   void note_look(int rank) { places()[rank].looks.fetch_add(1); }
   void end_wait(int rank) { places()[rank].wait.store(0); }
-  std::string wait_of(int rank) const;
+  std::optional<std::string> wait_of(int rank) const;  // nothing: it has not waited for long
 
   // What all ranks wait for, or have left; nothing while a rank does something else.
   struct Standstill {

@@ -28,10 +28,22 @@ void pause_core() {
 #endif
 }
 
+// Where the other ranks wait, which may be in other groups: "; rank 1 waits in #7 barrier of group "world"".
+std::string waits_of_others(const RankContext& context) {
+  std::string text;
+  if (!context.shares_all()) return text;
+  for (int rank = 0; rank < context.node().ranks(); ++rank) {
+    const auto wait = rank == context.rank() ? std::nullopt : context.node().wait_of(rank);
+    if (wait) text += fmt::format("; rank {} waits in {}", rank, *wait);
+  }
+  return text;
+}
+
 [[noreturn]] void miss_deadline(RankContext& context, const Awaited& awaited) {
   ErrorFields fields = awaited.describe_wait();
   fields.code = ErrorCode::timeout;
-  fields.message = fmt::format("no progress for {} ms: {}", context.deadline().count(), fields.message);
+  fields.message =
+      fmt::format("no progress for {} ms: {}{}", context.deadline().count(), fields.message, waits_of_others(context));
   fields.rank = context.rank();
   const Error error(std::move(fields));
   context.record_failure(error);  // the other ranks can't finish this collective either
@@ -92,7 +104,8 @@ class StandstillCheck {
     for (std::size_t rank = 0; rank < seen.waits.size(); ++rank) {
       text += rank == 0 ? "" : ", ";
       text += seen.waits[rank] == 0 ? fmt::format("rank {} has left", rank)
-                                    : fmt::format("rank {} waits in {}", rank, context_.node().wait_of(static_cast<int>(rank)));
+                                    : fmt::format("rank {} waits in {}", rank,
+                                context_.node().wait_of(static_cast<int>(rank)).value_or("something"));
     }
     const Error error({.code = ErrorCode::rank_mismatch,
                        .message = fmt::format("no rank can go on: {}", text),
