@@ -28,13 +28,21 @@ void pause_core() {
 #endif
 }
 
-// Where the other ranks wait, which may be in other groups: "; rank 1 waits in #7 barrier of group "world"".
+constexpr std::chrono::milliseconds long_wait{150};  // from then on a rank says what it waits for
+
+// What the other ranks do, which may be in other groups: "; rank 1 waits in #7 barrier of group "world", rank 2 does not wait".
 std::string waits_of_others(const RankContext& context) {
+  if (!context.shares_all() || context.deadline() < 2 * long_wait) return {};
   std::string text;
-  if (!context.shares_all()) return text;
   for (int rank = 0; rank < context.node().ranks(); ++rank) {
-    const auto wait = rank == context.rank() ? std::nullopt : context.node().wait_of(rank);
-    if (wait) text += fmt::format("; rank {} waits in {}", rank, *wait);
+    if (rank == context.rank()) continue;
+    text += text.empty() ? "; " : ", ";
+    const auto wait = context.node().wait_of(rank);
+    if (wait) {
+      text += fmt::format("rank {} waits in {}", rank, *wait);
+    } else {
+      text += fmt::format("rank {} {}", rank, context.node().left(rank) ? "has left" : "does not wait");
+    }
   }
   return text;
 }
@@ -85,11 +93,12 @@ class StandstillCheck {
 
   // This rank has just looked, and still waits.
   void look(Clock::time_point now) {
-    if (!context_.shares_all() || context_.needs_polling()) return;  // what others send may be on its way
+    if (!context_.shares_all()) return;
     if (!begin_) begin_ = now;
-    if (now - *begin_ < least_wait) return;
+    if (now - *begin_ < long_wait) return;
     NodeControl& node = context_.node();
     if (!std::exchange(noted_, true)) node.note_wait(context_.node_rank(), awaited_.wait_text());
+    if (context_.needs_polling()) return;  // what others sent may be on its way
     node.note_look(context_.node_rank());
     const auto seen = node.standstill();
     if (seen && before_ && before_->proven_by(*seen)) report(*seen);
@@ -97,8 +106,6 @@ class StandstillCheck {
   }
 
  private:
-  static constexpr std::chrono::milliseconds least_wait{150};
-
   [[noreturn]] void report(const NodeControl::Standstill& seen) {
     std::string text;
     for (std::size_t rank = 0; rank < seen.waits.size(); ++rank) {

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,11 +20,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
+void crash() {
+  void* page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  *static_cast<volatile int*>(page) = 1;
+}
+
 void get_lost(std::string_view how) {
   if (how == "exit") _exit(0);
   if (how == "kill") raise(SIGKILL);
   if (how == "stop") raise(SIGSTOP);
-  if (how == "crash") raise(SIGSEGV);
+  if (how == "crash") crash();
   if (how == "sleep") std::this_thread::sleep_for(24h);
   if (how == "loop") {
     for (std::atomic<std::uint64_t> turn = 0;;) ++turn;
