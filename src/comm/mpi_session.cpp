@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "comm/mpi_calls.hpp"
@@ -11,11 +13,21 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::milliseconds longest_nap{50};
-constexpr std::chrono::seconds abort_patience{5};  // with the rank that ends the job
+constexpr std::chrono::seconds abort_patience{5};  // with another rank that ends the job
 
 // For other ranks to leave after a failure.
 std::chrono::milliseconds grace_of(const RankContext& context) {
   return std::clamp<std::chrono::milliseconds>(context.deadline(), std::chrono::seconds(3), std::chrono::seconds(5));
+}
+
+// mpirun of Open MPI ends the job of a process that just exits, and sometimes crashes or hangs after MPI_Abort.
+[[noreturn]] void end_job(int exit_code) {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    std::fflush(nullptr);
+    std::_Exit(exit_code);
+  }
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::abort();
 }
 
 }  // namespace
@@ -45,8 +57,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
-    // One rank ends the job: mpirun of Open MPI 4.1 may crash when several do.
-    if (now >= end && (node.claim_abort() || now >= end + abort_patience)) MPI_Abort(MPI_COMM_WORLD, node.failure().exit_code);
+    if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);
     alarm.advance();
     int found = 0;  // any call moves the messages that others still receive
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
