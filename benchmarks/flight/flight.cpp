@@ -86,20 +86,19 @@ int run(const Options& options, Results& results) {
   const auto backend = options.threads > 0 ? trireme::BackendKind::thread : trireme::BackendKind::mpi;
   for (int round = 0; round < 2 * options.rounds; ++round) {
     const bool records = round % 2 == (round / 2) % 2;  // neither is always first
-    const int code = trireme::launch(backend,
-                                     {.ranks = std::max(1, options.threads),
-                                      .threads_per_rank = 1,
-                                      .flight_directory = records ? options.folder : ""},
-                                     [&](const Group& world) {
-                                       const auto seconds = measure(world, options);
-                                       if (world.rank() != 0) return 0;
-                                       results.ranks = world.size();
-                                       auto& of_kind = records ? results.on : results.off;
-                                       for (std::size_t size = 0; size < seconds.size(); ++size) {
-                                         of_kind[size].push_back(seconds[size]);
-                                       }
-                                       return 0;
-                                     });
+    const int code = trireme::launch(
+        backend,
+        {.ranks = std::max(1, options.threads), .threads_per_rank = 1, .flight_directory = records ? options.folder : ""},
+        [&](const Group& world) {
+          const auto seconds = measure(world, options);
+          if (world.rank() != 0) return 0;
+          results.ranks = world.size();
+          auto& of_kind = records ? results.on : results.off;
+          for (std::size_t size = 0; size < seconds.size(); ++size) {
+            of_kind[size].push_back(seconds[size]);
+          }
+          return 0;
+        });
     if (code != 0) return code;
   }
   return 0;
@@ -131,7 +130,8 @@ int main(int argc, char** argv) {
   CLI::App app("What the flight recorder adds to small all-reduces");
   app.add_option("--bytes", options.bytes, "sizes of the buffers")->check(CLI::Range(std::size_t{4}, std::size_t{1} << 30));
   app.add_option("--calls", options.calls, "calls of one measurement")->check(CLI::Range(10, 1'000'000));
-  app.add_option("--rounds", options.rounds, "measurements of each kind, of which the median counts")->check(CLI::Range(1, 1000));
+  app.add_option("--rounds", options.rounds, "measurements of each kind, of which the median counts")
+      ->check(CLI::Range(1, 1000));
   app.add_option("--threads", options.threads, "ranks as threads, instead of mpirun's processes");
   app.add_option("--flight-dir", options.folder, "folder for the recordings; removed at the end");
   app.add_option("--json", options.json, "file for the results");

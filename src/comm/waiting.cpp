@@ -112,7 +112,7 @@ class StandstillCheck {
       text += rank == 0 ? "" : ", ";
       text += seen.waits[rank] == 0 ? fmt::format("rank {} has left", rank)
                                     : fmt::format("rank {} waits in {}", rank,
-                                context_.node().wait_of(static_cast<int>(rank)).value_or("something"));
+                                                  context_.node().wait_of(static_cast<int>(rank)).value_or("something"));
     }
     const Error error({.code = ErrorCode::rank_mismatch,
                        .message = fmt::format("no rank can go on: {}", text),

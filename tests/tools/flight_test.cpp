@@ -45,8 +45,9 @@ struct Outcome {
 Outcome run_tool(const std::string& arguments, bool with_messages = true) {
   const TemporaryFolder folder;
   const auto output = folder.path() / "output";
-  const int status = std::system((std::string(TRIREME_FLIGHT) + " " + arguments + " > " + output.string() + (with_messages ? " 2>&1" : " 2>/dev/null"))
-                                    .c_str());
+  const int status = std::system(
+      (std::string(TRIREME_FLIGHT) + " " + arguments + " > " + output.string() + (with_messages ? " 2>&1" : " 2>/dev/null"))
+          .c_str());
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(output)};
 }
 
@@ -230,8 +231,9 @@ TEST_CASE("cut files are named") {
   REQUIRE(run_job(folder.path(), 2, well) == 0);
   const auto path = folder.path() / "rank-1.flight";
   const std::string whole = read(path);
-  for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{100},
-                                  sizeof(FlightHeader), std::size_t{4096}, std::size_t{8192}, whole.size() / 2, whole.size() - 1}) {
+  for (const std::size_t bytes :
+       {std::size_t{0}, std::size_t{1}, std::size_t{7}, std::size_t{8}, std::size_t{100}, sizeof(FlightHeader),
+        std::size_t{4096}, std::size_t{8192}, whole.size() / 2, whole.size() - 1}) {
     write(path, whole.substr(0, bytes));
     const Outcome outcome = run_tool(folder.path().string());
     INFO(bytes << " bytes: " << outcome.text);
