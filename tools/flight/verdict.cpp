@@ -101,8 +101,9 @@ class Analysis {
 
   // A rank that called what it is in only when another one had given it up: that was too late.
   void find_late_call(const RankView& view) {
-    const FlightEntry* entry = view.stuck_in();
-    if (entry == nullptr || !is_collective(*entry)) return;
+    if (!view.file || view.state == RankState::finished) return;
+    const FlightEntry* entry = view.stuck_in() != nullptr ? view.stuck_in() : view.last();
+    if (entry == nullptr || !is_collective(*entry) || entry->fate == FlightFate::done) return;
     const auto known = members_.find(group_of(view, *entry).id);
     if (known == members_.end()) return;
     for (const auto& [index, member] : known->second) {
