@@ -66,6 +66,8 @@ void add_run(CLI::App& app, Options& options, std::string& backend, std::string&
   add("--sample", options.sample, "characters to generate at the end");
   app.add_option("--save", options.save, "write the trained weights here (safetensors)")->group("Run");
   app.add_option("--metrics", options.metrics, "write a JSON object a step to this file")->group("Run");
+  app.add_option("--flight-dir", options.flight_directory, "keep the ranks' last calls in this folder, for trireme-flight")
+      ->group("Run");
 }
 
 double parse_bucket_mb(const std::string& text) {

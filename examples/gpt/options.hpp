@@ -43,6 +43,7 @@ struct Options {
   std::string init;
   std::string save;
   std::string metrics;
+  std::string flight_directory;
 
   // What all ranks must share.
   trireme::optim::Settings settings() const;

@@ -29,7 +29,9 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
-  return launch(options->backend, {.ranks = options->ranks, .threads_per_rank = options->threads}, [&](const Group& world) {
+  const LaunchOptions how{
+      .ranks = options->ranks, .threads_per_rank = options->threads, .flight_directory = options->flight_directory};
+  return launch(options->backend, how, [&](const Group& world) {
     Trainer(*options, world).run();
     return 0;
   });

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/call.hpp"
+#include "comm/flight_recorder.hpp"
 #include "comm/members.hpp"
 #include "comm/rank_context.hpp"
 #include "comm/waiting.hpp"
@@ -59,7 +60,14 @@ class Backend {
 
   // Collective over this group; every rank passes the members of its own new group.
   virtual std::shared_ptr<Backend> make_group(const Members& members) = 0;
+
+  RecordedGroup recorded;
 };
+
+// What users of a group call: these keep the flight recorder too.
+Pending start(Backend& backend, Call call);
+Pending receive(Backend& backend, const Message& message);
+void send(Backend& backend, const Message& message);
 
 // The texts of all ranks, by rank. Blocking.
 std::vector<std::string> gather_texts(Backend& backend, std::string_view text, std::string_view name);

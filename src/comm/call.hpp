@@ -30,6 +30,7 @@ struct Call {
   std::size_t count = 0;
   std::string_view name = {};
   std::optional<Share> share = {};  // of the work; the ranks compare the call
+  std::uint64_t flight_number = 0;  // number in this rank's flight recorder
 
   std::size_t bytes() const { return count * size_of(dtype); }
 

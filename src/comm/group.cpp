@@ -29,17 +29,19 @@ void require_peer(int peer, int size, std::string_view operation) {
   require(peer >= 0 && peer < size, "{} names rank {}, but the group has ranks 0 to {}", operation, peer, size - 1);
 }
 
-Pending start(comm::Backend& backend, const Call& call) {
+Pending start_checked(comm::Backend& backend, const Call& call) {
   if ((call.count > 0 && call.data == nullptr) || call.count > most_elements) [[unlikely]] {
     require(call.count <= most_elements, "{}: the count is out of range", describe(call));
     require(false, "{} got a null pointer", describe(call));
   }
-  return Pending(backend.start(call));
+  return comm::start(backend, call);
 }
 
 }  // namespace
 
-Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backend)) {}
+Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backend)) {
+  if (comm::FlightRecorder* flight = backend_->context().flight()) flight->join(backend_->recorded, backend_->members());
+}
 
 int Group::rank() const { return backend_->members().me; }
 int Group::size() const { return backend_->members().size(); }
@@ -53,35 +55,41 @@ Range Group::part(std::int64_t count, int rank) const {
 
 Pending Group::all_reduce(void* data, std::size_t count, DType dtype, ReduceOp op, std::string_view name) const {
   require_arithmetic(dtype, Kind::all_reduce);
-  return start(*backend_, {.kind = Kind::all_reduce, .op = op, .dtype = dtype, .data = data, .count = count, .name = name});
+  return start_checked(*backend_,
+                       {.kind = Kind::all_reduce, .op = op, .dtype = dtype, .data = data, .count = count, .name = name});
 }
 
 Pending Group::reduce_scatter(void* data, std::size_t count, DType dtype, ReduceOp op, std::string_view name) const {
   require_arithmetic(dtype, Kind::reduce_scatter);
-  return start(*backend_, {.kind = Kind::reduce_scatter, .op = op, .dtype = dtype, .data = data, .count = count, .name = name});
+  return start_checked(*backend_,
+                       {.kind = Kind::reduce_scatter, .op = op, .dtype = dtype, .data = data, .count = count, .name = name});
 }
 
 Pending Group::all_gather(void* data, std::size_t count, DType dtype, std::string_view name) const {
-  return start(*backend_, {.kind = Kind::all_gather, .dtype = dtype, .data = data, .count = count, .name = name});
+  return start_checked(*backend_, {.kind = Kind::all_gather, .dtype = dtype, .data = data, .count = count, .name = name});
 }
 
 Pending Group::broadcast(void* data, std::size_t count, DType dtype, int root, std::string_view name) const {
   require_peer(root, size(), "broadcast");
-  return start(*backend_, {.kind = Kind::broadcast, .dtype = dtype, .root = root, .data = data, .count = count, .name = name});
+  return start_checked(*backend_,
+                       {.kind = Kind::broadcast, .dtype = dtype, .root = root, .data = data, .count = count, .name = name});
 }
 
-void Group::barrier(std::string_view name) const { start(*backend_, {.kind = Kind::barrier, .name = name}).wait_on_host(); }
+void Group::barrier(std::string_view name) const {
+  start_checked(*backend_, {.kind = Kind::barrier, .name = name}).wait_on_host();
+}
 
 void Group::send(const void* data, std::size_t count, DType dtype, int to, int tag, std::string_view name) const {
   require_peer(to, size(), "send");
   require(tag >= 0, "send with the negative tag {}", tag);
-  backend_->send({.data = const_cast<void*>(data), .count = count, .dtype = dtype, .peer = to, .tag = tag, .name = name});
+  comm::send(*backend_,
+             {.data = const_cast<void*>(data), .count = count, .dtype = dtype, .peer = to, .tag = tag, .name = name});
 }
 
 Pending Group::receive(void* data, std::size_t count, DType dtype, int from, int tag, std::string_view name) const {
   require_peer(from, size(), "receive");
   require(tag >= 0, "receive with the negative tag {}", tag);
-  return Pending(backend_->receive({.data = data, .count = count, .dtype = dtype, .peer = from, .tag = tag, .name = name}));
+  return comm::receive(*backend_, {.data = data, .count = count, .dtype = dtype, .peer = from, .tag = tag, .name = name});
 }
 
 std::vector<std::string> Group::gather_texts(std::string_view text, std::string_view name) const {

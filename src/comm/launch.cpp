@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "comm/cores.hpp"
+#include "comm/flight.hpp"
 #include "comm/lone_backend.hpp"
 
 namespace trireme {
@@ -37,6 +38,7 @@ int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::fu
   int code = 0;
   try {
     code = main(Group(std::move(world)));
+    if (FlightRecorder* flight = context.flight()) flight->end(code);
   } catch (...) {
     context.record_failure(std::current_exception());
   }
@@ -46,7 +48,9 @@ int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::fu
 int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& main) {
   const cpu_set_t cores = own_cores();
   set_threads(threads_of_rank(CPU_COUNT(&cores), 1, options.threads_per_rank));
-  const auto context = std::make_shared<RankContext>(RankContext::Place{.deadline = options.deadline}, make_node_control(1));
+  const auto context =
+      std::make_shared<RankContext>(RankContext::Place{.shares_all = true, .deadline = options.deadline}, make_node_control(1));
+  context->record_to(open_flights(options, 1).front());
   return run_rank(*context, std::make_shared<LoneBackend>(context, world_members(0, 1)), main);
 }
 

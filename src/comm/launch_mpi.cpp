@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "comm/cores.hpp"
+#include "comm/flight.hpp"
 #include "comm/launch.hpp"
 #include "comm/mpi_alarm.hpp"
 #include "comm/mpi_session.hpp"
@@ -85,15 +86,22 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   const Node node = join_node(cores);
   const int core_count = CPU_COUNT(&cores);
   set_threads(threads_of_rank(core_count, node.ranks_on_my_cores, options.threads_per_rank));
-  const auto context = std::make_shared<RankContext>(RankContext::Place{.rank = rank_in(MPI_COMM_WORLD),
-                                                                        .node_rank = node.node_rank,
-                                                                        .shares_cores = node.ranks_on_my_cores > core_count,
-                                                                        .deadline = options.deadline},
-                                                     node.control);
+  const auto context =
+      std::make_shared<RankContext>(RankContext::Place{.rank = rank_in(MPI_COMM_WORLD),
+                                                       .node_rank = node.node_rank,
+                                                       .shares_all = node.control->ranks() == size_of(MPI_COMM_WORLD),
+                                                       .shares_cores = node.ranks_on_my_cores > core_count,
+                                                       .deadline = options.deadline},
+                                    node.control);
   const auto wire = std::make_shared<Wire>(context, options.progress);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
   const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);
-  const int code = run_rank(*context, platform->make_world(), main);
+  const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
+  const std::shared_ptr<Backend> world = platform->make_world();
+  const int code = run_rank(*context, world, [&](const Group& group) {
+    context->record_to(open_flight(options, group.rank(), group.size(), exchange));
+    return main(Group(world));
+  });
   return session.finish(*context, *alarm, code);
 }
 

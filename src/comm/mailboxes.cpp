@@ -86,6 +86,7 @@ class BoxMail final : public Mail {
                                                            .dtype = message.dtype,
                                                            .name = std::string(message.name)});
     const int receiver = node_ranks_[static_cast<std::size_t>(message.peer)];
+    context_->node().note_change(context_->node_rank());
     full_fence();
     context_->node().wake({&receiver, 1});
   }

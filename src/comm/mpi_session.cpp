@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <thread>
 
 #include "comm/mpi_calls.hpp"
@@ -10,8 +12,23 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::chrono::seconds grace{5};  // for other ranks to leave after a failure
 constexpr std::chrono::milliseconds longest_nap{50};
+constexpr std::chrono::seconds abort_patience{5};  // with another rank that ends the job
+
+// For other ranks to leave after a failure.
+std::chrono::milliseconds grace_of(const RankContext& context) {
+  return std::clamp<std::chrono::milliseconds>(context.deadline(), std::chrono::seconds(3), std::chrono::seconds(5));
+}
+
+// mpirun of Open MPI ends the job of a process that just exits, and sometimes crashes or hangs after MPI_Abort.
+[[noreturn]] void end_job(int exit_code) {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    std::fflush(nullptr);
+    std::_Exit(exit_code);
+  }
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::abort();
+}
 
 }  // namespace
 
@@ -34,13 +51,13 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   context.leave();
   alarm.advance();  // a failure goes before the farewell
   alarm.leave();
-  const NodeControl& node = context.node();
+  NodeControl& node = context.node();
   auto end = std::chrono::steady_clock::time_point::max();
   std::chrono::milliseconds nap{1};
   while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
-    if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace;
-    if (now >= end) MPI_Abort(MPI_COMM_WORLD, node.failure().exit_code);
+    if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
+    if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);
     alarm.advance();
     int found = 0;  // any call moves the messages that others still receive
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);

@@ -115,6 +115,7 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
   flight->call = call;
   flight->name = call.name;
   flight->call.name = flight->name;
+  flight->call.flight_number = 0;  // the entry is done when all levels are: Pending knows
   auto crossing = std::make_unique<Crossing>(lane_, make_work(flight->call, flight->sequence));
   flight->crossing = crossing.get();
   flight->inward = parts_.node_groups.inward->start(layout_.inward(flight->call));

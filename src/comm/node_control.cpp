@@ -51,6 +51,7 @@ Failure NodeControl::failure() const {
 
 bool NodeControl::claim_report() { return reported_.exchange(1) == 0; }
 bool NodeControl::claim_relay() { return relayed_.exchange(1) == 0; }
+bool NodeControl::claim_abort() { return aborted_.exchange(1) == 0; }
 
 void NodeControl::leave(int rank) {
   places()[rank].left.store(1);
@@ -91,6 +92,46 @@ void NodeControl::wake_sleepers(std::span<const int> ranks) {
 
 void NodeControl::wake_all() {
   for (int rank = 0; rank < ranks_; ++rank) ring(places()[rank]);
+}
+
+void NodeControl::note_wait(int rank, std::string_view what) {
+  Place& place = places()[rank];
+  std::array<std::uint64_t, wait_words> words{};
+  what.copy(reinterpret_cast<char*>(words.data()), sizeof(words) - 1);
+  for (std::size_t word = 0; word < wait_words; ++word) place.what[word].store(words[word], std::memory_order_relaxed);
+  place.wait.store(++place.num_waits);
+}
+
+std::optional<std::string> NodeControl::wait_of(int rank) const {
+  const Place& place = places()[rank];
+  if (place.wait.load() == 0) return std::nullopt;
+  std::array<std::uint64_t, wait_words> words{};
+  for (std::size_t word = 0; word < wait_words; ++word) words[word] = place.what[word].load(std::memory_order_relaxed);
+  words.back() = 0;
+  return reinterpret_cast<const char*>(words.data());
+}
+
+std::optional<NodeControl::Standstill> NodeControl::standstill() const {
+  Standstill result;
+  for (int rank = 0; rank < ranks_; ++rank) {
+    const Place& place = places()[rank];
+    const bool has_left = place.left.load() != 0;
+    const std::uint64_t wait = has_left ? 0 : place.wait.load();
+    if (wait == 0 && !has_left) return std::nullopt;
+    result.waits.push_back(wait);
+    result.looks.push_back(place.looks.load());
+  }
+  // Last: what a rank changed before it looked is counted.
+  for (int rank = 0; rank < ranks_; ++rank) result.changes += places()[rank].changes.load();
+  return result;
+}
+
+bool NodeControl::Standstill::proven_by(const Standstill& later) const {
+  if (later.changes != changes || later.waits != waits) return false;
+  for (std::size_t rank = 0; rank < looks.size(); ++rank) {
+    if (waits[rank] != 0 && later.looks[rank] < looks[rank] + 2) return false;
+  }
+  return true;
 }
 
 std::shared_ptr<NodeControl> make_node_control(int ranks) {

@@ -6,9 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -49,6 +51,7 @@ class NodeControl {
   Failure failure() const;  // only when failed()
   bool claim_report();      // true for one caller, who prints the failure
   bool claim_relay();       // true for one caller, who tells other nodes
+  bool claim_abort();       // true for one caller, who ends the job
 
   void leave(int rank);
   bool left(int rank) const { return places()[rank].left.load() != 0; }
@@ -66,14 +69,40 @@ class NodeControl {
   }
   void wake_all();
 
+  // For the proof that no rank can go on. A rank counts what it does that others may wait for; one that has waited for long
+  // says in what, and counts its looks that found nothing new.
+  void note_change(int rank) {
+    auto& changes = places()[rank].changes;
+    changes.store(changes.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  }
+  void note_wait(int rank, std::string_view what);
+  void note_look(int rank) { places()[rank].looks.fetch_add(1); }
+  void end_wait(int rank) { places()[rank].wait.store(0); }
+  std::optional<std::string> wait_of(int rank) const;  // nothing: it has not waited for long
+
+  // What all ranks wait for, or have left; nothing while a rank does something else.
+  struct Standstill {
+    std::uint64_t changes = 0;
+    std::vector<std::uint64_t> waits;  // by rank; 0: left
+    std::vector<std::uint64_t> looks;
+    bool proven_by(const Standstill& later) const;  // each rank has looked again since, and nothing changed
+  };
+  std::optional<Standstill> standstill() const;
+
  private:
   static constexpr std::size_t text_limit = 4096;
+  static constexpr std::size_t wait_words = 32;
   enum State : std::uint32_t { none, writing, recorded };
 
   struct alignas(64) Place {
     std::atomic<std::uint32_t> doorbell{0};
     std::atomic<std::uint32_t> sleeping{0};
     std::atomic<std::uint32_t> left{0};
+    alignas(64) std::atomic<std::uint64_t> changes{0};
+    std::atomic<std::uint64_t> wait{0};  // number of the wait that `what` tells of; 0: does not wait
+    std::atomic<std::uint64_t> looks{0};
+    std::uint64_t num_waits = 0;                                // of the owner only
+    std::array<std::atomic<std::uint64_t>, wait_words> what{};  // text
   };
 
   explicit NodeControl(int ranks);
@@ -85,6 +114,7 @@ class NodeControl {
   alignas(64) std::atomic<std::uint32_t> failure_state_{none};
   std::atomic<std::uint32_t> reported_{0};
   std::atomic<std::uint32_t> relayed_{0};
+  std::atomic<std::uint32_t> aborted_{0};
   int ranks_;
   int failed_rank_ = 0;
   int exit_code_ = 0;

@@ -11,7 +11,9 @@ void settle(std::unique_ptr<comm::Operation>& operation) noexcept {
   if (operation == nullptr) return;
   try {
     comm::wait_for(operation->context(), *operation);
+    if (comm::FlightRecorder* flight = operation->context().flight()) flight->finish(operation->flight_number);
   } catch (...) {
+    if (comm::FlightRecorder* flight = operation->context().flight()) flight->fail(operation->flight_number);
     operation->abandon();
   }
   operation.reset();
@@ -23,10 +25,17 @@ auto or_abandon(std::unique_ptr<comm::Operation>& operation, Action action) {
   try {
     return action();
   } catch (...) {
+    if (comm::FlightRecorder* flight = operation->context().flight()) flight->fail(operation->flight_number);
     operation->abandon();
     operation.reset();
     throw;
   }
+}
+
+// The result is there.
+void finish(std::unique_ptr<comm::Operation>& operation) {
+  if (comm::FlightRecorder* flight = operation->context().flight()) flight->finish(operation->flight_number);
+  operation.reset();
 }
 
 }  // namespace
@@ -56,14 +65,14 @@ bool Pending::done() {
     operation_->check_peers();
     return false;
   });
-  if (done) operation_.reset();
+  if (done) finish(operation_);
   return done;
 }
 
 void Pending::wait_on_host() {
   if (operation_ == nullptr) return;
   or_abandon(operation_, [this] { comm::wait_for(operation_->context(), *operation_); });
-  operation_.reset();
+  finish(operation_);
 }
 
 }  // namespace trireme

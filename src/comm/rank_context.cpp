@@ -44,6 +44,17 @@ Failure describe(const std::exception_ptr& failure, int rank) {
   }
 }
 
+// -1: no Error.
+int code_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return static_cast<int>(error.code());
+  } catch (...) {
+    return -1;
+  }
+}
+
 }  // namespace
 
 void RankContext::advance() {
@@ -84,7 +95,13 @@ void RankContext::throw_failure() const {
 
 void RankContext::record_failure(const Error& error) { node_->record_failure(describe(error, place_.rank)); }
 
-void RankContext::record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure, place_.rank)); }
+void RankContext::record_failure(const std::exception_ptr& failure) {
+  const Failure described = describe(failure, place_.rank);
+  node_->record_failure(described);
+  if (flight_ == nullptr) return;
+  flight_->end(
+      {.exit_code = described.exit_code, .error_code = code_of(failure), .rank = described.rank, .text = described.text});
+}
 
 int RankContext::conclude(int code) {
   if (!node_->failed()) return code;

@@ -4,8 +4,10 @@
 #include <exception>
 #include <memory>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "comm/flight_recorder.hpp"
 #include "comm/node_control.hpp"
 #include "comm/waiting.hpp"
 #include "trireme/core/error.hpp"
@@ -26,6 +28,7 @@ class RankContext {
   struct Place {
     int rank = 0;               // in the world
     int node_rank = 0;          // among the ranks that share `node`
+    bool shares_all = false;    // `node` has all ranks of the world, by their world ranks
     bool shares_cores = false;  // more ranks than cores: never spin
     std::chrono::milliseconds deadline{};
   };
@@ -33,8 +36,11 @@ class RankContext {
 
   int rank() const { return place_.rank; }
   int node_rank() const { return place_.node_rank; }
+  bool shares_all() const { return place_.shares_all; }
   bool shares_cores() const { return place_.shares_cores; }
   std::chrono::milliseconds deadline() const { return place_.deadline; }
+  FlightRecorder* flight() { return flight_.get(); }  // null: nothing is recorded
+  void record_to(std::shared_ptr<FlightRecorder> flight) { flight_ = std::move(flight); }
   NodeControl& node() { return *node_; }
   const NodeControl& node() const { return *node_; }
 
@@ -50,6 +56,7 @@ class RankContext {
   }
   void wake_others() {
     if (changed_.empty()) return;
+    node_->note_change(place_.node_rank);
     full_fence();
     for (const auto& node_ranks : changed_) node_->wake(node_ranks);
     changed_.clear();
@@ -71,6 +78,7 @@ class RankContext {
 
   Place place_;
   std::shared_ptr<NodeControl> node_;
+  std::shared_ptr<FlightRecorder> flight_;
   std::vector<Progress*> active_;
   std::vector<std::span<const int>> changed_;
 };

@@ -13,6 +13,7 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::uint64_t slots = GroupControl::slots;
+constexpr std::size_t long_work = std::size_t{64} << 10;  // bytes whose begin the flight recorder notes
 
 class SegmentOperation final : public Operation {
  public:
@@ -23,6 +24,7 @@ class SegmentOperation final : public Operation {
   bool ready() override { return group_->done(sequence_); }
   void check_peers() override { group_->check_peers(sequence_); }
   ErrorFields describe_wait() const override { return group_->describe_wait(sequence_); }
+  std::string wait_text() const override { return group_->describe_call(sequence_); }
   void abandon() noexcept override { group_->abandon(sequence_); }
 
  private:
@@ -68,6 +70,7 @@ std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   const std::uint64_t sequence = published_ + 1;
   if (sequence > slots && !done(sequence - slots)) {
     SegmentOperation oldest(shared_from_this(), sequence - slots);
+    oldest.flight_number = calls_[sequence % slots].flight_number;
     wait_for(*context_, oldest);
   }
   const Address address = platform_->addresses().publish(call.data, call.bytes(), members_.ranks);
@@ -91,6 +94,8 @@ void SegmentBackend::advance() {
       compare_calls();
       gather_addresses(call);
       compared_ = true;
+      FlightRecorder* flight = context_->flight();
+      if (flight != nullptr && call.bytes() >= long_work) flight->start(call.flight_number);
     }
     if (!work_on(call)) return;
     finish_call();
@@ -143,6 +148,7 @@ bool SegmentBackend::work_on(const Call& call) {
 
 void SegmentBackend::finish_call() {
   shared_.control.progress(members_.me).finished.store(next_, std::memory_order_release);
+  if (FlightRecorder* flight = context_->flight()) flight->finish(calls_[next_ % slots].flight_number);
   context_->changed(shared_.node_ranks);
   ++next_;
   seen_ = 0;
@@ -178,11 +184,15 @@ void SegmentBackend::check_peers(std::uint64_t sequence) const {
   }
 }
 
-ErrorFields SegmentBackend::describe_wait(std::uint64_t sequence) const {
+std::string SegmentBackend::describe_call(std::uint64_t sequence) const {
   const auto call = shared_.control.call(members_.me, sequence).describe(sequence);
+  return fmt::format("{} of group \"{}\"", call.value_or("a collective"), members_.label);
+}
+
+ErrorFields SegmentBackend::describe_wait(std::uint64_t sequence) const {
   std::string where;
   for (int rank = 0; rank < members_.size(); ++rank) where += (rank == 0 ? "" : ", ") + describe_progress(rank);
-  return {.message = fmt::format("{} of group \"{}\"; {}", call.value_or("a collective"), members_.label, where),
+  return {.message = fmt::format("{}; {}", describe_call(sequence), where),
           .sequence = sequence,
           .hint = "a rank that is behind is busy elsewhere, or took another path through the program"};
 }

@@ -40,6 +40,7 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   bool done(std::uint64_t sequence);
   void check_peers(std::uint64_t sequence) const;
   ErrorFields describe_wait(std::uint64_t sequence) const;
+  std::string describe_call(std::uint64_t sequence) const;
   void abandon(std::uint64_t sequence) noexcept;
 
  private:

@@ -10,7 +10,7 @@ namespace {
 constexpr std::size_t block = 16;  // of part_of: equal blocks of a multiple of it are the parts
 
 void all_gather(Backend& backend, void* data, std::size_t count, DType dtype, std::string_view name) {
-  Pending(backend.start({.kind = Kind::all_gather, .dtype = dtype, .data = data, .count = count, .name = name})).wait_on_host();
+  start(backend, {.kind = Kind::all_gather, .dtype = dtype, .data = data, .count = count, .name = name}).wait_on_host();
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "trireme/core/error.hpp"
@@ -15,6 +16,9 @@ class Awaited {
   virtual bool ready() = 0;
   virtual void check_peers() {}                   // throws when a rank it needs has left
   virtual ErrorFields describe_wait() const = 0;  // for the error of a missed deadline: what, and who is missing
+  virtual std::string wait_text() const { return describe_wait().message; }  // what alone
+
+  std::uint64_t flight_number = 0;  // number in this rank's flight recorder
 };
 
 // Every blocking wait of the library goes through here: it advances all collectives of this rank, spins, yields, sleeps,

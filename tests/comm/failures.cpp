@@ -93,6 +93,8 @@ int miss_a_message(const Group& world) {
   return 0;
 }
 
+bool shares_memory() { return std::getenv("TRIREME_RANKS_PER_NODE") == nullptr; }
+
 int miss_a_deadline(const Group& world) {
   world.barrier("together");
   std::vector<float> data(10);
@@ -112,12 +114,31 @@ int miss_a_deadline(const Group& world) {
     for (const char* part : {"no progress for 200 ms", "#2 all_reduce(sum, 10 x float32) \"gradient\""}) {
       expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
     }
-    if (std::getenv("TRIREME_RANKS_PER_NODE") != nullptr) throw;  // nobody knows where ranks of other nodes are
+    if (!shares_memory()) throw;  // nobody knows where the others are
     const std::string lagging = fmt::format("rank {} last called #1 barrier \"together\"", world.size() - 1);
     expect(text.find(lagging) != std::string::npos, "\"{}\" in: {}", lagging, text);
     throw;
   }
   return 0;
+}
+
+// Rank 0 waits for rank 1, which waits for rank 2 in another group: whoever speaks names all three.
+int miss_a_deadline_of_another_group(const Group& world) {
+  const Group pair = world.split(world.rank() < 2 ? 0 : 1, world.rank(), "pair");
+  world.barrier("together");
+  if (world.rank() == 2) std::this_thread::sleep_for(1400ms);
+  try {
+    (world.rank() == 0 ? pair : world).barrier(world.rank() == 0 ? "aside" : "along");
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    expect(text.find("no progress for 700 ms") != std::string::npos, "a missed deadline: {}", text);
+    if (!shares_memory()) throw;  // nobody knows where the others are
+    for (const char* part : {"\"aside\" of group \"pair\"", "\"along\" of group \"world\"", "rank 2 does not wait"}) {
+      expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
+    }
+    throw;
+  }
+  fail_check("a missed deadline");
 }
 
 // All ranks call something; the last one calls something else. Every rank must get the same error.
@@ -214,6 +235,7 @@ constexpr std::array cases = {
     FailureCase{"a rank leaves early", 2, 1, patient, leave_early},
     FailureCase{"a sender leaves early", 2, 1, patient, miss_a_message},
     FailureCase{"a deadline passes", 2, 1, 200ms, miss_a_deadline},
+    FailureCase{"a deadline passes in another group", 3, 1, 700ms, miss_a_deadline_of_another_group},
     FailureCase{"different collectives", 2, 2, patient, disagree_on_kind},
     FailureCase{"different operations", 2, 2, patient, disagree_on_op},
     FailureCase{"different types", 2, 2, patient, disagree_on_dtype},

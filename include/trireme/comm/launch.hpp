@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <functional>
+#include <string>
 #include <string_view>
 
 #include "trireme/comm/group.hpp"
@@ -27,6 +28,9 @@ struct LaunchOptions {
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
   Algorithm algorithm = Algorithm::automatic;
   ProgressMode progress = ProgressMode::thread;
+  // Each rank writes what it calls to rank-<rank>.flight in this folder, for trireme-flight; empty: TRIREME_FLIGHT_DIR, or
+  // where that is not set, nothing is written.
+  std::string flight_directory = {};
 };
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.

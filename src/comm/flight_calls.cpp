@@ -1,0 +1,52 @@
+#include <utility>
+
+#include "comm/backend.hpp"
+
+namespace trireme::comm {
+namespace {
+
+// Nothing to wait for is done at once.
+Pending pending(FlightRecorder* flight, std::uint64_t number, std::unique_ptr<Operation> operation) {
+  if (operation != nullptr) {
+    operation->flight_number = number;
+  } else if (flight != nullptr) {
+    flight->finish(number);
+  }
+  return Pending(std::move(operation));
+}
+
+// Runs `action`; the entry tells when it threw.
+template <typename Action>
+auto recorded(FlightRecorder* flight, std::uint64_t number, Action action) {
+  try {
+    return action();
+  } catch (...) {
+    if (flight != nullptr) flight->fail(number);
+    throw;
+  }
+}
+
+}  // namespace
+
+Pending start(Backend& backend, Call call) {
+  FlightRecorder* flight = backend.context().flight();
+  if (flight != nullptr) call.flight_number = flight->issue(backend.recorded, backend.members(), call);
+  return pending(flight, call.flight_number, recorded(flight, call.flight_number, [&] { return backend.start(call); }));
+}
+
+Pending receive(Backend& backend, const Message& message) {
+  FlightRecorder* flight = backend.context().flight();
+  std::uint64_t number = 0;
+  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), FlightKind::receive, message);
+  return pending(flight, number, recorded(flight, number, [&] { return backend.receive(message); }));
+}
+
+void send(Backend& backend, const Message& message) {
+  FlightRecorder* flight = backend.context().flight();
+  std::uint64_t number = 0;
+  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), FlightKind::send, message);
+  recorded(flight, number, [&] { backend.send(message); });
+  if (flight != nullptr) flight->finish(number);
+}
+
+}  // namespace trireme::comm

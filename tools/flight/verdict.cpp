@@ -1,0 +1,406 @@
+#include "verdict.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "comm/call.hpp"
+#include "comm/members.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme::comm;
+
+namespace {
+
+constexpr int no_error = -1;
+constexpr double long_wait = 5;  // seconds that the ranks of a job that goes on may wait for each other
+
+bool is_collective(const FlightEntry& entry) { return entry.sequence != 0; }
+
+std::string call_text(const FlightEntry& entry) {
+  const std::string name = plain(entry.name.data(), entry.name.size());
+  if (is_collective(entry)) {
+    return describe(Call{.kind = static_cast<Kind>(entry.kind),
+                         .op = static_cast<trireme::ReduceOp>(entry.op),
+                         .dtype = static_cast<trireme::DType>(entry.dtype),
+                         .root = entry.peer,
+                         .count = static_cast<std::size_t>(entry.count),
+                         .name = name},
+                    entry.sequence);
+  }
+  const bool sends = entry.kind == FlightKind::send;
+  std::string text =
+      fmt::format("{}({} x {} {} rank {}, tag {})", sends ? "send" : "receive", entry.count,
+                  trireme::name_of(static_cast<trireme::DType>(entry.dtype)), sends ? "to" : "from", entry.peer, entry.tag);
+  return name.empty() ? text : fmt::format("{} \"{}\"", text, name);
+}
+
+bool ended_badly(const RankView& view) { return view.state == RankState::failed || view.state == RankState::vanished; }
+
+// A failure that this rank did not get from another one, nor by waiting.
+bool failed_itself(const RankView& view) {
+  if (view.state != RankState::failed) return false;
+  const auto code = view.header().error_code;
+  return code == no_error ||
+         (code != static_cast<int>(trireme::ErrorCode::peer_failed) && code != static_cast<int>(trireme::ErrorCode::timeout) &&
+          code != static_cast<int>(trireme::ErrorCode::rank_mismatch));
+}
+
+class Analysis {
+ public:
+  explicit Analysis(const Job& job) : job_(job) {
+    for (const RankView& view : job.ranks) {
+      if (!view.file) continue;
+      for (std::size_t place = 0; place < view.file->groups.size(); ++place) {
+        const FlightGroup& group = view.file->groups[place];
+        if (group.id != 0) members_[group.id][group.me] = {view.rank, static_cast<std::uint32_t>(place)};
+      }
+    }
+    const auto missed_deadline = [](const RankView& view) {
+      return view.state == RankState::failed && view.header().error_code == static_cast<int>(trireme::ErrorCode::timeout);
+    };
+    if (std::ranges::any_of(job.ranks, missed_deadline)) {
+      for (const RankView& view : job.ranks) find_late_call(view);
+    }
+    for (const RankView& view : job.ranks) find_blockers(view);
+  }
+
+  std::vector<Finding> findings() {
+    add_missing();
+    add_crashes();
+    add_own_failures();
+    add_mismatches();
+    add_roots();
+    add_circles();
+    add_the_rest();
+    return std::move(findings_);
+  }
+
+ private:
+  struct Member {
+    int rank = 0;
+    std::uint32_t place = 0;  // of the group in its file
+  };
+
+  const RankView& view(int rank) const { return job_.ranks[static_cast<std::size_t>(rank)]; }
+
+  static const FlightGroup& group_of(const RankView& view, const FlightEntry& entry) { return view.file->groups[entry.group]; }
+
+  const FlightEntry* call_of(const Member& member, std::uint64_t sequence) const {
+    for (const FlightEntry& entry : view(member.rank).file->entries) {
+      if (entry.group == member.place && entry.sequence == sequence) return &entry;
+    }
+    return nullptr;
+  }
+
+  // A rank that called what it is in only when another one had given it up: that was too late.
+  void find_late_call(const RankView& view) {
+    if (!view.file || view.state == RankState::finished) return;
+    const FlightEntry* entry = view.stuck_in() != nullptr ? view.stuck_in() : view.last();
+    if (entry == nullptr || !is_collective(*entry) || entry->fate == FlightFate::done) return;
+    const auto known = members_.find(group_of(view, *entry).id);
+    if (known == members_.end()) return;
+    for (const auto& [index, member] : known->second) {
+      const RankView& other = this->view(member.rank);
+      const FlightEntry* its = call_of(member, entry->sequence);
+      if (member.rank == view.rank || its == nullptr || its->fate != FlightFate::failed) continue;
+      if (wall_seconds(*other.file, its->ended) < wall_seconds(*view.file, entry->issued)) late_calls_[view.rank] = entry;
+    }
+  }
+
+  const FlightEntry* stuck_in(const RankView& view) const {
+    return late_calls_.contains(view.rank) ? nullptr : view.stuck_in();
+  }
+
+  const FlightEntry* last_of(const RankView& view) const {
+    const auto late = late_calls_.find(view.rank);
+    if (late == late_calls_.end()) return view.last();
+    for (std::uint64_t number = late->second->number - 1; number > 0; --number) {
+      const FlightEntry* entry = view.file->find(number);
+      if (entry == nullptr || is_collective(*entry)) return entry;
+    }
+    return nullptr;
+  }
+
+  // Whom a rank waits for, or waited for when it ended.
+  void find_blockers(const RankView& view) {
+    const FlightEntry* entry = stuck_in(view);
+    if (entry == nullptr) return;
+    const FlightGroup& group = group_of(view, *entry);
+    const auto known = members_.find(group.id);
+    if (known == members_.end()) return;
+    std::set<int>& blockers = blockers_[view.rank];
+    if (!is_collective(*entry)) {
+      const auto peer = known->second.find(entry->peer);
+      if (peer != known->second.end() && peer->second.rank != view.rank) blockers.insert(peer->second.rank);
+      return;
+    }
+    for (const auto& [index, member] : known->second) {
+      if (member.rank == view.rank) continue;
+      const FlightGroup& its = this->view(member.rank).file->groups[member.place];
+      const auto late = late_calls_.find(member.rank);
+      const bool is_late = late != late_calls_.end() && late->second->group == member.place;
+      if (its.calls < entry->sequence + (is_late ? 1 : 0)) blockers.insert(member.rank);
+    }
+    if (!blockers.empty()) return;
+    for (const auto& [index, member] : known->second) {
+      const FlightEntry* its = call_of(member, entry->sequence);
+      if (member.rank != view.rank && its != nullptr && its->fate != FlightFate::done) blockers.insert(member.rank);
+    }
+  }
+
+  std::vector<int> waiters_for(int rank) const {
+    std::vector<int> waiters;
+    for (const auto& [waiter, blockers] : blockers_) {
+      if (blockers.contains(rank)) waiters.push_back(waiter);
+    }
+    return waiters;
+  }
+
+  // "; ranks 0, 2 wait for it in #42 ..."
+  std::string waiters_text(int rank) const {
+    std::map<std::string, std::vector<int>> by_call;
+    bool over = true;
+    for (const int waiter : waiters_for(rank)) {
+      if (view(waiter).state == RankState::waiting) over = false;
+      by_call[describe(view(waiter), *stuck_in(view(waiter)))].push_back(waiter);
+    }
+    std::string text;
+    for (const auto& [call, waiters] : by_call) {
+      const std::string_view verb = over ? "waited" : waiters.size() == 1 ? "waits" : "wait";
+      text += fmt::format("; {} {} for it in {}", list_of_ranks(waiters), verb, call);
+    }
+    return text;
+  }
+
+  // "in #42 ..." or "after #41 ..."
+  std::string where(const RankView& view) const {
+    const FlightEntry* last = last_of(view);
+    if (last == nullptr) return "before it called anything";
+    const FlightEntry* in = stuck_in(view);
+    if (in != nullptr) return fmt::format("in {}", describe(view, *in));
+    return fmt::format("after {}", describe(view, *last));
+  }
+
+  void add(std::string kind, std::vector<int> ranks, std::string text) {
+    for (const int rank : ranks) blamed_.insert(rank);
+    findings_.push_back({std::move(kind), std::move(ranks), std::move(text)});
+  }
+
+  void add_missing() {
+    std::vector<int> ranks;
+    for (const RankView& view : job_.ranks) {
+      if (view.state == RankState::missing) ranks.push_back(view.rank);
+    }
+    if (ranks.empty()) return;
+    constexpr std::size_t most_named = 20;
+    const std::size_t number = ranks.size();
+    ranks.resize(std::min(number, most_named));
+    late_.push_back(
+        {"missing", ranks,
+         fmt::format("{}{} left no readable file here, of {} ranks", list_of_ranks(ranks),
+                     number > most_named ? fmt::format(" and {} more", number - most_named) : "", job_.ranks.size())});
+  }
+
+  // Processes that ended without being asked to from outside.
+  void add_crashes() {
+    constexpr std::array asked = {SIGTERM, SIGINT, SIGHUP};
+    for (const RankView& view : job_.ranks) {
+      if (view.state != RankState::vanished || !view.file) continue;
+      const int signal = view.header().signal;
+      if (std::ranges::find(asked, signal) != asked.end()) continue;
+      // A process of many ranks dies of what one of them did.
+      const bool by_another = signal != 0 && view.header().signalled == 0;
+      if (by_another && std::ranges::any_of(job_.ranks, [&](const RankView& other) {
+            return other.file && other.header().process == view.header().process && other.header().signalled != 0;
+          })) {
+        continue;
+      }
+      crashed_.push_back(view.rank);
+    }
+    // Of many that vanished together, those that others wait for, or that were silent first, say most.
+    const bool some_block = std::ranges::any_of(crashed_, [&](int rank) { return is_root(rank); });
+    for (const int rank : crashed_) {
+      if (some_block && !is_root(rank)) continue;
+      add("vanished", {rank},
+          fmt::format("rank {} {} {} {}{}", rank, view(rank).place(), view(rank).end_text(), where(view(rank)),
+                      waiters_text(rank)));
+    }
+  }
+
+  bool is_root(int rank) const { return !waiters_for(rank).empty() && !has_blockers(rank); }
+  bool has_blockers(int rank) const {
+    const auto found = blockers_.find(rank);
+    return found != blockers_.end() && !found->second.empty();
+  }
+
+  void add_own_failures() {
+    for (const RankView& view : job_.ranks) {
+      if (!failed_itself(view)) continue;
+      add("failed", {view.rank},
+          fmt::format("rank {} {} failed {}: {}{}", view.rank, view.place(), where(view), view.error(),
+                      waiters_text(view.rank)));
+    }
+  }
+
+  void add_mismatches() {
+    for (const auto& [id, members] : members_) {
+      std::map<std::uint64_t, std::map<std::string, std::vector<int>>> calls;  // by sequence, then by what was called
+      std::string label;
+      for (const auto& [index, member] : members) {
+        const FlightFile& file = *view(member.rank).file;
+        label = plain(file.groups[member.place].label.data(), file.groups[member.place].label.size());
+        for (const FlightEntry& entry : file.entries) {
+          if (entry.group == member.place && is_collective(entry)) {
+            calls[entry.sequence][call_text(entry)].push_back(member.rank);
+          }
+        }
+      }
+      for (const auto& [sequence, by_text] : calls) {
+        if (by_text.size() < 2) continue;
+        add_mismatch(label, by_text);
+        break;
+      }
+    }
+  }
+
+  void add_mismatch(const std::string& label, const std::map<std::string, std::vector<int>>& calls) {
+    std::string text;
+    std::size_t most = 0;
+    for (const auto& [call, ranks] : calls) {
+      text += fmt::format("{}{} called {}", text.empty() ? "" : ", ", list_of_ranks(ranks), call);
+      most = std::max(most, ranks.size());
+    }
+    std::vector<int> odd;  // those that a larger part contradicts, else all
+    for (const auto& [call, ranks] : calls) {
+      const bool others_agree = most * 2 > total(calls);
+      if (!others_agree || ranks.size() < most) odd.insert(odd.end(), ranks.begin(), ranks.end());
+    }
+    std::ranges::sort(odd);
+    add("mismatch", std::move(odd), fmt::format("the ranks of group \"{}\" disagree: {}", label, text));
+  }
+
+  static std::size_t total(const std::map<std::string, std::vector<int>>& calls) {
+    std::size_t sum = 0;
+    for (const auto& [call, ranks] : calls) sum += ranks.size();
+    return sum;
+  }
+
+  // Ranks that others wait for and that wait for nobody.
+  void add_roots() {
+    for (const RankView& view : job_.ranks) {
+      if (!is_root(view.rank) || blamed_.contains(view.rank)) continue;
+      const std::string who = fmt::format("rank {} {}", view.rank, view.place());
+      const std::string rest = waiters_text(view.rank);
+      const auto late = late_calls_.find(view.rank);
+      if (late != late_calls_.end()) {
+        add("behind", {view.rank},
+            fmt::format("{} was behind, stopped or busy elsewhere {}{}; it called that only when they had given up", who,
+                        where(view), rest));
+        continue;
+      }
+      switch (view.state) {
+        case RankState::missing: break;
+        case RankState::finished:
+          add("left early", {view.rank}, fmt::format("{} returned from main {}{}", who, where(view), rest));
+          break;
+        case RankState::failed:
+          add("failed", {view.rank}, fmt::format("{} failed {}: {}{}", who, where(view), view.error(), rest));
+          break;
+        case RankState::vanished:
+          add("vanished", {view.rank}, fmt::format("{} {} {}{}", who, view.end_text(), where(view), rest));
+          break;
+        case RankState::stopped:
+          add("stopped", {view.rank}, fmt::format("{} is stopped (SIGSTOP or a debugger) {}{}", who, where(view), rest));
+          break;
+        case RankState::waiting:
+        case RankState::running:
+          if (longest_wait(view.rank) < long_wait) break;
+          add("behind", {view.rank},
+              fmt::format("{} is behind: it has been busy elsewhere for {:.1f} s {}{}", who, view.age, where(view), rest));
+          break;
+      }
+    }
+  }
+
+  double longest_wait(int rank) const {
+    double longest = 0;
+    for (const int waiter : waiters_for(rank)) {
+      longest = std::max(longest, ended_badly(view(waiter)) ? long_wait : view(waiter).waited);
+    }
+    return longest;
+  }
+
+  // Ranks that wait for each other, when nobody else is to blame.
+  void add_circles() {
+    if (!findings_.empty()) return;
+    for (const auto& [start, first] : blockers_) {
+      std::vector<int> path{start};
+      while (has_blockers(path.back())) {
+        const int next = *blockers_.at(path.back()).begin();
+        const auto seen = std::ranges::find(path, next);
+        if (seen == path.end()) {
+          path.push_back(next);
+          continue;
+        }
+        add_circle({seen, path.end()});
+        return;
+      }
+    }
+  }
+
+  void add_circle(std::vector<int> ranks) {
+    std::ranges::sort(ranks);
+    double shortest = long_wait;
+    std::string text;
+    for (const int rank : ranks) {
+      if (!ended_badly(view(rank))) shortest = std::min(shortest, view(rank).waited);
+      text += fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *stuck_in(view(rank))));
+    }
+    if (shortest < 1) return;  // a job that goes on
+    const std::string who = list_of_ranks(ranks);
+    add("circle", std::move(ranks), fmt::format("{} wait for each other: {}", who, text));
+  }
+
+  void add_the_rest() {
+    for (Finding& finding : late_) findings_.push_back(std::move(finding));
+    if (!findings_.empty()) return;
+    for (const RankView& view : job_.ranks) {
+      if (view.state == RankState::failed) {
+        add("failed", {view.rank}, fmt::format("rank {} {} failed {}: {}", view.rank, view.place(), where(view), view.error()));
+      } else if (view.state == RankState::vanished) {
+        add("vanished", {view.rank}, fmt::format("rank {} {} {} {}", view.rank, view.place(), view.end_text(), where(view)));
+      } else if (view.state == RankState::stopped) {
+        add("stopped", {view.rank},
+            fmt::format("rank {} {} is stopped (SIGSTOP or a debugger) {}", view.rank, view.place(), where(view)));
+      } else if (view.state == RankState::finished && view.header().exit_code != 0) {
+        add("failed", {view.rank},
+            fmt::format("rank {} {} returned {} from main", view.rank, view.place(), view.header().exit_code));
+      }
+    }
+  }
+
+  const Job& job_;
+  std::map<std::uint64_t, std::map<int, Member>> members_;  // by group, then by rank in the group
+  std::map<int, std::set<int>> blockers_;
+  std::map<int, const FlightEntry*> late_calls_;
+  std::set<int> blamed_;
+  std::vector<int> crashed_;
+  std::vector<Finding> late_;
+  std::vector<Finding> findings_;
+};
+
+}  // namespace
+
+std::string describe(const RankView& view, const FlightEntry& entry) {
+  const FlightGroup& group = view.file->groups[entry.group];
+  return fmt::format("{} of group \"{}\"", call_text(entry), plain(group.label.data(), group.label.size()));
+}
+
+std::vector<Finding> find_causes(const Job& job) { return Analysis(job).findings(); }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "job.hpp"
+
+// One thing that is wrong.
+struct Finding {
+  std::string kind;        // "vanished", "failed", "mismatch", "left early", "stopped", "behind", "circle", "missing"
+  std::vector<int> ranks;  // whose doing it is
+  std::string text;
+};
+
+// What is wrong, the likely cause first; empty: nothing.
+std::vector<Finding> find_causes(const Job& job);
+
+// #42 all_reduce(sum, 1024 x float32) "layer.0.weight" of group "world"
+std::string describe(const RankView& view, const trireme::comm::FlightEntry& entry);
