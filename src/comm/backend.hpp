@@ -65,7 +65,7 @@ class Backend {
 };
 
 // What users of a group call: these keep the flight recorder too.
-Pending start(Backend& backend, Call call);
+Pending start(Backend& backend, const Call& call);
 Pending receive(Backend& backend, const Message& message);
 void send(Backend& backend, const Message& message);
 

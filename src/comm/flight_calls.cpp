@@ -28,10 +28,13 @@ auto recorded(FlightRecorder* flight, std::uint64_t number, Action action) {
 
 }  // namespace
 
-Pending start(Backend& backend, Call call) {
+Pending start(Backend& backend, const Call& call) {
   FlightRecorder* flight = backend.context().flight();
-  if (flight != nullptr) call.flight_number = flight->issue(backend.recorded, backend.members(), call);
-  return pending(flight, call.flight_number, recorded(flight, call.flight_number, [&] { return backend.start(call); }));
+  if (flight == nullptr) return Pending(backend.start(call));
+  Call numbered = call;
+  numbered.flight_number = flight->issue(backend.recorded, backend.members(), call);
+  return pending(flight, numbered.flight_number,
+                 recorded(flight, numbered.flight_number, [&] { return backend.start(numbered); }));
 }
 
 Pending receive(Backend& backend, const Message& message) {

@@ -135,7 +135,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
   const int spin_limit = context.shares_cores() ? 0 : spins;
   Clock::time_point end{};
   NotedWait noted(context.flight(), awaited);
-  StandstillCheck standstill(context, awaited);
+  std::optional<StandstillCheck> standstill;  // of a long wait
   for (int round = 0;; ++round) {
     context.advance();
     const bool ready = awaited.ready();
@@ -151,6 +151,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
     if (round == spin_limit) {
       end = now + context.deadline();
       noted.begin(now);
+      standstill.emplace(context, awaited);
     }
     if (now >= end) miss_deadline(context, awaited);
     if (round < spin_limit + yields) {
@@ -158,7 +159,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
       continue;
     }
     noted.go_on(now);
-    standstill.look(now);
+    standstill->look(now);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(end - now);
     context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
   }
