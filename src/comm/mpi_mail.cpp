@@ -121,7 +121,7 @@ class ReceiveByMpi final : public Operation {
     std::memcpy(&header, envelope_.data(), sizeof(header));
     if (result != MPI_SUCCESS) header.count = std::max(header.count, expected_.count + 1);  // MPI cut a longer message
     receipt_.check(header.count, header.dtype, {header.name.data(), strnlen(header.name.data(), header.name.size())});
-    std::memcpy(expected_.data, envelope_.data() + block_bytes, expected_.bytes());
+    if (expected_.count > 0) std::memcpy(expected_.data, envelope_.data() + block_bytes, expected_.bytes());
     return true;
   }
 
