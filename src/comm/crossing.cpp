@@ -26,8 +26,7 @@ Crossing::Crossing(Lane& lane, Work work)
       work_(std::move(work)),
       transfer_(lane.data, work_.call, work_.sequence, work_.plan),
       envelopes_(lane.peers.size()),
-      receives_(lane.peers.size(), MPI_REQUEST_NULL),
-      sends_(lane.peers.size(), MPI_REQUEST_NULL) {}
+      receives_(lane.peers.size()) {}
 
 Crossing::~Crossing() = default;
 
@@ -38,9 +37,7 @@ bool Crossing::advance() {
   }
   if (!compared_ && !compare()) return false;
   if (!released_.load(std::memory_order_acquire)) return false;
-  int sent = 0;
-  check_mpi(MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE), "MPI_Testall");
-  return transfer_.advance() && sent != 0;
+  return transfer_.advance() && done(sends_);
 }
 
 void Crossing::announce() {
@@ -60,16 +57,19 @@ void Crossing::announce() {
   for (std::size_t node = 0; node < lane_.peers.size(); ++node) {
     if (node == mine) continue;
     const int peer = lane_.peers[node];
-    check_mpi(MPI_Irecv(&envelopes_[node], sizeof(Envelope), MPI_BYTE, peer, tag, lane_.calls, &receives_[node]), "MPI_Irecv");
-    check_mpi(MPI_Isend(&envelope, static_cast<int>(size), MPI_BYTE, peer, tag, lane_.calls, &sends_[node]), "MPI_Isend");
+    check_mpi(MPI_Irecv(&envelopes_[node], sizeof(Envelope), MPI_BYTE, peer, tag, lane_.calls,
+                        &lane_.data.requests->add(receives_[node])),
+              "MPI_Irecv");
+    check_mpi(MPI_Isend(&envelope, static_cast<int>(size), MPI_BYTE, peer, tag, lane_.calls, &lane_.data.requests->add(sends_)),
+              "MPI_Isend");
     lane_.data.bytes_sent += size;
   }
 }
 
 bool Crossing::compare() {
-  int arrived = 0;
-  check_mpi(MPI_Testall(static_cast<int>(receives_.size()), receives_.data(), &arrived, MPI_STATUSES_IGNORE), "MPI_Testall");
-  if (arrived == 0) return false;
+  for (const WireRequests::Batch& receive : receives_) {
+    if (!done(receive)) return false;
+  }
   compared_ = true;
   for (const Envelope& envelope : envelopes_) {
     if (!same(envelope.call, envelopes_[static_cast<std::size_t>(lane_.node)].call)) differs_.store(true);
@@ -90,24 +90,26 @@ void Crossing::reduce_small() {
 std::vector<std::optional<WrittenCall>> Crossing::calls() {
   std::vector<std::optional<WrittenCall>> calls(lane_.peers.size());
   for (std::size_t node = 0; node < calls.size(); ++node) {
-    int arrived = 0;
-    MPI_Request_get_status(receives_[node], &arrived, MPI_STATUS_IGNORE);
-    if (announced_ && arrived != 0) calls[node] = envelopes_[node].call;
+    if (announced_ && !stopped_ && receives_[node].outstanding == 0) calls[node] = envelopes_[node].call;
   }
   return calls;
 }
 
 void Crossing::stop() noexcept {
   transfer_.stop();
-  for (MPI_Request& receive : receives_) {
-    if (receive != MPI_REQUEST_NULL) MPI_Cancel(&receive);
+  stopped_ = !compared_;
+  WireRequests& requests = *lane_.data.requests;
+  std::vector<MPI_Request> rest = requests.give_up(sends_);
+  for (WireRequests::Batch& receive : receives_) {
+    for (MPI_Request request : requests.give_up(receive)) {
+      MPI_Cancel(&request);
+      rest.push_back(request);
+    }
   }
-  int done = 0;
-  MPI_Testall(static_cast<int>(receives_.size()), receives_.data(), &done, MPI_STATUSES_IGNORE);
-  int sent = 0;
-  MPI_Testall(static_cast<int>(sends_.size()), sends_.data(), &sent, MPI_STATUSES_IGNORE);
+  int all = 0;
+  MPI_Testall(static_cast<int>(rest.size()), rest.data(), &all, MPI_STATUSES_IGNORE);
   // Never freed: MPI may still use them.
-  if (done == 0 || sent == 0) envelopes_ = *new std::vector<Envelope>(std::move(envelopes_));
+  if (all == 0) envelopes_ = *new std::vector<Envelope>(std::move(envelopes_));
 }
 
 }  // namespace trireme::comm

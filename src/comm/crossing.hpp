@@ -30,7 +30,7 @@ class Crossing final : public WireJob {
     Range small;  // elements of an all_reduce that fit beside the comparison
     ChunkedPlan plan;
   };
-  Crossing(Lane& lane, Work work);
+  Crossing(Lane& lane, Work work);  // `lane` outlives it
   ~Crossing() override;
 
   void release() { released_.store(true, std::memory_order_release); }  // the node's own part is done, the data may move
@@ -55,10 +55,11 @@ class Crossing final : public WireJob {
   std::atomic<bool> differs_{false};
   bool announced_ = false;
   bool compared_ = false;
+  bool stopped_ = false;  // before all had called
   WireTransfer transfer_;
-  std::vector<Envelope> envelopes_;  // by node
-  std::vector<MPI_Request> receives_;
-  std::vector<MPI_Request> sends_;
+  std::vector<Envelope> envelopes_;            // by node
+  std::vector<WireRequests::Batch> receives_;  // by node
+  WireRequests::Batch sends_;
 };
 
 constexpr std::size_t small_bytes = 8192;  // elements that travel with the comparison

@@ -41,6 +41,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
     lane_.node = parts_.nodes.node;
     lane_.calls = parts_.calls;
     lane_.data.communicator = parts_.data;
+    lane_.data.requests = &parts_.wire->requests();
     if (parts_.nodes.is_lane()) {
       for (const auto& ranks : parts_.nodes.members) lane_.peers.push_back(ranks[static_cast<std::size_t>(parts_.nodes.index)]);
     }

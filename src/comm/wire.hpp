@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "comm/rank_context.hpp"
+#include "comm/wire_requests.hpp"
 #include "trireme/comm/launch.hpp"
 
 namespace trireme::comm {
@@ -35,6 +36,8 @@ class Wire final : public Progress {
 
   [[nodiscard]] Turn take_turn() { return Turn(turn_); }
   [[nodiscard]] Turn try_turn() { return Turn(turn_, std::try_to_lock); }  // owns nothing while the thread has it
+
+  WireRequests& requests() { return requests_; }  // for who has the turn
 
   // A job that runs until it is done, fails or its ticket goes.
   class Ticket {
@@ -64,6 +67,7 @@ class Wire final : public Progress {
   std::shared_ptr<RankContext> context_;
   ProgressMode mode_;
   std::recursive_mutex turn_;
+  WireRequests requests_;
   std::list<Ticket*> jobs_;  // in the order of their start
   std::atomic<int> jobs_under_way_{0};
 

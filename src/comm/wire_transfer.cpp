@@ -56,10 +56,7 @@ bool WireTransfer::advance(Chunk& chunk) {
   const WireStep& step = chunk.plan[chunk.step];
   if (!chunk.started) start(chunk, step);
   chunk.started = true;
-  int done = 0;
-  check_mpi(MPI_Testall(static_cast<int>(chunk.requests.size()), chunk.requests.data(), &done, MPI_STATUSES_IGNORE),
-            "MPI_Testall");
-  if (done == 0) return false;
+  if (!done(chunk.requests)) return false;
   take(chunk, step);
   chunk.started = false;
   ++chunk.step;
@@ -68,7 +65,6 @@ bool WireTransfer::advance(Chunk& chunk) {
 
 void WireTransfer::start(Chunk& chunk, const WireStep& step) {
   const int tag = tag_of(chunk.number, chunk.step);
-  chunk.requests.clear();
   for (const auto& [peer, range] : step.receives) {
     if (channel_.spare.empty()) channel_.spare.emplace_back();
     chunk.received.push_back(std::move(channel_.spare.back()));
@@ -77,14 +73,14 @@ void WireTransfer::start(Chunk& chunk, const WireStep& step) {
     buffer.resize(bytes_of(range));
     if (buffer.empty()) continue;
     check_mpi(MPI_Irecv(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, peer, tag, channel_.communicator,
-                        &chunk.requests.emplace_back(MPI_REQUEST_NULL)),
+                        &channel_.requests->add(chunk.requests)),
               "MPI_Irecv");
   }
   for (const auto& [peer, range] : step.sends) {
     if (range.count() == 0) continue;
     channel_.bytes_sent += bytes_of(range);
     check_mpi(MPI_Isend(at(range.begin), static_cast<int>(bytes_of(range)), MPI_BYTE, peer, tag, channel_.communicator,
-                        &chunk.requests.emplace_back(MPI_REQUEST_NULL)),
+                        &channel_.requests->add(chunk.requests)),
               "MPI_Isend");
   }
 }
@@ -109,17 +105,14 @@ void WireTransfer::take(Chunk& chunk, const WireStep& step) {
 
 // Receives go to buffers of our own, so only sends still need the caller's memory.
 void WireTransfer::stop() noexcept {
+  std::vector<MPI_Request> requests;
+  for (Chunk& chunk : active_) std::ranges::copy(channel_.requests->give_up(chunk.requests), std::back_inserter(requests));
   const auto end = std::chrono::steady_clock::now() + patience;
-  bool busy = true;
-  while (busy && std::chrono::steady_clock::now() < end) {
-    busy = false;
-    for (Chunk& chunk : active_) {
-      int done = 0;
-      MPI_Testall(static_cast<int>(chunk.requests.size()), chunk.requests.data(), &done, MPI_STATUSES_IGNORE);
-      busy = busy || done == 0;
-    }
+  int done = 0;
+  while (done == 0 && std::chrono::steady_clock::now() < end) {
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
   }
-  if (busy) new std::deque<Chunk>(std::move(active_));  // never freed: MPI may still write to the buffers
+  if (done == 0) new std::deque<Chunk>(std::move(active_));  // never freed: MPI may still write to the buffers
   active_.clear();
 }
 

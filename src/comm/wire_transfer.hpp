@@ -9,12 +9,14 @@
 #include "comm/call.hpp"
 #include "comm/mpi_calls.hpp"
 #include "comm/wire_plan.hpp"
+#include "comm/wire_requests.hpp"
 
 namespace trireme::comm {
 
 // What the transfers of one group share; used by whoever has the wire's turn.
 struct WireChannel {
   MPI_Comm communicator = MPI_COMM_NULL;
+  WireRequests* requests = nullptr;
   int active_chunks = 0;
   std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
   std::uint64_t chunks = 0;                   // of all calls so far, as every rank counts them
@@ -45,7 +47,7 @@ class WireTransfer {
     WirePlan plan;
     std::size_t step = 0;
     bool started = false;
-    std::vector<MPI_Request> requests;
+    WireRequests::Batch requests;
     std::vector<std::vector<std::byte>> received;
   };
   void start_chunks();
