@@ -16,8 +16,7 @@ void WireRequests::look() {
   done_.resize(requests_.size());
   statuses_.resize(requests_.size());
   int count = 0;
-  const int result =
-      MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(), statuses_.data());
+  const int result = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(), statuses_.data());
   if (result != MPI_ERR_IN_STATUS) check_mpi(result, "MPI_Testsome");
   if (count <= 0) return;
   done_.resize(static_cast<std::size_t>(count));

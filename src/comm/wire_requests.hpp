@@ -16,8 +16,8 @@ class WireRequests {
     int error = MPI_SUCCESS;
   };
 
-  MPI_Request& add(Batch& batch);  // a place for the request that the caller starts
-  void look();                     // finds out which are done
+  MPI_Request& add(Batch& batch);                  // a place for the request that the caller starts
+  void look();                                     // finds out which are done
   std::vector<MPI_Request> give_up(Batch& batch);  // takes the batch's requests out, done or not
 
  private:
