@@ -84,7 +84,7 @@ void Crossing::reduce_small() {
   for (const Envelope& envelope : envelopes_) from.push_back(envelope.elements.data());
   std::byte* to =
       static_cast<std::byte*>(work_.call.data) + static_cast<std::size_t>(work_.small.begin) * size_of(work_.call.dtype);
-  reduce(work_.call.op, work_.call.dtype, from, {&to, 1}, static_cast<std::size_t>(work_.small.count()));
+  reduce(work_.call.arithmetic(), work_.call.dtype, from, {&to, 1}, static_cast<std::size_t>(work_.small.count()));
 }
 
 std::vector<std::optional<WrittenCall>> Crossing::calls() {

@@ -129,7 +129,8 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
 
 Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequence) const {
   Crossing::Work work{.call = call, .sequence = sequence, .small = {}, .plan = {}};
-  if (work.call.op == ReduceOp::mean) work.call.op = ReduceOp::sum;  // divided once, at the end
+  if (call.op == ReduceOp::mean)
+    work.call.share = Share{.kind = call.kind, .op = ReduceOp::sum, .owners = {}};  // divided once, at the end
   const bool reduces = call.kind == Kind::all_reduce;
   const std::size_t lane_bytes = call.bytes() / static_cast<std::size_t>(parts_.nodes.lanes);
   const bool small = options_.algorithm == Algorithm::automatic && reduces && lane_bytes <= small_bytes / 2;

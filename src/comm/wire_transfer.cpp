@@ -92,7 +92,7 @@ void WireTransfer::take(Chunk& chunk, const WireStep& step) {
     for (const auto& buffer : chunk.received) from.push_back(buffer.data());
     from.insert(from.begin() + static_cast<std::ptrdiff_t>(step.place), at(range.begin));
     std::byte* to = at(range.begin);
-    reduce(call_.op, call_.dtype, from, {&to, 1}, static_cast<std::size_t>(range.count()));
+    reduce(call_.arithmetic(), call_.dtype, from, {&to, 1}, static_cast<std::size_t>(range.count()));
   } else {
     for (std::size_t index = 0; index < step.receives.size(); ++index) {
       const std::vector<std::byte>& buffer = chunk.received[index];

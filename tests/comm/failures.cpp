@@ -171,6 +171,15 @@ int disagree_on_op(const Group& world) {
   return 0;
 }
 
+int disagree_on_mean(const Group& world) {
+  std::vector<float> data(8);
+  disagree(
+      world, [&] { world.all_reduce(std::span(data), ReduceOp::sum).wait_on_host(); },
+      [&] { world.all_reduce(std::span(data), ReduceOp::mean).wait_on_host(); }, "all_reduce(sum, 8 x float32)",
+      "all_reduce(mean, 8 x float32)");
+  return 0;
+}
+
 int disagree_on_dtype(const Group& world) {
   std::vector<float> data(8);
   std::vector<std::int32_t> others(8);
@@ -238,6 +247,7 @@ constexpr std::array cases = {
     FailureCase{"a deadline passes in another group", 3, 1, 700ms, miss_a_deadline_of_another_group},
     FailureCase{"different collectives", 2, 2, patient, disagree_on_kind},
     FailureCase{"different operations", 2, 2, patient, disagree_on_op},
+    FailureCase{"a sum and a mean", 2, 2, patient, disagree_on_mean},
     FailureCase{"different types", 2, 2, patient, disagree_on_dtype},
     FailureCase{"different counts", 2, 2, patient, disagree_on_count},
     FailureCase{"different roots", 2, 2, patient, disagree_on_root},

@@ -36,12 +36,14 @@ double tolerance(double float_tolerance) {
 template <typename T>
 void require_close(const Tensor<T>& got, const Doubles& expected, double tolerance) {
   REQUIRE(static_cast<std::size_t>(got.numel()) == expected.size());
-  for (std::size_t i = 0; i < expected.size(); ++i) {
-    const double difference = std::abs(static_cast<double>(got.span()[i]) - expected[i]);
-    if (difference <= tolerance * (1 + std::abs(expected[i]))) continue;
-    FAIL("element " << i << " is " << got.span()[i] << ", expected " << expected[i] << ", tolerance " << tolerance);
-  }
-  SUCCEED();
+  const auto close = [&](std::size_t i) {
+    return std::abs(static_cast<double>(got.span()[i]) - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
+  };
+  std::size_t i = 0;
+  while (i < expected.size() && close(i)) ++i;
+  const double at_i = i < expected.size() ? static_cast<double>(got.span()[i]) : 0;
+  INFO("element " << i << " of " << expected.size() << " is " << at_i << ", tolerance " << tolerance);
+  REQUIRE(i == expected.size());  // all are within `tolerance`
 }
 
 template <typename T>
