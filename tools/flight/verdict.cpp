@@ -6,13 +6,13 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
 #include "comm/call.hpp"
 #include "comm/members.hpp"
 #include "trireme/core/error.hpp"
+#include "wait_graph.hpp"
 
 using namespace trireme::comm;
 
@@ -20,8 +20,6 @@ namespace {
 
 constexpr int no_error = -1;
 constexpr double long_wait = 5;  // seconds that the ranks of a job that goes on may wait for each other
-
-bool is_collective(const FlightEntry& entry) { return entry.sequence != 0; }
 
 std::string call_text(const FlightEntry& entry) {
   const std::string name = plain(entry.name.data(), entry.name.size());
@@ -54,22 +52,7 @@ bool failed_itself(const RankView& view) {
 
 class Analysis {
  public:
-  explicit Analysis(const Job& job) : job_(job) {
-    for (const RankView& view : job.ranks) {
-      if (!view.file) continue;
-      for (std::size_t place = 0; place < view.file->groups.size(); ++place) {
-        const FlightGroup& group = view.file->groups[place];
-        if (group.id != 0) members_[group.id][group.me] = {view.rank, static_cast<std::uint32_t>(place)};
-      }
-    }
-    const auto missed_deadline = [](const RankView& view) {
-      return view.state == RankState::failed && view.header().error_code == static_cast<int>(trireme::ErrorCode::timeout);
-    };
-    if (std::ranges::any_of(job.ranks, missed_deadline)) {
-      for (const RankView& view : job.ranks) find_late_call(view);
-    }
-    for (const RankView& view : job.ranks) find_blockers(view);
-  }
+  explicit Analysis(const Job& job) : job_(job), waits_(job) {}
 
   std::vector<Finding> findings() {
     add_missing();
@@ -83,93 +66,15 @@ class Analysis {
   }
 
  private:
-  struct Member {
-    int rank = 0;
-    std::uint32_t place = 0;  // of the group in its file
-  };
-
   const RankView& view(int rank) const { return job_.ranks[static_cast<std::size_t>(rank)]; }
-
-  static const FlightGroup& group_of(const RankView& view, const FlightEntry& entry) { return view.file->groups[entry.group]; }
-
-  const FlightEntry* call_of(const Member& member, std::uint64_t sequence) const {
-    for (const FlightEntry& entry : view(member.rank).file->entries) {
-      if (entry.group == member.place && entry.sequence == sequence) return &entry;
-    }
-    return nullptr;
-  }
-
-  // A rank that called what it is in only when another one had given it up: that was too late.
-  void find_late_call(const RankView& view) {
-    if (!view.file || view.state == RankState::finished) return;
-    const FlightEntry* entry = view.stuck_in() != nullptr ? view.stuck_in() : view.last();
-    if (entry == nullptr || !is_collective(*entry) || entry->fate == FlightFate::done) return;
-    const auto known = members_.find(group_of(view, *entry).id);
-    if (known == members_.end()) return;
-    for (const auto& [index, member] : known->second) {
-      const RankView& other = this->view(member.rank);
-      const FlightEntry* its = call_of(member, entry->sequence);
-      if (member.rank == view.rank || its == nullptr || its->fate != FlightFate::failed) continue;
-      if (wall_seconds(*other.file, its->ended) < wall_seconds(*view.file, entry->issued)) late_calls_[view.rank] = entry;
-    }
-  }
-
-  const FlightEntry* stuck_in(const RankView& view) const {
-    return late_calls_.contains(view.rank) ? nullptr : view.stuck_in();
-  }
-
-  const FlightEntry* last_of(const RankView& view) const {
-    const auto late = late_calls_.find(view.rank);
-    if (late == late_calls_.end()) return view.last();
-    for (std::uint64_t number = late->second->number - 1; number > 0; --number) {
-      const FlightEntry* entry = view.file->find(number);
-      if (entry == nullptr || is_collective(*entry)) return entry;
-    }
-    return nullptr;
-  }
-
-  // Whom a rank waits for, or waited for when it ended.
-  void find_blockers(const RankView& view) {
-    const FlightEntry* entry = stuck_in(view);
-    if (entry == nullptr) return;
-    const FlightGroup& group = group_of(view, *entry);
-    const auto known = members_.find(group.id);
-    if (known == members_.end()) return;
-    std::set<int>& blockers = blockers_[view.rank];
-    if (!is_collective(*entry)) {
-      const auto peer = known->second.find(entry->peer);
-      if (peer != known->second.end() && peer->second.rank != view.rank) blockers.insert(peer->second.rank);
-      return;
-    }
-    for (const auto& [index, member] : known->second) {
-      if (member.rank == view.rank) continue;
-      const FlightGroup& its = this->view(member.rank).file->groups[member.place];
-      const auto late = late_calls_.find(member.rank);
-      const bool is_late = late != late_calls_.end() && late->second->group == member.place;
-      if (its.calls < entry->sequence + (is_late ? 1 : 0)) blockers.insert(member.rank);
-    }
-    if (!blockers.empty()) return;
-    for (const auto& [index, member] : known->second) {
-      const FlightEntry* its = call_of(member, entry->sequence);
-      if (member.rank != view.rank && its != nullptr && its->fate != FlightFate::done) blockers.insert(member.rank);
-    }
-  }
-
-  std::vector<int> waiters_for(int rank) const {
-    std::vector<int> waiters;
-    for (const auto& [waiter, blockers] : blockers_) {
-      if (blockers.contains(rank)) waiters.push_back(waiter);
-    }
-    return waiters;
-  }
 
   // "; ranks 0, 2 wait for it in #42 ..."
   std::string waiters_text(int rank) const {
     std::map<std::string, std::vector<int>> by_call;
     bool over = true;
-    for (const int waiter : waiters_for(rank)) {
+    for (const int waiter : waits_.waiters_for(rank)) {
       if (view(waiter).state == RankState::waiting) over = false;
-      by_call[describe(view(waiter), *stuck_in(view(waiter)))].push_back(waiter);
+      by_call[describe(view(waiter), *waits_.stuck_in(view(waiter)))].push_back(waiter);
     }
     std::string text;
     for (const auto& [call, waiters] : by_call) {
@@ -181,9 +86,9 @@ class Analysis {
 
   // "in #42 ..." or "after #41 ..."
   std::string where(const RankView& view) const {
-    const FlightEntry* last = last_of(view);
+    const FlightEntry* last = waits_.last_of(view);
     if (last == nullptr) return "before it called anything";
-    const FlightEntry* in = stuck_in(view);
+    const FlightEntry* in = waits_.stuck_in(view);
     if (in != nullptr) return fmt::format("in {}", describe(view, *in));
     return fmt::format("after {}", describe(view, *last));
   }
@@ -225,19 +130,13 @@ class Analysis {
       crashed_.push_back(view.rank);
     }
     // Of many that vanished together, those that others wait for, or that were silent first, say most.
-    const bool some_block = std::ranges::any_of(crashed_, [&](int rank) { return is_root(rank); });
+    const bool some_block = std::ranges::any_of(crashed_, [&](int rank) { return waits_.is_root(rank); });
     for (const int rank : crashed_) {
-      if (some_block && !is_root(rank)) continue;
+      if (some_block && !waits_.is_root(rank)) continue;
       add("vanished", {rank},
           fmt::format("rank {} {} {} {}{}", rank, view(rank).place(), view(rank).end_text(), where(view(rank)),
                       waiters_text(rank)));
     }
-  }
-
-  bool is_root(int rank) const { return !waiters_for(rank).empty() && !has_blockers(rank); }
-  bool has_blockers(int rank) const {
-    const auto found = blockers_.find(rank);
-    return found != blockers_.end() && !found->second.empty();
   }
 
   void add_own_failures() {
@@ -250,7 +149,7 @@ class Analysis {
   }
 
   void add_mismatches() {
-    for (const auto& [id, members] : members_) {
+    for (const auto& [id, members] : waits_.groups()) {
       std::map<std::uint64_t, std::map<std::string, std::vector<int>>> calls;  // by sequence, then by what was called
       std::string label;
       for (const auto& [index, member] : members) {
@@ -295,11 +194,10 @@ class Analysis {
   // Ranks that others wait for and that wait for nobody.
   void add_roots() {
     for (const RankView& view : job_.ranks) {
-      if (!is_root(view.rank) || blamed_.contains(view.rank)) continue;
+      if (!waits_.is_root(view.rank) || blamed_.contains(view.rank)) continue;
       const std::string who = fmt::format("rank {} {}", view.rank, view.place());
       const std::string rest = waiters_text(view.rank);
-      const auto late = late_calls_.find(view.rank);
-      if (late != late_calls_.end()) {
+      if (waits_.late_call(view.rank) != nullptr) {
         add("behind", {view.rank},
             fmt::format("{} was behind, stopped or busy elsewhere {}{}; it called that only when they had given up", who,
                         where(view), rest));
@@ -331,7 +229,7 @@ class Analysis {
 
   double longest_wait(int rank) const {
     double longest = 0;
-    for (const int waiter : waiters_for(rank)) {
+    for (const int waiter : waits_.waiters_for(rank)) {
       longest = std::max(longest, ended_badly(view(waiter)) ? long_wait : view(waiter).waited);
     }
     return longest;
@@ -340,10 +238,10 @@ class Analysis {
   // Ranks that wait for each other, when nobody else is to blame.
   void add_circles() {
     if (!findings_.empty()) return;
-    for (const auto& [start, first] : blockers_) {
+    for (const auto& [start, first] : waits_.blockers()) {
       std::vector<int> path{start};
-      while (has_blockers(path.back())) {
-        const int next = *blockers_.at(path.back()).begin();
+      while (waits_.has_blockers(path.back())) {
+        const int next = *waits_.blockers().at(path.back()).begin();
         const auto seen = std::ranges::find(path, next);
         if (seen == path.end()) {
           path.push_back(next);
@@ -361,7 +259,8 @@ class Analysis {
     std::string text;
     for (const int rank : ranks) {
       if (!ended_badly(view(rank))) shortest = std::min(shortest, view(rank).waited);
-      text += fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *stuck_in(view(rank))));
+      text +=
+          fmt::format("{}rank {} in {}", text.empty() ? "" : ", ", rank, describe(view(rank), *waits_.stuck_in(view(rank))));
     }
     if (shortest < 1) return;  // a job that goes on
     const std::string who = list_of_ranks(ranks);
@@ -387,9 +286,7 @@ class Analysis {
   }
 
   const Job& job_;
-  std::map<std::uint64_t, std::map<int, Member>> members_;  // by group, then by rank in the group
-  std::map<int, std::set<int>> blockers_;
-  std::map<int, const FlightEntry*> late_calls_;
+  WaitGraph waits_;
   std::set<int> blamed_;
   std::vector<int> crashed_;
   std::vector<Finding> late_;
