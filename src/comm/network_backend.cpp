@@ -37,11 +37,18 @@ struct Flight {
 class NetworkBackend final : public Backend, public Progress, public std::enable_shared_from_this<NetworkBackend> {
  public:
   NetworkBackend(NetworkParts parts, const NetworkOptions& options)
-      : parts_(std::move(parts)), options_(options), layout_(parts_.nodes, parts_.members.me, parts_.members.size()) {
+      : parts_(std::move(parts)),
+        options_(options),
+        layout_(parts_.nodes, parts_.members.me, parts_.members.size()),
+        scattered_(scatter_nodes(parts_.members.size(), parts_.members.me), parts_.members.me, parts_.members.size()),
+        keeps_fixed_order_(parts_.nodes.keep_fixed_order()) {
     lane_.node = parts_.nodes.node;
     lane_.calls = parts_.calls;
     lane_.data.communicator = parts_.data;
     lane_.data.requests = &parts_.wire->requests();
+    for (int rank = 0; rank < parts_.members.size(); ++rank) {
+      lane_.data.on_my_node.push_back(parts_.nodes.node_of(rank) == parts_.nodes.node);
+    }
     if (parts_.nodes.is_lane()) {
       for (const auto& ranks : parts_.nodes.members) lane_.peers.push_back(ranks[static_cast<std::size_t>(parts_.nodes.index)]);
     }
@@ -71,7 +78,8 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
 
  private:
   bool advance(Flight& flight);
-  Algorithm choose(const Call& call, double lane_bytes) const;
+  Algorithm choose(const Call& call, int nodes, double lane_bytes) const;
+  bool in_one_level(const Call& call) const { return call.op == ReduceOp::fixed_sum && !keeps_fixed_order_; }
   Crossing::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
@@ -80,6 +88,8 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   NetworkParts parts_;
   NetworkOptions options_;
   NetworkLayout layout_;
+  NetworkLayout scattered_;  // of single ranks
+  bool keeps_fixed_order_;
   Lane lane_;
   std::uint64_t sequence_ = 0;
   bool advancing_ = false;
@@ -104,13 +114,6 @@ class NetworkOperation final : public Operation {
 };
 
 std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
-  if (call.op == ReduceOp::fixed_sum && !layout_.keeps_fixed_order()) {
-    throw Error({.code = ErrorCode::not_available,
-                 .message = fmt::format("group \"{}\" can't add in a fixed order: its nodes don't hold equal powers of two of "
-                                        "consecutive ranks",
-                                        parts_.members.label),
-                 .hint = "start as many ranks on every node, 1, 2, 4, ..., with mpirun --map-by slot"});
-  }
   auto flight = std::make_shared<Flight>();
   flight->sequence = ++sequence_;
   flight->call = call;
@@ -119,7 +122,8 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
   flight->call.flight_number = 0;  // the entry is done when all levels are: Pending knows
   auto crossing = std::make_unique<Crossing>(lane_, make_work(flight->call, flight->sequence));
   flight->crossing = crossing.get();
-  flight->inward = parts_.node_groups.inward->start(layout_.inward(flight->call));
+  flight->inward =
+      parts_.node_groups.inward->start(in_one_level(call) ? comparison_of(flight->call) : layout_.inward(flight->call));
   flight->ticket = std::make_unique<Wire::Ticket>(*parts_.wire, std::move(crossing));
   flights_.push_back(flight);
   advance();
@@ -131,6 +135,10 @@ Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequenc
   Crossing::Work work{.call = call, .sequence = sequence, .small = {}, .plan = {}};
   if (call.op == ReduceOp::mean)
     work.call.share = Share{.kind = call.kind, .op = ReduceOp::sum, .owners = {}};  // divided once, at the end
+  if (in_one_level(call)) {
+    work.plan = scattered_.plan(call, choose(call, parts_.members.size(), 0));
+    return work;
+  }
   const bool reduces = call.kind == Kind::all_reduce;
   const std::size_t lane_bytes = call.bytes() / static_cast<std::size_t>(parts_.nodes.lanes);
   const bool small = options_.algorithm == Algorithm::automatic && reduces && lane_bytes <= small_bytes / 2;
@@ -138,16 +146,16 @@ Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequenc
     work.small = layout_.lane_range(call);
     return work;
   }
-  work.plan = layout_.plan(call, choose(call, static_cast<double>(lane_bytes)));
+  work.plan = layout_.plan(call, choose(call, parts_.nodes.size(), static_cast<double>(lane_bytes)));
   return work;
 }
 
-Algorithm NetworkBackend::choose(const Call& call, double lane_bytes) const {
+Algorithm NetworkBackend::choose(const Call& call, int nodes, double lane_bytes) const {
   if (call.op == ReduceOp::fixed_sum) {  // only these reduce all nodes at once, in their order
-    return parts_.nodes.size() == 2 ? Algorithm::exchange : Algorithm::direct;
+    return nodes == 2 ? Algorithm::exchange : Algorithm::direct;
   }
   if (options_.algorithm != Algorithm::automatic) return options_.algorithm;
-  return choose_algorithm(parts_.nodes.size(), lane_bytes, options_.link);
+  return choose_algorithm(nodes, lane_bytes, options_.link);
 }
 
 // Each level takes the calls in their order; the levels of different calls overlap.
@@ -185,7 +193,8 @@ bool NetworkBackend::advance(Flight& flight) {
         throw *mismatch_;
       }
       divide_mean(flight.call);
-      flight.outward = parts_.node_groups.outward->start(layout_.outward(flight.call));
+      flight.outward = parts_.node_groups.outward->start(in_one_level(flight.call) ? comparison_of(flight.call)
+                                                                                   : layout_.outward(flight.call));
       flight.level = Flight::Level::outward;
       return true;
     }

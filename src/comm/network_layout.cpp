@@ -1,7 +1,6 @@
 #include "comm/network_layout.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <numeric>
 
 namespace trireme::comm {
@@ -34,6 +33,8 @@ Call with(Call call, Kind kind, std::span<const int> owners = {}) {
 
 }  // namespace
 
+Call comparison_of(const Call& call) { return with(call, Kind::barrier); }
+
 NetworkLayout::NetworkLayout(const Nodes& nodes, int me, int ranks)
     : nodes_(nodes), me_(me), ranks_(ranks), lane_owners_(static_cast<std::size_t>(nodes.lanes)) {
   std::iota(lane_owners_.begin(), lane_owners_.end(), 0);
@@ -53,7 +54,7 @@ Call NetworkLayout::inward(const Call& call) const {
     case Kind::all_gather:
     case Kind::barrier: break;
   }
-  return with(call, Kind::barrier);  // the ranks of a node compare every call
+  return comparison_of(call);
 }
 
 Call NetworkLayout::outward(const Call& call) const {
@@ -66,20 +67,7 @@ Call NetworkLayout::outward(const Call& call) const {
     case Kind::reduce_scatter:
     case Kind::barrier: break;
   }
-  return with(call, Kind::barrier);
-}
-
-bool NetworkLayout::keeps_fixed_order() const {
-  const std::size_t size = nodes_.mine().size();
-  if (!std::has_single_bit(size)) return false;
-  int next = 0;
-  for (const auto& ranks : nodes_.members) {
-    if (ranks.size() != size) return false;
-    for (const int rank : ranks) {
-      if (rank != next++) return false;
-    }
-  }
-  return true;
+  return comparison_of(call);
 }
 
 Range NetworkLayout::lane_range(const Call& call) const {

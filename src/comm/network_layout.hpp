@@ -19,9 +19,6 @@ class NetworkLayout {
   Call outward(const Call& call) const;
   ChunkedPlan plan(const Call& call, Algorithm algorithm) const;
 
-  // Whether node by node is an order in the tree of fixed_sum.
-  bool keeps_fixed_order() const;
-
   // The elements of a call that this rank reduces with its counterparts of other nodes.
   Range lane_range(const Call& call) const;
 
@@ -38,5 +35,8 @@ class NetworkLayout {
   std::vector<int> lane_owners_;  // node index by lane
   std::vector<int> part_owners_;  // node index by group rank: who in this node stands for that rank's part
 };
+
+// The call's part in the node where only the wire works: the ranks of a node compare every call.
+Call comparison_of(const Call& call);
 
 }  // namespace trireme::comm

@@ -1,6 +1,7 @@
 #include "comm/nodes.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace trireme::comm {
 
@@ -12,6 +13,19 @@ int Nodes::node_of(int rank) const {
 int Nodes::index_of(int rank) const {
   const auto& ranks = members[static_cast<std::size_t>(node_of(rank))];
   return static_cast<int>(std::ranges::find(ranks, rank) - ranks.begin());
+}
+
+bool Nodes::keep_fixed_order() const {
+  const std::size_t size = mine().size();
+  if (!std::has_single_bit(size)) return false;
+  int next = 0;
+  for (const auto& ranks : members) {
+    if (ranks.size() != size) return false;
+    for (const int rank : ranks) {
+      if (rank != next++) return false;
+    }
+  }
+  return true;
 }
 
 int Nodes::counterpart(int on_node, int rank) const {
@@ -38,5 +52,7 @@ Nodes find_nodes(const std::vector<std::string>& names, int me) {
   nodes.lanes = static_cast<int>(smallest->size());
   return nodes;
 }
+
+Nodes scatter_nodes(int ranks, int me) { return find_nodes(std::vector<std::string>(static_cast<std::size_t>(ranks)), me); }
 
 }  // namespace trireme::comm

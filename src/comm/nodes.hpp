@@ -19,11 +19,17 @@ struct Nodes {
   int node_of(int rank) const;
   int index_of(int rank) const;  // in its node
 
+  // Whether node by node is rank by rank, with a complete subtree of fixed_sum's tree on each.
+  bool keep_fixed_order() const;
+
   // The rank of `on_node` that exchanges data with `rank` of another node.
   int counterpart(int on_node, int rank) const;
 };
 
 // names[r]: what rank r calls its node; a name that is empty is a node of its own.
 Nodes find_nodes(const std::vector<std::string>& names, int me);
+
+// Every rank a node of its own.
+Nodes scatter_nodes(int ranks, int me);
 
 }  // namespace trireme::comm

@@ -78,7 +78,7 @@ void WireTransfer::start(Chunk& chunk, const WireStep& step) {
   }
   for (const auto& [peer, range] : step.sends) {
     if (range.count() == 0) continue;
-    channel_.bytes_sent += bytes_of(range);
+    if (!channel_.on_my_node[static_cast<std::size_t>(peer)]) channel_.bytes_sent += bytes_of(range);
     check_mpi(MPI_Isend(at(range.begin), static_cast<int>(bytes_of(range)), MPI_BYTE, peer, tag, channel_.communicator,
                         &channel_.requests->add(chunk.requests)),
               "MPI_Isend");

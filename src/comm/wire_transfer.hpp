@@ -17,6 +17,7 @@ namespace trireme::comm {
 struct WireChannel {
   MPI_Comm communicator = MPI_COMM_NULL;
   WireRequests* requests = nullptr;
+  std::vector<bool> on_my_node;  // by group rank
   int active_chunks = 0;
   std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
   std::uint64_t chunks = 0;                   // of all calls so far, as every rank counts them

@@ -23,7 +23,7 @@ class Operation;  // one collective under way; src/comm only
 }  // namespace comm
 
 // fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ...: the same bits for every backend and division into
-// nodes. Across nodes these must hold equal powers of two of consecutive ranks.
+// nodes. Unless the nodes hold equal powers of two of consecutive ranks, every rank's elements travel, not a node's sum.
 enum class ReduceOp : std::uint8_t { sum, min, max, mean, fixed_sum };
 
 // A collective under way. It advances when this rank waits for anything or calls comm::progress().
