@@ -3,16 +3,15 @@
 
 #define OMPI_SKIP_MPICXX 1
 #include <fmt/core.h>
-#include <malloc.h>
 #include <mpi.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "contenders.hpp"
+#include "measurement/measurement.hpp"
 #include "trireme/comm/launch.hpp"
 
 namespace {
@@ -24,19 +23,6 @@ struct Options {
   int rounds = 5;
   std::string json;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
-// MPI allocates buffers inside its calls: keep them, instead of asking the system for zeroed pages each time.
-void tune_malloc() {
-  constexpr int never = 1 << 30;
-  if (mallopt(M_MMAP_THRESHOLD, never) == 0) mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, never);
-}
 
 // Seconds of one call: the slowest rank's, the median over `calls`. Every rank writes its whole buffer before each call, so
 // that the caches hold what they hold in training.
@@ -87,11 +73,7 @@ int run(const trireme::Group& world, const Options& options) {
     }
   }
   world.agree([&] {
-    if (world.rank() != 0 || options.json.empty()) return;
-    std::ofstream file(options.json);
-    file << results.dump(2) << '\n';
-    if (!file)
-      throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot write the results", .path = options.json});
+    if (world.rank() == 0) write_text(options.json, results.dump(2) + "\n");
   });
   return 0;
 }

@@ -2,10 +2,9 @@
 // beside a simulated backward pass, compares with MPI_Allreduce, and recommends a setting.
 //   mpirun -n 2 allreduce_buckets [--model gpt2] [--svg buckets.svg]
 
-#include <malloc.h>
-
 #include <CLI/CLI.hpp>
 
+#include "measurement/measurement.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
 #include "trireme/comm/launch.hpp"
@@ -18,13 +17,6 @@ struct Options {
   std::int64_t parameters = 0;
   double backward_ms = -1;
 };
-
-// MPI allocates buffers inside its calls: keep them, instead of asking the system for zeroed pages each time.
-void tune_malloc() {
-  constexpr int never = 1 << 30;
-  if (mallopt(M_MMAP_THRESHOLD, never) == 0) mallopt(M_MMAP_MAX, 0);
-  mallopt(M_TRIM_THRESHOLD, never);
-}
 
 int run(const trireme::Group& world, Options options) {
   const bool preset = options.parameters == 0;

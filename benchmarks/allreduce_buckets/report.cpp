@@ -3,11 +3,10 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "measurement/measurement.hpp"
 #include "plot.hpp"
-#include "trireme/core/error.hpp"
 
 namespace {
 
@@ -26,15 +25,6 @@ const Row& recommended(const Sweep& sweep) { return *std::ranges::min_element(sw
 std::string setting(const Row& row) {
   if (row.name == "solved") return "--bucket-mb auto";
   return row.bucket_mib > 0 && row.plan.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
-}
-
-void write(const std::string& path, const std::string& text) {
-  if (path.empty()) return;
-  std::ofstream file(path);
-  file << text;
-  if (!file.flush()) {
-    throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot write the results", .path = path});
-  }
 }
 
 std::string json_text(const Sweep& sweep, const ReportOptions& options, int ranks) {
@@ -119,7 +109,7 @@ void print_table(const Sweep& sweep, const ReportOptions& options, int ranks) {
 }
 
 void write_files(const Sweep& sweep, const ReportOptions& options, int ranks) {
-  write(options.json, json_text(sweep, options, ranks));
-  write(options.csv, csv_text(sweep, ranks));
-  write(options.svg, plot(sweep, options, ranks));
+  write_text(options.json, json_text(sweep, options, ranks));
+  write_text(options.csv, csv_text(sweep, ranks));
+  write_text(options.svg, plot(sweep, options, ranks));
 }

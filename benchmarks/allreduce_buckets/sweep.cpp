@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "backward.hpp"
+#include "measurement/measurement.hpp"
 
 namespace {
 
@@ -17,12 +18,6 @@ using Clock = std::chrono::steady_clock;
 using trireme::parallel::BucketPlan;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  return *middle;
-}
 
 double slowest(double seconds) {
   MPI_Allreduce(MPI_IN_PLACE, &seconds, 1, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);

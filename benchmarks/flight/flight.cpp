@@ -12,11 +12,11 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <vector>
 
 #include "comm/flight_recorder.hpp"
+#include "measurement/measurement.hpp"
 #include "trireme/comm/launch.hpp"
 #include "trireme/device/memory.hpp"
 
@@ -33,12 +33,6 @@ struct Options {
   std::string folder = "/dev/shm/trireme-flight-benchmark";
   std::string json;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Seconds of one all-reduce, by size.
 std::vector<double> measure(const Group& world, const Options& options) {
@@ -115,12 +109,14 @@ int report(const Options& options, const Results& results) {
     fmt::print("{:>10} {:>12.3f} {:>12.3f} {:>8.3f}\n", options.bytes[size], off * 1e6, on * 1e6, on / off);
     sizes.push_back({{"bytes", options.bytes[size]}, {"off_seconds", off}, {"on_seconds", on}, {"ratio", on / off}});
   }
-  if (options.json.empty()) return 0;
-  std::ofstream file(options.json);
-  file << nlohmann::json({{"ranks", results.ranks}, {"entry_nanoseconds", entry}, {"sizes", sizes}}).dump(2) << '\n';
-  if (file) return 0;
-  fmt::print(stderr, "flight_benchmark: cannot write {}\n", options.json);
-  return 2;
+  const nlohmann::json result({{"ranks", results.ranks}, {"entry_nanoseconds", entry}, {"sizes", sizes}});
+  try {
+    write_text(options.json, result.dump(2) + "\n");
+  } catch (const trireme::Error& error) {
+    fmt::print(stderr, "flight_benchmark: {}\n", error.what());
+    return 2;
+  }
+  return 0;
 }
 
 }  // namespace

@@ -4,15 +4,13 @@
 #include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <trireme/trireme.hpp>
 
 #include "fma_peak.hpp"
 #include "matmul_floor.hpp"
+#include "measurement/measurement.hpp"
 
 using namespace trireme;
 
@@ -60,22 +58,6 @@ class TrainingStep {
   Tensor<std::int32_t> targets_;
 };
 
-// Seconds of the slowest rank.
-template <typename Run>
-double seconds(const Group& world, Run run) {
-  world.barrier();
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  double elapsed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  world.all_reduce(std::span(&elapsed, 1), ReduceOp::max).wait_on_host();
-  return elapsed;
-}
-
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
-  return values[values.size() / 2];
-}
-
 double peak_rss_bytes(const Group& world) {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -101,8 +83,8 @@ int benchmark(const Options& options, const Group& world) {
   std::vector<double> step_seconds;
   std::vector<double> floor_seconds;
   for (int round = 0; round < options.steps; ++round) {
-    step_seconds.push_back(seconds(world, [&] { step.run(); }));
-    if (floor) floor_seconds.push_back(seconds(world, [&] { floor->run(); }));
+    step_seconds.push_back(slowest_seconds(world, [&] { step.run(); }));
+    if (floor) floor_seconds.push_back(slowest_seconds(world, [&] { floor->run(); }));
   }
   if (world.rank() != 0) return 0;
 
@@ -126,11 +108,7 @@ int benchmark(const Options& options, const Group& world) {
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << result.dump(1) << '\n';
-    require(file.flush().good(), "{} can't be written", options.json);
-  }
+  write_text(options.json, result.dump(1) + "\n");
   return 0;
 }
 

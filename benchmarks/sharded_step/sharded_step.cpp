@@ -6,10 +6,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "measurement/measurement.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/trireme.hpp"
 
@@ -74,14 +73,10 @@ class Step {
     reduction.listen(tape);
     const auto loss = model_.loss();
     reduction.add(loss);
-    world_.barrier();
-    const auto start = std::chrono::steady_clock::now();
-    loss.backward();
-    const StepSummary summary = reduction.finish();
-    optimizer_.step(summary, {.clip_norm = 1});
-    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    world_.all_reduce(std::span(&seconds, 1), ReduceOp::max).wait_on_host();
-    return seconds;
+    return slowest_seconds(world_, [&] {
+      loss.backward();
+      optimizer_.step(reduction.finish(), {.clip_norm = 1});
+    });
   }
 
   std::span<const float> values() { return model_.store().values<float>().span(); }
@@ -92,12 +87,6 @@ class Step {
   parallel::DataParallel data_parallel_;
   optim::AdamW<Float32> optimizer_;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Both ways must train the same model.
 void require_same_values(Step& sharded, Step& replicated, const Group& world) {
@@ -133,14 +122,10 @@ int benchmark(const Options& options, const Group& world) {
   fmt::print("reduce-scatter + norm + AdamW of the own part + all-gather  {:8.2f} ms\n", with * 1e3);
   fmt::print("all-reduce + norm + replicated AdamW                        {:8.2f} ms\n", without * 1e3);
   fmt::print("sharded / replicated {:.3f}\n", with / without);
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
-                                        {"ratio", with / without}, {"million_parameters", options.millions},
-                                        {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
-    file << result.dump(1) << '\n';
-    require(file.flush().good(), "{} can't be written", options.json);
-  }
+  const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
+                                      {"ratio", with / without}, {"million_parameters", options.millions},
+                                      {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
+  write_text(options.json, result.dump(1) + "\n");
   return 0;
 }
 

@@ -1,0 +1,27 @@
+#include "measurement/measurement.hpp"
+
+#include <malloc.h>
+
+#include <algorithm>
+#include <fstream>
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+void tune_malloc() {
+  constexpr int never = 1 << 30;
+  if (mallopt(M_MMAP_THRESHOLD, never) == 0) mallopt(M_MMAP_MAX, 0);
+  mallopt(M_TRIM_THRESHOLD, never);
+}
+
+void write_text(const std::string& path, const std::string& text) {
+  if (path.empty()) return;
+  std::ofstream file(path);
+  file << text;
+  if (!file.flush()) {
+    throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot write the results", .path = path});
+  }
+}

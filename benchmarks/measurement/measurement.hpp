@@ -1,0 +1,27 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+
+double median(std::vector<double> values);  // at least one
+
+// What all ranks do at the same time: the slowest rank's seconds.
+template <typename Run>
+double slowest_seconds(const trireme::Group& world, const Run& run) {
+  world.barrier();
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  world.all_reduce(std::span(&seconds, 1), trireme::ReduceOp::max).wait_on_host();
+  return seconds;
+}
+
+// MPI allocates buffers inside its calls: from here on malloc keeps them, instead of asking the system for zeroed pages each
+// time.
+void tune_malloc();
+
+// Nothing where `path` is empty. Throws Error{io}.
+void write_text(const std::string& path, const std::string& text);
