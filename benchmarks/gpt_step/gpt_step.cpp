@@ -11,6 +11,7 @@
 #include "fma_peak.hpp"
 #include "matmul_floor.hpp"
 #include "measurement/measurement.hpp"
+#include "training_step.hpp"
 
 using namespace trireme;
 
@@ -23,39 +24,6 @@ struct Options {
   int threads = 1;
   bool no_floor = false;
   std::string json;
-};
-
-class TrainingStep {
- public:
-  TrainingStep(const Options& options, const Group& world)
-      : model_(options.model),
-        data_parallel_((model_.initialize({.seed = 1}), model_), ProcessMesh(world)),
-        optimizer_(model_.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices}),
-        tokens_({options.batch, options.model.block}),
-        targets_({options.batch, options.model.block}) {
-    for (std::int64_t index = 0; index < tokens_.numel(); ++index) {
-      const std::int64_t number = world.rank() * tokens_.numel() + index;
-      tokens_.data()[index] = static_cast<std::int32_t>(number * 7919 % options.model.vocabulary);
-      targets_.data()[index] = static_cast<std::int32_t>(number * 104729 % options.model.vocabulary);
-    }
-  }
-
-  void run() {
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss(tokens_, targets_);
-    loss.backward();
-    reduction.add(loss);
-    optimizer_.step(reduction.finish(), {.clip_norm = 1});
-  }
-
- private:
-  models::Gpt<Float32> model_;
-  parallel::DataParallel data_parallel_;
-  optim::AdamW<Float32> optimizer_;
-  Tensor<std::int32_t> tokens_;
-  Tensor<std::int32_t> targets_;
 };
 
 double peak_rss_bytes(const Group& world) {
@@ -71,7 +39,7 @@ int benchmark(const Options& options, const Group& world) {
   double operations = 0;
   for (const Product& product : products) operations += product.operations();
 
-  TrainingStep step(options, world);
+  TrainingStep<Float32> step({.model = options.model, .batch = options.batch}, world);
   for (int warm_up = 0; warm_up < 2; ++warm_up) step.run();
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <utility>
@@ -11,7 +12,15 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::chrono::microseconds nap{250};
+constexpr std::chrono::microseconds shortest_nap{250};
+constexpr std::chrono::microseconds longest_nap{1000};
+
+// Every look takes the core and part of its cache from a thread that computes: so there are fewer of them where many messages
+// are under way and few of those arrive between two looks.
+std::chrono::microseconds next_nap(std::chrono::microseconds last, double share_done) {
+  if (share_done > 0.25) return std::max(last / 2, shortest_nap);
+  return share_done < 0.1 ? std::min(2 * last, longest_nap) : last;
+}
 
 // Asks for short time slices: then Linux (6.12 and later) lets this thread run soon after each nap, although a computing thread
 // keeps the core busy, instead of when that one's slice ends. Elsewhere nothing changes.
@@ -105,6 +114,7 @@ void Wire::advance_jobs() {
 
 void Wire::run() {
   ask_for_short_slices();
+  auto nap = shortest_nap;
   std::unique_lock lock(sleep_mutex_);
   while (!stopping_) {
     if (jobs_under_way_.load() == 0) {
@@ -112,7 +122,10 @@ void Wire::run() {
       continue;
     }
     lock.unlock();
-    if (const Turn turn = try_turn()) advance_jobs();
+    if (const Turn turn = try_turn()) {
+      advance_jobs();
+      nap = next_nap(nap, requests_.share_done());
+    }
     std::this_thread::sleep_for(nap);
     lock.lock();
   }

@@ -16,15 +16,17 @@ class WireRequests {
     int error = MPI_SUCCESS;
   };
 
-  MPI_Request& add(Batch& batch);                  // a place for the request that the caller starts
-  void look();                                     // finds out which are done
-  std::vector<MPI_Request> give_up(Batch& batch);  // takes the batch's requests out, done or not
+  MPI_Request& add(Batch& batch);                    // a place for the request that the caller starts
+  void look();                                       // finds out which are done
+  double share_done() const { return share_done_; }  // of those that were under way, at the last look; 1 where these are few
+  std::vector<MPI_Request> give_up(Batch& batch);    // takes the batch's requests out, done or not
 
  private:
   std::vector<MPI_Request> requests_;
   std::vector<Batch*> batches_;  // by request
   std::vector<int> done_;
   std::vector<MPI_Status> statuses_;
+  double share_done_ = 1;
 };
 
 bool done(const WireRequests::Batch& batch);  // throws what MPI says where one failed

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <trireme/trireme.hpp>
+
+struct TrainingStepOptions {
+  trireme::models::GptOptions model = {};
+  std::int64_t batch = 8;  // of one rank
+  trireme::parallel::DataParallelOptions data_parallel = {};
+};
+
+// A training step of a GPT on made-up tokens, other ones on every rank.
+template <typename P>
+class TrainingStep {
+ public:
+  TrainingStep(const TrainingStepOptions& options, const trireme::Group& world)
+      : model_(options.model),
+        data_parallel_((model_.initialize({.seed = 1}), model_), trireme::ProcessMesh(world), options.data_parallel),
+        optimizer_(model_.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
+        tokens_({options.batch, options.model.block}),
+        targets_({options.batch, options.model.block}) {
+    for (std::int64_t index = 0; index < tokens_.numel(); ++index) {
+      const std::int64_t number = world.rank() * tokens_.numel() + index;
+      tokens_.data()[index] = static_cast<std::int32_t>(number * 7919 % options.model.vocabulary);
+      targets_.data()[index] = static_cast<std::int32_t>(number * 104729 % options.model.vocabulary);
+    }
+  }
+
+  void run() {
+    auto reduction = data_parallel_.begin_step();
+    trireme::Tape tape;
+    reduction.listen(tape);
+    const auto loss = model_.loss(tokens_, targets_);
+    loss.backward();
+    reduction.add(loss);
+    optimizer_.step(reduction.finish(), {.clip_norm = 1});
+  }
+
+  std::int64_t gradient_numel() const { return model_.store().trainable_numel(); }
+
+ private:
+  trireme::models::Gpt<P> model_;
+  trireme::parallel::DataParallel data_parallel_;
+  trireme::optim::AdamW<P> optimizer_;
+  trireme::Tensor<std::int32_t> tokens_;
+  trireme::Tensor<std::int32_t> targets_;
+};
