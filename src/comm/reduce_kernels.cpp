@@ -1,7 +1,6 @@
 #include "comm/reduce_kernels.hpp"
 
 #include <cstdint>
-#include <type_traits>
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -29,18 +28,6 @@ struct Max {
   }
 };
 
-// Two ranks, the result in both copies: one pass without a running result.
-template <typename T, typename Op, bool mean>
-void reduce_pair(T* a, T* b, std::size_t count) {
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    T value = Op::combine(a[i], b[i]);
-    if constexpr (mean) value /= T{2};
-    a[i] = value;
-    b[i] = value;
-  }
-}
-
 // Half precision is reduced in float and rounded once.
 template <typename T>
 struct AccumulatorOf {
@@ -54,6 +41,23 @@ template <>
 struct AccumulatorOf<float16> {
   using Type = float;
 };
+
+// Two ranks, the result in one copy or in both: one pass without a running result.
+template <typename T, typename Op, bool mean, std::size_t targets>
+void reduce_pair(const void* const* from, void* const* to, std::size_t count) {
+  using A = typename AccumulatorOf<T>::Type;
+  const T* a = static_cast<const T*>(from[0]);
+  const T* b = static_cast<const T*>(from[1]);
+  T* first = static_cast<T*>(to[0]);
+  T* last = static_cast<T*>(to[targets - 1]);
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    A value = Op::combine(static_cast<A>(a[i]), static_cast<A>(b[i]));
+    if constexpr (mean) value /= A{2};
+    first[i] = static_cast<T>(value);
+    if constexpr (targets == 2) last[i] = static_cast<T>(value);
+  }
+}
 
 template <typename Op, typename A, typename V>
 void combine_block(A* result, const V* values, std::size_t count) {
@@ -91,11 +95,8 @@ void reduce_tree(const void* const* from, std::size_t sources, std::size_t begin
 template <typename T, typename Op, bool mean>
 void reduce(const void* const* from, std::size_t sources, void* const* to, std::size_t targets, std::size_t count) {
   using A = typename AccumulatorOf<T>::Type;
-  if constexpr (std::is_same_v<T, A>) {
-    if (sources == 2 && targets == 2 && from[0] == to[0] && from[1] == to[1]) {
-      return reduce_pair<T, Op, mean>(static_cast<T*>(to[0]), static_cast<T*>(to[1]), count);
-    }
-  }
+  if (sources == 2 && targets == 1) return reduce_pair<T, Op, mean, 1>(from, to, count);
+  if (sources == 2 && targets == 2) return reduce_pair<T, Op, mean, 2>(from, to, count);
   constexpr std::size_t block = block_bytes / sizeof(A);
   alignas(64) A result[block];
   for (std::size_t begin = 0; begin < count; begin += block) {
