@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "comm/copy_past_caches.hpp"
 #include "comm/reduce.hpp"
 
 namespace trireme::comm {
@@ -38,6 +39,18 @@ void copy_range(const Portion& portion, Range range, int owner) {
               static_cast<std::size_t>(range.count()) * size);
 }
 
+// The owner's data are in its cache, and others' copies need not pass through it.
+void copy_to_others(const Portion& portion, Range range) {
+  if (range.count() <= 0) return;
+  const std::size_t size = size_of(portion.call.dtype);
+  const std::size_t offset = static_cast<std::size_t>(range.begin - portion.range.begin) * size;
+  const auto me = static_cast<std::size_t>(portion.me);
+  for (std::size_t rank = 0; rank < portion.to.size(); ++rank) {
+    if (rank == me) continue;
+    copy_past_caches(portion.to[rank] + offset, portion.from[me] + offset, static_cast<std::size_t>(range.count()) * size);
+  }
+}
+
 // Calls action(range, owner) for each part of the data, as far as it lies in the portion.
 template <typename Action>
 void for_each_part(const Portion& portion, Action action) {
@@ -63,7 +76,15 @@ void do_my_part(const Portion& portion) {
         if (owner == portion.me) reduce_range(portion, range, false);
       });
       return;
-    case Kind::all_gather: for_each_part(portion, [&](Range range, int owner) { copy_range(portion, range, owner); }); return;
+    case Kind::all_gather:
+      for_each_part(portion, [&](Range range, int owner) {
+        if (portion.staged) {
+          copy_range(portion, range, owner);
+        } else if (owner == portion.me) {
+          copy_to_others(portion, range);
+        }
+      });
+      return;
     case Kind::broadcast: copy_range(portion, portion.range, portion.call.source()); return;
   }
 }

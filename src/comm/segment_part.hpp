@@ -8,13 +8,14 @@
 namespace trireme::comm {
 
 // Elements [begin, end) of a collective, one rank's view. from[r], to[r]: where element `begin` of rank r can be read and
-// written; `to` of other ranks is used by all_reduce only.
+// written. Where `staged`, what is written to others is copied on by them: only all_reduce does that.
 struct Portion {
   Call call;
   int me = 0;
   Range range;
   std::span<const std::byte* const> from;
   std::span<std::byte* const> to;
+  bool staged = false;
 };
 
 // This rank's part of the work: each element is computed by one rank, in rank order, so all ranks get the same bits.

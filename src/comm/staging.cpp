@@ -69,7 +69,8 @@ void Staging::combine(const Call& call, std::span<std::byte* const> blocks, Rang
               .me = me_,
               .range = round,
               .from = {const_cast<const std::byte* const*>(pointers_.data()), pointers_.size()},
-              .to = pointers_});
+              .to = pointers_,
+              .staged = true});
 }
 
 // Copies out what other ranks wrote; only all_reduce writes to others.
