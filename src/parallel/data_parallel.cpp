@@ -158,18 +158,19 @@ void DataParallel::shard() {
   shard_ = std::make_shared<SlicedShard>(store_, group_, std::move(slices));
 }
 
-void DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) const {
+bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) const {
   const Bucket& bucket = buckets_[index];
-  if (group_.size() == 1) return;
+  if (group_.size() == 1) return true;
   if (shard_ == nullptr) {
     with_gradients(store_, bucket.range,
                    [&](auto gradients) { pending.push_back(group_.all_reduce(gradients, sum(), bucket.name)); });
-    return;
+    return true;
   }
-  while (pending.size() < bucket.slices_end) {
+  if (pending.size() < bucket.slices_end) {
     with_gradients(store_, shard_->slices()[pending.size()].range,
                    [&](auto gradients) { pending.push_back(group_.reduce_scatter(gradients, ReduceOp::sum, bucket.name)); });
   }
+  return pending.size() == bucket.slices_end;
 }
 
 void DataParallel::gather_gradients() const {

@@ -58,9 +58,13 @@ void Reduction::on_final(int parameter) {
   }
   --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
-    owner_.reduce(next_bucket_, pending_);
-    ++next_bucket_;
+    if (owner_.reduce(next_bucket_, pending_)) ++next_bucket_;
+    advance();
   }
+  advance();
+}
+
+void Reduction::advance() {
   comm::progress();
   take_norms(false);
 }

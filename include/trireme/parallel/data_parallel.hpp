@@ -75,6 +75,7 @@ class Reduction final : public GradientListener {
 
   void add(double loss_sum, std::int64_t kept, std::int64_t count);
   void on_final(int parameter) override;
+  void advance();
   void take_norms(bool wait);
   void wait_for(Pending& pending);
   StepSummary reduce_summary();
@@ -146,7 +147,7 @@ class DataParallel {
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
-  void reduce(std::size_t bucket, std::vector<Pending>& pending) const;
+  bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
 
   FlatStore& store_;
   Group group_;
