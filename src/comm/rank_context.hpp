@@ -50,16 +50,17 @@ class RankContext {
   bool needs_polling() const;
 
   // Notes that these ranks of the node may wait for what this one has just changed; wake_others() wakes them if they sleep.
-  // It needs a fence, so it comes once, after the work.
+  // It needs a fence, so it comes once, after the work. True: there was something.
   void changed(std::span<const int> node_ranks) {
     if (changed_.empty() || changed_.back().data() != node_ranks.data()) changed_.push_back(node_ranks);
   }
-  void wake_others() {
-    if (changed_.empty()) return;
+  bool wake_others() {
+    if (changed_.empty()) return false;
     node_->note_change(place_.node_rank);
     full_fence();
     for (const auto& node_ranks : changed_) node_->wake(node_ranks);
     changed_.clear();
+    return true;
   }
 
   void sleep(Awaited& awaited, std::chrono::microseconds timeout);

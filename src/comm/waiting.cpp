@@ -15,8 +15,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr int spins = 400;  // about 20 us
-constexpr int yields = 100;
+constexpr int spins = 400;  // about 20 us, from the last progress on
+constexpr std::chrono::microseconds yield_time{200};
 constexpr std::chrono::microseconds longest_sleep = std::chrono::milliseconds(100);
 constexpr std::chrono::microseconds polling_sleep{250};  // while a network library needs calls to advance
 
@@ -64,7 +64,7 @@ class NotedWait {
   NotedWait(FlightRecorder* flight, const Awaited& awaited) : flight_(flight), number_(awaited.flight_number) {}
 
   void begin(Clock::time_point now) {
-    if (flight_ != nullptr) flight_->begin_wait(number_, now);
+    if (flight_ != nullptr && !begun_) flight_->begin_wait(number_, now);
     begun_ = true;
   }
   void go_on(Clock::time_point now) {
@@ -133,14 +133,15 @@ class StandstillCheck {
 
 void wait_for(RankContext& context, Awaited& awaited) {
   const int spin_limit = context.shares_cores() ? 0 : spins;
-  Clock::time_point end{};
+  Clock::time_point begin{};
   NotedWait noted(context.flight(), awaited);
   std::optional<StandstillCheck> standstill;  // of a long wait
   for (int round = 0;; ++round) {
     context.advance();
     const bool ready = awaited.ready();
-    context.wake_others();
+    const bool progressed = context.wake_others();
     if (ready) return noted.end();
+    if (progressed) round = 0;
     context.check_failure();
     awaited.check_peers();
     if (round < spin_limit) {
@@ -149,18 +150,19 @@ void wait_for(RankContext& context, Awaited& awaited) {
     }
     const auto now = Clock::now();
     if (round == spin_limit) {
-      end = now + context.deadline();
+      begin = now;
       noted.begin(now);
       standstill.emplace(context, awaited);
     }
-    if (now >= end) miss_deadline(context, awaited);
-    if (round < spin_limit + yields) {
+    const auto waited = now - begin;
+    if (waited >= context.deadline()) miss_deadline(context, awaited);
+    if (waited < yield_time) {
       sched_yield();
       continue;
     }
     noted.go_on(now);
     standstill->look(now);
-    const auto left = std::chrono::ceil<std::chrono::microseconds>(end - now);
+    const auto left = std::chrono::ceil<std::chrono::microseconds>(context.deadline() - waited);
     context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
   }
 }
