@@ -22,8 +22,11 @@ Call unpack(std::uint64_t what) {
 }
 
 std::size_t calls_offset(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(RankProgress); }
-std::size_t staging_offset(int ranks) {
+std::size_t parcels_offset(int ranks) {
   return calls_offset(ranks) + static_cast<std::size_t>(ranks) * GroupControl::slots * sizeof(PublishedCall);
+}
+std::size_t staging_offset(int ranks) {
+  return parcels_offset(ranks) + static_cast<std::size_t>(ranks) * GroupControl::parcels * GroupControl::parcel_bytes;
 }
 
 }  // namespace
@@ -72,6 +75,7 @@ void GroupControl::create(std::byte* memory, int ranks) {
 GroupControl::GroupControl(std::byte* memory, int ranks, std::size_t staging_bytes)
     : progress_(std::launder(reinterpret_cast<RankProgress*>(memory))),
       calls_(std::launder(reinterpret_cast<PublishedCall*>(memory + calls_offset(ranks)))),
+      parcels_(memory + parcels_offset(ranks)),
       staging_(memory + staging_offset(ranks)),
       staging_bytes_(staging_bytes) {}
 

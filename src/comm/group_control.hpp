@@ -30,6 +30,8 @@ class alignas(64) PublishedCall {
   }
 
   bool holds(std::uint64_t sequence) const { return sequence_.load(std::memory_order_acquire) == sequence; }
+  void add_parcel(std::uint64_t sequence) { parcel_.store(sequence, std::memory_order_release); }
+  bool has_parcel(std::uint64_t sequence) const { return parcel_.load(std::memory_order_acquire) == sequence; }
   bool same_as(const PublishedCall& other) const;
   Address address() const { return {segment_.load(std::memory_order_relaxed), offset_.load(std::memory_order_relaxed)}; }
 
@@ -45,6 +47,7 @@ class alignas(64) PublishedCall {
   std::atomic<std::uint64_t> name_hash_{0};
   std::atomic<std::uint64_t> segment_{0};
   std::atomic<std::uint64_t> offset_{0};
+  std::atomic<std::uint64_t> parcel_{0};                                   // the call whose data lie in this rank's parcel
   alignas(64) std::array<std::atomic<std::uint64_t>, name_words> name_{};  // cut to 64 characters
 };
 
@@ -61,6 +64,8 @@ struct RankProgress {
 class GroupControl {
  public:
   static constexpr std::uint64_t slots = 1024;  // calls that ranks may be apart
+  static constexpr std::uint64_t parcels = 8;   // of a rank: data of small calls
+  static constexpr std::size_t parcel_bytes = std::size_t{4} << 10;
 
   static std::size_t bytes(int ranks, std::size_t staging_bytes);
   static void create(std::byte* memory, int ranks);  // once, before anyone else looks
@@ -71,6 +76,10 @@ class GroupControl {
   }
   RankProgress& progress(int rank) const { return progress_[rank]; }
 
+  std::byte* parcel(int rank, std::uint64_t sequence) const {
+    return parcels_ + (static_cast<std::uint64_t>(rank) * parcels + sequence % parcels) * parcel_bytes;
+  }
+
   // Each rank's block for data that lie out of the others' reach.
   std::byte* staging(int rank) const { return staging_ + static_cast<std::size_t>(rank) * staging_bytes_; }
   std::size_t staging_bytes() const { return staging_bytes_; }
@@ -78,6 +87,7 @@ class GroupControl {
  private:
   RankProgress* progress_;
   PublishedCall* calls_;
+  std::byte* parcels_;
   std::byte* staging_;
   std::size_t staging_bytes_;
 };

@@ -17,11 +17,12 @@ constexpr std::size_t long_work = std::size_t{64} << 10;  // bytes whose begin t
 
 class SegmentOperation final : public Operation {
  public:
-  SegmentOperation(std::shared_ptr<SegmentBackend> group, std::uint64_t sequence)
-      : group_(std::move(group)), sequence_(sequence) {}
+  // `shared`: other ranks read or write the data of this one.
+  SegmentOperation(std::shared_ptr<SegmentBackend> group, std::uint64_t sequence, bool shared)
+      : group_(std::move(group)), sequence_(sequence), shared_(shared) {}
 
   RankContext& context() override { return group_->context(); }
-  bool ready() override { return group_->done(sequence_); }
+  bool ready() override { return shared_ ? group_->done_by_all(sequence_) : group_->done(sequence_); }
   void check_peers() override { group_->check_peers(sequence_); }
   ErrorFields describe_wait() const override { return group_->describe_wait(sequence_); }
   std::string wait_text() const override { return group_->describe_call(sequence_); }
@@ -30,6 +31,7 @@ class SegmentOperation final : public Operation {
  private:
   std::shared_ptr<SegmentBackend> group_;
   std::uint64_t sequence_;
+  bool shared_;
 };
 
 // Tells the owners of buffers that this rank is inside them, so that they stay until it is out.
@@ -53,6 +55,7 @@ SegmentBackend::SegmentBackend(std::shared_ptr<RankContext> context, std::shared
       members_(std::move(members)),
       shared_(std::move(shared)),
       mail_(std::move(mail)),
+      parcels_(shared_.control, members_.size(), members_.me),
       staging_(shared_.control, *context_, shared_.node_ranks, members_.me),
       calls_(slots),
       blocks_(members_.ranks.size()) {
@@ -68,14 +71,16 @@ std::shared_ptr<Backend> SegmentBackend::make_group(const Members& members) { re
 
 std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   const std::uint64_t sequence = published_ + 1;
-  if (sequence > slots && !done(sequence - slots)) {
-    SegmentOperation oldest(shared_from_this(), sequence - slots);
+  if (sequence > slots && !done_by_all(sequence - slots)) {
+    SegmentOperation oldest(shared_from_this(), sequence - slots, true);
     oldest.flight_number = calls_[sequence % slots].flight_number;
     wait_for(*context_, oldest);
   }
   const Address address = platform_->addresses().publish(call.data, call.bytes(), members_.ranks);
   calls_[sequence % slots] = call;
-  auto operation = std::make_unique<SegmentOperation>(shared_from_this(), sequence);
+  const bool carried = parcels_.carry(call);
+  if (carried && parcel_is_free(sequence)) parcels_.fill(call, sequence);
+  auto operation = std::make_unique<SegmentOperation>(shared_from_this(), sequence, !carried && call.work() != Kind::barrier);
   shared_.control.call(members_.me, sequence).publish(call, address, sequence);
   published_ = sequence;
   shared_.control.progress(members_.me).published.store(sequence, std::memory_order_relaxed);
@@ -130,8 +135,10 @@ void SegmentBackend::gather_addresses(const Call& call) {
 }
 
 bool SegmentBackend::work_on(const Call& call) {
+  if (context_->node().failed()) return false;
   if (call.count == 0) return true;
   if (call.work() == Kind::barrier) return true;
+  if (parcels_.carry(call)) return work_on_parcels(call);
   const bool staged = call.work() == Kind::broadcast ? blocks_[static_cast<std::size_t>(call.source())] == nullptr
                                                      : std::ranges::find(blocks_, nullptr) != blocks_.end();
   if (staged) return staging_.advance(call, blocks_);
@@ -146,6 +153,21 @@ bool SegmentBackend::work_on(const Call& call) {
   return true;
 }
 
+bool SegmentBackend::parcel_is_free(std::uint64_t sequence) {
+  return sequence <= GroupControl::parcels || done_by_all(sequence - GroupControl::parcels);
+}
+
+bool SegmentBackend::work_on_parcels(const Call& call) {
+  if (!shared_.control.call(members_.me, next_).has_parcel(next_)) {
+    if (!parcel_is_free(next_)) return false;
+    parcels_.fill(call, next_);
+    context_->changed(shared_.node_ranks);
+  }
+  if (!parcels_.all_filled(next_)) return false;
+  parcels_.reduce(call, next_);
+  return true;
+}
+
 void SegmentBackend::finish_call() {
   shared_.control.progress(members_.me).finished.store(next_, std::memory_order_release);
   if (FlightRecorder* flight = context_->flight()) flight->finish(calls_[next_ % slots].flight_number);
@@ -155,7 +177,7 @@ void SegmentBackend::finish_call() {
   compared_ = false;
 }
 
-bool SegmentBackend::done(std::uint64_t sequence) {
+bool SegmentBackend::done_by_all(std::uint64_t sequence) {
   if (sequence <= all_finished_) return true;
   if (sequence >= next_) return false;
   std::uint64_t lowest = next_ - 1;
@@ -217,7 +239,7 @@ void SegmentBackend::abandon(std::uint64_t sequence) noexcept {
   }
   // A rank that sees the failure starts on nothing more; one that works already comes to an end, unless it was killed.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
-  while (!done(sequence) && std::chrono::steady_clock::now() < end) {
+  while (!done_by_all(sequence) && std::chrono::steady_clock::now() < end) {
     if (node.failed() && !anyone_working()) return;
     sched_yield();
   }

@@ -8,13 +8,15 @@
 #include "comm/address_space.hpp"
 #include "comm/backend.hpp"
 #include "comm/group_control.hpp"
+#include "comm/parcels.hpp"
 #include "comm/platform.hpp"
 #include "comm/staging.hpp"
 
 namespace trireme::comm {
 
 // The collectives of ranks that share memory, threads or processes. A call publishes where its data lie; once all ranks have
-// published it, each reduces its own part straight from and into all copies. Calls are worked on in their order.
+// published it, each reduces its own part straight from and into all copies. The data of small calls travel in parcels, data
+// out of reach by way of staging blocks. Calls are worked on in their order.
 class SegmentBackend final : public Backend, public Progress, public std::enable_shared_from_this<SegmentBackend> {
  public:
   struct Shared {
@@ -37,7 +39,8 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   void advance() override;
 
   // For the operation with this number.
-  bool done(std::uint64_t sequence);
+  bool done(std::uint64_t sequence) const { return sequence < next_; }  // this rank's work
+  bool done_by_all(std::uint64_t sequence);
   void check_peers(std::uint64_t sequence) const;
   ErrorFields describe_wait(std::uint64_t sequence) const;
   std::string describe_call(std::uint64_t sequence) const;
@@ -47,6 +50,8 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   bool all_published();
   bool anyone_working() const;
   bool work_on(const Call& call);
+  bool parcel_is_free(std::uint64_t sequence);
+  bool work_on_parcels(const Call& call);
   void compare_calls();
   void gather_addresses(const Call& call);
   std::string describe_progress(int rank) const;
@@ -57,6 +62,7 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   Members members_;
   Shared shared_;
   std::unique_ptr<Mail> mail_;
+  Parcels parcels_;
   Staging staging_;
 
   std::uint64_t published_ = 0;     // calls made by this rank
