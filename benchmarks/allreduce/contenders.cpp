@@ -2,6 +2,10 @@
 
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
+#include <sched.h>
+
+#include <atomic>
+#include <thread>
 
 #include "comm/reduce.hpp"
 #include "trireme/device/memory.hpp"
@@ -12,16 +16,23 @@ using trireme::Group;
 
 class OurGroup final : public Contender {
  public:
-  OurGroup(const Group& world, std::size_t count)
-      : world_(world), storage_(world.memory(), count * sizeof(float)), buffer_(static_cast<float*>(storage_.data()), count) {}
-  std::string_view name() const override { return "group"; }
+  OurGroup(std::string_view name, const Group& world, const std::shared_ptr<trireme::device::MemoryResource>& memory,
+           std::size_t count, trireme::ReduceOp op = trireme::ReduceOp::sum)
+      : name_(name),
+        world_(world),
+        storage_(memory, count * sizeof(float)),
+        buffer_(static_cast<float*>(storage_.data()), count),
+        op_(op) {}
+  std::string_view name() const override { return name_; }
   std::span<float> buffer() override { return buffer_; }
-  void sum(std::size_t count) override { world_.all_reduce(buffer_.first(count)).wait_on_host(); }
+  void sum(std::size_t count) override { world_.all_reduce(buffer_.first(count), op_).wait_on_host(); }
 
  private:
+  std::string_view name_;
   Group world_;
   trireme::device::Storage storage_;
   std::span<float> buffer_;
+  trireme::ReduceOp op_;
 };
 
 class Mpi final : public Contender {
@@ -77,12 +88,64 @@ class Limit final : public Contender {
   std::vector<std::byte*> to_;
 };
 
+// The same with what no two ranks can do without: a flag that says that the data are there, and one that they are reduced.
+class LimitWithFlags final : public Contender {
+ public:
+  LimitWithFlags(const Group& world, std::size_t count) : world_(world), limit_(world, count) {
+    void* mine = nullptr;
+    MPI_Win_allocate_shared(2 * sizeof(Flag), 1, MPI_INFO_NULL, MPI_COMM_WORLD, &mine, &window_);
+    for (int rank = 0; rank < world.size(); ++rank) {
+      MPI_Aint size = 0;
+      int unit = 0;
+      void* block = nullptr;
+      MPI_Win_shared_query(window_, rank, &size, &unit, &block);
+      flags_.push_back(static_cast<Flag*>(block));
+    }
+  }
+  ~LimitWithFlags() override { MPI_Win_free(&window_); }
+  LimitWithFlags(const LimitWithFlags&) = delete;
+  LimitWithFlags& operator=(const LimitWithFlags&) = delete;
+
+  std::string_view name() const override { return "flags"; }
+  std::span<float> buffer() override { return limit_.buffer(); }
+  void sum(std::size_t count) override {
+    ++calls_;
+    meet(0);
+    limit_.sum(count);
+    meet(1);
+  }
+
+ private:
+  struct alignas(64) Flag {
+    std::atomic<std::uint64_t> calls;
+  };
+
+  void meet(int which) {
+    flags_[static_cast<std::size_t>(world_.rank())][which].calls.store(calls_, std::memory_order_release);
+    for (Flag* flags : flags_) {
+      while (flags[which].calls.load(std::memory_order_acquire) < calls_) {
+        if (share_cores_) sched_yield();
+      }
+    }
+  }
+
+  Group world_;
+  Limit limit_;
+  MPI_Win window_ = MPI_WIN_NULL;
+  std::vector<Flag*> flags_;
+  std::uint64_t calls_ = 0;
+  bool share_cores_ = static_cast<unsigned>(world_.size()) > std::thread::hardware_concurrency();
+};
+
 }  // namespace
 
 std::vector<std::unique_ptr<Contender>> make_contenders(const Group& world, std::size_t count) {
   std::vector<std::unique_ptr<Contender>> contenders;
-  contenders.push_back(std::make_unique<OurGroup>(world, count));
+  contenders.push_back(std::make_unique<OurGroup>("group", world, world.memory(), count));
+  contenders.push_back(std::make_unique<OurGroup>("heap", world, trireme::device::host_memory(), count));
+  contenders.push_back(std::make_unique<OurGroup>("fixed", world, world.memory(), count, trireme::ReduceOp::fixed_sum));
   contenders.push_back(std::make_unique<Mpi>(count));
   contenders.push_back(std::make_unique<Limit>(world, count));
+  contenders.push_back(std::make_unique<LimitWithFlags>(world, count));
   return contenders;
 }

@@ -17,5 +17,11 @@ class Contender {
   virtual void sum(std::size_t count) = 0;  // the first `count` elements
 };
 
-// Ours, MPI's, and the limit: the loads and stores that ours needs, without any synchronisation. Buffers of `count` elements.
+// Buffers of `count` elements, by name:
+//   group  ours, in Group::memory()
+//   heap   ours, on buffers that the other ranks can't reach
+//   fixed  ours, in Group::memory(), in the order of ReduceOp::fixed_sum
+//   mpi    MPI_Allreduce
+//   limit  the loads and stores that ours needs, without any synchronisation
+//   flags  the same between two flags of each rank: the data are there, the data are reduced
 std::vector<std::unique_ptr<Contender>> make_contenders(const trireme::Group& world, std::size_t count);
