@@ -55,8 +55,9 @@ class Backend {
   virtual void send(const Message& message) = 0;
 
   virtual std::shared_ptr<device::MemoryResource> memory() = 0;
-  virtual std::uint64_t bytes_sent() { return 0; }   // by this rank to ranks of other nodes, in collectives
+  virtual std::uint64_t bytes_sent() { return 0; }   // by this rank to ranks of other nodes
   virtual bool on_one_node() const { return true; }  // all ranks reach each other's memory()
+  virtual std::vector<std::vector<int>> nodes() const { return {ranks_below(members().size())}; }  // group ranks by node
 
   // Collective over this group; every rank passes the members of its own new group.
   virtual std::shared_ptr<Backend> make_group(const Members& members) = 0;

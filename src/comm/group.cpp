@@ -48,6 +48,7 @@ int Group::size() const { return backend_->members().size(); }
 std::shared_ptr<device::MemoryResource> Group::memory() const { return backend_->memory(); }
 std::uint64_t Group::bytes_sent() const { return backend_->bytes_sent(); }
 bool Group::on_one_node() const { return backend_->on_one_node(); }
+std::vector<std::vector<int>> Group::nodes() const { return backend_->nodes(); }
 Range Group::part(std::int64_t count, int rank) const {
   require_peer(rank, size(), "part");
   return comm::part_of(count, rank, size());

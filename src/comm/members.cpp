@@ -7,11 +7,13 @@
 
 namespace trireme::comm {
 
-Members world_members(int rank, int size) {
-  Members members{.label = "world", .ranks = std::vector<int>(static_cast<std::size_t>(size)), .me = rank};
-  std::iota(members.ranks.begin(), members.ranks.end(), 0);
-  return members;
+std::vector<int> ranks_below(int size) {
+  std::vector<int> ranks(static_cast<std::size_t>(size));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
 }
+
+Members world_members(int rank, int size) { return {.label = "world", .ranks = ranks_below(size), .me = rank}; }
 
 std::string list_of_ranks(const std::vector<int>& ranks) {
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));

@@ -14,6 +14,8 @@ struct Members {
   int size() const { return static_cast<int>(ranks.size()); }
 };
 
+std::vector<int> ranks_below(int size);  // 0 to size - 1
+
 Members world_members(int rank, int size);
 
 std::string list_of_ranks(const std::vector<int>& ranks);  // "rank 2", "ranks 0, 2, 3"

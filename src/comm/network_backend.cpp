@@ -60,13 +60,17 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   RankContext& context() override { return *parts_.context; }
   std::unique_ptr<Operation> start(const Call& call) override;
   std::unique_ptr<Operation> receive(const Message& message) override { return parts_.mail->receive(message); }
-  void send(const Message& message) override { parts_.mail->send(message); }
+  void send(const Message& message) override {
+    if (parts_.nodes.node_of(message.peer) != parts_.nodes.node) message_bytes_sent_ += message.bytes();
+    parts_.mail->send(message);
+  }
   std::shared_ptr<device::MemoryResource> memory() override { return parts_.node_groups.memory->memory(); }
   std::shared_ptr<Backend> make_group(const Members& members) override { return parts_.platform->make_group(*this, members); }
   bool on_one_node() const override { return false; }
+  std::vector<std::vector<int>> nodes() const override { return parts_.nodes.members; }
   std::uint64_t bytes_sent() override {
     const Wire::Turn turn = parts_.wire->take_turn();
-    return lane_.data.bytes_sent;
+    return lane_.data.bytes_sent + message_bytes_sent_;
   }
 
   void advance() override;
@@ -92,6 +96,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   bool keeps_fixed_order_;
   Lane lane_;
   std::uint64_t sequence_ = 0;
+  std::uint64_t message_bytes_sent_ = 0;
   bool advancing_ = false;
   std::optional<Error> mismatch_;
   std::deque<std::shared_ptr<Flight>> flights_;

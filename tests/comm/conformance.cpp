@@ -353,6 +353,21 @@ void check_part(const Group& world) {
   }
 }
 
+// TRIREME_RANKS_PER_NODE makes nodes of processes; threads are always on one.
+void check_nodes(const Group& world) {
+  const auto nodes = world.nodes();
+  expect(world.on_one_node() == (nodes.size() == 1), "{} nodes", nodes.size());
+  std::vector<int> all;
+  for (const auto& ranks : nodes) all.insert(all.end(), ranks.begin(), ranks.end());
+  std::vector<int> wanted(static_cast<std::size_t>(world.size()));
+  std::iota(wanted.begin(), wanted.end(), 0);
+  expect(all == wanted, "every rank on one node");
+  const char* per_node = std::getenv("TRIREME_RANKS_PER_NODE");
+  if (nodes.size() > 1 && per_node != nullptr) {
+    expect(nodes.front().size() == static_cast<std::size_t>(std::atoi(per_node)), "{} ranks on a node", nodes.front().size());
+  }
+}
+
 constexpr std::array cases = {
     ConformanceCase{"float32 reductions", check_reductions<float>},
     ConformanceCase{"float64 reductions", check_reductions<double>},
@@ -371,6 +386,7 @@ constexpr std::array cases = {
     ConformanceCase{"done", check_done},
     ConformanceCase{"a dropped Pending", check_dropped},
     ConformanceCase{"split", check_split},
+    ConformanceCase{"nodes", check_nodes},
     ConformanceCase{"messages", check_messages},
     ConformanceCase{"texts", check_texts},
     ConformanceCase{"agree", check_agree},

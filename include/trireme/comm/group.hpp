@@ -62,11 +62,14 @@ class Group {
   // Memory whose collectives copy nothing: a segment shared by the ranks of a node, else the heap. Collective on allocate.
   std::shared_ptr<device::MemoryResource> memory() const;
 
-  // Bytes that this rank has sent to other nodes in this group's collectives.
+  // Bytes that this rank has sent to other nodes in this group's collectives and messages.
   std::uint64_t bytes_sent() const;
 
   // Whether all ranks run on one node and reach each other's memory().
   bool on_one_node() const;
+
+  // The ranks of each node, in ascending order; nodes in the order of their lowest ranks.
+  std::vector<std::vector<int>> nodes() const;
 
   // The part of `count` elements that belongs to `rank` in reduce_scatter and all_gather: contiguous, in rank order,
   // boundaries at multiples of 16 elements.
