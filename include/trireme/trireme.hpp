@@ -21,6 +21,8 @@
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/optim/sgd.hpp"
+#include "trireme/parallel/communication_hook.hpp"
+#include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/settings.hpp"
 #include "trireme/precision/policy.hpp"

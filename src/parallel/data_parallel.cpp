@@ -9,7 +9,9 @@
 #include <limits>
 
 #include "parallel/bucket_tuner.hpp"
+#include "parallel/compression.hpp"
 #include "parallel/gradient_tree.hpp"
+#include "parallel/hooked_buckets.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "trireme/core/digest.hpp"
@@ -50,6 +52,22 @@ void check_virtual_shards(const DataParallelOptions& options, int ranks) {
   require(options.sharding != Sharding::on, "a step with virtual shards can't be sharded: leave sharding automatic or off");
 }
 
+void check_compression(const DataParallelOptions& options) {
+  if (options.compression.hook == nullptr) return;
+  const std::string name = options.compression.hook->str();
+  require(options.virtual_shards == 0, "compression {} and virtual shards exclude each other: it does not keep the same bits",
+          name);
+  require(options.sharding != Sharding::on, "a step with compression {} can't be sharded: leave sharding automatic or off",
+          name);
+}
+
+std::string describe(const CompressionOptions& options) {
+  if (options.hook == nullptr) return "none";
+  return fmt::format("{} from step {} of a run from step {}, {} between {}", options.hook->str(), options.start,
+                     options.first_step, options.only_if_faster ? "where faster" : "always",
+                     options.between == CompressionBetween::nodes ? "nodes" : "ranks");
+}
+
 }  // namespace
 
 DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options)
@@ -60,12 +78,14 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
   check_virtual_shards(options, group.size());
-  const bool sharded = group.size() > 1 && options.virtual_shards == 0 &&
+  check_compression(options);
+  const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
                        (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
   require_same_parameters(store, group);
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
+                {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
@@ -74,6 +94,9 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
   make_buckets(plan);
   if (sharded) shard();
   if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan);
+  if (options.compression.hook != nullptr) {
+    compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression);
+  }
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
 }
@@ -120,16 +143,28 @@ void DataParallel::start_tuning(const BucketPlan& initial) {
 double DataParallel::time_reduction(std::int64_t bytes) const {
   const std::int64_t count =
       std::clamp<std::int64_t>(bytes / static_cast<std::int64_t>(size_of(store_.dtype())), 1, store_.trainable_numel());
-  group_.barrier("bucket tuning");
+  group_.barrier("time of a reduction");
   const auto start = std::chrono::steady_clock::now();
   with_gradients(store_, {0, count}, [&](auto gradients) {
     std::ranges::fill(gradients, 0);
-    group_.all_reduce(gradients, sum(), "bucket tuning").wait_on_host();
+    group_.all_reduce(gradients, sum(), "time of a reduction").wait_on_host();
   });
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 std::optional<BucketTuning> DataParallel::tuning() const { return tuner_ == nullptr ? std::nullopt : tuner_->result(); }
+
+std::optional<CompressionDecision> DataParallel::compression_decision() const {
+  return compression_ == nullptr ? std::nullopt : compression_->decision();
+}
+
+std::vector<NamedTensor> DataParallel::compression_state() const {
+  return compression_ == nullptr ? std::vector<NamedTensor>() : compression_->hook().state();
+}
+
+std::uint64_t DataParallel::bytes_sent() const {
+  return group_.bytes_sent() + (compression_ == nullptr ? 0 : compression_->bytes_sent());
+}
 
 Reduction DataParallel::begin_step(int micro_batches) {
   require(micro_batches > 0, "a step has at least one micro-batch, got {}", micro_batches);
@@ -140,7 +175,12 @@ Reduction DataParallel::begin_step(int micro_batches) {
   if (tuner_ != nullptr) {
     if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);
   }
-  return Reduction(*this, micro_batches);
+  std::shared_ptr<HookedBuckets> hooked;
+  if (compression_ != nullptr &&
+      compression_->begin_step(buckets_, [this](std::int64_t bytes) { return time_reduction(bytes); })) {
+    hooked = std::make_shared<HookedBuckets>(*compression_, compression_->step());
+  }
+  return Reduction(*this, micro_batches, std::move(hooked));
 }
 
 void DataParallel::shard() {

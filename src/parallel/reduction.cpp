@@ -3,6 +3,7 @@
 
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
+#include "parallel/hooked_buckets.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "trireme/core/error.hpp"
@@ -19,8 +20,8 @@ double sum_of_squares(FlatStore& store, const Range& range) {
 
 }  // namespace
 
-Reduction::Reduction(DataParallel& owner, int micro_batches)
-    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false) {}
+Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
+    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {}
 
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
@@ -58,7 +59,13 @@ void Reduction::on_final(int parameter) {
   }
   --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
-    if (owner_.reduce(next_bucket_, pending_)) ++next_bucket_;
+    bool launched = true;
+    if (hooked_ != nullptr) {
+      hooked_->launch(owner_.buckets_[next_bucket_]);
+    } else {
+      launched = owner_.reduce(next_bucket_, pending_);
+    }
+    if (launched) ++next_bucket_;
     advance();
   }
   advance();
@@ -66,6 +73,7 @@ void Reduction::on_final(int parameter) {
 
 void Reduction::advance() {
   comm::progress();
+  if (hooked_ != nullptr) hooked_->advance();
   take_norms(false);
 }
 
@@ -83,6 +91,7 @@ StepSummary Reduction::finish() {
   require(listened_ == micro_batches_ && added_ == micro_batches_,
           "finish() after {} of {} micro-batches: call listen() and add() for each", added_, micro_batches_);
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
+  if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
   take_norms(true);
   StepSummary summary = reduce_summary();
   for (Pending& bucket : pending_) wait_for(bucket);

@@ -1,13 +1,25 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
+
+#include "trireme/core/range.hpp"
 
 namespace trireme::parallel {
 
 // Gradients in the order in which backward finishes them, cut into buckets: how many gradients each bucket takes.
 using BucketPlan = std::vector<int>;
+
+// Parameters whose gradients are reduced together.
+struct Bucket {
+  Range range;  // of the store
+  std::vector<int> parameters;
+  std::string name;
+  std::size_t slices_end = 0;  // where the step is sharded: its slices end before this one
+};
 
 // A bucket ends with the gradient that reaches `cap` bytes, the first one that which reaches `first_cap`.
 BucketPlan plan_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);

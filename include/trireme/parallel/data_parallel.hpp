@@ -11,6 +11,7 @@
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {
 
@@ -18,7 +19,7 @@ namespace trireme::parallel {
 // al. 2020, arXiv 1910.02054): gradients are reduce-scattered, every rank updates its part of each bucket and keeps optimizer
 // state for that part alone, then the new values reach all ranks.
 enum class Sharding : std::uint8_t {
-  automatic,  // sharded where the ranks share the memory of one node
+  automatic,  // sharded where the ranks share the memory of one node and no compression is asked for
   off,
   on,  // wherever there is more than one rank
 };
@@ -37,6 +38,9 @@ struct DataParallelOptions {
   // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
   // many threads a rank. The step is not sharded.
   int virtual_shards = 0;
+
+  // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
+  CompressionOptions compression = {};
 };
 
 // What DataParallelOptions::tune_buckets has found; seconds are the slowest rank's.
@@ -48,8 +52,10 @@ struct BucketTuning {
 };
 
 class BucketTuner;
+class Compression;
 class DataParallel;
 class GradientTree;
+class HookedBuckets;
 class SlicedShard;
 
 // The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
@@ -71,7 +77,7 @@ class Reduction final : public GradientListener {
 
  private:
   friend class DataParallel;
-  Reduction(DataParallel& owner, int micro_batches);
+  Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked);
 
   void add(double loss_sum, std::int64_t kept, std::int64_t count);
   void on_final(int parameter) override;
@@ -89,10 +95,11 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
-  std::vector<bool> used_;        // by parameter
-  std::vector<Pending> pending_;  // of buckets, or of slices where the step is sharded
-  std::size_t next_norm_ = 0;     // slices before this one are reduced and in sum_of_squares_
-  double sum_of_squares_ = 0;     // of this rank's part, where the step is sharded
+  std::vector<bool> used_;                 // by parameter
+  std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded
+  std::shared_ptr<HookedBuckets> hooked_;  // null in steps without compression
+  std::size_t next_norm_ = 0;              // slices before this one are reduced and in sum_of_squares_
+  double sum_of_squares_ = 0;              // of this rank's part, where the step is sharded
   double waited_seconds_ = 0;
 };
 
@@ -129,17 +136,21 @@ class DataParallel {
   // Once tuning has come to an end.
   std::optional<BucketTuning> tuning() const;
 
+  // Once the first step that was to be compressed has begun.
+  std::optional<CompressionDecision> compression_decision() const;
+
+  // What the communication hook keeps from step to step, for this rank's parameters: a checkpoint saves these tensors and, in a
+  // run with the same nodes, fills them again.
+  std::vector<NamedTensor> compression_state() const;
+
+  // Bytes that this rank has sent to other nodes for gradients and summaries.
+  std::uint64_t bytes_sent() const;
+
   bool sharded() const { return shard_ != nullptr; }
   std::int64_t num_buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
 
  private:
   friend class Reduction;
-  struct Bucket {
-    Range range;  // of the store
-    std::vector<int> parameters;
-    std::string name;
-    std::size_t slices_end = 0;  // where the step is sharded: its slices end before this one
-  };
   std::vector<int> trainable() const;
   std::vector<std::int64_t> gradient_bytes() const;
   void make_buckets(const BucketPlan& plan);
@@ -154,9 +165,10 @@ class DataParallel {
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
   std::shared_ptr<SlicedShard> shard_;
-  std::shared_ptr<GradientTree> tree_;  // null without virtual shards
-  std::shared_ptr<BucketTuner> tuner_;  // null where nothing is tuned
-  std::vector<int> position_of_;        // of a parameter among the trainable ones, in their order
+  std::shared_ptr<GradientTree> tree_;        // null without virtual shards
+  std::shared_ptr<BucketTuner> tuner_;        // null where nothing is tuned
+  std::shared_ptr<Compression> compression_;  // null without a hook
+  std::vector<int> position_of_;              // of a parameter among the trainable ones, in their order
   int virtual_shards_;
 };
 

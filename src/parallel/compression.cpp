@@ -1,0 +1,134 @@
+#include "parallel/compression.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "parallel/hooked_buckets.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/philox.hpp"
+
+namespace trireme::parallel {
+namespace {
+
+constexpr std::int64_t after_warmup = std::int64_t{1} << 40;  // a step
+constexpr int trials = 3;
+
+}  // namespace
+
+Compression::Compression(FlatStore& store, const Group& group, std::span<const int> parameters,
+                         const CompressionOptions& options)
+    : store_(store), group_(group), options_(options), step_(options.first_step - 1) {
+  const std::string name = hook().str();
+  require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
+          name_of(store.dtype()));
+  require(options.start >= 0 && options.first_step >= 0, "compression starts at step 0 or later, got {}, the first step is {}",
+          options.start, options.first_step);
+  require(!hook().indispensable() || options.start == 0,
+          "compression {} changes what the optimizer does, so it starts at step 0, not {}", name, options.start);
+  const bool one_node = options.between == CompressionBetween::nodes && group.on_one_node();
+  exchanges_ = group.size() > 1 && !one_node;
+  if (!exchanges_ && !hook().indispensable()) return;
+  groups_ = make_hook_groups(group, options.between, hook().max_exchanges());
+  owner_of_ = assign_owners(store, parameters, groups_.owners);
+  std::vector<ParameterInfo> own;
+  for (const int index : parameters) {
+    if (owns(index)) own.push_back(store.parameter(index));
+  }
+  hook().prepare(own);
+}
+
+std::uint64_t Compression::bytes_sent() const {
+  std::uint64_t bytes = 0;
+  for (const Group& group : groups_.exchanges) bytes += group.bytes_sent();
+  return bytes;
+}
+
+bool Compression::begin_step(std::span<const Bucket> buckets, const DenseTrial& trial) {
+  ++step_;
+  if (step_ < options_.start) return false;
+  if (!decision_) decision_ = decide(buckets, trial);
+  return decision_->on;
+}
+
+CompressionDecision Compression::decide(std::span<const Bucket> buckets, const DenseTrial& trial) {
+  const std::string name = hook().str();
+  if (hook().indispensable())
+    return {.on = true, .text = fmt::format("compression {} is on: the optimizer counts on it", name)};
+  if (!exchanges_) {
+    return {.on = false, .text = fmt::format("compression {} is off: there is no network between the ranks", name)};
+  }
+  if (!options_.only_if_faster) return {.on = true, .text = fmt::format("compression {} is on, without a trial", name)};
+
+  const auto element = static_cast<std::int64_t>(sizeof(float));
+  std::int64_t total = 0;
+  for (const Bucket& bucket : buckets) total += bucket.range.count() * element;
+  const ReductionCost dense = measure_dense(total, trial);
+  CompressionDecision decision;
+  for (const Bucket& bucket : buckets) {
+    decision.dense_seconds += dense.seconds(static_cast<double>(bucket.range.count() * element));
+  }
+  decision.compressed_seconds = measure_compressed(buckets);
+  decision.on = decision.compressed_seconds < decision.dense_seconds;
+  decision.text = fmt::format(
+      "compression {} is {}: the gradients of a step take {:.1f} ms with it, {:.1f} ms without (a bucket {:.3f} ms + {:.3f} ms "
+      "a "
+      "MB)",
+      name, decision.on ? "on" : "off", 1e3 * decision.compressed_seconds, 1e3 * decision.dense_seconds,
+      1e3 * dense.latency_seconds, 1e9 * dense.seconds_per_byte);
+  return decision;
+}
+
+// From sizes that are quick on any link.
+ReductionCost Compression::measure_dense(std::int64_t most_bytes, const DenseTrial& trial) const {
+  std::vector<CostSample> samples;
+  std::vector<double> slowest;
+  for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20}) {
+    const std::int64_t tried = std::min<std::int64_t>(bytes, most_bytes);
+    double best = trial(tried);
+    for (int attempt = 1; attempt < trials; ++attempt) best = std::min(best, trial(tried));
+    samples.push_back({.bytes = static_cast<double>(tried), .seconds = 0});
+    slowest.push_back(best);
+  }
+  group_.all_reduce(std::span(slowest), ReduceOp::max, "cost of gradients").wait_on_host();
+  for (std::size_t index = 0; index < samples.size(); ++index) samples[index].seconds = slowest[index];
+  return fit_cost(samples);
+}
+
+// The hook in earnest, on noise; what it keeps is then as before. Between steps nobody needs the gradients.
+double Compression::measure_compressed(std::span<const Bucket> buckets) {
+  std::vector<Tensor<float>> before;
+  for (const NamedTensor& kept : hook().state()) before.push_back(kept.values.clone());
+  double best = 0;
+  for (int attempt = 0; attempt < 2; ++attempt) {  // the first makes memory and plans
+    fill_gradients(buckets);
+    group_.barrier("cost of compressed gradients");
+    const auto start = std::chrono::steady_clock::now();
+    HookedBuckets hooked(*this, after_warmup);
+    for (const Bucket& bucket : buckets) hooked.launch(bucket);
+    hooked.finish([](Pending& pending) { pending.wait_on_host(); });
+    best = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  const auto kept = hook().state();
+  for (std::size_t index = 0; index < kept.size(); ++index) {
+    std::ranges::copy(before[index].span(), kept[index].values.data());
+  }
+  group_.all_reduce(std::span(&best, 1), ReduceOp::max, "cost of compressed gradients").wait_on_host();
+  return best;
+}
+
+void Compression::fill_gradients(std::span<const Bucket> buckets) {
+  const auto seed = static_cast<std::uint64_t>(group_.rank());
+  for (const Bucket& bucket : buckets) {
+    for (const int index : bucket.parameters) {
+      const std::span<float> gradient = store_.gradient<float>(index).span();
+      const std::uint64_t stream = hash_name(store_.parameter(index).name);
+      for (std::size_t element = 0; element < gradient.size(); ++element) {
+        gradient[element] = static_cast<float>(philox_uniform(seed, stream, element)) - 0.5F;
+      }
+    }
+  }
+}
+
+}  // namespace trireme::parallel

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "parallel/hook_groups.hpp"
+#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/compression.hpp"
+
+namespace trireme::parallel {
+
+// The hook of a DataParallel: whether it is on in a step, and what its buckets need.
+class Compression {
+ public:
+  // Seconds of one dense reduction of so many bytes, anywhere in the gradients. Collective.
+  using DenseTrial = std::function<double(std::int64_t bytes)>;
+
+  // Collective. `parameters`: the trainable ones, in the order of the store.
+  Compression(FlatStore& store, const Group& group, std::span<const int> parameters, const CompressionOptions& options);
+
+  // Whether the step that begins now is compressed. Collective at the first one that should be.
+  bool begin_step(std::span<const Bucket> buckets, const DenseTrial& trial);
+
+  const std::optional<CompressionDecision>& decision() const { return decision_; }
+  CommunicationHook& hook() const { return *options_.hook; }
+  const HookGroups& groups() const { return groups_; }
+  int owner_of(int parameter) const { return owner_of_[static_cast<std::size_t>(parameter)]; }
+  bool owns(int parameter) const { return owner_of(parameter) == groups_.place; }
+  std::int64_t step() const { return step_ - options_.start; }  // since compression began
+  FlatStore& store() const { return store_; }
+  std::uint64_t bytes_sent() const;
+
+ private:
+  CompressionDecision decide(std::span<const Bucket> buckets, const DenseTrial& trial);
+  ReductionCost measure_dense(std::int64_t most_bytes, const DenseTrial& trial) const;
+  double measure_compressed(std::span<const Bucket> buckets);
+  void fill_gradients(std::span<const Bucket> buckets);
+
+  FlatStore& store_;
+  Group group_;
+  CompressionOptions options_;
+  HookGroups groups_;
+  std::vector<int> owner_of_;  // by parameter
+  std::int64_t step_;          // that runs, or was the last
+  bool exchanges_;             // between some ranks
+  std::optional<CompressionDecision> decision_;
+};
+
+}  // namespace trireme::parallel

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+
+namespace trireme::tests {
+
+// Trains on written gradients with every hook, between the nodes of this world and between its ranks; says what went wrong.
+std::vector<std::string> compression_problems(const Group& world);
+
+}  // namespace trireme::tests

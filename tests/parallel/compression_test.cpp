@@ -1,0 +1,240 @@
+#include "trireme/parallel/compression.hpp"
+
+#include <cmath>
+#include <limits>
+#include <mutex>
+#include <numeric>
+
+#include "catch.hpp"
+#include "compression_runs.hpp"
+#include "parallel/codec_kernels.hpp"
+#include "parallel/hook_groups.hpp"
+#include "parallel/hooks/orthogonalize.hpp"
+#include "parallel/hooks/top_k_selection.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/testing/ranks.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+using namespace trireme::parallel;
+
+namespace {
+
+std::vector<float> normals(std::size_t count, std::uint64_t seed) {
+  std::vector<float> values;
+  for (std::size_t index = 0; index < count; ++index) values.push_back(static_cast<float>(philox_normal(seed, 0, index)));
+  return values;
+}
+
+struct Linear : nn::Module<Float32> {
+  nn::Linear<Float32> linear{*this, "linear", {.in = 40, .out = 40}};
+  Linear() { initialize({.seed = 1}); }
+
+  Loss<float, Cpu> loss() const {
+    return cross_entropy(linear.forward(Variable<float>(Tensor<float>::full({2, 40}, 1))), Tensor<std::int32_t>::full({2}, 3));
+  }
+};
+
+void step(const Linear& model, DataParallel& data_parallel) {
+  auto reduction = data_parallel.begin_step();
+  Tape tape;
+  reduction.listen(tape);
+  const auto loss = model.loss();
+  loss.backward();
+  reduction.add(loss);
+  reduction.finish();
+}
+
+DataParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
+  return {.compression = {.hook = std::move(hook), .only_if_faster = false, .between = CompressionBetween::ranks}};
+}
+
+}  // namespace
+
+TEST_CASE("every compression, on threads") {
+  for (const int ranks : {1, 2, 4}) {
+    std::mutex mutex;
+    std::vector<std::string> problems;
+    testing::run_ranks(ranks, [&](const Group& world) {
+      const auto mine = tests::compression_problems(world);
+      const std::lock_guard lock(mutex);
+      problems.insert(problems.end(), mine.begin(), mine.end());
+    });
+    CAPTURE(ranks);
+    CHECK(problems == std::vector<std::string>());
+  }
+}
+
+TEST_CASE("int8 codes lie within half a step of their block's scale, and what is not finite stays so") {
+  const std::size_t count = 3 * int8_block + 17;
+  std::vector<float> values = normals(count, 1);
+  for (std::size_t index = int8_block; index < 2 * int8_block; ++index) values[index] = 0;
+  values[count - 1] = 1e30F;
+  std::vector<std::int8_t> codes(count);
+  std::vector<float> scales(int8_blocks(count));
+  codec_kernels().to_int8(values.data(), codes.data(), scales.data(), count);
+  std::vector<float> decoded(count);
+  codec_kernels().add_int8(codes.data(), scales.data(), decoded.data(), count);
+  for (std::size_t index = 0; index < count; ++index) {
+    CHECK(std::abs(decoded[index] - values[index]) <= 0.5001F * scales[index / int8_block]);
+  }
+  CHECK(decoded[int8_block] == 0);
+  for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    values[3] = bad;
+    codec_kernels().to_int8(values.data(), codes.data(), scales.data(), count);
+    decoded.assign(count, 0);
+    codec_kernels().add_int8(codes.data(), scales.data(), decoded.data(), count);
+    CHECK(std::isnan(decoded[3]));
+  }
+}
+
+TEST_CASE("the largest elements are those of a sort, whatever the sample says") {
+  std::vector<float> spikes(100'000);  // all where no sample looks
+  for (std::size_t index = 1; index < 2000; index += 2) spikes[index] = static_cast<float>(index);
+  for (const std::vector<float>& values : {normals(100'000, 2), normals(50, 3), std::vector<float>(5000, -1.0F), spikes}) {
+    for (const std::size_t count : {std::size_t{1}, values.size() / 100 + 1, values.size() / 2, values.size()}) {
+      std::vector<std::uint32_t> order(values.size());
+      std::iota(order.begin(), order.end(), 0U);
+      std::ranges::stable_sort(order, std::greater(), [&](std::uint32_t index) { return std::abs(values[index]); });
+      order.resize(count);
+      std::ranges::sort(order);
+      CHECK(largest_elements(values, count) == order);
+    }
+  }
+}
+
+TEST_CASE("columns become orthonormal; dependent ones become zero") {
+  const Tensor<float> matrix = Tensor<float>::from({50, 3}, normals(150, 4));
+  for (std::int64_t row = 0; row < 50; ++row) matrix.data()[3 * row + 1] = 2 * matrix.data()[3 * row];
+  orthogonalize_columns(matrix);
+  for (int a = 0; a < 3; ++a) {
+    for (int b = 0; b < 3; ++b) {
+      double dot = 0;
+      for (std::int64_t row = 0; row < 50; ++row)
+        dot += static_cast<double>(matrix.data()[3 * row + a]) * matrix.data()[3 * row + b];
+      CHECK(dot == Approx(a == b && a != 1 ? 1 : 0).margin(1e-6));
+    }
+  }
+}
+
+TEST_CASE("the owners of a node get equal shares, in long runs") {
+  FlatStore store(DType::float32);
+  for (int layer = 0; layer < 12; ++layer) {
+    for (const std::int64_t numel : {300 * 100, 300, 100 * 100, 100, 400 * 100, 400, 400 * 100, 100}) {
+      store.add(std::to_string(store.num_parameters()), {numel}, {});
+    }
+  }
+  const std::span<const int> all = store.layout();
+  const std::vector<int> owners = assign_owners(store, all, 3);
+  std::vector<std::int64_t> load(3);
+  int runs = 1;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    const int owner = owners[static_cast<std::size_t>(all[index])];
+    load[static_cast<std::size_t>(owner)] += store.parameter(all[index]).numel;
+    runs += index > 0 && owner != owners[static_cast<std::size_t>(all[index - 1])] ? 1 : 0;
+  }
+  CHECK(10 * *std::ranges::max_element(load) < 11 * *std::ranges::min_element(load));
+  CHECK(runs <= 36);
+}
+
+TEST_CASE("compressions have names") {
+  CHECK(parse_compression("none") == nullptr);
+  for (const std::string name : {"fp16", "bf16", "int8", "topk:0.01", "powersgd:4"})
+    CHECK(parse_compression(name)->str() == name);
+  for (const std::string name :
+       {"", "fp8", "fp16:1", "topk", "topk:", "topk:0", "topk:2", "topk:x", "powersgd:0", "powersgd:1.5"}) {
+    CAPTURE(name);
+    CHECK_THROWS_AS(parse_compression(name), Error);
+  }
+}
+
+TEST_CASE("what compression excludes is refused with its name") {
+  testing::run_ranks(2, [](const Group& world) {
+    const auto refused = [&](FlatStore& store, DataParallelOptions options, const std::string& text) {
+      options.compression.hook = bfloat16_hook();
+      try {
+        DataParallel data_parallel(store, world, options);
+      } catch (const Error& error) {
+        if (std::string(error.what()).find(text) != std::string::npos) return;
+        throw;
+      }
+      throw std::runtime_error("no error: " + text);
+    };
+    const Linear model;
+    refused(model.store(), {.virtual_shards = 2}, "virtual shards");
+    refused(model.store(), {.sharding = Sharding::on}, "sharded");
+    refused(model.store(), {.compression = {.start = -1}}, "step 0 or later");
+    FlatStore doubles(DType::float64);
+    doubles.add("weight", {3}, {});
+    refused(doubles, {}, "float32");
+  });
+}
+
+TEST_CASE("ranks that differ in their compression are told") {
+  testing::run_ranks(2, [](const Group& world) {
+    const Linear model;
+    try {
+      DataParallel data_parallel(model, ProcessMesh(world), with(power_sgd_hook({.rank = 1 + world.rank()})));
+      throw std::runtime_error("no error");
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::rank_mismatch || error.fields().name != "compression") throw;
+    }
+  });
+}
+
+TEST_CASE("one hook does not serve two models") {
+  testing::run_ranks(2, [](const Group& world) {
+    const Linear model;
+    const auto hook = power_sgd_hook();
+    DataParallel first(model, ProcessMesh(world), with(hook));
+    const Linear other;
+    CHECK_THROWS_AS(DataParallel(other, ProcessMesh(world), with(hook)), Error);
+  });
+}
+
+namespace {
+
+// Sums in `exchanges` parts, more than it announced.
+class Talkative final : public CommunicationHook {
+ public:
+  explicit Talkative(int exchanges) : exchanges_(exchanges) {}
+  std::string str() const override { return "talkative"; }
+  int max_exchanges() const override { return 2; }
+  HookTask reduce(GradientBucket& bucket) override {
+    for (const auto& [name, values] : bucket.gradients()) {
+      const std::size_t part = values.span().size() / static_cast<std::size_t>(exchanges_);
+      for (int index = 0; index < exchanges_; ++index) {
+        co_await bucket.all_reduce(values.span().subspan(static_cast<std::size_t>(index) * part, part));
+      }
+      co_return;
+    }
+  }
+
+ private:
+  int exchanges_;
+};
+
+class Broken final : public CommunicationHook {
+ public:
+  std::string str() const override { return "broken"; }
+  HookTask reduce(GradientBucket& bucket) override {
+    std::vector<float> sum(3);
+    co_await bucket.all_reduce(std::span(sum));
+    if (bucket.rank() == 1) throw std::runtime_error("the hook broke");
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a hook that awaits more exchanges than it announced is an error, as is one that throws; nothing hangs") {
+  const auto run = [](const std::function<std::shared_ptr<CommunicationHook>()>& make) {
+    testing::run_ranks(2, [&](const Group& world) {
+      const Linear model;
+      DataParallel data_parallel(model, ProcessMesh(world), with(make()));
+      step(model, data_parallel);
+    });
+  };
+  run([] { return std::make_shared<Talkative>(2); });
+  CHECK_THROWS_AS(run([] { return std::make_shared<Talkative>(4); }), Error);
+  CHECK_THROWS_AS(run([] { return std::make_shared<Broken>(); }), std::runtime_error);
+}
