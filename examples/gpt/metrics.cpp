@@ -28,7 +28,8 @@ void MetricsFile::write(const StepMetrics& metrics) {
                               {"tokens_per_second", metrics.tokens_per_second},
                               {"seconds", metrics.seconds},
                               {"compute_seconds", metrics.compute_seconds},
-                              {"exposed_communication_seconds", metrics.exposed_communication_seconds}};
+                              {"exposed_communication_seconds", metrics.exposed_communication_seconds},
+                              {"bytes_sent", metrics.bytes_sent}};
   if (metrics.validation_loss) line["validation_loss"] = *metrics.validation_loss;
   const std::string text = line.dump() + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) {

@@ -16,6 +16,7 @@ struct StepMetrics {
   double seconds = 0;
   double compute_seconds = 0;
   double exposed_communication_seconds = 0;
+  std::uint64_t bytes_sent = 0;
   std::optional<double> validation_loss = {};
 };
 

@@ -6,6 +6,7 @@
 #include <charconv>
 
 #include "trireme/core/error.hpp"
+#include "trireme/parallel/compression.hpp"
 
 using trireme::require;
 
@@ -70,6 +71,20 @@ void add_run(CLI::App& app, Options& options, std::string& backend, std::string&
       ->group("Run");
 }
 
+void add_compression(CLI::App& app, Options& options) {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return app.add_option(name, value, text)->group("Compression")->capture_default_str();
+  };
+  add("--compress", options.compress, "gradients between nodes: none, fp16, bf16, int8, topk:RATIO or powersgd:RANK");
+  add("--compress-start", options.compress_start, "the first step with compression");
+  add("--compress-warmup", options.compress_warmup,
+      "steps each with 25, 6.3, 1.5 and 0.4 % of the elements before topk's RATIO");
+  add("--compress-when", options.compress_when, "faster: only if a trial at the first such step was; always")
+      ->check(CLI::IsMember({"faster", "always"}));
+  add("--compress-between", options.compress_between, "nodes: their ranks sum their gradients first; ranks: each its own")
+      ->check(CLI::IsMember({"nodes", "ranks"}));
+}
+
 double parse_bucket_mb(const std::string& text) {
   double value = 0;
   const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -102,6 +117,8 @@ void check(const Options& options) {
           "--virtual-shards is above 0 and goes with --reduction fixed");
   require(options.reduction == "default" || options.micro_batch_size == 0,
           "--micro-batch-size follows from --virtual-shards with --reduction fixed; leave it out");
+  require(options.compress_start >= 0 && options.compress_warmup >= 0, "--compress-start and --compress-warmup are 0 or more");
+  trireme::parallel::parse_compression(options.compress, options.compress_warmup);
   require(options.ranks > 0, "--ranks {} is not above 0", options.ranks);
   require(options.ranks == 1 || options.backend == trireme::BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options.ranks);
@@ -122,6 +139,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   add_model(app, options);
   add_training(app, options);
   add_run(app, options, backend, bucket_mb);
+  add_compression(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -158,6 +176,11 @@ trireme::optim::Settings Options::settings() const {
           {"optimizer_sharding", optimizer_sharding},
           {"reduction", reduction},
           {"virtual_shards", text(virtual_shards)},
+          {"compress", compress},
+          {"compress_start", text(compress_start)},
+          {"compress_warmup", text(compress_warmup)},
+          {"compress_when", compress_when},
+          {"compress_between", compress_between},
           {"seed", text(seed)},
           {"validation_fraction", text(validation_fraction)},
           {"validation_interval", text(validation_interval)}};

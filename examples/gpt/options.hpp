@@ -30,6 +30,11 @@ struct Options {
   std::string optimizer_sharding = "auto";
   std::string reduction = "default";
   int virtual_shards = 0;
+  std::string compress = "none";
+  std::int64_t compress_start = 0;
+  std::int64_t compress_warmup = 0;
+  std::string compress_when = "faster";
+  std::string compress_between = "nodes";
   std::uint64_t seed = 1;
 
   double validation_fraction = 0.1;

@@ -41,15 +41,16 @@ Progress::~Progress() {
   if (drawn_) std::fputs("\n", stdout);
 }
 
-void Progress::step(std::int64_t step, double loss, double tokens_per_second) {
+void Progress::step(std::int64_t step, double loss, double tokens_per_second, std::uint64_t bytes_sent) {
   if (!shown_) return;
   const auto now = Clock::now();
   const std::int64_t done = step + 1;
   const bool last = done == steps_;
   if (!last && now - last_ < (terminal_ ? Clock::duration(redraw_interval) : Clock::duration(line_interval))) return;
   last_ = now;
-  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {} left", done, steps_, loss,
-                                          tokens_per_second, duration(seconds_left(done)));
+  const std::string sent = bytes_sent == 0 ? "" : fmt::format("{:.3f} MB sent  ", 1e-6 * static_cast<double>(bytes_sent));
+  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {}{} left", done, steps_, loss,
+                                          tokens_per_second, sent, duration(seconds_left(done)));
   if (terminal_) {
     erase();
     fmt::print("{} {}", bar(done), figures);

@@ -12,7 +12,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step(std::int64_t step, double loss, double tokens_per_second);
+  void step(std::int64_t step, double loss, double tokens_per_second, std::uint64_t bytes_sent);
   void note(const std::string& line);  // a line of its own, above the bar
 
  private:

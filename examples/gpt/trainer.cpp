@@ -56,6 +56,11 @@ parallel::Sharding sharding(const Options& options) {
 parallel::DataParallelOptions data_parallel_options(const Options& options) {
   parallel::DataParallelOptions result{
       .sharding = sharding(options), .tune_buckets = options.bucket_mb == 0, .virtual_shards = options.virtual_shards};
+  result.compression = {.hook = parallel::parse_compression(options.compress, options.compress_warmup),
+                        .start = options.compress_start,
+                        .only_if_faster = options.compress_when == "faster",
+                        .between = options.compress_between == "nodes" ? parallel::CompressionBetween::nodes
+                                                                       : parallel::CompressionBetween::ranks};
   if (options.bucket_mb > 0) {
     result.bucket_bytes = static_cast<std::int64_t>(std::ceil(options.bucket_mb * (1 << 20)));
     result.first_bucket_bytes = std::min<std::int64_t>(result.bucket_bytes, 1 << 20);
@@ -118,14 +123,18 @@ void Trainer::run() {
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     const auto step_start = std::chrono::steady_clock::now();
     const bool tuned = data_parallel_->tuning().has_value();
+    const bool decided = data_parallel_->compression_decision().has_value();
+    const std::uint64_t sent_before = data_parallel_->bytes_sent();
     const StepSummary summary = train_step(step);
     if (data_parallel_->tuning() && !tuned) report(*data_parallel_->tuning());
+    if (data_parallel_->compression_decision() && !decided) progress_->note(data_parallel_->compression_decision()->text);
     StepMetrics metrics{.step = step,
                         .loss = summary.loss(),
                         .learning_rate = optimizer_->learning_rate(),
                         .gradient_norm = summary.gradient_norm,
                         .seconds = seconds_since(step_start),
-                        .exposed_communication_seconds = summary.exposed_communication_seconds};
+                        .exposed_communication_seconds = summary.exposed_communication_seconds,
+                        .bytes_sent = data_parallel_->bytes_sent() - sent_before};
     metrics.tokens_per_second = static_cast<double>(options_.batch_size * options_.block) / metrics.seconds;
     metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
     const bool last = step + 1 == options_.steps;
@@ -190,7 +199,7 @@ void Trainer::report(const StepMetrics& metrics) {
   if (metrics.validation_loss) {
     progress_->note(fmt::format("step {}: validation loss {:.4f}", metrics.step + 1, *metrics.validation_loss));
   }
-  progress_->step(metrics.step, metrics.loss, metrics.tokens_per_second);
+  progress_->step(metrics.step, metrics.loss, metrics.tokens_per_second, metrics.bytes_sent);
 }
 
 void Trainer::print_start() const {
@@ -209,6 +218,9 @@ void Trainer::print_end(double seconds) const {
   const double tokens = static_cast<double>(options_.steps * options_.batch_size * options_.block);
   fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} tokens/s, {:.1f} % of the time waiting for other ranks\n",
              options_.steps, seconds, first_.loss, last_.loss, tokens / seconds, 100 * exposed_seconds_ / seconds);
+  if (data_parallel_->bytes_sent() > 0) {
+    fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
+  }
   if (last_.validation_loss) fmt::print("validation loss {:.4f}\n", *last_.validation_loss);
   if (!options_.save.empty()) fmt::print("weights written to {}\n", options_.save);
 }
