@@ -1,6 +1,7 @@
 #include "parallel/hooks/top_k_selection.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <functional>
 
@@ -25,32 +26,40 @@ std::uint32_t sample_threshold(std::span<const float> values, std::size_t count)
   return sample[rank];
 }
 
-std::vector<std::uint32_t> reaching(std::span<const float> values, std::uint32_t threshold) {
-  std::vector<std::uint32_t> indices(values.size());
-  std::size_t found = 0;
-  for (std::size_t index = 0; index < values.size(); ++index) {  // without a branch
-    indices[found] = static_cast<std::uint32_t>(index);
-    found += magnitude(values[index]) >= threshold ? 1 : 0;
+std::vector<std::uint32_t> reaching(std::span<const float> values, std::uint32_t threshold, std::size_t expected) {
+  std::vector<std::uint32_t> indices;
+  indices.reserve(expected);
+  std::array<std::uint32_t, 1024> block;
+  for (std::size_t begin = 0; begin < values.size(); begin += block.size()) {
+    const std::size_t end = std::min(values.size(), begin + block.size());
+    std::size_t found = 0;
+    for (std::size_t index = begin; index < end; ++index) {  // without a branch
+      block[found] = static_cast<std::uint32_t>(index);
+      found += magnitude(values[index]) >= threshold ? 1 : 0;
+    }
+    indices.insert(indices.end(), block.begin(), block.begin() + static_cast<std::ptrdiff_t>(found));
   }
-  indices.resize(found);
   return indices;
 }
 
 }  // namespace
 
 std::vector<std::uint32_t> largest_elements(std::span<const float> values, std::size_t count) {
-  std::vector<std::uint32_t> indices = reaching(values, sample_threshold(values, count));
-  if (indices.size() < count) indices = reaching(values, 0);
-  const auto before = [&](std::uint32_t a, std::uint32_t b) {
-    const std::uint32_t left = magnitude(values[a]);
-    const std::uint32_t right = magnitude(values[b]);
-    return left != right ? left > right : a < b;
-  };
-  if (indices.size() > count) {
-    std::ranges::nth_element(indices, indices.begin() + static_cast<std::ptrdiff_t>(count), before);
-    indices.resize(count);
-    std::ranges::sort(indices);
-  }
+  std::vector<std::uint32_t> indices = reaching(values, sample_threshold(values, count), 2 * count);
+  if (indices.size() < count) indices = reaching(values, 0, values.size());
+  if (indices.size() == count) return indices;
+
+  std::vector<std::uint32_t> magnitudes;
+  magnitudes.reserve(indices.size());
+  for (const std::uint32_t index : indices) magnitudes.push_back(magnitude(values[index]));
+  const auto last = magnitudes.begin() + static_cast<std::ptrdiff_t>(count) - 1;
+  std::ranges::nth_element(magnitudes, last, std::greater());
+  const std::uint32_t cut = *last;
+  auto equal = std::count(magnitudes.begin(), last + 1, cut);  // that are among the largest
+  std::erase_if(indices, [&](std::uint32_t index) {
+    const std::uint32_t own = magnitude(values[index]);
+    return own < cut || (own == cut && equal-- <= 0);
+  });
   return indices;
 }
 

@@ -1,0 +1,161 @@
+// Steps of a GPT with each compression beside steps without, in one run: for links that are slow.
+//   mpirun -n N compression_benchmark [--compress topk:0.01,powersgd:4] [--batch 2] [--json FILE]
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "trireme/core/philox.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Options {
+  models::GptOptions model{.layers = 6, .heads = 6, .width = 384, .block = 256, .vocabulary = 256};
+  std::int64_t batch = 2;  // sequences of a rank
+  std::vector<std::string> compressions = {"fp16", "int8", "topk:0.01", "powersgd:4"};
+  double bucket_mb = 4;
+  int steps = 5;
+  bool between_ranks = false;
+  std::string json;
+};
+
+struct Row {
+  std::string compression;
+  double step_seconds = 0;     // median, slowest rank
+  double waiting_seconds = 0;  // of it: for other ranks
+  double megabytes_sent = 0;   // by rank 0 to other nodes, a step
+};
+
+class Run {
+ public:
+  Run(const Options& options, const std::string& compression, const Group& world)
+      : options_(options),
+        world_(world),
+        model_(options.model),
+        data_parallel_(model_, ProcessMesh(world), data_parallel_options(options, compression)),
+        optimizer_(model_.store(), {.learning_rate = 1e-4}) {
+    model_.initialize({.seed = 1});
+  }
+
+  // The slowest rank's seconds of a step and of its waiting.
+  std::array<double, 2> step() {
+    const auto tokens = random_tokens();
+    world_.barrier();
+    const auto start = std::chrono::steady_clock::now();
+    auto reduction = data_parallel_.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto loss = model_.loss(tokens, tokens);
+    loss.backward();
+    reduction.add(loss);
+    const StepSummary summary = reduction.finish();
+    optimizer_.step(summary, {.clip_norm = 1});
+    std::array<double, 2> seconds = {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
+                                     summary.exposed_communication_seconds};
+    world_.all_reduce(std::span(seconds), ReduceOp::max).wait_on_host();
+    return seconds;
+  }
+
+  std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
+
+ private:
+  static parallel::DataParallelOptions data_parallel_options(const Options& options, const std::string& compression) {
+    parallel::DataParallelOptions result{
+        .sharding = parallel::Sharding::off,
+        .compression = {.hook = parallel::parse_compression(compression), .only_if_faster = false}};
+    result.bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20));
+    if (options.between_ranks) result.compression.between = parallel::CompressionBetween::ranks;
+    return result;
+  }
+
+  Tensor<std::int32_t> random_tokens() {
+    Tensor<std::int32_t> tokens({options_.batch, options_.model.block});
+    for (std::int32_t& token : tokens.span()) {
+      token = static_cast<std::int32_t>(philox(1, static_cast<std::uint64_t>(world_.rank()), next_++)[0] % 256);
+    }
+    return tokens;
+  }
+
+  const Options& options_;
+  Group world_;
+  models::Gpt<Float32> model_;
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<Float32> optimizer_;
+  std::uint64_t next_ = 0;
+};
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+Row measure(const Options& options, const std::string& compression, const Group& world) {
+  Run run(options, compression, world);
+  run.step();  // makes memory and plans
+  std::vector<double> steps;
+  std::vector<double> waiting;
+  const std::uint64_t sent = run.bytes_sent();
+  for (int step = 0; step < options.steps; ++step) {
+    const auto [seconds, waited] = run.step();
+    steps.push_back(seconds);
+    waiting.push_back(waited);
+  }
+  return {.compression = compression,
+          .step_seconds = median(steps),
+          .waiting_seconds = median(waiting),
+          .megabytes_sent = 1e-6 * static_cast<double>(run.bytes_sent() - sent) / options.steps};
+}
+
+int benchmark(const Options& options, const Group& world) {
+  std::vector<Row> rows = {measure(options, "none", world)};
+  for (const std::string& compression : options.compressions) rows.push_back(measure(options, compression, world));
+  if (world.rank() != 0) return 0;
+  fmt::print("{} ranks, {} sequences of {} each, {} layers of width {}\n", world.size(), options.batch, options.model.block,
+             options.model.layers, options.model.width);
+  fmt::print("{:>12}  {:>9}  {:>10}  {:>9}  {:>7}\n", "compression", "step ms", "waiting ms", "MB a step", "speedup");
+  nlohmann::ordered_json result = nlohmann::json::array();
+  for (const Row& row : rows) {
+    const double speedup = rows.front().step_seconds / row.step_seconds;
+    fmt::print("{:>12}  {:9.1f}  {:10.1f}  {:9.3f}  {:7.2f}\n", row.compression, 1e3 * row.step_seconds,
+               1e3 * row.waiting_seconds, row.megabytes_sent, speedup);
+    result.push_back({{"compression", row.compression},
+                      {"step_seconds", row.step_seconds},
+                      {"waiting_seconds", row.waiting_seconds},
+                      {"megabytes_sent", row.megabytes_sent},
+                      {"speedup", speedup}});
+  }
+  if (options.json.empty()) return 0;
+  std::ofstream file(options.json);
+  file << result.dump(1) << '\n';
+  require(file.flush().good(), "{} can't be written", options.json);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"A GPT's steps with each compression beside steps without: float32, AdamW, clipping."};
+  app.add_option("--compress", options.compressions, "which ones")->delimiter(',')->capture_default_str();
+  app.add_option("--layers", options.model.layers, "transformer blocks")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--width", options.model.width, "of the model; 6 heads divide it")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--batch", options.batch, "sequences of 256 tokens a rank")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together")
+      ->capture_default_str()
+      ->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "of which the median counts")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_flag("--between-ranks", options.between_ranks, "compress between all ranks, not between nodes");
+  app.add_option("--json", options.json, "write the result here");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
+}
