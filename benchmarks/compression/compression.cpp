@@ -4,11 +4,10 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <chrono>
-#include <fstream>
+#include <array>
 #include <nlohmann/json.hpp>
 
+#include "measurement/measurement.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/trireme.hpp"
 
@@ -47,20 +46,20 @@ class Run {
   // The slowest rank's seconds of a step and of its waiting.
   std::array<double, 2> step() {
     const auto tokens = random_tokens();
-    world_.barrier();
-    const auto start = std::chrono::steady_clock::now();
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss(tokens, tokens);
-    loss.backward();
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish();
-    optimizer_.step(summary, {.clip_norm = 1});
-    std::array<double, 2> seconds = {std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(),
-                                     summary.exposed_communication_seconds};
-    world_.all_reduce(std::span(seconds), ReduceOp::max).wait_on_host();
-    return seconds;
+    double waited = 0;
+    const double seconds = slowest_seconds(world_, [&] {
+      auto reduction = data_parallel_.begin_step();
+      Tape tape;
+      reduction.listen(tape);
+      const auto loss = model_.loss(tokens, tokens);
+      loss.backward();
+      reduction.add(loss);
+      const StepSummary summary = reduction.finish();
+      optimizer_.step(summary, {.clip_norm = 1});
+      waited = summary.exposed_communication_seconds;
+    });
+    world_.all_reduce(std::span(&waited, 1), ReduceOp::max).wait_on_host();
+    return {seconds, waited};
   }
 
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
@@ -90,12 +89,6 @@ class Run {
   optim::AdamW<Float32> optimizer_;
   std::uint64_t next_ = 0;
 };
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 Row measure(const Options& options, const std::string& compression, const Group& world) {
   Run run(options, compression, world);
@@ -132,10 +125,7 @@ int benchmark(const Options& options, const Group& world) {
                       {"megabytes_sent", row.megabytes_sent},
                       {"speedup", speedup}});
   }
-  if (options.json.empty()) return 0;
-  std::ofstream file(options.json);
-  file << result.dump(1) << '\n';
-  require(file.flush().good(), "{} can't be written", options.json);
+  write_text(options.json, result.dump(1) + "\n");
   return 0;
 }
 
