@@ -17,6 +17,7 @@
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/transformer.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/schedule.hpp"

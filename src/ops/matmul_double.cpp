@@ -1,7 +1,6 @@
 #include "ops/matmul_double.hpp"
 
 #include <algorithm>
-#include <vector>
 
 #include "ops/parallel.hpp"
 
@@ -9,11 +8,11 @@ namespace trireme::ops {
 namespace {
 
 // [columns, rows] as [rows, columns].
-std::vector<double> transposed(const double* matrix, std::int64_t rows, std::int64_t columns) {
-  std::vector<double> result(static_cast<std::size_t>(rows * columns));
+Tensor<double> transposed(const double* matrix, std::int64_t rows, std::int64_t columns) {
+  Tensor<double> result({rows, columns});
   for (std::int64_t row = 0; row < rows; ++row) {
     for (std::int64_t column = 0; column < columns; ++column) {
-      result[static_cast<std::size_t>(row * columns + column)] = matrix[column * rows + row];
+      result.data()[row * columns + column] = matrix[column * rows + row];
     }
   }
   return result;
@@ -22,10 +21,10 @@ std::vector<double> transposed(const double* matrix, std::int64_t rows, std::int
 }  // namespace
 
 void run_matmul(const MatmulShape& shape, const double* a, const double* b, const double* bias, double* c) {
-  std::vector<double> plain_a;
-  std::vector<double> plain_b;
+  Tensor<double> plain_a;
+  Tensor<double> plain_b;
   if (shape.transpose_a) a = (plain_a = transposed(a, shape.m, shape.k)).data();
-  if (shape.transpose_b) b = (plain_b = transposed(b, shape.k, shape.n)).data();
+  if (shape.transpose_b && !shape.packed_b) b = (plain_b = transposed(b, shape.k, shape.n)).data();
   constexpr std::int64_t depth = 64;  // rows of b that stay in cache while all rows of c pass
   parallel_rows(shape.m, shape.n * shape.k, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
@@ -45,6 +44,13 @@ void run_matmul(const MatmulShape& shape, const double* a, const double* b, cons
       }
     }
   });
+}
+
+Tensor<double> pack_b(const MatmulShape& shape, const double* b) {
+  if (shape.transpose_b) return transposed(b, shape.k, shape.n);
+  Tensor<double> copy({shape.k, shape.n});
+  std::copy_n(b, copy.numel(), copy.data());
+  return copy;
 }
 
 }  // namespace trireme::ops

@@ -28,6 +28,7 @@ class MatmulPlan {
       : MatmulPlan(make_descriptor(shape, engine), shape.bias, engine) {}
 
   std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
+  Descriptor layout_of_b() const { return arguments_.at(DNNL_ARG_WEIGHTS).get_desc(); }
 
   void run(dnnl::stream& stream, const float* a, const float* b, const float* bias, float* c, void* scratchpad) {
     set(DNNL_ARG_SRC, a);
@@ -48,7 +49,8 @@ class MatmulPlan {
       attributes.set_post_ops(add_to_old);
     }
     const auto a = matrix(shape.m, shape.k, shape.transpose_a);
-    const auto b = matrix(shape.k, shape.n, shape.transpose_b);
+    const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any)
+                                  : matrix(shape.k, shape.n, shape.transpose_b);
     const auto c = matrix(shape.m, shape.n, false);
     const auto bias = shape.bias ? matrix(1, shape.n, false) : Descriptor();
     return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
@@ -86,6 +88,16 @@ class MatmulPlans {
     stream_.wait();
   }
 
+  Tensor<float> pack_b(const MatmulShape& shape, const float* b) {
+    dnnl::memory plain(matrix(shape.k, shape.n, shape.transpose_b), engine_, const_cast<float*>(b));
+    const Descriptor layout = find(shape).layout_of_b();
+    Tensor<float> result({static_cast<std::int64_t>(layout.get_size() / sizeof(float))});
+    dnnl::memory packed(layout, engine_, result.data());
+    dnnl::reorder(plain, packed).execute(stream_, plain, packed);
+    stream_.wait();
+    return result;
+  }
+
  private:
   MatmulPlan& find(const MatmulShape& shape) {
     const std::pair key(shape, omp_get_max_threads());  // oneDNN plans for the threads it finds
@@ -102,18 +114,27 @@ class MatmulPlans {
   std::unique_ptr<device::Storage> scratchpad_;
 };
 
-}  // namespace
-
-void run_matmul(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+template <typename Use>
+auto with_plans(const MatmulShape& shape, Use use) {
   thread_local MatmulPlans plans;
   try {
-    plans.run(shape, a, b, bias, c);
+    return use(plans);
   } catch (const dnnl::error& failure) {
     throw Error({.code = ErrorCode::internal,
                  .message = fmt::format("a product of [{}, {}] and [{}, {}] failed: {}", shape.m, shape.k, shape.k, shape.n,
                                         failure.what()),
                  .operation = "oneDNN matmul"});
   }
+}
+
+}  // namespace
+
+void run_matmul(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+  with_plans(shape, [&](MatmulPlans& plans) { plans.run(shape, a, b, bias, c); });
+}
+
+Tensor<float> pack_b(const MatmulShape& shape, const float* b) {
+  return with_plans(shape, [&](MatmulPlans& plans) { return plans.pack_b(shape, b); });
 }
 
 }  // namespace trireme::ops

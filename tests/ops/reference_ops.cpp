@@ -1,6 +1,7 @@
 #include <map>
 
 #include "ops/reference_fixture.hpp"
+#include "ops/reference_recurrent.hpp"
 #include "trireme/ops/attention.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/embedding.hpp"
@@ -219,6 +220,8 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "layer_norm") return run_layer_norm(fixture);
   if (op == "cross_entropy") return run_cross_entropy(fixture);
   if (op == "embedding") return run_embedding(fixture);
+  if (op == "lstm") return run_lstm(fixture);
+  if (op == "gru") return run_gru(fixture);
   if (op == "scaled_dot_product_attention") return run_attention(fixture);
   return false;
 }

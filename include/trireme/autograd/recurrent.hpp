@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/ops/recurrent.hpp"
+
+namespace trireme {
+
+// Names and shapes as in ops::RecurrentWeights; biases may be undefined.
+template <typename T, typename D = Cpu>
+struct RecurrentVariables {
+  Variable<T, D> weight_ih;
+  Variable<T, D> weight_hh;
+  Variable<T, D> bias_ih;
+  Variable<T, D> bias_hh;
+};
+
+template <typename T, typename D = Cpu>
+struct RecurrentResult {
+  Variable<T, D> out;  // [batch, time, directions * hidden]: forward, then reverse
+  Variable<T, D> h_n;  // [directions, batch, hidden]
+  Variable<T, D> c_n;  // likewise; undefined for a GRU
+};
+
+// One layer: x [batch, time, in], h0 and c0 [directions, batch, hidden] (c0 undefined for a GRU), one or two directions.
+// lengths [batch] as in ops::RecurrentForward: the results are those of torch's packed sequences.
+template <typename T, typename D>
+RecurrentResult<T, D> recurrent_layer(ops::RecurrentCell cell, const Variable<T, D>& x, const Variable<T, D>& h0,
+                                      const Variable<T, D>& c0, std::span<const RecurrentVariables<T, D>> directions,
+                                      const Tensor<std::int32_t, D>& lengths = {});
+
+}  // namespace trireme

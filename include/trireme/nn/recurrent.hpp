@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/recurrent.hpp"
+#include "trireme/nn/module.hpp"
+
+namespace trireme::nn {
+
+struct RecurrentOptions {
+  std::int64_t in = 0;
+  std::int64_t hidden = 0;
+  int layers = 1;
+  bool bidirectional = false;
+  bool bias = true;
+  double dropout = 0;  // of the output of every layer but the last
+};
+
+// What a recurrent module hands from one call to the next: for each layer [directions, batch, hidden].
+template <typename T, typename D = Cpu>
+struct RecurrentState {
+  std::vector<Variable<T, D>> hidden;  // empty: zeros
+  std::vector<Variable<T, D>> cell;    // likewise; an LSTM's only
+
+  // The same values without a gradient: truncated backpropagation through time starts its next stretch with them.
+  RecurrentState detached() const {
+    RecurrentState state;
+    for (const auto& h : hidden) state.hidden.emplace_back(h.value());
+    for (const auto& c : cell) state.cell.emplace_back(c.value());
+    return state;
+  }
+};
+
+// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values.
+template <typename P, ops::RecurrentCell kind, typename D = Cpu>
+class Recurrent : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using State = RecurrentState<T, D>;
+
+  explicit Recurrent(const RecurrentOptions& options) : options_(options) { add_layers(); }
+  Recurrent(const Module<P, D>& parent, std::string_view name, const RecurrentOptions& options)
+      : Module<P, D>(parent, name), options_(options) {
+    add_layers();
+  }
+
+  const RecurrentOptions& options() const { return options_; }
+
+  struct Result {
+    Variable<T, D> out;  // [batch, time, directions * hidden], of the last layer
+    State state;         // after each row's last step
+  };
+
+  // x [batch, time, in]; lengths [batch] of rows that end early (ops::RecurrentForward), undefined: none does.
+  Result forward(const Variable<T, D>& x, const State& state = {}, const Tensor<std::int32_t, D>& lengths = {}) const {
+    require(x.shape().size() == 3 && x.shape().back() == options_.in, "{}: x has shape {}, but needs [batch, time, {}]",
+            this->name(), x.shape(), options_.in);
+    const State first = or_zeros(state, x.shape()[0]);
+    Result result{.out = x, .state = {}};
+    for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+      if (layer > 0) result.out = dropout(result.out, options_.dropout, fmt::format("{}.dropout_l{}", this->name(), layer - 1));
+      std::vector<RecurrentVariables<T, D>> directions;
+      for (const Weights& weights : layers_[layer]) {
+        directions.push_back({.weight_ih = weights.weight_ih.variable(),
+                              .weight_hh = weights.weight_hh.variable(),
+                              .bias_ih = weights.bias_ih.variable(),
+                              .bias_hh = weights.bias_hh.variable()});
+      }
+      const auto of_layer = recurrent_layer<T, D>(kind, result.out, first.hidden[layer],
+                                                  has_cell ? first.cell[layer] : Variable<T, D>(), directions, lengths);
+      result.out = of_layer.out;
+      result.state.hidden.push_back(of_layer.h_n);
+      if (has_cell) result.state.cell.push_back(of_layer.c_n);
+    }
+    return result;
+  }
+
+ private:
+  static constexpr bool has_cell = kind == ops::RecurrentCell::lstm;
+
+  struct Weights {
+    Parameter<T, D> weight_ih;
+    Parameter<T, D> weight_hh;
+    Parameter<T, D> bias_ih;
+    Parameter<T, D> bias_hh;
+  };
+
+  std::int64_t num_directions() const { return options_.bidirectional ? 2 : 1; }
+
+  void add_layers() {
+    require(options_.in > 0 && options_.hidden > 0 && options_.layers > 0,
+            "{}: a recurrent module needs in, hidden and layers above 0, got {}, {} and {}", this->name(), options_.in,
+            options_.hidden, options_.layers);
+    const double bound = 1 / std::sqrt(static_cast<double>(options_.hidden));
+    const auto initializer = Initializer::uniform(-bound, bound);
+    const std::int64_t gates = ops::num_gates(kind) * options_.hidden;
+    for (int layer = 0; layer < options_.layers; ++layer) {
+      const std::int64_t in = layer == 0 ? options_.in : num_directions() * options_.hidden;
+      auto& directions = layers_.emplace_back();
+      for (const char* direction : {"", "_reverse"}) {
+        const auto add = [&](const char* name, const Shape& shape) {
+          return this->add_parameter(fmt::format("{}_l{}{}", name, layer, direction), shape, initializer);
+        };
+        Weights& weights = directions.emplace_back();
+        weights.weight_ih = add("weight_ih", {gates, in});
+        weights.weight_hh = add("weight_hh", {gates, options_.hidden});
+        if (options_.bias) weights.bias_ih = add("bias_ih", {gates});
+        if (options_.bias) weights.bias_hh = add("bias_hh", {gates});
+        if (!options_.bidirectional) break;
+      }
+    }
+  }
+
+  State or_zeros(const State& state, std::int64_t batch) const {
+    const auto checked = [&](const std::vector<Variable<T, D>>& states, const char* name) {
+      if (states.empty()) {
+        const auto zeros = Tensor<T, D>::zeros({num_directions(), batch, options_.hidden});
+        return std::vector<Variable<T, D>>(layers_.size(), Variable<T, D>(zeros));
+      }
+      require(states.size() == layers_.size(), "{}: {} states for {} layers", this->name(), name, layers_.size());
+      return states;
+    };
+    return {.hidden = checked(state.hidden, "hidden"),
+            .cell = has_cell ? checked(state.cell, "cell") : std::vector<Variable<T, D>>()};
+  }
+
+  RecurrentOptions options_;
+  std::vector<std::vector<Weights>> layers_;  // for each layer its directions
+};
+
+template <typename P, typename D = Cpu>
+using Lstm = Recurrent<P, ops::RecurrentCell::lstm, D>;
+template <typename P, typename D = Cpu>
+using Gru = Recurrent<P, ops::RecurrentCell::gru, D>;
+
+}  // namespace trireme::nn

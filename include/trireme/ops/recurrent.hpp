@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+// lstm: Hochreiter, Schmidhuber 1997 with the forget gate of Gers, Schmidhuber, Cummins 2000; gates i, f, g, o.
+// gru: Cho et al. 2014, arXiv 1406.1078, with the reset gate behind the product as in cuDNN; gates r, z, n.
+enum class RecurrentCell : std::uint8_t { lstm, gru };
+
+constexpr std::int64_t num_gates(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
+
+// Names and shapes of torch.nn.LSTM and torch.nn.GRU. Both biases may be undefined.
+template <typename T, typename D = Cpu>
+struct RecurrentWeights {
+  Tensor<T, D> weight_ih;  // [gates * hidden, in]
+  Tensor<T, D> weight_hh;  // [gates * hidden, hidden]
+  Tensor<T, D> bias_ih;    // [gates * hidden]
+  Tensor<T, D> bias_hh;    // [gates * hidden]
+};
+
+// One layer in one direction: x [batch, time, in], h0 and c0 [batch, hidden]. A row ends after lengths[row] steps: later
+// outputs are zero, its last states are those of its own end. In reverse every row is read from its own end to its start.
+template <typename T, typename D = Cpu>
+struct RecurrentForward {
+  RecurrentCell cell = RecurrentCell::lstm;
+  bool reverse = false;
+  Tensor<T, D> x;
+  Tensor<std::int32_t, D> lengths;  // [batch], 1 to time; undefined: all rows are of full length
+  Tensor<T, D> h0;
+  Tensor<T, D> c0;  // undefined for a GRU
+  RecurrentWeights<T, D> weights;
+
+  Tensor<T, D> out;             // [batch, time, directions * hidden], of which this direction fills
+  std::int64_t out_offset = 0;  // [out_offset, out_offset + hidden)
+  Tensor<T, D> h_n;             // [batch, hidden]
+  Tensor<T, D> c_n;             // [batch, hidden]; undefined for a GRU
+  Tensor<T, D> gates;           // [batch, time, gates * hidden], kept for backward
+  Tensor<T, D> inner;           // [batch, time, hidden], likewise: the LSTM's c, the GRU's recurrent part of n
+};
+
+template <typename T, typename D>
+void recurrent(const RecurrentForward<T, D>& step);
+
+// The states' gradients. The gates of the forward pass are overwritten: they become the gradient of the input's product.
+template <typename T, typename D = Cpu>
+struct RecurrentBackward {
+  Tensor<T, D> dout;        // as out
+  Tensor<T, D> dh;          // [batch, hidden]: in, the gradient of h_n; out, that of h0
+  Tensor<T, D> dc;          // [batch, hidden]: likewise of c_n and c0; undefined for a GRU
+  Tensor<T, D> h_old;       // [batch, time, hidden]; out: the state before each step, the left operand of weight_hh
+  Tensor<T, D> drecurrent;  // [batch, time, gates * hidden]; out: the gradient of the recurrent product; an LSTM's is `gates`
+};
+
+template <typename T, typename D>
+void recurrent_backward(const RecurrentForward<T, D>& forward, const RecurrentBackward<T, D>& backward);
+
+}  // namespace trireme::ops
