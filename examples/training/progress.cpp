@@ -1,4 +1,4 @@
-#include "progress.hpp"
+#include "training/progress.hpp"
 
 #include <fmt/chrono.h>
 #include <fmt/format.h>

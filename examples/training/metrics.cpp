@@ -1,4 +1,4 @@
-#include "metrics.hpp"
+#include "training/metrics.hpp"
 
 #include <cerrno>
 #include <nlohmann/json.hpp>

@@ -1,0 +1,206 @@
+#include "training/options.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+#include <cmath>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/parallel/compression.hpp"
+
+using namespace trireme;
+
+namespace {
+
+double parse_bucket_mb(const std::string& text) {
+  double value = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  require(failure == std::errc() && end == text.data() + text.size() && value > 0,
+          "--bucket-mb {} is neither a number above 0 nor auto", text);
+  return value;
+}
+
+parallel::Sharding parse_sharding(const std::string& text) {
+  if (text == "auto") return parallel::Sharding::automatic;
+  return text == "on" ? parallel::Sharding::on : parallel::Sharding::off;
+}
+
+}  // namespace
+
+TrainingParser::TrainingParser(CLI::App& app, std::string program, TrainingOptions& options)
+    : app_(app), program_(std::move(program)), options_(options) {
+  app.option_defaults()->take_last();  // of an option given twice
+  app.add_option("--data", options.data, "a text file, or a folder of text files")->required();
+  app.set_config("--config", "", "read options from this file (TOML: layers = 6)");
+  app.allow_config_extras(CLI::config_extras_mode::error);
+  add_training();
+  add_run();
+  add_compression();
+}
+
+void TrainingParser::add_training() {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    app_.add_option(name, value, text)->group("Training")->capture_default_str();
+  };
+  add("--batch-size", options_.batch_size, "samples of one step, all ranks together");
+  app_.add_option("--micro-batch-size", options_.micro_batch_size, "samples a rank computes at once [batch size / ranks]")
+      ->group("Training");
+  add("--steps", options_.steps, "optimizer steps");
+  add("--learning-rate", options_.learning_rate, "highest learning rate");
+  add("--min-learning-rate-ratio", options_.min_learning_rate_ratio, "the last learning rate, as a share of the highest");
+  add("--warmup", options_.warmup, "steps over which the learning rate rises");
+  add("--weight-decay", options_.weight_decay, "of tensors with two or more dims");
+  add("--beta1", options_.beta1, "decay of AdamW's first moment");
+  add("--beta2", options_.beta2, "decay of AdamW's second moment");
+  add("--clip", options_.clip, "largest norm of the gradients together; 0: no limit");
+  add("--seed", options_.seed, "of first weights, data order, dropout and sample");
+}
+
+void TrainingParser::add_run() {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    app_.add_option(name, value, text)->group("Run")->capture_default_str();
+  };
+  add("--bucket-mb", bucket_mb_, "MiB of gradients that are reduced together; auto: the first 30 steps find the best buckets");
+  app_.add_option("--optimizer-sharding", options_.optimizer_sharding,
+                  "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")
+      ->group("Run")
+      ->check(CLI::IsMember({"auto", "on", "off"}))
+      ->capture_default_str();
+  app_.add_option("--reduction", options_.reduction,
+                  "fixed: the same bits for any number of ranks, buckets and nodes, see --virtual-shards")
+      ->group("Run")
+      ->check(CLI::IsMember({"default", "fixed"}))
+      ->capture_default_str();
+  app_.add_option("--virtual-shards", options_.virtual_shards,
+                  "of a batch with --reduction fixed: a power of two for each rank [number of ranks]")
+      ->group("Run");
+  add("--threads", options_.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
+  add("--backend", backend_, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
+  add("--ranks", options_.ranks, "ranks of the thread backend");
+  add("--validation-fraction", options_.validation_fraction, "share of the data, at its end, kept for validation");
+  add("--validation-interval", options_.validation_interval, "steps between validations; 0: none");
+  add("--sample", options_.sample, "tokens to generate at the end");
+  app_.add_option("--init", options_.init, "start from these weights (safetensors)")->group("Run");
+  app_.add_option("--save", options_.save, "write the trained weights here (safetensors)")->group("Run");
+  app_.add_option("--metrics", options_.metrics, "write a JSON object a step to this file")->group("Run");
+  app_.add_option("--flight-dir", options_.flight_directory, "keep the ranks' last calls in this folder, for trireme-flight")
+      ->group("Run");
+}
+
+void TrainingParser::add_compression() {
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    return app_.add_option(name, value, text)->group("Compression")->capture_default_str();
+  };
+  add("--compress", options_.compress, "gradients between nodes: none, fp16, bf16, int8, topk:RATIO or powersgd:RANK");
+  add("--compress-start", options_.compress_start, "the first step with compression");
+  add("--compress-warmup", options_.compress_warmup,
+      "steps each with 25, 6.3, 1.5 and 0.4 % of the elements before topk's RATIO");
+  add("--compress-when", options_.compress_when, "faster: only if a trial at the first such step was; always")
+      ->check(CLI::IsMember({"faster", "always"}));
+  add("--compress-between", options_.compress_between, "nodes: their ranks sum their gradients first; ranks: each its own")
+      ->check(CLI::IsMember({"nodes", "ranks"}));
+}
+
+void TrainingParser::check() const {
+  require(options_.batch_size > 0 && options_.micro_batch_size >= 0 && options_.steps > 0,
+          "--batch-size and --steps are above 0, --micro-batch-size too where it is given");
+  require(options_.learning_rate > 0, "--learning-rate {} is not above 0", options_.learning_rate);
+  require(options_.min_learning_rate_ratio >= 0 && options_.min_learning_rate_ratio <= 1,
+          "--min-learning-rate-ratio {} does not lie in [0, 1]", options_.min_learning_rate_ratio);
+  require(options_.warmup >= 0 && options_.warmup <= options_.steps, "--warmup {} does not lie in [0, --steps {}]",
+          options_.warmup, options_.steps);
+  require(options_.beta1 >= 0 && options_.beta1 < 1 && options_.beta2 >= 0 && options_.beta2 < 1,
+          "--beta1 {} and --beta2 {} must lie in [0, 1)", options_.beta1, options_.beta2);
+  require(options_.weight_decay >= 0 && options_.clip >= 0, "--weight-decay and --clip are 0 or more");
+  require(options_.validation_fraction >= 0 && options_.validation_fraction < 1,
+          "--validation-fraction {} does not lie in [0, 1)", options_.validation_fraction);
+  require(options_.validation_interval >= 0 && options_.sample >= 0 && options_.threads >= 0,
+          "--validation-interval, --sample and --threads are 0 or more");
+  require(options_.virtual_shards >= 0 && (options_.virtual_shards == 0 || options_.reduction == "fixed"),
+          "--virtual-shards is above 0 and goes with --reduction fixed");
+  require(options_.reduction == "default" || options_.micro_batch_size == 0,
+          "--micro-batch-size follows from --virtual-shards with --reduction fixed; leave it out");
+  require(options_.compress_start >= 0 && options_.compress_warmup >= 0,
+          "--compress-start and --compress-warmup are 0 or more");
+  parallel::parse_compression(options_.compress, options_.compress_warmup);
+  require(options_.ranks > 0, "--ranks {} is not above 0", options_.ranks);
+  require(options_.ranks == 1 || options_.backend == BackendKind::thread,
+          "--ranks is for --backend thread; start more processes with mpirun -n {}", options_.ranks);
+}
+
+bool TrainingParser::parse(int argc, char** argv, std::string& help) {
+  try {
+    app_.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    help = app_.help();
+    return false;
+  } catch (const CLI::ParseError& error) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = error.what(),
+                 .hint = fmt::format("{} --help lists the options", program_)});
+  }
+  options_.backend = parse_backend(backend_);
+  options_.bucket_mb = bucket_mb_ == "auto" ? 0 : parse_bucket_mb(bucket_mb_);
+  check();
+  return true;
+}
+
+optim::Settings TrainingOptions::settings() const {
+  const auto text = [](const auto& value) { return fmt::format("{}", value); };
+  return {{"batch_size", text(batch_size)},
+          {"micro_batch_size", text(micro_batch_size)},
+          {"steps", text(steps)},
+          {"learning_rate", text(learning_rate)},
+          {"min_learning_rate_ratio", text(min_learning_rate_ratio)},
+          {"warmup", text(warmup)},
+          {"weight_decay", text(weight_decay)},
+          {"beta1", text(beta1)},
+          {"beta2", text(beta2)},
+          {"clip", text(clip)},
+          {"bucket_mb", text(bucket_mb)},
+          {"optimizer_sharding", optimizer_sharding},
+          {"reduction", reduction},
+          {"virtual_shards", text(virtual_shards)},
+          {"compress", compress},
+          {"compress_start", text(compress_start)},
+          {"compress_warmup", text(compress_warmup)},
+          {"compress_when", compress_when},
+          {"compress_between", compress_between},
+          {"seed", text(seed)},
+          {"validation_fraction", text(validation_fraction)},
+          {"validation_interval", text(validation_interval)}};
+}
+
+void TrainingOptions::complete(const Group& world) {
+  const std::int64_t size = world.size();
+  require(batch_size % size == 0, "--batch-size {} does not divide by {} ranks; {} or {} would", batch_size, size,
+          std::max<std::int64_t>(1, batch_size / size) * size, (batch_size / size + 1) * size);
+  const std::int64_t share = batch_size / size;
+  if (reduction == "fixed") {
+    if (virtual_shards == 0) virtual_shards = world.size();
+    require(virtual_shards % world.size() == 0, "--virtual-shards {} do not divide by {} ranks; {} or {} would", virtual_shards,
+            size, size, 2 * size);
+    require(batch_size % virtual_shards == 0, "--batch-size {} does not divide by --virtual-shards {}", batch_size,
+            virtual_shards);
+    micro_batch_size = batch_size / virtual_shards;
+  }
+  if (micro_batch_size == 0) micro_batch_size = share;
+  require(share % micro_batch_size == 0, "--micro-batch-size {} does not divide a rank's {} of --batch-size {}",
+          micro_batch_size, share, batch_size);
+}
+
+parallel::DataParallelOptions TrainingOptions::data_parallel() const {
+  parallel::DataParallelOptions result{
+      .sharding = parse_sharding(optimizer_sharding), .tune_buckets = bucket_mb == 0, .virtual_shards = virtual_shards};
+  result.compression = {
+      .hook = parallel::parse_compression(compress, compress_warmup),
+      .start = compress_start,
+      .only_if_faster = compress_when == "faster",
+      .between = compress_between == "nodes" ? parallel::CompressionBetween::nodes : parallel::CompressionBetween::ranks};
+  if (bucket_mb > 0) {
+    result.bucket_bytes = static_cast<std::int64_t>(std::ceil(bucket_mb * (1 << 20)));
+    result.first_bucket_bytes = std::min<std::int64_t>(result.bucket_bytes, 1 << 20);
+  }
+  return result;
+}

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "trireme/comm/group.hpp"
+#include "trireme/comm/launch.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+// What every trainer can be told beside its model's options; see train_gpt --help.
+struct TrainingOptions {
+  std::string data;
+
+  std::int64_t batch_size = 16;       // of all ranks together
+  std::int64_t micro_batch_size = 0;  // of one rank; 0: batch_size / ranks
+  std::int64_t steps = 1000;
+  double learning_rate = 1e-3;
+  double min_learning_rate_ratio = 0.1;
+  std::int64_t warmup = 20;
+  double weight_decay = 0.1;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double clip = 1.0;
+  double bucket_mb = 25;  // 0: found by the first steps
+  std::string optimizer_sharding = "auto";
+  std::string reduction = "default";
+  int virtual_shards = 0;
+  std::string compress = "none";
+  std::int64_t compress_start = 0;
+  std::int64_t compress_warmup = 0;
+  std::string compress_when = "faster";
+  std::string compress_between = "nodes";
+  std::uint64_t seed = 1;
+
+  double validation_fraction = 0.1;
+  std::int64_t validation_interval = 100;
+  std::int64_t sample = 0;
+
+  int threads = 0;
+  trireme::BackendKind backend = trireme::BackendKind::mpi;
+  int ranks = 1;
+
+  std::string init;
+  std::string save;
+  std::string metrics;
+  std::string flight_directory;
+
+  // What all ranks must share.
+  trireme::optim::Settings settings() const;
+
+  // The sizes that follow from the number of ranks; an error where that does not divide the batch.
+  void complete(const trireme::Group& world);
+
+  trireme::parallel::DataParallelOptions data_parallel() const;
+};
+
+// Adds the options to a command line, and reads them with those of the model.
+class TrainingParser {
+ public:
+  TrainingParser(CLI::App& app, std::string program, TrainingOptions& options);
+
+  // Throws trireme::Error for what can't be used. False when --help was asked for, whose text is in `help` then.
+  bool parse(int argc, char** argv, std::string& help);
+
+ private:
+  void add_training();
+  void add_run();
+  void add_compression();
+  void check() const;
+
+  CLI::App& app_;
+  std::string program_;
+  TrainingOptions& options_;
+  std::string backend_ = "mpi";
+  std::string bucket_mb_ = "25";
+};

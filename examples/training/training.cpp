@@ -1,0 +1,125 @@
+#include "training/training.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <chrono>
+
+using namespace trireme;
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// mpirun binds each rank of a small job to one core; the others then idle.
+std::string binding_notice(const Group& world) {
+  cpu_set_t mask;
+  CPU_ZERO(&mask);
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return {};
+  const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+  const int bound = CPU_COUNT(&mask);
+  if (bound * world.size() >= cores) return {};
+  return fmt::format("note: mpirun has bound every rank to {} of {} cores; mpirun --bind-to none lets them use all", bound,
+                     cores);
+}
+
+}  // namespace
+
+Training::Training(const TrainingOptions& options, const Group& world, FlatStore& store)
+    : options_(options),
+      world_(world),
+      data_parallel_(store, world, options.data_parallel()),
+      optimizer_(store, {.learning_rate = options.learning_rate,
+                         .beta1 = options.beta1,
+                         .beta2 = options.beta2,
+                         .weight_decay = options.weight_decay,
+                         .decay = optim::Decay::matrices}),
+      schedule_(optim::warmup_cosine({.base = options.learning_rate,
+                                      .warmup = options.warmup,
+                                      .total = options.steps,
+                                      .minimum = options.learning_rate * options.min_learning_rate_ratio})) {
+  const auto open = [&] { metrics_ = std::make_unique<MetricsFile>(world.rank() == 0 ? options.metrics : std::string()); };
+  world.agree(open, "open the metrics file");
+}
+
+void Training::run(const TrainingWork& work) {
+  print_binding();
+  progress_ = std::make_unique<Progress>(options_.steps, world_.rank() == 0);
+  const auto start = std::chrono::steady_clock::now();
+  for (std::int64_t step = 0; step < options_.steps; ++step) {
+    const auto step_start = std::chrono::steady_clock::now();
+    const bool tuned = data_parallel_.tuning().has_value();
+    const bool decided = data_parallel_.compression_decision().has_value();
+    const std::uint64_t sent_before = data_parallel_.bytes_sent();
+    const StepSummary summary = train_step(work, step);
+    if (data_parallel_.tuning() && !tuned) report(*data_parallel_.tuning());
+    if (data_parallel_.compression_decision() && !decided) progress_->note(data_parallel_.compression_decision()->text);
+    StepMetrics metrics{.step = step,
+                        .loss = summary.loss(),
+                        .learning_rate = optimizer_.learning_rate(),
+                        .gradient_norm = summary.gradient_norm,
+                        .seconds = seconds_since(step_start),
+                        .exposed_communication_seconds = summary.exposed_communication_seconds,
+                        .bytes_sent = data_parallel_.bytes_sent() - sent_before};
+    metrics.tokens_per_second = static_cast<double>(work.tokens_per_step) / metrics.seconds;
+    metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
+    const bool last = step + 1 == options_.steps;
+    const bool validates = options_.validation_interval > 0 && work.validate;
+    if (validates && (last || (step + 1) % options_.validation_interval == 0)) metrics.validation_loss = work.validate();
+    report(metrics);
+  }
+  progress_.reset();
+  world_.agree([&] {
+    if (world_.rank() == 0 && !options_.save.empty()) work.save();
+  });
+  print_end(seconds_since(start), static_cast<double>(options_.steps * work.tokens_per_step));
+}
+
+StepSummary Training::train_step(const TrainingWork& work, std::int64_t step) {
+  auto reduction = data_parallel_.begin_step(work.micro_batches);
+  for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction);
+  const StepSummary summary = reduction.finish();
+  optimizer_.set_learning_rate(schedule_(step));
+  optimizer_.step(summary, {.clip_norm = options_.clip});
+  return summary;
+}
+
+void Training::report(const parallel::BucketTuning& tuning) {
+  progress_->note(fmt::format(
+      "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms",
+      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds,
+      1e3 * tuning.initial_step_seconds));
+}
+
+void Training::report(const StepMetrics& metrics) {
+  if (metrics.step == 0) first_ = metrics;
+  const std::optional<double> validated = metrics.validation_loss ? metrics.validation_loss : last_.validation_loss;
+  last_ = metrics;
+  last_.validation_loss = validated;
+  exposed_seconds_ += metrics.exposed_communication_seconds;
+  metrics_->write(metrics);
+  if (metrics.validation_loss) {
+    progress_->note(fmt::format("step {}: validation loss {:.4f}", metrics.step + 1, *metrics.validation_loss));
+  }
+  progress_->step(metrics.step, metrics.loss, metrics.tokens_per_second, metrics.bytes_sent);
+}
+
+void Training::print_binding() const {
+  if (world_.rank() != 0 || options_.backend != BackendKind::mpi || options_.threads != 0) return;
+  const std::string notice = binding_notice(world_);
+  if (!notice.empty()) fmt::print("{}\n", notice);
+}
+
+void Training::print_end(double seconds, double tokens) const {
+  if (world_.rank() != 0) return;
+  fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} tokens/s, {:.1f} % of the time waiting for other ranks\n",
+             options_.steps, seconds, first_.loss, last_.loss, tokens / seconds, 100 * exposed_seconds_ / seconds);
+  if (data_parallel_.bytes_sent() > 0) {
+    fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
+  }
+  if (last_.validation_loss) fmt::print("validation loss {:.4f}\n", *last_.validation_loss);
+  if (!options_.save.empty()) fmt::print("weights written to {}\n", options_.save);
+}

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "training/metrics.hpp"
+#include "training/options.hpp"
+#include "training/progress.hpp"
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/optim/schedule.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+// What a model brings to its training.
+struct TrainingWork {
+  int micro_batches = 1;             // of one rank and step
+  std::int64_t tokens_per_step = 0;  // of all ranks
+  // Forward and backward of a micro-batch on a tape that `reduction` listens to; adds its loss.
+  std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction)> backward;
+  std::function<double()> validate;  // the validation loss, the same on all ranks; empty: there is no validation
+  std::function<void()> save;        // called by rank 0 when --save is given
+};
+
+// The part of a training run that does not depend on the model: AdamW steps, metrics, progress and the last words.
+class Training {
+ public:
+  // Collective. The parameters have their first values.
+  Training(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store);
+
+  void run(const TrainingWork& work);
+
+ private:
+  trireme::StepSummary train_step(const TrainingWork& work, std::int64_t step);
+  void report(const trireme::parallel::BucketTuning& tuning);
+  void report(const StepMetrics& metrics);
+  void print_binding() const;
+  void print_end(double seconds, double tokens) const;
+
+  TrainingOptions options_;
+  trireme::Group world_;
+  trireme::parallel::DataParallel data_parallel_;
+  trireme::optim::AdamW<trireme::Float32> optimizer_;
+  trireme::optim::Schedule schedule_;
+  std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<Progress> progress_;
+  StepMetrics first_ = {};
+  StepMetrics last_ = {};
+  double exposed_seconds_ = 0;
+};
