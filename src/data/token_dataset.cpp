@@ -34,6 +34,11 @@ TokenDataset TokenDataset::from_bytes(std::string bytes) {
   return {{owner, tokens.data()}, DType::uint8, static_cast<std::int64_t>(tokens.size())};
 }
 
+TokenDataset TokenDataset::from_tokens(const std::vector<std::int32_t>& tokens) {
+  const auto owner = std::make_shared<const std::vector<std::uint32_t>>(tokens.begin(), tokens.end());
+  return {{owner, std::as_bytes(std::span(*owner)).data()}, DType::uint32, static_cast<std::int64_t>(owner->size())};
+}
+
 TokenDataset TokenDataset::map(const std::filesystem::path& path, DType dtype) {
   require(dtype == DType::uint8 || dtype == DType::uint16 || dtype == DType::uint32,
           "tokens are stored as uint8, uint16 or uint32, not as {}", name_of(dtype));

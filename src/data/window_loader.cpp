@@ -37,7 +37,7 @@ TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_
 WindowLoader::WindowLoader(TokenDataset dataset, const WindowLoaderOptions& options)
     : dataset_(std::move(dataset)),
       options_(checked(options)),
-      sampler_(dataset_.size(), options_.length, options_.order, options_.seed),
+      sampler_(dataset_.size(), options_.length, options_.order, options_.seed, options_.batch_size),
       share_(options_.batch_size / options_.count) {}
 
 std::int64_t WindowLoader::num_micro_batches() const { return share_ / options_.micro_batch_size; }
@@ -51,6 +51,7 @@ TokenBatch WindowLoader::load(std::int64_t step, std::int64_t micro_batch) const
   for (std::int64_t row = 0; row < options_.micro_batch_size; ++row) starts.push_back(sampler_.start(first + row));
   TokenBatch batch = read_windows(dataset_, starts, options_.length);
   batch.first_sample = first;
+  batch.continues = sampler_.continues(first);
   return batch;
 }
 

@@ -20,10 +20,22 @@ void check_length(std::int64_t num_tokens, std::int64_t length) {
 
 }  // namespace
 
-WindowSampler::WindowSampler(std::int64_t num_tokens, std::int64_t length, WindowOrder order, std::uint64_t seed)
-    : length_(length), order_(order), seed_(seed) {
+WindowSampler::WindowSampler(std::int64_t num_tokens, std::int64_t length, WindowOrder order, std::uint64_t seed,
+                             std::int64_t batch_size)
+    : length_(length), order_(order), seed_(seed), batch_size_(batch_size), num_tokens_(num_tokens) {
+  require(batch_size > 0, "a batch has at least one row, got {}", batch_size);
   check_length(num_tokens, length);
-  num_windows_ = order == WindowOrder::random ? num_tokens - length : (num_tokens - 1) / length;
+  switch (order) {
+    case WindowOrder::random: num_windows_ = num_tokens - length; break;
+    case WindowOrder::shuffled: num_windows_ = (num_tokens - 1) / length; break;
+    case WindowOrder::continued:
+      require(num_tokens / batch_size > length,
+              "{} tokens are too few for {} rows: {} tokens of a row do not hold a window of {} and the one after them; use a "
+              "longer text, a smaller batch or a shorter window",
+              num_tokens, batch_size, num_tokens / batch_size, length);
+      num_windows_ = (num_tokens / batch_size - 1) / length * batch_size;
+      break;
+  }
 }
 
 std::int64_t WindowSampler::start(std::int64_t sample) const {
@@ -32,8 +44,16 @@ std::int64_t WindowSampler::start(std::int64_t sample) const {
     const double u = philox_uniform(seed_, stream, static_cast<std::uint64_t>(sample));
     return std::min(static_cast<std::int64_t>(u * static_cast<double>(num_windows_)), num_windows_ - 1);
   }
+  if (order_ == WindowOrder::continued) {
+    const std::int64_t windows_of_row = num_windows_ / batch_size_;
+    return sample % batch_size_ * (num_tokens_ / batch_size_) + sample / batch_size_ % windows_of_row * length_;
+  }
   const Permutation order(num_windows_, seed_, static_cast<std::uint64_t>(sample / num_windows_));
   return length_ * order(sample % num_windows_);
+}
+
+bool WindowSampler::continues(std::int64_t sample) const {
+  return order_ == WindowOrder::continued && sample % num_windows_ >= batch_size_;
 }
 
 std::vector<std::int64_t> evenly_spaced_windows(std::int64_t num_tokens, std::int64_t length, std::int64_t count) {

@@ -1,15 +1,11 @@
 #include "trireme/models/gpt2_safetensors.hpp"
 
 #include <algorithm>
-#include <set>
-#include <vector>
 
-#include "trireme/core/safetensors.hpp"
+#include "models/weights_format.hpp"
 
 namespace trireme::models {
 namespace {
-
-constexpr std::string_view prefix = "transformer.";
 
 bool ends_with_any(std::string_view name, std::initializer_list<std::string_view> endings) {
   return std::any_of(endings.begin(), endings.end(), [name](std::string_view ending) { return name.ends_with(ending); });
@@ -20,42 +16,8 @@ bool passed_over(std::string_view name) {
   return name == "lm_head.weight" || ends_with_any(name, {".attn.bias", ".attn.masked_bias"});
 }
 
-Shape stored_shape(const ParameterInfo& parameter) {
-  if (!stored_transposed(parameter.name)) return parameter.shape;
-  return {parameter.shape[1], parameter.shape[0]};
-}
-
-// to[columns, rows] = from[rows, columns]^T
-template <typename From, typename To>
-void transpose(const From* from, std::int64_t rows, std::int64_t columns, To* to) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = static_cast<To>(from[row * columns + column]);
-  }
-}
-
-const SafetensorsEntry& entry_of(const SafetensorsFile& file, const ParameterInfo& parameter) {
-  const std::string_view name = parameter.name;
-  const SafetensorsEntry* entry = file.find(name);
-  if (entry == nullptr && name.starts_with(prefix)) entry = file.find(name.substr(prefix.size()));
-  if (entry == nullptr) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "the file lacks a parameter of the model",
-                 .name = parameter.name,
-                 .path = file.path().string(),
-                 .hint = "give the model the layers of the file"});
-  }
-  if (entry->shape != stored_shape(parameter) || entry->dtype != DType::float32) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "a tensor of the file does not fit the model",
-                 .name = entry->name,
-                 .path = file.path().string(),
-                 .wanted = fmt::format("float32 {}", stored_shape(parameter).str()),
-                 .had = fmt::format("{} {}", name_of(entry->dtype), entry->shape.str()),
-                 .hint = "give the model the sizes of the file; other dtypes than float32 must be converted first"});
-  }
-  return *entry;
-}
+constexpr WeightsFormat gpt2{
+    .stored_transposed = stored_transposed, .passed_over = passed_over, .optional_prefix = "transformer."};
 
 }  // namespace
 
@@ -65,55 +27,12 @@ bool stored_transposed(std::string_view parameter) {
 
 template <typename P, typename D>
 void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  using T = typename P::Compute;
-  const SafetensorsFile file(path);
-  FlatStore& store = model.store();
-  std::set<std::string_view> known;
-  std::vector<const SafetensorsEntry*> entries;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    entries.push_back(&entry_of(file, store.parameter(index)));
-    known.insert(entries.back()->name);
-  }
-  for (const SafetensorsEntry& entry : file.tensors()) {
-    if (known.contains(entry.name) || passed_over(entry.name)) continue;
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "the file holds a tensor that the model lacks",
-                 .name = entry.name,
-                 .path = path,
-                 .hint = "give the model the layers of the file"});
-  }
-  for (int index = 0; index < store.num_parameters(); ++index) {  // nothing is changed before all is checked
-    const ParameterInfo& parameter = store.parameter(index);
-    const SafetensorsEntry& entry = *entries[static_cast<std::size_t>(index)];
-    const std::vector<float> stored = file.read_values<float>(entry.name);
-    T* values = store.values<T>(index).data();
-    if (stored_transposed(parameter.name)) {
-      transpose(stored.data(), entry.shape[0], entry.shape[1], values);
-    } else {
-      std::copy(stored.begin(), stored.end(), values);
-    }
-  }
+  load_weights<typename P::Compute>(model.store(), path, gpt2);
 }
 
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
-  using T = typename P::Compute;
-  FlatStore& store = model.store();
-  std::vector<std::vector<float>> stored;
-  std::vector<TensorRef> tensors;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = store.parameter(index);
-    const Tensor<T> values = store.values<T>(index);
-    auto& buffer = stored.emplace_back(static_cast<std::size_t>(values.numel()));
-    if (stored_transposed(parameter.name)) {
-      transpose(values.data(), parameter.shape[0], parameter.shape[1], buffer.data());
-    } else {
-      std::transform(values.data(), values.data() + values.numel(), buffer.begin(),
-                     [](T value) { return static_cast<float>(value); });
-    }
-    tensors.push_back({parameter.name, DType::float32, stored_shape(parameter), buffer.data()});
-  }
-  write_safetensors(path, tensors, {{"format", "pt"}});
+  save_weights<typename P::Compute>(model.store(), path, gpt2);
 }
 
 template void load_gpt2(Gpt<Float32, Cpu>&, const std::string&);

@@ -165,3 +165,37 @@ TEST_CASE("batches that cannot be shared equally are refused") {
                     ContainsSubstring("share 2 of 2"));
   CHECK_THROWS_WITH(WindowLoader(dataset, {.batch_size = 6, .length = 100}), ContainsSubstring("too few"));
 }
+
+TEST_CASE("continued rows go on step by step, whoever reads them, and start over together") {
+  const std::int64_t rows = 4;
+  const std::int64_t length = 5;
+  const TokenDataset tokens = counting_bytes(97);  // rows of 24 tokens: 4 windows each
+  const auto all = [&](int count, std::int64_t micro_batch) {
+    std::vector<std::int32_t> read;
+    for (std::int64_t step = 0; step < 9; ++step) {
+      for (int index = 0; index < count; ++index) {
+        const WindowLoader loader(tokens, {.batch_size = rows,
+                                           .micro_batch_size = micro_batch,
+                                           .length = length,
+                                           .order = WindowOrder::continued,
+                                           .index = index,
+                                           .count = count});
+        for (std::int64_t micro = 0; micro < loader.num_micro_batches(); ++micro) {
+          const TokenBatch batch = loader.load(step, micro);
+          CHECK(batch.continues == (step % 4 != 0));
+          read.insert(read.end(), batch.tokens.data(), batch.tokens.data() + batch.tokens.numel());
+        }
+      }
+    }
+    return read;
+  };
+  const auto read = all(1, 0);
+  CHECK(read == all(2, 1));
+  CHECK(read == all(4, 1));
+  for (std::int64_t step = 0; step < 9; ++step) {
+    for (std::int64_t row = 0; row < rows; ++row) {
+      CHECK(read[static_cast<std::size_t>((step * rows + row) * length)] == row * 24 + step % 4 * length);
+    }
+  }
+  CHECK_THROWS_WITH(WindowSampler(20, 5, WindowOrder::continued, 1, 4), ContainsSubstring("too few for 4 rows"));
+}

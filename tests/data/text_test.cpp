@@ -9,6 +9,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/tokenizer.hpp"
+#include "trireme/data/vocabulary.hpp"
 
 using namespace trireme;
 using namespace trireme::data;
@@ -98,4 +99,27 @@ TEST_CASE("the first part trains, the last validates") {
   CHECK(window(validation, 0, 2) == std::vector<std::int32_t>{'8', '9'});
   CHECK(split(training, 0).validation.size() == 0);
   CHECK_THROWS_WITH(split(training, 1), ContainsSubstring("[0, 1)"));
+}
+
+TEST_CASE("a vocabulary of characters numbers the bytes that occur by their value") {
+  const std::string text = "hello \xc3\xa9\n";
+  const Vocabulary vocabulary = Vocabulary::characters(text);
+  CHECK(vocabulary.size() == 8);
+  CHECK(vocabulary.encode("\n h\xc3") == std::vector<std::int32_t>{0, 1, 3, 7});
+  CHECK(vocabulary.decode(vocabulary.encode(text)) == text);
+  CHECK_THROWS_WITH(vocabulary.encode("hex"), ContainsSubstring("the byte 120 at 2"));
+}
+
+TEST_CASE("a vocabulary of words holds the most frequent ones and <unk>") {
+  const std::string text = "b a b\nc  b a\n";
+  const Vocabulary all = Vocabulary::words(text, 100);
+  CHECK(all.size() == 5);
+  CHECK(all.encode(text) == std::vector<std::int32_t>{1, 3, 1, 2, 4, 1, 3, 2});
+  CHECK(all.decode(all.encode(text)) == "b a b\nc b a\n");
+  const Vocabulary three = Vocabulary::words(text, 3);
+  CHECK(three.size() == 3);
+  CHECK(three.decode(three.encode("b c b")) == "b <unk> b");
+  CHECK_THROWS_AS(Vocabulary::words(text, 1), Error);
+  const TokenDataset tokens = TokenDataset::from_tokens({5, 70'000, 0});
+  CHECK(window(tokens, 1, 2) == std::vector<std::int32_t>{70'000, 0});
 }

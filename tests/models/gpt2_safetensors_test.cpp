@@ -7,6 +7,7 @@
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/digest.hpp"
+#include "trireme/models/generate.hpp"
 
 using namespace trireme;
 using nlohmann::json;

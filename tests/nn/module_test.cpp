@@ -2,6 +2,7 @@
 
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/testing/gradient_check.hpp"
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "trireme/core/dtype.hpp"
 
@@ -15,6 +16,8 @@ namespace trireme::data {
 class TokenDataset {
  public:
   static TokenDataset from_bytes(std::string bytes);  // every byte is a token
+
+  static TokenDataset from_tokens(const std::vector<std::int32_t>& tokens);
 
   // A file of nothing but tokens, uint8, uint16 or uint32 in this machine's byte order, read from the disk as it is used.
   static TokenDataset map(const std::filesystem::path& path, DType dtype);

@@ -13,6 +13,7 @@ struct TokenBatch {
   Tensor<std::int32_t> tokens;    // [batch, length]
   Tensor<std::int32_t> targets;   // [batch, length]: the token after each
   std::int64_t first_sample = 0;  // the number of the first row's sample
+  bool continues = false;         // each row goes on where it ended in the step before: WindowOrder::continued
 };
 
 // One row for each start.

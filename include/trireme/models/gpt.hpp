@@ -55,14 +55,4 @@ class Gpt : public nn::Module<P, D> {
 extern template class Gpt<Float32, Cpu>;
 extern template class Gpt<Float64, Cpu>;
 
-struct GenerateOptions {
-  std::int64_t count = 256;  // tokens to add
-  double temperature = 1;    // 0 takes the most likely token
-  std::uint64_t seed = 0;
-};
-
-// Continues `prompt`, token by token; returns the new tokens only. Sees the last `block` tokens.
-template <typename P, typename D>
-std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt, const GenerateOptions& options);
-
 }  // namespace trireme::models

@@ -1,0 +1,113 @@
+#include "trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+
+#include "training/training.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t validation_steps = 32;
+
+Options completed(Options options, const Group& world) {
+  options.training.complete(world);
+  return options;
+}
+
+}  // namespace
+
+Trainer::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
+  parallel::require_same(world, "option", options_.settings());
+  world.agree([this] { open(); }, "open data and files");
+}
+
+void Trainer::open() {
+  const TrainingOptions& training = options_.training;
+  const std::string text = data::read_text(training.data);
+  vocabulary_ =
+      options_.tokenizer == "word" ? data::Vocabulary::words(text, options_.vocabulary) : data::Vocabulary::characters(text);
+  text_ = data::split(data::TokenDataset::from_tokens(vocabulary_->encode(text)), training.validation_fraction);
+  loader_ = loader(text_->training, training.micro_batch_size);
+  states_.resize(static_cast<std::size_t>(loader_->num_micro_batches()));
+  model_ = std::make_unique<Model>(models::LstmLmOptions{.vocabulary = vocabulary_->size(),
+                                                         .embedding = options_.embedding,
+                                                         .hidden = options_.hidden,
+                                                         .layers = options_.layers,
+                                                         .dropout = options_.dropout});
+  model_->initialize({.seed = training.seed});
+  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
+}
+
+// Every row of a batch reads a stretch of the text of its own, from its start to its end.
+data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_t micro_batch_size) const {
+  return {tokens,
+          {.batch_size = options_.training.batch_size,
+           .micro_batch_size = micro_batch_size,
+           .length = options_.block,
+           .order = data::WindowOrder::continued,
+           .index = world_.rank(),
+           .count = world_.size()}};
+}
+
+void Trainer::run() {
+  Training training(options_.training, world_, model_->store());
+  TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
+                    .tokens_per_step = options_.training.batch_size * options_.block,
+                    .backward = [this](std::int64_t step, int micro, auto& reduction) { backward(step, micro, reduction); },
+                    .validate = {},
+                    .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+  if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
+  print_start();
+  training.run(work);
+  print_sample();
+  world_.barrier("end of training");
+}
+
+void Trainer::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
+  const data::TokenBatch batch = loader_->load(step, micro_batch);
+  Model::State& state = states_[static_cast<std::size_t>(micro_batch)];
+  if (!batch.continues) state = {};
+  Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
+  reduction.listen(tape);
+  auto result = model_->loss(batch.tokens, batch.targets, state);
+  state = std::move(result.state);
+  result.loss.backward();
+  reduction.add(result.loss);
+}
+
+// The mean loss of the first steps of the validation text, read as the training text is; each rank computes its rows.
+double Trainer::validate() const {
+  const data::WindowLoader rows = loader(text_->validation, 0);
+  Model::State state;
+  std::array<double, 2> total{};  // loss, tokens
+  for (std::int64_t step = 0; step < validation_steps; ++step) {
+    const data::TokenBatch batch = rows.load(step);
+    if (step > 0 && !batch.continues) break;  // the text has ended
+    auto result = model_->loss(batch.tokens, batch.targets, state);
+    state = std::move(result.state);
+    total[0] += static_cast<double>(result.loss.sum.value().item());
+    total[1] += static_cast<double>(result.loss.kept);
+  }
+  world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
+  return total[0] / total[1];
+}
+
+void Trainer::print_start() const {
+  if (world_.rank() != 0) return;
+  fmt::print("{} parameters, {} layers of width {}; {} tokens to train on, {} different; {} rank{}, {} rows of {} a step\n",
+             model_->store().numel(), options_.layers, options_.hidden, text_->training.size(), vocabulary_->size(),
+             world_.size(), world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
+}
+
+void Trainer::print_sample() const {
+  const TrainingOptions& training = options_.training;
+  if (world_.rank() != 0 || training.sample == 0) return;
+  std::vector<std::int32_t> prompt(1);
+  text_->training.window(0, prompt);
+  const auto tokens = models::generate(*model_, prompt, {.count = training.sample, .temperature = 0.8, .seed = training.seed});
+  fmt::print("--- sample ---\n{}\n", vocabulary_->decode(tokens));
+}

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "options.hpp"
+#include "trireme/trireme.hpp"
+
+// One rank's part of a training run.
+class Trainer {
+ public:
+  // Collective: a wrong option or file is the same error on all ranks.
+  Trainer(const Options& options, const trireme::Group& world);
+
+  void run();
+
+ private:
+  using Model = trireme::models::LstmLm<trireme::Float32>;
+
+  void open();  // what may fail on one rank alone
+  trireme::data::WindowLoader loader(const trireme::data::TokenDataset& tokens, std::int64_t micro_batch_size) const;
+  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
+  double validate() const;
+  void print_start() const;
+  void print_sample() const;
+
+  Options options_;
+  trireme::Group world_;
+  std::optional<trireme::data::Vocabulary> vocabulary_;
+  std::optional<trireme::data::TrainingSplit> text_;
+  std::optional<trireme::data::WindowLoader> loader_;
+  std::unique_ptr<Model> model_;
+  std::vector<Model::State> states_;  // of each micro-batch's rows, where the step before left them
+};

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::data {
+
+// The tokens of one text, numbered. A value.
+class Vocabulary {
+ public:
+  // Every different byte of the text, numbered by value.
+  static Vocabulary characters(std::string_view text);
+
+  // Words between spaces, and "<eos>" for every end of a line; "<unk>" stands for words that the vocabulary lacks. The
+  // `largest` most frequent ones, numbered by falling frequency, words of the same frequency by spelling.
+  static Vocabulary words(std::string_view text, std::int64_t largest);
+
+  std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
+
+  std::vector<std::int32_t> encode(std::string_view text) const;  // a character that is unknown is an error
+  std::string decode(std::span<const std::int32_t> tokens) const;
+
+ private:
+  Vocabulary(bool words, std::vector<std::string> tokens);
+
+  bool words_;
+  std::vector<std::string> tokens_;
+  std::map<std::string, std::int32_t, std::less<>> numbers_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,93 @@
+// Trains the reference LSTM language models of the index and compares loss, gradient norms and final parameters:
+//   lstm_reference_runs thread N | mpi       (under mpirun)
+// Each run is done with one and with several micro-batches, with replicated and with sharded steps.
+
+#include <cstdio>
+
+#include "models/reference_run.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+struct Division {
+  int micro_batches = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+
+  std::string text() const {
+    return fmt::format("{} micro-batches, {} steps", micro_batches,
+                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
+  }
+};
+
+int train(const tests::Fixture& fixture, const Group& world, const Division& division) {
+  tests::RunReport report(world, fmt::format("{}, {} ranks, {}", fixture.id(), world.size(), division.text()));
+  const json& config = fixture.index.at("config");
+  models::LstmLm<Float32> model({.vocabulary = config.at("vocab"),
+                                 .embedding = config.at("embed"),
+                                 .hidden = config.at("hidden"),
+                                 .layers = config.at("layers")});
+  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
+  models::load_weights<float>(model.store(), tests::fixture(folder + "/init").file.string());
+  const SafetensorsFile batches = tests::fixture(folder + "/batches").tensors();
+  const json& hyper = fixture.index.at("hyper");
+  const Shape shape = batches.at("input_ids").shape;  // [steps, batch, time]
+  const auto tokens = tests::read_integers(batches, "input_ids");
+  const auto targets = tests::read_integers(batches, "targets");
+
+  parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                       {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding});
+  const auto optimizer = tests::make_optimizer(hyper, model.store());
+  const optim::Schedule schedule = tests::make_schedule(hyper);
+  const std::int64_t share = shape[1] / world.size() / division.micro_batches;
+  std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(division.micro_batches));
+  double largest = 0;
+  const std::int64_t start = hyper.value("start", 0);
+  const std::int64_t steps = std::ssize(fixture.index.at("values").at("loss_f64"));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    auto reduction = data_parallel.begin_step(division.micro_batches);
+    for (int micro = 0; micro < division.micro_batches; ++micro) {
+      const std::int64_t first = (world.rank() * division.micro_batches + micro) * share;
+      Tape tape;
+      reduction.listen(tape);
+      auto& state = states[static_cast<std::size_t>(micro)];
+      auto result = model.loss(tests::rows_of(tokens, shape, start + step, first, share),
+                               tests::rows_of(targets, shape, start + step, first, share), state);
+      state = std::move(result.state);
+      result.loss.backward();
+      reduction.add(result.loss);
+    }
+    const StepSummary summary = reduction.finish();
+    largest = std::max(largest, tests::compare_step(fixture, step, summary, report));
+    optimizer->set_learning_rate(schedule(step));
+    optimizer->step(summary, {.clip_norm = hyper.value("clip", 0.0)});
+  }
+  const auto values_of = [&](int index) {
+    const Tensor<float> values = model.store().values<float>(index);
+    return std::vector<float>(values.data(), values.data() + values.numel());
+  };
+  tests::compare_tensors(fixture, "final.", {.atol = fixture.index.at("tolerance").at("final_param_abs"), .rtol = 0},
+                         model.store(), values_of, report);
+  if (world.rank() == 0) {
+    std::printf("%s: %d ranks, %s: loss within %.2e\n", fixture.id().c_str(), world.size(), division.text().c_str(), largest);
+  }
+  return report.failures();
+}
+
+int run_all(const Group& world) {
+  return tests::run_fixtures(world, "lstm_lm", [&](const tests::Fixture& fixture) {
+    int failures = 0;
+    for (const int micro_batches : {1, 2}) {
+      for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+        if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+        failures += train(fixture, world, {.micro_batches = micro_batches, .sharding = sharding});
+      }
+    }
+    return failures;
+  });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, run_all); }

@@ -1,0 +1,107 @@
+#include "models/reference_run.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+namespace trireme::tests {
+
+using nlohmann::json;
+
+void RunReport::expect(bool ok, const std::string& text) {
+  if (ok) return;
+  ++failures_;
+  std::fprintf(stderr, "%s, rank %d: %s\n", run_.c_str(), world_.rank(), text.c_str());
+}
+
+std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json& hyper, FlatStore& store) {
+  const auto decay = hyper.value("decay", "all") == "all" ? optim::Decay::all : optim::Decay::matrices;
+  const std::string kind = hyper.at("optimizer");
+  const double weight_decay = hyper.value("weight_decay", 0.0);
+  if (kind == "AdamW" || (kind == "Adam" && weight_decay == 0)) {
+    return std::make_unique<optim::AdamW<Float32>>(store, optim::AdamWOptions{.learning_rate = hyper.at("lr"),
+                                                                              .beta1 = hyper.at("betas")[0],
+                                                                              .beta2 = hyper.at("betas")[1],
+                                                                              .epsilon = hyper.at("eps"),
+                                                                              .weight_decay = weight_decay,
+                                                                              .decay = decay});
+  }
+  require(kind == "SGD", "the reference run wants {}", kind);
+  return std::make_unique<optim::Sgd<Float32>>(store, optim::SgdOptions{.learning_rate = hyper.at("lr"),
+                                                                        .momentum = hyper.value("momentum", 0.0),
+                                                                        .weight_decay = weight_decay,
+                                                                        .decay = decay});
+}
+
+optim::Schedule make_schedule(const json& hyper) {
+  const double base = hyper.at("lr");
+  if (!hyper.contains("schedule")) return optim::constant(base);
+  const json& rule = hyper.at("schedule");
+  return optim::warmup_cosine({.base = base,
+                               .warmup = rule.at("warmup"),
+                               .total = rule.at("total"),
+                               .minimum = base * rule.at("min_ratio").get<double>()});
+}
+
+Tensor<std::int32_t> rows_of(const std::vector<std::int64_t>& all, const Shape& shape, std::int64_t step, std::int64_t first,
+                             std::int64_t count) {
+  Tensor<std::int32_t> part({count, shape[2]});
+  const std::int64_t begin = (step * shape[1] + first) * shape[2];
+  for (std::int64_t index = 0; index < part.numel(); ++index) {
+    part.data()[index] = static_cast<std::int32_t>(all[static_cast<std::size_t>(begin + index)]);
+  }
+  return part;
+}
+
+double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary& summary, RunReport& report) {
+  const auto at = static_cast<std::size_t>(step);
+  const json& values = fixture.index.at("values");
+  const json& tolerance = fixture.index.at("tolerance");
+  const double loss_bound = tolerance.at("loss_abs");
+  const double difference = std::abs(summary.loss() - values.at("loss_f64")[at].get<double>());
+  report.expect(difference <= loss_bound, fmt::format("step {}: loss {} is off by {}", step, summary.loss(), difference));
+  const double norm = values.at("grad_norm")[at];
+  const double norm_bound =
+      tolerance.contains("grad_step0") ? tolerance.at("grad_step0").at("rtol").get<double>() * norm : loss_bound;
+  report.expect(std::abs(summary.gradient_norm - norm) <= norm_bound,
+                fmt::format("step {}: gradient norm {}, wanted {}", step, summary.gradient_norm, norm));
+  return difference;
+}
+
+void compare_tensors(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
+                     const ValuesOf& values_of, RunReport& report, const Adapt& adapt) {
+  const SafetensorsFile expected = fixture.tensors();
+  int compared = 0;
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
+    if (expected.find(prefix + parameter.name) == nullptr) continue;
+    std::vector<float> got = values_of(index);
+    std::vector<float> wanted = read_floats(expected, prefix + parameter.name);
+    if (adapt) adapt(parameter, got, wanted);
+    const std::string worst = tests::mismatch(got, wanted, tolerance);
+    report.expect(worst.empty(), fmt::format("{}{}: {}", prefix, parameter.name, worst));
+    ++compared;
+  }
+  const auto given = std::ranges::any_of(expected.tensors(), [&](const auto& entry) { return entry.name.starts_with(prefix); });
+  report.expect(compared > 0 || !given, fmt::format("no tensor {}* is named after a parameter", prefix));
+}
+
+int run_fixtures(const Group& world, const std::string& model, const std::function<int(const Fixture&)>& run) {
+  int failures = 0;
+  int runs = 0;
+  for (const Fixture& fixture : fixtures_of_kind("training_run")) {
+    if (fixture.index.at("model") != model) continue;
+    failures += run(fixture);
+    ++runs;
+  }
+  world.all_reduce(std::span(&failures, 1)).wait_on_host();
+  return failures == 0 && runs > 0 ? 0 : 1;
+}
+
+int run_on_ranks(int argc, char** argv, const std::function<int(const Group&)>& run) {
+  if (!refs_folder()) skip_program("the reference results are missing");
+  const std::string backend = argc > 1 ? argv[1] : "mpi";
+  return launch(parse_backend(backend), {.ranks = argc > 2 ? std::atoi(argv[2]) : 1}, run);
+}
+
+}  // namespace trireme::tests
