@@ -22,10 +22,11 @@ Variable<float> softsign(const Variable<float>& x) {
   });
 }
 
-// Lion (Chen et al. 2023, arXiv 2302.06675): the sign of an average of momentum and gradient.
+// Lion (Chen et al. 2023, arXiv 2302.06675): the sign of an average of momentum and gradient. optim::Lion is the same, as
+// vector code.
 class Lion final : public optim::Optimizer<Float32> {
  public:
-  Lion(FlatStore& store, double learning_rate) : Optimizer(store, learning_rate), momentum_(make_plane()) {}
+  Lion(FlatStore& store, double learning_rate) : Optimizer(store, {.learning_rate = learning_rate}), momentum_(make_plane()) {}
 
   optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
 

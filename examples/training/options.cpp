@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/optim/named.hpp"
 #include "trireme/parallel/compression.hpp"
 
 using namespace trireme;
@@ -47,12 +48,16 @@ void TrainingParser::add_training() {
   app_.add_option("--micro-batch-size", options_.micro_batch_size, "samples a rank computes at once [batch size / ranks]")
       ->group("Training");
   add("--steps", options_.steps, "optimizer steps");
+  app_.add_option("--optimizer", options_.optimizer, "what updates the weights")
+      ->group("Training")
+      ->check(CLI::IsMember(optim::optimizer_names()))
+      ->capture_default_str();
   add("--learning-rate", options_.learning_rate, "highest learning rate");
   add("--min-learning-rate-ratio", options_.min_learning_rate_ratio, "the last learning rate, as a share of the highest");
   add("--warmup", options_.warmup, "steps over which the learning rate rises");
   add("--weight-decay", options_.weight_decay, "of tensors with two or more dims");
-  add("--beta1", options_.beta1, "decay of AdamW's first moment");
-  add("--beta2", options_.beta2, "decay of AdamW's second moment");
+  add("--beta1", options_.beta1, "decay of the first moment, or the momentum");
+  add("--beta2", options_.beta2, "decay of the second moment, where there is one");
   add("--clip", options_.clip, "largest norm of the gradients together; 0: no limit");
   add("--seed", options_.seed, "of first weights, data order, dropout and sample");
 }
@@ -151,6 +156,7 @@ optim::Settings TrainingOptions::settings() const {
   return {{"batch_size", text(batch_size)},
           {"micro_batch_size", text(micro_batch_size)},
           {"steps", text(steps)},
+          {"optimizer", optimizer},
           {"learning_rate", text(learning_rate)},
           {"min_learning_rate_ratio", text(min_learning_rate_ratio)},
           {"warmup", text(warmup)},

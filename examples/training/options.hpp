@@ -16,6 +16,7 @@ struct TrainingOptions {
   std::int64_t batch_size = 16;       // of all ranks together
   std::int64_t micro_batch_size = 0;  // of one rank; 0: batch_size / ranks
   std::int64_t steps = 1000;
+  std::string optimizer = "adamw";
   double learning_rate = 1e-3;
   double min_learning_rate_ratio = 0.1;
   std::int64_t warmup = 20;

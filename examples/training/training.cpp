@@ -6,6 +6,8 @@
 
 #include <chrono>
 
+#include "trireme/optim/named.hpp"
+
 using namespace trireme;
 
 namespace {
@@ -32,11 +34,12 @@ Training::Training(const TrainingOptions& options, const Group& world, FlatStore
     : options_(options),
       world_(world),
       data_parallel_(store, world, options.data_parallel()),
-      optimizer_(store, {.learning_rate = options.learning_rate,
-                         .beta1 = options.beta1,
-                         .beta2 = options.beta2,
-                         .weight_decay = options.weight_decay,
-                         .decay = optim::Decay::matrices}),
+      optimizer_(optim::make_optimizer<Float32>(options.optimizer, store,
+                                                {.learning_rate = options.learning_rate,
+                                                 .weight_decay = options.weight_decay,
+                                                 .beta1 = options.beta1,
+                                                 .beta2 = options.beta2,
+                                                 .decay = optim::Decay::matrices})),
       schedule_(optim::warmup_cosine({.base = options.learning_rate,
                                       .warmup = options.warmup,
                                       .total = options.steps,
@@ -59,7 +62,7 @@ void Training::run(const TrainingWork& work) {
     if (data_parallel_.compression_decision() && !decided) progress_->note(data_parallel_.compression_decision()->text);
     StepMetrics metrics{.step = step,
                         .loss = summary.loss(),
-                        .learning_rate = optimizer_.learning_rate(),
+                        .learning_rate = optimizer_->learning_rate(),
                         .gradient_norm = summary.gradient_norm,
                         .seconds = seconds_since(step_start),
                         .exposed_communication_seconds = summary.exposed_communication_seconds,
@@ -82,8 +85,8 @@ StepSummary Training::train_step(const TrainingWork& work, std::int64_t step) {
   auto reduction = data_parallel_.begin_step(work.micro_batches);
   for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction);
   const StepSummary summary = reduction.finish();
-  optimizer_.set_learning_rate(schedule_(step));
-  optimizer_.step(summary, {.clip_norm = options_.clip});
+  optimizer_->set_learning_rate(schedule_(step));
+  optimizer_->step(summary, {.clip_norm = options_.clip});
   return summary;
 }
 

@@ -8,7 +8,7 @@
 #include "training/options.hpp"
 #include "training/progress.hpp"
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/optim/adamw.hpp"
+#include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
@@ -22,7 +22,7 @@ struct TrainingWork {
   std::function<void()> save;        // called by rank 0 when --save is given
 };
 
-// The part of a training run that does not depend on the model: AdamW steps, metrics, progress and the last words.
+// The part of a training run that does not depend on the model: steps, metrics, progress and the last words.
 class Training {
  public:
   // Collective. The parameters have their first values.
@@ -40,7 +40,7 @@ class Training {
   TrainingOptions options_;
   trireme::Group world_;
   trireme::parallel::DataParallel data_parallel_;
-  trireme::optim::AdamW<trireme::Float32> optimizer_;
+  std::unique_ptr<trireme::optim::Optimizer<trireme::Float32>> optimizer_;
   trireme::optim::Schedule schedule_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;

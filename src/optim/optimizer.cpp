@@ -1,24 +1,30 @@
 #include "trireme/optim/optimizer.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cmath>
 
 #include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
 
 namespace trireme::optim {
 
 template <typename P, typename D>
-Optimizer<P, D>::Optimizer(FlatStore& store, double learning_rate, Decay decay)
+Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs)
     : store_(store),
       shard_(store.shard()),
-      learning_rate_(learning_rate),
-      decay_(decay),
+      rules_(rules),
+      needs_(needs),
+      resolved_(resolve(rules, store)),
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {}
 
 template <typename P, typename D>
 void Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
-  require(options.clip_norm >= 0, "clip_norm is 0 or more, got {}", options.clip_norm);
+  require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
+          options.clip_norm, options.clip_value);
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
@@ -30,41 +36,80 @@ void Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
       const auto parameter = static_cast<std::size_t>(index);
       if (store_.parameter(index).trainable && summary.used[parameter]) ++steps_[parameter];
     }
-    if (!shard_) {
-      update_range({0, store_.trainable_numel()}, 0, summary, scale);
-    } else {
-      const auto publication = shard_->publish();
-      std::int64_t in_planes = 0;
-      for (std::size_t index = 0; index < shard_->ranges().size(); ++index) {
-        const Range& range = shard_->ranges()[index];
-        update_range(range, in_planes, summary, scale);
-        in_planes += range.count();
-        publication->updated(index);
+    const std::vector<Part> parts = own_parts();
+    if (options.clip_value > 0) {
+      const Tensor<T, D> gradients = store_.gradients<T>();
+      for (const auto& [range, in_planes] : parts) {
+        ops::clip_by_value(gradients.data() + range.begin, static_cast<std::size_t>(range.count()), scale, options.clip_value,
+                           D{});
       }
-      publication->finish();
+      scale = 1;
     }
+    const std::vector<Norms> norms = measure_parameters(parts, summary, scale);
+    const auto publication = shard_ ? shard_->publish() : nullptr;
+    for (std::size_t index = 0; index < parts.size(); ++index) {
+      visit_runs(parts[index], summary, scale, [&](Run& run, int parameter) {
+        if (!norms.empty()) run.norms = norms[static_cast<std::size_t>(parameter)];
+        update(run);
+      });
+      if (publication) publication->updated(index);
+    }
+    if (publication) publication->finish();
   }
   store_.clear_gradients();
 }
 
-// A run ends where the parameters' decay or number of updates changes; gaps hold zeros and stay zero.
 template <typename P, typename D>
-void Optimizer<P, D>::update_range(const Range& range, std::int64_t in_planes, const StepSummary& summary,
-                                   double gradient_scale) {
+auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
+  if (!shard_) return {{.range = {0, store_.trainable_numel()}, .in_planes = 0}};
+  std::vector<Part> parts;
+  std::int64_t in_planes = 0;
+  for (const Range& range : shard_->ranges()) {
+    parts.push_back({.range = range, .in_planes = in_planes});
+    in_planes += range.count();
+  }
+  return parts;
+}
+
+// One sum over the ranks for all parameters.
+template <typename P, typename D>
+auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale)
+    -> std::vector<Norms> {
+  if (needs_ == Needs::nothing) return {};
+  std::vector<double> sums(2 * steps_.size(), 0.0);
+  for (const Part& part : parts) {
+    visit_runs(part, summary, gradient_scale, [&](const Run& run, int parameter) {
+      const SumsOfSquares squares = measure(run);
+      const auto at = 2 * static_cast<std::size_t>(parameter);
+      sums[at] += squares.weight;
+      sums[at + 1] += squares.update;
+    });
+  }
+  if (shard_) shard_->sum_over_ranks(sums);
+  std::vector<Norms> norms;
+  for (std::size_t at = 0; at < sums.size(); at += 2) {
+    norms.push_back({.weight = std::sqrt(sums[at]), .update = std::sqrt(sums[at + 1])});
+  }
+  return norms;
+}
+
+// A run ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
+template <typename P, typename D>
+void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, double gradient_scale,
+                                 const Visit& visit) const {
+  const Range& range = part.range;
   const Tensor<T, D> values = store_.values<T>();
   const Tensor<T, D> gradients = store_.gradients<T>();
-  Run run{.values = nullptr,
-          .gradients = nullptr,
-          .offset = 0,
-          .count = 0,
-          .learning_rate = learning_rate_,
-          .gradient_scale = gradient_scale,
-          .decays = false,
-          .step = 0};
+  Run run{};
+  int run_parameter = -1;
   std::int64_t run_begin = 0;
   const auto flush = [&] {
-    if (run.count > 0) update(run);
+    if (run.count > 0) visit(run, run_parameter);
     run.count = 0;
+  };
+  const auto continues = [&](std::size_t index) {
+    return needs_ == Needs::nothing && run.step == steps_[index] &&
+           resolved_[static_cast<std::size_t>(run_parameter)] == resolved_[index];
   };
   const auto layout = store_.layout();
   const auto first = std::ranges::partition_point(layout, [&](int index) {
@@ -81,18 +126,41 @@ void Optimizer<P, D>::update_range(const Range& range, std::int64_t in_planes, c
       flush();
       continue;
     }
-    if (run.count > 0 && (run.decays != decays(parameter) || run.step != steps_[index])) flush();
+    if (run.count > 0 && !continues(index)) flush();
     if (run.count == 0) {
+      const ResolvedRule& rule = resolved_[index];
       run_begin = begin;
-      run.values = values.data() + begin;
-      run.gradients = gradients.data() + begin;
-      run.offset = in_planes + begin - range.begin;
-      run.decays = decays(parameter);
-      run.step = steps_[index];
+      run_parameter = *place;
+      run = {.values = values.data() + begin,
+             .gradients = gradients.data() + begin,
+             .offset = part.in_planes + begin - range.begin,
+             .count = 0,
+             .learning_rate = rules_.learning_rate * rule.learning_rate_factor,
+             .gradient_scale = gradient_scale,
+             .weight_decay = rule.weight_decay,
+             .adapts = rule.adapts,
+             .step = steps_[index],
+             .norms = {}};
     }
     run.count = static_cast<std::size_t>(end - run_begin);
   }
   flush();
+}
+
+template <typename P, typename D>
+Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const {
+  Settings settings{{"optimizer", std::move(name)},
+                    {"learning_rate", fmt::format("{}", rules_.learning_rate)},
+                    {"weight_decay", fmt::format("{}", rules_.weight_decay)},
+                    {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
+  for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
+  for (const ParameterGroup& group : rules_.groups) {
+    settings.emplace_back("group " + group.pattern,
+                          fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
+                                      group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
+                                      group.adapts ? "adapts" : "does not adapt"));
+  }
+  return settings;
 }
 
 template class Optimizer<Float32, Cpu>;

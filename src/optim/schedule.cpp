@@ -115,4 +115,12 @@ Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t tota
   };
 }
 
+Schedule inverse_square_root(double base, std::int64_t warmup) {
+  require(warmup > 0, "inverse_square_root needs a warm-up above 0, got {}", warmup);
+  return [=](std::int64_t step) {
+    const double share = to_double(step + 1) / to_double(warmup);
+    return base * std::min(share, 1 / std::sqrt(share));
+  };
+}
+
 }  // namespace trireme::optim

@@ -1,7 +1,5 @@
 #include "trireme/optim/sgd.hpp"
 
-#include <fmt/format.h>
-
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -9,9 +7,8 @@ namespace trireme::optim {
 
 template <typename P, typename D>
 Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
-    : Optimizer<P, D>(store, options.learning_rate, options.decay), options_(options) {
-  require(options.momentum >= 0 && options.weight_decay >= 0, "SGD's momentum and weight_decay are 0 or more, got {} and {}",
-          options.momentum, options.weight_decay);
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}), options_(options) {
+  require(options.momentum >= 0, "SGD's momentum is 0 or more, got {}", options.momentum);
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
           "Nesterov momentum needs a momentum above 0 and no dampening, got {} and {}", options.momentum, options.dampening);
   if (options.momentum > 0) momentum_ = this->make_plane();
@@ -22,7 +19,7 @@ void Sgd<P, D>::update(const typename Optimizer<P, D>::Run& run) {
   const ops::SgdStep step{.learning_rate = run.learning_rate,
                           .momentum = options_.momentum,
                           .dampening = options_.dampening,
-                          .weight_decay = run.decays ? options_.weight_decay : 0,
+                          .weight_decay = run.weight_decay,
                           .nesterov = options_.nesterov,
                           .first = run.step == 1,
                           .gradient_scale = run.gradient_scale};
@@ -32,13 +29,8 @@ void Sgd<P, D>::update(const typename Optimizer<P, D>::Run& run) {
 
 template <typename P, typename D>
 Settings Sgd<P, D>::settings() const {
-  return {{"optimizer", "SGD"},
-          {"learning_rate", fmt::format("{}", this->learning_rate())},
-          {"momentum", fmt::format("{}", options_.momentum)},
-          {"dampening", fmt::format("{}", options_.dampening)},
-          {"weight_decay", fmt::format("{}", options_.weight_decay)},
-          {"nesterov", options_.nesterov ? "true" : "false"},
-          {"decay", options_.decay == Decay::all ? "all" : "matrices"}};
+  return this->settings_of(
+      "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov ? 1 : 0}});
 }
 
 template class Sgd<Float32, Cpu>;

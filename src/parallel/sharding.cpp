@@ -45,4 +45,8 @@ SlicedShard::SlicedShard(FlatStore& store, const Group& group, std::vector<Slice
 
 std::unique_ptr<Shard::Publication> SlicedShard::publish() { return std::make_unique<Gathers>(store_, group_, slices_); }
 
+void SlicedShard::sum_over_ranks(std::span<double> values) {
+  group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_host();
+}
+
 }  // namespace trireme::parallel

@@ -21,6 +21,7 @@ class SlicedShard final : public Shard {
   SlicedShard(FlatStore& store, const Group& group, std::vector<Slice> slices);
 
   std::unique_ptr<Publication> publish() override;
+  void sum_over_ranks(std::span<double> values) override;
 
   const std::vector<Slice>& slices() const { return slices_; }
 

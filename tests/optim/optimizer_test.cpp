@@ -1,8 +1,16 @@
 #include "trireme/optim/optimizer.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/optim/lamb.hpp"
+#include "trireme/optim/lars.hpp"
+#include "trireme/optim/lion.hpp"
+#include "trireme/optim/moving_average.hpp"
+#include "trireme/optim/named.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/optim/sgd.hpp"
 
@@ -13,7 +21,8 @@ namespace {
 // Keeps what update() was given.
 class Recorder final : public optim::Optimizer<Float32> {
  public:
-  explicit Recorder(FlatStore& store, optim::Decay decay = optim::Decay::all) : Optimizer(store, 0.5, decay) {}
+  explicit Recorder(FlatStore& store, optim::Decay decay = optim::Decay::all, std::vector<optim::ParameterGroup> groups = {})
+      : Optimizer(store, {.learning_rate = 0.5, .weight_decay = 0.1, .decay = decay, .groups = std::move(groups)}) {}
   optim::Settings settings() const override { return {}; }
   std::vector<Run> runs;
 
@@ -50,8 +59,8 @@ TEST_CASE("decay, use and the number of updates split runs") {
   Recorder optimizer(model.store, optim::Decay::matrices);
   optimizer.step(model.summary());
   REQUIRE(optimizer.runs.size() == 2);
-  CHECK(optimizer.runs[0].decays);
-  CHECK_FALSE(optimizer.runs[1].decays);
+  CHECK(optimizer.runs[0].weight_decay == 0.1);
+  CHECK(optimizer.runs[1].weight_decay == 0);
   optimizer.runs.clear();
   optimizer.step(model.summary({true, false, true}));  // `weight` was not used
   REQUIRE(optimizer.runs.size() == 2);
@@ -83,4 +92,162 @@ TEST_CASE("optimizers and schedules refuse what makes no sense") {
   CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.momentum = -0.1}), Error);
   CHECK_THROWS_AS(optim::warmup_cosine({.warmup = 5, .total = 4}), Error);
   CHECK_THROWS_AS(optim::cosine(1, 0, 0), Error);
+}
+
+TEST_CASE("clipping by value bounds every element of the mean gradient") {
+  Model model;
+  Recorder optimizer(model.store);
+  float* gradients = model.store.gradients<float>().data();
+  gradients[0] = 0.2F;
+  gradients[1] = -3;
+  gradients[2] = 3;
+  gradients[3] = std::nanf("");
+  optimizer.step(model.summary(), {.clip_value = 0.5});
+  CHECK(optimizer.runs[0].gradient_scale == 1);
+  CHECK(gradients[0] == 0.4F);
+  CHECK(gradients[1] == -0.5F);
+  CHECK(gradients[2] == 0.5F);
+  CHECK(std::isnan(gradients[3]));
+  CHECK_THROWS_AS(optimizer.step(model.summary(), {.clip_value = -1}), Error);
+}
+
+TEST_CASE("a parameter follows the first group that matches its name") {
+  Model model;
+  Recorder optimizer(model.store, optim::Decay::matrices,
+                     {{.pattern = "b*", .learning_rate_factor = 3, .weight_decay = 0.7, .adapts = false},
+                      {.pattern = "?????*", .learning_rate_factor = 2}});
+  optimizer.step(model.summary());
+  REQUIRE(optimizer.runs.size() == 3);  // last, weight, bias
+  CHECK(optimizer.runs[0].learning_rate == 0.5);
+  CHECK(optimizer.runs[0].weight_decay == 0.1);
+  CHECK(optimizer.runs[1].learning_rate == 1);
+  CHECK(optimizer.runs[1].weight_decay == 0.1);
+  CHECK(optimizer.runs[1].adapts);
+  CHECK(optimizer.runs[2].learning_rate == 1.5);
+  CHECK(optimizer.runs[2].weight_decay == 0.7);
+  CHECK_FALSE(optimizer.runs[2].adapts);
+  CHECK_THROWS_WITH(Recorder(model.store, optim::Decay::all, {{.pattern = "h.*"}}),
+                    "the parameter group \"h.*\" matches none of the model's 3 parameters; the first is called bias");
+}
+
+namespace {
+
+// Values and gradients that are functions of the index.
+void fill(Model& model) {
+  const auto values = model.store.values<float>().span();
+  const auto gradients = model.store.gradients<float>().span();
+  for (const int parameter : model.store.layout()) {
+    const ParameterInfo& info = model.store.parameter(parameter);
+    for (std::int64_t at = info.offset; at < info.offset + info.numel; ++at) {
+      values[static_cast<std::size_t>(at)] = std::sin(static_cast<float>(at));
+      gradients[static_cast<std::size_t>(at)] = std::cos(3 * static_cast<float>(at));
+    }
+  }
+}
+
+std::vector<float> stepped(optim::Optimizer<Float32>& optimizer, Model& model, int steps = 1) {
+  for (int step = 0; step < steps; ++step) {
+    fill(model);
+    optimizer.step(model.summary());
+  }
+  const auto values = model.store.values<float>(model.bias).span();
+  return {values.begin(), values.end()};
+}
+
+}  // namespace
+
+TEST_CASE("Lion follows the paper's formula") {
+  Model model;
+  optim::Lion<Float32> optimizer(model.store, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1});
+  std::vector<double> momentum(16, 0.0);
+  for (int step = 0; step < 3; ++step) {
+    fill(model);
+    const auto values = model.store.values<float>(model.bias).span();
+    const auto gradients = model.store.gradient<float>(model.bias).span();
+    if (step == 1) std::ranges::transform(gradients, gradients.begin(), [](float g) { return -g / 8; });
+    std::vector<double> wanted;
+    for (std::size_t index = 0; index < momentum.size(); ++index) {
+      const double gradient = 2 * static_cast<double>(gradients[index]);
+      const double direction = 0.8 * momentum[index] + (1 - 0.8) * gradient;
+      const double weight = values[index];
+      wanted.push_back(weight - 0.01 * (std::copysign(1.0, direction) + 0.1 * weight));
+      momentum[index] = 0.9 * momentum[index] + (1 - 0.9) * gradient;
+    }
+    optimizer.step(model.summary());
+    for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(values[index] == Approx(wanted[index]).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("LAMB without adaptation is AdamW's step, with it as long as the clamped norm says") {
+  Model model;
+  const optim::ParameterGroup excluded{.pattern = "bias", .weight_decay = 0, .adapts = false};
+  optim::AdamW<Float32> adamw(model.store, {.learning_rate = 0.01, .epsilon = 1e-6, .groups = {excluded}});
+  const auto wanted = stepped(adamw, model);
+  optim::Lamb<Float32> lamb(model.store, {.learning_rate = 0.01, .groups = {excluded}});
+  const auto got = stepped(lamb, model);
+  for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(got[index] == Approx(wanted[index]).margin(1e-6));
+
+  optim::Lamb<Float32> clamped(model.store, {.learning_rate = 0.01, .max_norm = 0.5});
+  stepped(clamped, model);
+  const auto after = model.store.values<float>(model.bias);
+  double squares = 0;
+  Model before;
+  fill(before);
+  for (std::size_t index = 0; index < 16; ++index) {
+    squares += std::pow(after.span()[index] - before.store.values<float>(before.bias).span()[index], 2);
+  }
+  CHECK(std::sqrt(squares) == Approx(0.01 * 0.5).epsilon(1e-4));
+}
+
+TEST_CASE("LARS without adaptation is SGD with momentum") {
+  Model model;
+  optim::Sgd<Float32> sgd(model.store, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.1});
+  const auto wanted = stepped(sgd, model, 3);
+  optim::Lars<Float32> lars(model.store,
+                            {.learning_rate = 0.01, .weight_decay = 0.1, .groups = {{.pattern = "*", .adapts = false}}});
+  const auto got = stepped(lars, model, 3);
+  for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(got[index] == Approx(wanted[index]).margin(1e-6));
+}
+
+TEST_CASE("optimizers by name") {
+  for (const std::string& name : optim::optimizer_names()) {
+    Model model;
+    fill(model);
+    const auto before = model.store.values<float>(model.bias).span()[3];
+    const auto optimizer = optim::make_optimizer<Float32>(name, model.store, {.learning_rate = 0.1, .weight_decay = 0.1});
+    CHECK(optimizer->learning_rate() == 0.1);
+    CHECK(optimizer->settings().front().first == "optimizer");
+    CHECK(stepped(*optimizer, model)[3] != before);
+  }
+  Model model;
+  CHECK_THROWS_AS(optim::make_optimizer<Float32>("adamax", model.store, {}), Error);
+}
+
+TEST_CASE("an exponential moving average follows the weights and takes their place") {
+  Model model;
+  const auto values = model.store.values<float>().span();
+  std::ranges::fill(values, 1.0F);
+  optim::ExponentialMovingAverage<Float32> average(model.store, {.decay = 0.9, .warms_up = false});
+  optim::ExponentialMovingAverage<Float32> warm(model.store, {.decay = 0.9});
+  std::ranges::fill(values, 3.0F);
+  average.update();
+  warm.update();
+  average.update();
+  warm.update();
+  CHECK(average.average().data()[0] == Approx(3 - 2 * 0.9 * 0.9));
+  CHECK(warm.average().data()[0] == Approx(3 - 2 * (2.0 / 11) * (3.0 / 12)));
+  average.swap();
+  CHECK(values[0] == Approx(3 - 2 * 0.9 * 0.9));
+  CHECK_THROWS_AS(average.update(), Error);
+  average.swap();
+  CHECK(values[0] == 3);
+  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(model.store, {.decay = 1}), Error);
+}
+
+TEST_CASE("the inverse square root rises, then falls") {
+  const auto schedule = optim::inverse_square_root(2, 4);
+  CHECK(schedule(0) == Approx(0.5));
+  CHECK(schedule(3) == Approx(2));
+  CHECK(schedule(15) == Approx(1));
+  CHECK_THROWS_AS(optim::inverse_square_root(1, 0), Error);
 }

@@ -47,7 +47,7 @@ template <typename P>
 class Signs final : public optim::Optimizer<P> {
  public:
   using T = typename P::Master;
-  explicit Signs(FlatStore& store) : optim::Optimizer<P>(store, 0.01), momentum_(this->make_plane()) {}
+  explicit Signs(FlatStore& store) : optim::Optimizer<P>(store, {.learning_rate = 0.01}), momentum_(this->make_plane()) {}
   optim::Settings settings() const override { return {}; }
   std::int64_t plane_numel() const { return momentum_.numel(); }
 
@@ -67,15 +67,33 @@ class Signs final : public optim::Optimizer<P> {
 
 template <typename P>
 std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, FlatStore& store) {
-  if (name == "AdamW") {
+  if (name == "own") return std::make_unique<Signs<P>>(store);
+  // Epsilons and sums that keep differences of rounding small.
+  if (name == "adam") {
+    return std::make_unique<optim::Adam<P>>(
+        store, optim::AdamOptions{.learning_rate = 0.01, .epsilon = 1e-4, .weight_decay = 0.1, .amsgrad = true});
+  }
+  if (name == "adamw") {
     return std::make_unique<optim::AdamW<P>>(
         store, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-4, .decay = optim::Decay::matrices});
   }
-  if (name == "SGD") {
+  if (name == "sgd") {
     return std::make_unique<optim::Sgd<P>>(
         store, optim::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.1, .weight_decay = 0.01});
   }
-  return std::make_unique<Signs<P>>(store);
+  if (name == "lamb") {
+    return std::make_unique<optim::Lamb<P>>(
+        store,
+        optim::LambOptions{
+            .learning_rate = 0.01, .epsilon = 1e-3, .groups = {{.pattern = "*.bias", .weight_decay = 0, .adapts = false}}});
+  }
+  if (name == "rmsprop") {
+    return std::make_unique<optim::Rmsprop<P>>(
+        store, optim::RmspropOptions{.learning_rate = 0.001, .epsilon = 1e-2, .momentum = 0.9, .centered = true});
+  }
+  if (name == "adagrad") return std::make_unique<optim::Adagrad<P>>(store, optim::AdagradOptions{.initial_sum = 0.1});
+  return optim::make_optimizer<P>(name, store,
+                                  {.learning_rate = 0.001, .groups = {{.pattern = "output.*", .learning_rate_factor = 0.5}}});
 }
 
 struct Run {
@@ -288,7 +306,9 @@ void compare_choice(const Group& world, std::vector<std::string>& problems) {
 
 std::vector<std::string> sharded_step_problems(const Group& world) {
   std::vector<std::string> problems;
-  for (const std::string optimizer : {"AdamW", "SGD", "own"}) {
+  std::vector<std::string> optimizers = optim::optimizer_names();
+  optimizers.emplace_back("own");
+  for (const std::string& optimizer : optimizers) {
     for (const double clip : {0.0, 0.3}) {
       for (const std::int64_t bucket_bytes : {1, 3000, 1 << 20}) {  // 1: every parameter alone, so some parts are empty
         for (const int micro_batches : {1, 2}) {

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -35,6 +36,9 @@ class Shard {
     virtual void finish() = 0;                    // after all: returns when this rank holds every rank's new values
   };
   virtual std::unique_ptr<Publication> publish() = 0;
+
+  // The values of all ranks added up, on every rank: for norms of parameters that several ranks update.
+  virtual void sum_over_ranks(std::span<double> values) = 0;
 
  private:
   std::vector<Range> ranges_;

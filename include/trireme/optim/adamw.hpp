@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/optim/optimizer.hpp"
+#include "trireme/optim/adam.hpp"
 
 namespace trireme::optim {
 
@@ -9,29 +9,27 @@ struct AdamWOptions {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  double weight_decay = 0.01;
+  double weight_decay = 0.01;  // decoupled: of the weights, apart from the moments
+  bool amsgrad = false;
   Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
 };
 
 // Loshchilov, Hutter 2019, arXiv 1711.05101; the update of torch.optim.AdamW.
 template <typename P, typename D = Cpu>
-class AdamW final : public Optimizer<P, D> {
+class AdamW final : public Adam<P, D> {
  public:
-  using T = typename P::Master;
-
-  explicit AdamW(FlatStore& store, const AdamWOptions& options = {});
-
-  Settings settings() const override;
-
- private:
-  void update(const typename Optimizer<P, D>::Run& run) override;
-
-  AdamWOptions options_;
-  Tensor<T, D> first_moment_;
-  Tensor<T, D> second_moment_;
+  explicit AdamW(FlatStore& store, const AdamWOptions& options = {})
+      : Adam<P, D>(store,
+                   {.learning_rate = options.learning_rate,
+                    .beta1 = options.beta1,
+                    .beta2 = options.beta2,
+                    .epsilon = options.epsilon,
+                    .weight_decay = options.weight_decay,
+                    .amsgrad = options.amsgrad,
+                    .decay = options.decay,
+                    .groups = options.groups},
+                   true) {}
 };
-
-extern template class AdamW<Float32, Cpu>;
-extern template class AdamW<Float64, Cpu>;
 
 }  // namespace trireme::optim

@@ -9,21 +9,24 @@
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/optim/parameter_rules.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::optim {
 
-enum class Decay : std::uint8_t {
-  all,       // weight decay on every parameter
-  matrices,  // on those of two or more dims: not on biases and norms
-};
-
 struct StepOptions {
-  double clip_norm = 0;  // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
+  double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
+  double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass; 0: no limit
 };
 
 // Names and values of settings that all ranks must share.
 using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// What an optimizer needs to know before it updates an element.
+enum class Needs : std::uint8_t {
+  nothing,          // updates any range by itself
+  parameter_norms,  // norms of each parameter: measure() comes first, in a pass of its own
+};
 
 // Updates a model's parameters in one pass over the flat store, or over the part of it that is this rank's. Derive from it for
 // an optimizer of your own: update() gets runs of neighbouring elements, with everything that differs between parameters
@@ -33,13 +36,14 @@ class Optimizer {
  public:
   using T = typename P::Master;
 
-  Optimizer(FlatStore& store, double learning_rate, Decay decay = Decay::all);
+  // Throws where a rule makes no sense or a group's pattern matches no parameter.
+  Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs = Needs::nothing);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
 
-  double learning_rate() const { return learning_rate_; }
-  void set_learning_rate(double learning_rate) { learning_rate_ = learning_rate; }
+  double learning_rate() const { return rules_.learning_rate; }
+  void set_learning_rate(double learning_rate) { rules_.learning_rate = learning_rate; }
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
   // A step without any kept target changes nothing.
@@ -49,6 +53,16 @@ class Optimizer {
   virtual Settings settings() const = 0;
 
  protected:
+  // Of a whole parameter, whoever updates it.
+  struct Norms {
+    double weight = 0;  // L2 norm of the values
+    double update = 0;  // L2 norm of what measure() says
+  };
+  struct SumsOfSquares {
+    double weight = 0;
+    double update = 0;
+  };
+
   struct Run {
     T* values;
     const T* gradients;
@@ -56,23 +70,40 @@ class Optimizer {
     std::size_t count;
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
-    bool decays;            // weight decay applies
-    std::int64_t step;      // how often these parameters were updated, this time included: 1, 2, ...
+    double weight_decay;
+    bool adapts;        // the rate follows the parameter's norms, where the optimizer has that
+    std::int64_t step;  // how often these parameters were updated, this time included: 1, 2, ...
+    Norms norms;        // with Needs::parameter_norms
   };
   virtual void update(const Run& run) = 0;
 
-  // A plane of zeros over the elements that this rank updates, for moments.
-  Tensor<T, D> make_plane() const { return Tensor<T, D>::zeros({shard_ ? shard_->numel() : store_.trainable_numel()}); }
+  // With Needs::parameter_norms a run lies in one parameter, and all are measured before the first is updated.
+  virtual SumsOfSquares measure(const Run&) { return {}; }
+
+  // A plane over the elements that this rank updates, for moments.
+  Tensor<T, D> make_plane(double value = 0) const {
+    return Tensor<T, D>::full({shard_ ? shard_->numel() : store_.trainable_numel()}, static_cast<T>(value));
+  }
+
+  // settings() of an optimizer with these options besides the rules.
+  Settings settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const;
 
  private:
-  bool decays(const ParameterInfo& parameter) const { return decay_ == Decay::all || parameter.shape.size() >= 2; }
-  void update_range(const Range& range, std::int64_t in_planes, const StepSummary& summary, double gradient_scale);
+  using Visit = std::function<void(Run& run, int parameter)>;  // the first parameter of the run
+  struct Part {
+    Range range;
+    std::int64_t in_planes;
+  };
+  void visit_runs(const Part& part, const StepSummary& summary, double gradient_scale, const Visit& visit) const;
+  std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale);
+  std::vector<Part> own_parts() const;
 
   FlatStore& store_;
   std::shared_ptr<Shard> shard_;
-  double learning_rate_;
-  Decay decay_;
-  std::vector<std::int64_t> steps_;  // by parameter
+  ParameterRules rules_;
+  Needs needs_;
+  std::vector<ResolvedRule> resolved_;  // by parameter
+  std::vector<std::int64_t> steps_;     // by parameter
 };
 
 extern template class Optimizer<Float32, Cpu>;

@@ -63,4 +63,8 @@ Schedule warmup_linear(const WarmupOptions& options);  // then a line to minimum
 // (transformers get_cosine_schedule_with_warmup).
 Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
 
+// Rises to base over `warmup` steps, base * (step + 1) / warmup, then falls with 1 / sqrt(step + 1) (Vaswani et al. 2017,
+// arXiv 1706.03762). `warmup` is above 0.
+Schedule inverse_square_root(double base, std::int64_t warmup);
+
 }  // namespace trireme::optim

@@ -11,6 +11,7 @@ struct SgdOptions {
   double weight_decay = 0;  // L2: added to the gradient
   bool nesterov = false;
   Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
 };
 
 // Stochastic gradient descent with momentum; the update of torch.optim.SGD.

@@ -6,17 +6,39 @@ namespace trireme::ops::TRIREME_ISA {
 namespace {
 
 template <typename T>
-void adamw(T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count, const AdamWScalars<T>& scalars) {
-  const AdamWScalars<T> s = scalars;
+TRIREME_HOST_DEVICE T adam_weight(T weight, T first, T second, const AdamScalars<T>& s) {
+  return s.weight_factor * weight -
+         s.step_size * first / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon);
+}
+
+template <typename T>
+void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count, const AdamScalars<T>& scalars) {
+  const AdamScalars<T> s = scalars;
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i];
+    const T g = s.gradient_scale * gradient[i] + s.gradient_decay * weight[i];
     const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
     const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
     first_moment[i] = m;
     second_moment[i] = v;
-    weight[i] =
-        s.weight_factor * weight[i] - s.step_size * m / (math::square_root(v) * s.inverse_root_bias_correction2 + s.epsilon);
+    weight[i] = adam_weight(weight[i], m, v, s);
+  }
+}
+
+template <typename T>
+void amsgrad(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
+             const AdamScalars<T>& scalars) {
+  const AdamScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = s.gradient_scale * gradient[i] + s.gradient_decay * weight[i];
+    const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
+    const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
+    const T most = largest[i] > v ? largest[i] : v;
+    first_moment[i] = m;
+    second_moment[i] = v;
+    largest[i] = most;
+    weight[i] = adam_weight(weight[i], m, most, s);
   }
 }
 
@@ -42,8 +64,148 @@ void sgd_momentum(T* weight, const T* gradient, T* momentum, std::size_t count, 
   }
 }
 
+template <bool centered, bool has_momentum, typename T>
+void rmsprop_of(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
+                const RmspropScalars<T>& scalars) {
+  const RmspropScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
+    const T square = s.smoothing * square_average[i] + s.one_minus_smoothing * (g * g);
+    square_average[i] = square;
+    T variance = square;
+    if constexpr (centered) {
+      const T mean = s.smoothing * average[i] + s.one_minus_smoothing * g;
+      average[i] = mean;
+      variance -= mean * mean;
+      variance = variance < 0 ? 0 : variance;  // by rounding
+    }
+    T direction = g / (math::square_root(variance) + s.epsilon);
+    if constexpr (has_momentum) {
+      direction += s.momentum * momentum[i];
+      momentum[i] = direction;
+    }
+    weight[i] -= s.learning_rate * direction;
+  }
+}
+
 template <typename T>
-constexpr OptimizerKernels<T> kernels{adamw<T>, sgd<T>, sgd_momentum<T>};
+void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
+             const RmspropScalars<T>& scalars) {
+  if (average == nullptr && momentum == nullptr) {
+    rmsprop_of<false, false>(weight, gradient, square_average, average, momentum, count, scalars);
+  } else if (average == nullptr) {
+    rmsprop_of<false, true>(weight, gradient, square_average, average, momentum, count, scalars);
+  } else if (momentum == nullptr) {
+    rmsprop_of<true, false>(weight, gradient, square_average, average, momentum, count, scalars);
+  } else {
+    rmsprop_of<true, true>(weight, gradient, square_average, average, momentum, count, scalars);
+  }
+}
+
+template <typename T>
+void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradScalars<T>& scalars) {
+  const AdagradScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
+    const T sum = sum_of_squares[i] + g * g;
+    sum_of_squares[i] = sum;
+    weight[i] -= s.learning_rate * g / (math::square_root(sum) + s.epsilon);
+  }
+}
+
+template <typename T>
+void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionScalars<T>& scalars) {
+  const LionScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = s.gradient_scale * gradient[i];
+    const T direction = s.beta1 * momentum[i] + s.one_minus_beta1 * g;
+    const T rate = direction > 0 ? s.learning_rate : -s.learning_rate;
+    momentum[i] = s.beta2 * momentum[i] + s.one_minus_beta2 * g;
+    weight[i] = s.weight_factor * weight[i] - (direction == 0 ? 0 : rate);
+  }
+}
+
+template <typename T>
+TRIREME_HOST_DEVICE T lamb_update(T weight, T first, T second, const LambScalars<T>& s) {
+  return first * s.inverse_bias_correction1 / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon) +
+         s.weight_decay * weight;
+}
+
+template <typename T>
+UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+                           const LambScalars<T>& scalars) {
+  const LambScalars<T> s = scalars;
+  constexpr std::size_t lanes = 32;  // independent sums
+  double weights[lanes] = {};
+  double updates[lanes] = {};
+  const auto add = [&](std::size_t i, std::size_t lane) {
+    const T g = s.gradient_scale * gradient[i];
+    const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
+    const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
+    first_moment[i] = m;
+    second_moment[i] = v;
+    const auto w = static_cast<double>(weight[i]);
+    const auto u = static_cast<double>(lamb_update(weight[i], m, v, s));
+    weights[lane] += w * w;
+    updates[lane] += u * u;
+  };
+  std::size_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+    for (std::size_t lane = 0; lane < lanes; ++lane) add(i + lane, lane);
+  }
+  for (; i < count; ++i) add(i, 0);
+  UpdateSquares squares;
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    squares.weight += weights[lane];
+    squares.update += updates[lane];
+  }
+  return squares;
+}
+
+template <typename T>
+void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambScalars<T>& scalars) {
+  const LambScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    weight[i] -= s.learning_rate * lamb_update(weight[i], first_moment[i], second_moment[i], s);
+  }
+}
+
+template <typename T>
+void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsScalars<T>& scalars) {
+  const LarsScalars<T> s = scalars;
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
+    const T velocity = s.momentum * momentum[i] + s.learning_rate * g;
+    momentum[i] = velocity;
+    weight[i] -= velocity;
+  }
+}
+
+template <typename T>
+void clip_by_value(T* gradient, std::size_t count, T scale, T limit) {
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) {
+    T g = scale * gradient[i];
+    g = g > limit ? limit : g;
+    gradient[i] = g < -limit ? -limit : g;
+  }
+}
+
+template <typename T>
+void move_average(T* average, const T* value, std::size_t count, T rate) {
+#pragma omp simd
+  for (std::size_t i = 0; i < count; ++i) average[i] += rate * (value[i] - average[i]);
+}
+
+template <typename T>
+constexpr OptimizerKernels<T> kernels{adam<T>, amsgrad<T>,      sgd<T>,  sgd_momentum<T>, rmsprop<T>,       adagrad<T>,
+                                      lion<T>, lamb_moments<T>, lamb<T>, lars<T>,         clip_by_value<T>, move_average<T>};
 
 }  // namespace
 

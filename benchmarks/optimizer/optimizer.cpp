@@ -1,0 +1,112 @@
+// How near does each optimizer's step come to the speed at which this machine copies memory? Steps over a transformer's
+// parameters and copies of as many elements, in turn.
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <chrono>
+#include <cstring>
+#include <nlohmann/json.hpp>
+
+#include "measurement/measurement.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+// The blocks of a GPT: four matrices, their biases, two norms.
+struct Blocks {
+  FlatStore store{DType::float32};
+
+  Blocks(int layers, std::int64_t width) {
+    for (int layer = 0; layer < layers; ++layer) {
+      const auto add = [&](const char* name, const Shape& shape) {
+        store.add(fmt::format("h.{}.{}", layer, name), shape, Initializer::uniform(-0.02, 0.02));
+      };
+      const auto linear = [&](const std::string& name, std::int64_t in, std::int64_t out) {
+        add((name + ".weight").c_str(), {out, in});
+        add((name + ".bias").c_str(), {out});
+      };
+      const auto norm = [&](const std::string& name) {
+        add((name + ".weight").c_str(), {width});
+        add((name + ".bias").c_str(), {width});
+      };
+      norm("ln_1");
+      linear("attn.c_attn", width, 3 * width);
+      linear("attn.c_proj", width, width);
+      norm("ln_2");
+      linear("mlp.c_fc", width, 4 * width);
+      linear("mlp.c_proj", 4 * width, width);
+    }
+    store.initialize<float>(1);
+    for (float& gradient : store.gradients<float>().span()) gradient = 1e-3F;
+  }
+};
+
+// Float32 values read and written for one parameter.
+struct Traffic {
+  const char* optimizer;
+  int values;
+};
+constexpr Traffic traffic[] = {
+    {"sgd", 5},      // reads w g v, writes w v
+    {"adam", 7},     // reads w g m v, writes w m v
+    {"adamw", 7},    //
+    {"lamb", 10},    // reads w g m v, writes m v; then reads w m v, writes w
+    {"lars", 7},     // reads w g; then as sgd
+    {"rmsprop", 7},  // with momentum
+    {"adagrad", 5},  //
+    {"lion", 5},     //
+};
+
+double seconds_of(const auto& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int layers = 12;
+  std::int64_t width = 768;
+  int rounds = 9;
+  std::string json_path;
+  CLI::App app{"An optimizer's step against copying memory: float32, this process' threads (OMP_NUM_THREADS)."};
+  app.add_option("--layers", layers, "transformer blocks")->capture_default_str();
+  app.add_option("--width", width, "of the blocks")->capture_default_str();
+  app.add_option("--rounds", rounds, "of which the median counts")->capture_default_str();
+  app.add_option("--json", json_path, "write the figures to this file");
+  CLI11_PARSE(app, argc, argv);
+
+  Blocks model(layers, width);
+  const auto from = Tensor<float>::full({model.store.numel()}, 1);
+  const auto to = Tensor<float>::full({model.store.numel()}, 2);
+  const auto count = static_cast<double>(model.store.numel());
+  const StepSummary summary{
+      .kept = 1, .gradient_norm = 1, .used = std::vector<bool>(static_cast<std::size_t>(model.store.num_parameters()), true)};
+
+  nlohmann::json json;
+  fmt::print("{:.1f}M parameters\n{:<10}{:>10}{:>12}{:>9}{:>8}{:>12}\n", count * 1e-6, "optimizer", "ms", "bytes each", "GB/s",
+             "copy", "share");
+  for (const auto& [name, values] : traffic) {
+    const auto optimizer = optim::make_optimizer<Float32>(name, model.store, {.learning_rate = 1e-5, .weight_decay = 0.1});
+    const auto step = [&] { optimizer->step(summary); };
+    step();
+    std::vector<double> steps;
+    std::vector<double> copies;
+    for (int round = 0; round < rounds; ++round) {
+      copies.push_back(seconds_of([&] { std::memcpy(to.data(), from.data(), to.span().size_bytes()); }));
+      steps.push_back(seconds_of(step));
+    }
+    const double seconds = median(steps);
+    const double rate = count * sizeof(float) * values / seconds;
+    const double copy = count * sizeof(float) * 2 / median(copies);
+    fmt::print("{:<10}{:10.2f}{:12}{:9.1f}{:8.1f}{:10.0f} %\n", name, seconds * 1e3, sizeof(float) * values, rate * 1e-9,
+               copy * 1e-9, 100 * rate / copy);
+    json[name] = {{"seconds", seconds}, {"bytes_per_second", rate}, {"copy_bytes_per_second", copy}};
+  }
+  write_text(json_path, json.dump(2) + "\n");
+  return 0;
+}

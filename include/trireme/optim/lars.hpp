@@ -1,0 +1,38 @@
+#pragma once
+
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme::optim {
+
+struct LarsOptions {
+  double learning_rate = 0.1;
+  double momentum = 0.9;
+  double weight_decay = 0;
+  double trust = 0.001;  // the paper's trust coefficient
+  Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
+};
+
+// Momentum SGD whose rate follows each parameter's norms: trust * |w| / (|g| + weight_decay * |w|), 1 where a norm is 0 (You,
+// Gitman, Ginsburg 2017, arXiv 1708.03888).
+template <typename P, typename D = Cpu>
+class Lars final : public Optimizer<P, D> {
+ public:
+  using T = typename P::Master;
+
+  explicit Lars(FlatStore& store, const LarsOptions& options = {});
+
+  Settings settings() const override;
+
+ private:
+  typename Optimizer<P, D>::SumsOfSquares measure(const typename Optimizer<P, D>::Run& run) override;
+  void update(const typename Optimizer<P, D>::Run& run) override;
+
+  LarsOptions options_;
+  Tensor<T, D> momentum_;
+};
+
+extern template class Lars<Float32, Cpu>;
+extern template class Lars<Float64, Cpu>;
+
+}  // namespace trireme::optim

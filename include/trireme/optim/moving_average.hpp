@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/precision/policy.hpp"
+
+namespace trireme::optim {
+
+struct MovingAverageOptions {
+  double decay = 0.999;  // of the average in a step
+  bool warms_up = true;  // decay of update 1, 2, ... is at most (1 + update) / (10 + update): early weights are soon forgotten
+};
+
+// An exponential moving average of a model's trainable parameters, to evaluate or save in their place. A plane over the store,
+// of which every rank keeps all. Starts as the values are. Make it after DataParallel.
+template <typename P, typename D = Cpu>
+class ExponentialMovingAverage {
+ public:
+  using T = typename P::Master;
+
+  explicit ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options = {});
+
+  void update();  // after each optimizer step; an error while swapped in
+
+  // Exchanges the average with the model's values, and back.
+  void swap();
+  bool swapped_in() const { return swapped_in_; }
+
+  const Tensor<T, D>& average() const { return average_; }  // [trainable elements], in the store's order
+
+ private:
+  FlatStore& store_;
+  MovingAverageOptions options_;
+  Tensor<T, D> average_;
+  std::int64_t updates_ = 0;
+  bool swapped_in_ = false;
+};
+
+extern template class ExponentialMovingAverage<Float32, Cpu>;
+extern template class ExponentialMovingAverage<Float64, Cpu>;
+
+}  // namespace trireme::optim

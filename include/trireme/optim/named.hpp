@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme::optim {
+
+// What trainers offer for every optimizer; one that has no such option leaves it alone.
+struct NamedOptions {
+  double learning_rate = 1e-3;
+  double weight_decay = 0;
+  double beta1 = 0.9;    // decay of the first moment; the momentum of sgd, lars and rmsprop
+  double beta2 = 0.999;  // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
+  Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
+};
+
+// sgd, adam, adamw, lamb, lars, rmsprop, adagrad, lion.
+std::vector<std::string> optimizer_names();
+
+// Throws Error{invalid_argument} for a name that optimizer_names() lacks.
+template <typename P, typename D = Cpu>
+std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatStore& store, const NamedOptions& options);
+
+extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<Float64, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+
+}  // namespace trireme::optim

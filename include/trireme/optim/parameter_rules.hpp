@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/autograd/flat_store.hpp"
+
+namespace trireme::optim {
+
+enum class Decay : std::uint8_t {
+  all,       // weight decay on every parameter
+  matrices,  // on those of two or more dims: not on biases and norms
+};
+
+// Parameters that go their own way, by name.
+struct ParameterGroup {
+  std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
+  double learning_rate_factor = 1;
+  std::optional<double> weight_decay = {};  // instead of the optimizer's, whatever its Decay says
+  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is
+};
+
+// How an optimizer treats the parameters. A parameter belongs to the first group whose pattern matches its name.
+struct ParameterRules {
+  double learning_rate = 1e-3;
+  double weight_decay = 0;
+  Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
+};
+
+// What the rules say of one parameter.
+struct ResolvedRule {
+  double learning_rate_factor = 1;
+  double weight_decay = 0;
+  bool adapts = true;
+
+  bool operator==(const ResolvedRule&) const = default;
+};
+
+// By parameter index. A pattern that matches no name is an error.
+std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store);
+
+}  // namespace trireme::optim

@@ -1,0 +1,38 @@
+#include "trireme/optim/adagrad.hpp"
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+      options_(options),
+      sum_of_squares_(this->make_plane(options.initial_sum)) {
+  require(options.learning_rate_decay >= 0 && options.epsilon >= 0 && options.initial_sum >= 0,
+          "Adagrad's learning_rate_decay, epsilon and initial_sum are 0 or more, got {}, {} and {}",
+          options.learning_rate_decay, options.epsilon, options.initial_sum);
+}
+
+template <typename P, typename D>
+void Adagrad<P, D>::update(const typename Optimizer<P, D>::Run& run) {
+  const double slowed = 1 + static_cast<double>(run.step - 1) * options_.learning_rate_decay;
+  const ops::AdagradStep step{.learning_rate = run.learning_rate / slowed,
+                              .epsilon = options_.epsilon,
+                              .weight_decay = run.weight_decay,
+                              .gradient_scale = run.gradient_scale};
+  ops::adagrad(run.values, run.gradients, sum_of_squares_.data() + run.offset, run.count, step, D{});
+}
+
+template <typename P, typename D>
+Settings Adagrad<P, D>::settings() const {
+  return this->settings_of("Adagrad", {{"learning_rate_decay", options_.learning_rate_decay},
+                                       {"epsilon", options_.epsilon},
+                                       {"initial_sum", options_.initial_sum}});
+}
+
+template class Adagrad<Float32, Cpu>;
+template class Adagrad<Float64, Cpu>;
+
+}  // namespace trireme::optim

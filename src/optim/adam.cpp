@@ -1,0 +1,50 @@
+#include "trireme/optim/adam.hpp"
+
+#include <cmath>
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+Adam<P, D>::Adam(FlatStore& store, const AdamOptions& options, bool decoupled)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+      options_(options),
+      decoupled_(decoupled),
+      first_moment_(this->make_plane()),
+      second_moment_(this->make_plane()) {
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "Adam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require(options.epsilon >= 0, "Adam's epsilon is 0 or more, got {}", options.epsilon);
+  if (options.amsgrad) largest_ = this->make_plane();
+}
+
+template <typename P, typename D>
+void Adam<P, D>::update(const typename Optimizer<P, D>::Run& run) {
+  const ops::AdamStep step{.learning_rate = run.learning_rate,
+                           .beta1 = options_.beta1,
+                           .beta2 = options_.beta2,
+                           .epsilon = options_.epsilon,
+                           .weight_decay = run.weight_decay,
+                           .decoupled = decoupled_,
+                           .bias_correction1 = 1 - std::pow(options_.beta1, static_cast<double>(run.step)),
+                           .bias_correction2 = 1 - std::pow(options_.beta2, static_cast<double>(run.step)),
+                           .gradient_scale = run.gradient_scale};
+  T* largest = largest_.defined() ? largest_.data() + run.offset : nullptr;
+  ops::adam(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset, largest,
+            run.count, step, D{});
+}
+
+template <typename P, typename D>
+Settings Adam<P, D>::settings() const {
+  return this->settings_of(decoupled_ ? "AdamW" : "Adam", {{"beta1", options_.beta1},
+                                                           {"beta2", options_.beta2},
+                                                           {"epsilon", options_.epsilon},
+                                                           {"amsgrad", options_.amsgrad ? 1 : 0}});
+}
+
+template class Adam<Float32, Cpu>;
+template class Adam<Float64, Cpu>;
+
+}  // namespace trireme::optim

@@ -1,0 +1,68 @@
+#include "trireme/optim/lamb.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
+                      Needs::parameter_norms),
+      options_(options),
+      first_moment_(this->make_plane()),
+      second_moment_(this->make_plane()) {
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "LAMB's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);
+  require(options.min_norm >= 0 && options.min_norm <= options.max_norm,
+          "LAMB's min_norm is 0 or more and not above max_norm, got {} and {}", options.min_norm, options.max_norm);
+}
+
+template <typename P, typename D>
+ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Run& run) const {
+  const auto correction = [&](double beta) {
+    return options_.bias_correction ? 1 - std::pow(beta, static_cast<double>(run.step)) : 1;
+  };
+  return {.learning_rate = run.learning_rate,
+          .beta1 = options_.beta1,
+          .beta2 = options_.beta2,
+          .epsilon = options_.epsilon,
+          .weight_decay = run.weight_decay,
+          .bias_correction1 = correction(options_.beta1),
+          .bias_correction2 = correction(options_.beta2),
+          .gradient_scale = run.gradient_scale};
+}
+
+template <typename P, typename D>
+auto Lamb<P, D>::measure(const typename Optimizer<P, D>::Run& run) -> typename Optimizer<P, D>::SumsOfSquares {
+  const auto squares = ops::lamb_moments<T>(run.values, run.gradients, first_moment_.data() + run.offset,
+                                            second_moment_.data() + run.offset, run.count, step_of(run), D{});
+  return {.weight = squares.weight, .update = squares.update};
+}
+
+template <typename P, typename D>
+void Lamb<P, D>::update(const typename Optimizer<P, D>::Run& run) {
+  ops::LambStep step = step_of(run);
+  const double weight = std::clamp(run.norms.weight, options_.min_norm, options_.max_norm);
+  if (run.adapts && weight > 0 && run.norms.update > 0) step.learning_rate *= weight / run.norms.update;
+  ops::lamb<T>(run.values, first_moment_.data() + run.offset, second_moment_.data() + run.offset, run.count, step, D{});
+}
+
+template <typename P, typename D>
+Settings Lamb<P, D>::settings() const {
+  return this->settings_of("LAMB", {{"beta1", options_.beta1},
+                                    {"beta2", options_.beta2},
+                                    {"epsilon", options_.epsilon},
+                                    {"bias_correction", options_.bias_correction ? 1 : 0},
+                                    {"min_norm", options_.min_norm},
+                                    {"max_norm", options_.max_norm}});
+}
+
+template class Lamb<Float32, Cpu>;
+template class Lamb<Float64, Cpu>;
+
+}  // namespace trireme::optim

@@ -1,0 +1,35 @@
+#include "trireme/optim/lion.hpp"
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+Lion<P, D>::Lion(FlatStore& store, const LionOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+      options_(options),
+      momentum_(this->make_plane()) {
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "Lion's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+}
+
+template <typename P, typename D>
+void Lion<P, D>::update(const typename Optimizer<P, D>::Run& run) {
+  const ops::LionStep step{.learning_rate = run.learning_rate,
+                           .beta1 = options_.beta1,
+                           .beta2 = options_.beta2,
+                           .weight_decay = run.weight_decay,
+                           .gradient_scale = run.gradient_scale};
+  ops::lion(run.values, run.gradients, momentum_.data() + run.offset, run.count, step, D{});
+}
+
+template <typename P, typename D>
+Settings Lion<P, D>::settings() const {
+  return this->settings_of("Lion", {{"beta1", options_.beta1}, {"beta2", options_.beta2}});
+}
+
+template class Lion<Float32, Cpu>;
+template class Lion<Float64, Cpu>;
+
+}  // namespace trireme::optim

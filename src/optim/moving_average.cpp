@@ -1,0 +1,35 @@
+#include "trireme/optim/moving_average.hpp"
+
+#include <algorithm>
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+ExponentialMovingAverage<P, D>::ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options)
+    : store_(store), options_(options), average_(Tensor<T, D>::zeros({store.trainable_numel()})) {
+  require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
+  std::copy_n(store.values<T>().data(), average_.numel(), average_.data());
+}
+
+template <typename P, typename D>
+void ExponentialMovingAverage<P, D>::update() {
+  require(!swapped_in_, "a moving average was updated while its values are the model's; call swap() first");
+  ++updates_;
+  const auto update = static_cast<double>(updates_);
+  const double decay = options_.warms_up ? std::min(options_.decay, (1 + update) / (10 + update)) : options_.decay;
+  ops::move_average<T>(average_.data(), store_.values<T>().data(), static_cast<std::size_t>(average_.numel()), 1 - decay, D{});
+}
+
+template <typename P, typename D>
+void ExponentialMovingAverage<P, D>::swap() {
+  std::swap_ranges(average_.data(), average_.data() + average_.numel(), store_.values<T>().data());
+  swapped_in_ = !swapped_in_;
+}
+
+template class ExponentialMovingAverage<Float32, Cpu>;
+template class ExponentialMovingAverage<Float64, Cpu>;
+
+}  // namespace trireme::optim

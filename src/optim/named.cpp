@@ -1,0 +1,77 @@
+#include "trireme/optim/named.hpp"
+
+#include <fmt/ranges.h>
+
+#include <array>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/optim/adagrad.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/optim/lamb.hpp"
+#include "trireme/optim/lars.hpp"
+#include "trireme/optim/lion.hpp"
+#include "trireme/optim/rmsprop.hpp"
+#include "trireme/optim/sgd.hpp"
+
+namespace trireme::optim {
+namespace {
+
+template <typename Options>
+Options options_of(const NamedOptions& named) {
+  Options options;
+  options.learning_rate = named.learning_rate;
+  options.weight_decay = named.weight_decay;
+  options.decay = named.decay;
+  options.groups = named.groups;
+  if constexpr (requires { options.beta1; }) {
+    options.beta1 = named.beta1;
+    options.beta2 = named.beta2;
+  }
+  if constexpr (requires { options.momentum; }) options.momentum = named.beta1;
+  if constexpr (requires { options.smoothing; }) options.smoothing = named.beta2;
+  return options;
+}
+
+template <template <typename, typename> typename Kind, typename Options, typename P, typename D>
+std::unique_ptr<Optimizer<P, D>> make(FlatStore& store, const NamedOptions& options) {
+  return std::make_unique<Kind<P, D>>(store, options_of<Options>(options));
+}
+
+template <typename P, typename D>
+using Make = std::unique_ptr<Optimizer<P, D>> (*)(FlatStore&, const NamedOptions&);
+
+template <typename P, typename D>
+constexpr std::array<std::pair<const char*, Make<P, D>>, 8> makers{{
+    {"sgd", make<Sgd, SgdOptions, P, D>},
+    {"adam", make<Adam, AdamOptions, P, D>},
+    {"adamw", make<AdamW, AdamWOptions, P, D>},
+    {"lamb", make<Lamb, LambOptions, P, D>},
+    {"lars", make<Lars, LarsOptions, P, D>},
+    {"rmsprop", make<Rmsprop, RmspropOptions, P, D>},
+    {"adagrad", make<Adagrad, AdagradOptions, P, D>},
+    {"lion", make<Lion, LionOptions, P, D>},
+}};
+
+}  // namespace
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, maker] : makers<Float32, Cpu>) names.emplace_back(name);
+  return names;
+}
+
+template <typename P, typename D>
+std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatStore& store, const NamedOptions& options) {
+  for (const auto& [known, maker] : makers<P, D>) {
+    if (name == known) return maker(store, options);
+  }
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("there is no optimizer called {}", name),
+               .hint = fmt::format("take one of {}", fmt::join(optimizer_names(), ", "))});
+}
+
+template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+template std::unique_ptr<Optimizer<Float64, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+
+}  // namespace trireme::optim

@@ -1,0 +1,53 @@
+#include "trireme/optim/parameter_rules.hpp"
+
+#include <fnmatch.h>
+
+#include <algorithm>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::optim {
+namespace {
+
+bool matches(const ParameterGroup& group, const std::string& name) {
+  return fnmatch(group.pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+}
+
+void check(const ParameterRules& rules, FlatStore& store) {
+  require(rules.learning_rate >= 0 && rules.weight_decay >= 0,
+          "an optimizer's learning_rate and weight_decay are 0 or more, got {} and {}", rules.learning_rate,
+          rules.weight_decay);
+  for (const ParameterGroup& group : rules.groups) {
+    require(group.learning_rate_factor >= 0 && group.weight_decay.value_or(0) >= 0,
+            "the learning_rate_factor and weight_decay of the parameter group \"{}\" are 0 or more, got {} and {}",
+            group.pattern, group.learning_rate_factor, group.weight_decay.value_or(0));
+    bool found = false;
+    for (int index = 0; index < store.num_parameters() && !found; ++index) {
+      found = matches(group, store.parameter(index).name);
+    }
+    require(found, "the parameter group \"{}\" matches none of the model's {} parameters; the first is called {}",
+            group.pattern, store.num_parameters(), store.num_parameters() > 0 ? store.parameter(0).name : "");
+  }
+}
+
+}  // namespace
+
+std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store) {
+  check(rules, store);
+  std::vector<ResolvedRule> resolved;
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
+    ResolvedRule rule;
+    if (rules.decay == Decay::all || parameter.shape.size() >= 2) rule.weight_decay = rules.weight_decay;
+    const auto group = std::ranges::find_if(rules.groups, [&](const auto& any) { return matches(any, parameter.name); });
+    if (group != rules.groups.end()) {
+      rule.learning_rate_factor = group->learning_rate_factor;
+      rule.weight_decay = group->weight_decay.value_or(rule.weight_decay);
+      rule.adapts = group->adapts;
+    }
+    resolved.push_back(rule);
+  }
+  return resolved;
+}
+
+}  // namespace trireme::optim

@@ -1,0 +1,44 @@
+#include "trireme/optim/rmsprop.hpp"
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+namespace trireme::optim {
+
+template <typename P, typename D>
+Rmsprop<P, D>::Rmsprop(FlatStore& store, const RmspropOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+      options_(options),
+      square_average_(this->make_plane()) {
+  require(options.smoothing >= 0 && options.smoothing < 1, "RMSprop's smoothing lies in [0, 1), got {}", options.smoothing);
+  require(options.epsilon >= 0 && options.momentum >= 0, "RMSprop's epsilon and momentum are 0 or more, got {} and {}",
+          options.epsilon, options.momentum);
+  if (options.centered) average_ = this->make_plane();
+  if (options.momentum > 0) momentum_ = this->make_plane();
+}
+
+template <typename P, typename D>
+void Rmsprop<P, D>::update(const typename Optimizer<P, D>::Run& run) {
+  const ops::RmspropStep step{.learning_rate = run.learning_rate,
+                              .smoothing = options_.smoothing,
+                              .epsilon = options_.epsilon,
+                              .momentum = options_.momentum,
+                              .weight_decay = run.weight_decay,
+                              .gradient_scale = run.gradient_scale};
+  T* average = average_.defined() ? average_.data() + run.offset : nullptr;
+  T* momentum = momentum_.defined() ? momentum_.data() + run.offset : nullptr;
+  ops::rmsprop(run.values, run.gradients, square_average_.data() + run.offset, average, momentum, run.count, step, D{});
+}
+
+template <typename P, typename D>
+Settings Rmsprop<P, D>::settings() const {
+  return this->settings_of("RMSprop", {{"smoothing", options_.smoothing},
+                                       {"epsilon", options_.epsilon},
+                                       {"momentum", options_.momentum},
+                                       {"centered", options_.centered ? 1 : 0}});
+}
+
+template class Rmsprop<Float32, Cpu>;
+template class Rmsprop<Float64, Cpu>;
+
+}  // namespace trireme::optim
