@@ -1,5 +1,5 @@
-// How near does each optimizer's step come to the speed at which this machine copies memory? Steps over a transformer's
-// parameters and copies of as many elements, in turn.
+// How near does each optimizer's step come to the speed at which this machine copies memory, and to that at which it changes
+// memory in place, as optimizers do? Steps over a transformer's parameters and passes over as many elements, in turn.
 
 #include <fmt/core.h>
 
@@ -88,24 +88,32 @@ int main(int argc, char** argv) {
       .kept = 1, .gradient_norm = 1, .used = std::vector<bool>(static_cast<std::size_t>(model.store.num_parameters()), true)};
 
   nlohmann::json json;
-  fmt::print("{:.1f}M parameters\n{:<10}{:>10}{:>12}{:>9}{:>8}{:>12}\n", count * 1e-6, "optimizer", "ms", "bytes each", "GB/s",
-             "copy", "share");
+  fmt::print("{:.1f}M parameters\n{:<10}{:>10}{:>12}{:>9}{:>8}{:>10}{:>10}{:>10}\n", count * 1e-6, "optimizer", "ms",
+             "bytes each", "GB/s", "copy", "share", "in place", "share");
   for (const auto& [name, values] : traffic) {
     const auto optimizer = optim::make_optimizer<Float32>(name, model.store, {.learning_rate = 1e-5, .weight_decay = 0.1});
     const auto step = [&] { optimizer->step(summary); };
     step();
     std::vector<double> steps;
     std::vector<double> copies;
+    std::vector<double> scalings;
     for (int round = 0; round < rounds; ++round) {
       copies.push_back(seconds_of([&] { std::memcpy(to.data(), from.data(), to.span().size_bytes()); }));
+      scalings.push_back(seconds_of([&] {
+        for (float& value : to.span()) value *= 1.5F;
+      }));
       steps.push_back(seconds_of(step));
     }
     const double seconds = median(steps);
     const double rate = count * sizeof(float) * values / seconds;
     const double copy = count * sizeof(float) * 2 / median(copies);
-    fmt::print("{:<10}{:10.2f}{:12}{:9.1f}{:8.1f}{:10.0f} %\n", name, seconds * 1e3, sizeof(float) * values, rate * 1e-9,
-               copy * 1e-9, 100 * rate / copy);
-    json[name] = {{"seconds", seconds}, {"bytes_per_second", rate}, {"copy_bytes_per_second", copy}};
+    const double in_place = count * sizeof(float) * 2 / median(scalings);
+    fmt::print("{:<10}{:10.2f}{:12}{:9.1f}{:8.1f}{:8.0f} %{:10.1f}{:8.0f} %\n", name, seconds * 1e3, sizeof(float) * values,
+               rate * 1e-9, copy * 1e-9, 100 * rate / copy, in_place * 1e-9, 100 * rate / in_place);
+    json[name] = {{"seconds", seconds},
+                  {"bytes_per_second", rate},
+                  {"copy_bytes_per_second", copy},
+                  {"in_place_bytes_per_second", in_place}};
   }
   write_text(json_path, json.dump(2) + "\n");
   return 0;
