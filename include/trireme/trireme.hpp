@@ -2,6 +2,7 @@
 
 // Everything a training program needs.
 
+#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"

@@ -2,6 +2,8 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/ops/embedding.hpp"
 #include "trireme/ops/loss.hpp"
 
@@ -54,14 +56,15 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
 }
 
 template <typename T, typename D>
-Loss<T, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) {
+Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) {
   require(targets.numel() == logits.shape().rows(), "cross_entropy: {} targets for logits {}", targets.numel(),
           logits.shape().str());
-  Tensor<T, D> log_sum_exp({targets.numel()});
+  using A = Accumulate<T>;
+  Tensor<A, D> log_sum_exp({targets.numel()});
   const ops::CrossEntropyResult result = ops::cross_entropy(logits.value(), targets, log_sum_exp);
-  Variable<T, D> sum =
-      record("cross_entropy", Tensor<T, D>::full({}, static_cast<T>(result.sum)), {logits.slot()},
-             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp](const Tensor<T, D>& dy) {
+  Variable<A, D> sum =
+      record("cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
+             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp](const Tensor<A, D>& dy) {
                // The logits are rarely needed again: their gradient takes their place.
                Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
                ops::cross_entropy_backward(value, targets, log_sum_exp, dy.item(), gradient);
@@ -70,12 +73,15 @@ Loss<T, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t
   return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                         \
-  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&);      \
-  template Variable<T, Cpu> token_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, \
-                                            const Variable<T, Cpu>&);                                  \
-  template Loss<T, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&)
+#define TRIREME_INSTANTIATE(T)                                                                    \
+  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&); \
+  template Variable<T, Cpu> token_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, const Variable<T, Cpu>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+
+template Loss<float, Cpu> cross_entropy(const Variable<float, Cpu>&, const Tensor<std::int32_t, Cpu>&);
+template Loss<double, Cpu> cross_entropy(const Variable<double, Cpu>&, const Tensor<std::int32_t, Cpu>&);
+template Loss<float, Cpu> cross_entropy(const Variable<bfloat16, Cpu>&, const Tensor<std::int32_t, Cpu>&);
+template Loss<float, Cpu> cross_entropy(const Variable<float16, Cpu>&, const Tensor<std::int32_t, Cpu>&);
 
 }  // namespace trireme

@@ -1,14 +1,25 @@
 #include "trireme/autograd/flat_store.hpp"
 
+#include <algorithm>
 #include <cstring>
 
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/ops/cast.hpp"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t segment_alignment = 64;  // bytes
+
+std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) {
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  auto storage = std::make_shared<device::Storage>(device::host_memory(), bytes);
+  std::memset(storage->data(), 0, bytes);
+  return storage;
+}
 
 }  // namespace
 
@@ -54,7 +65,8 @@ std::int64_t FlatStore::numel() {
 
 void FlatStore::lay_out() {
   if (laid_out_) return;
-  const auto step = static_cast<std::int64_t>(segment_alignment / size_of(dtype_));
+  // In mixed precision a segment starts at whole cache lines of either plane.
+  const auto step = static_cast<std::int64_t>(segment_alignment / std::min(size_of(dtype_), size_of(compute_dtype_)));
   for (const bool trainable : {true, false}) {
     for (int index = num_parameters() - 1; index >= 0; --index) {
       ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
@@ -66,21 +78,25 @@ void FlatStore::lay_out() {
     if (trainable) trainable_numel_ = numel_;
   }
   has_gradient_.assign(parameters_.size(), false);
-  values_ = zeroed(device::host_memory(), numel_);
-  gradients_ = zeroed(device::host_memory(), trainable_numel_);
+  values_ = zeroed(numel_, dtype_);
+  gradients_ = zeroed(trainable_numel_, dtype_);
+  if (compute_dtype_ != dtype_) compute_values_ = zeroed(numel_, compute_dtype_);
   laid_out_ = true;
 }
 
-std::shared_ptr<device::Storage> FlatStore::zeroed(const std::shared_ptr<device::MemoryResource>& resource,
-                                                   std::int64_t count) const {
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype_);
-  auto storage = std::make_shared<device::Storage>(resource, bytes);
-  std::memset(storage->data(), 0, bytes);
-  return storage;
+void FlatStore::require_dtype(DType held, DType wanted) {
+  require(held == wanted, "the store holds {} and was asked for {}", name_of(held), name_of(wanted));
 }
 
-void FlatStore::require_dtype(DType wanted) const {
-  require(wanted == dtype_, "the store holds {} and was asked for {}", name_of(dtype_), name_of(wanted));
+void FlatStore::round_values(const Range& range) {
+  lay_out();
+  if (compute_dtype_ == dtype_) return;
+  const Tensor<float> values = this->values<float>().narrow(range.begin, range.count());
+  const auto round_to = [&]<typename T>(T) {
+    Tensor<T> rounded({range.count()}, compute_values_, static_cast<std::size_t>(range.begin));
+    ops::cast(values, rounded);
+  };
+  compute_dtype_ == DType::bfloat16 ? round_to(bfloat16{}) : round_to(float16{});
 }
 
 template <typename T>
@@ -101,6 +117,7 @@ void FlatStore::initialize(std::uint64_t seed) {
     };
     for (std::int64_t element = 0; element < info.numel; ++element) values.data()[element] = static_cast<T>(draw(element));
   }
+  round_values();
 }
 
 template void FlatStore::initialize<float>(std::uint64_t);

@@ -1,10 +1,27 @@
 #include "trireme/autograd/functions.hpp"
 
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/ops/cast.hpp"
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme {
+
+template <typename To, typename From, typename D>
+Variable<To, D> cast(const Variable<From, D>& x) {
+  Tensor<To, D> y(x.shape());
+  ops::cast(x.value(), y);
+  return record("cast", std::move(y), {x.slot()}, [dx = x.gradient()](const Tensor<To, D>& dy) {
+    dx.contribute([&](Tensor<From, D>& out, bool accumulate) { ops::cast(dy, out, accumulate); });
+  });
+}
+
+template Variable<float, Cpu> cast(const Variable<bfloat16, Cpu>&);
+template Variable<float, Cpu> cast(const Variable<float16, Cpu>&);
+template Variable<bfloat16, Cpu> cast(const Variable<float, Cpu>&);
+template Variable<float16, Cpu> cast(const Variable<float, Cpu>&);
 
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
@@ -33,7 +50,7 @@ Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
 }
 
 template <typename T, typename D>
-Variable<T, D> scale(const Variable<T, D>& x, T factor) {
+Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
   Tensor<T, D> y(x.shape());
   ops::scale(x.value(), factor, y);
   return record("scale", std::move(y), {x.slot()}, [factor, dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -43,7 +60,7 @@ Variable<T, D> scale(const Variable<T, D>& x, T factor) {
 
 template <typename T, typename D>
 Variable<T, D> sum(const Variable<T, D>& x) {
-  const auto total = static_cast<T>(ops::sum(x.value()));
+  const auto total = static_cast<T>(static_cast<Accumulate<T>>(ops::sum(x.value())));
   return record(
       "sum", Tensor<T, D>::full({}, total), {x.slot()},
       [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(Tensor<T, D>::full(shape, dy.item())); });
@@ -79,11 +96,13 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   template Variable<T, Cpu> reshape(const Variable<T, Cpu>&, const Shape&);             \
   template Variable<T, Cpu> add(const Variable<T, Cpu>&, const Variable<T, Cpu>&);      \
   template Variable<T, Cpu> multiply(const Variable<T, Cpu>&, const Variable<T, Cpu>&); \
-  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, T);                          \
+  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, Accumulate<T>);              \
   template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                               \
   template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);       \
   template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
 
 }  // namespace trireme

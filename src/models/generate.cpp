@@ -71,8 +71,13 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
   });
 }
 
-template std::vector<std::int32_t> generate(const Gpt<Float32, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
-template std::vector<std::int32_t> generate(const Gpt<Float64, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P) \
+  template std::vector<std::int32_t> generate(const Gpt<P, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
+TRIREME_INSTANTIATE(Float32)
+TRIREME_INSTANTIATE(Float64)
+TRIREME_INSTANTIATE(MixedBfloat16)
+TRIREME_INSTANTIATE(MixedFloat16)
+#undef TRIREME_INSTANTIATE
 template std::vector<std::int32_t> generate(const LstmLm<Float32, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
 template std::vector<std::int32_t> generate(const LstmLm<Float64, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
 

@@ -42,7 +42,7 @@ Gpt<P, D>::Gpt(const GptOptions& options) : options_(checked(options)), transfor
 template <typename P, typename D>
 Variable<typename P::Compute, D> Gpt<P, D>::final_states(const Tensor<std::int32_t, D>& tokens) const {
   const Transformer& t = transformer_;
-  Variable<T, D> stream = t.drop.forward(token_embedding(tokens, t.wte.weight.variable(), t.wpe.weight.variable()));
+  Variable<M, D> stream = t.drop.forward(token_embedding(tokens, t.wte.weight.master(), t.wpe.weight.master()));
   Variable<T, D> normalized = t.h.front()->ln_1.forward(stream);
   for (std::size_t layer = 0; layer < t.h.size(); ++layer) {
     const nn::LayerNorm<P, D>& next = layer + 1 < t.h.size() ? t.h[layer + 1]->ln_1 : t.ln_f;
@@ -57,8 +57,8 @@ Variable<typename P::Compute, D> Gpt<P, D>::logits(const Tensor<std::int32_t, D>
 }
 
 template <typename P, typename D>
-Loss<typename P::Compute, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
-                                             const Tensor<std::int32_t, D>& targets) const {
+Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
+                                            const Tensor<std::int32_t, D>& targets) const {
   return cross_entropy(logits(tokens), targets);
 }
 
@@ -78,5 +78,7 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
 
 template class Gpt<Float32, Cpu>;
 template class Gpt<Float64, Cpu>;
+template class Gpt<MixedBfloat16, Cpu>;
+template class Gpt<MixedFloat16, Cpu>;
 
 }  // namespace trireme::models

@@ -27,17 +27,21 @@ bool stored_transposed(std::string_view parameter) {
 
 template <typename P, typename D>
 void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  load_weights<typename P::Compute>(model.store(), path, gpt2);
+  load_weights<typename P::Master>(model.store(), path, gpt2);
 }
 
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
-  save_weights<typename P::Compute>(model.store(), path, gpt2);
+  save_weights<typename P::Master>(model.store(), path, gpt2);
 }
 
-template void load_gpt2(Gpt<Float32, Cpu>&, const std::string&);
-template void load_gpt2(Gpt<Float64, Cpu>&, const std::string&);
-template void save_gpt2(const Gpt<Float32, Cpu>&, const std::string&);
-template void save_gpt2(const Gpt<Float64, Cpu>&, const std::string&);
+#define TRIREME_INSTANTIATE(P)                               \
+  template void load_gpt2(Gpt<P, Cpu>&, const std::string&); \
+  template void save_gpt2(const Gpt<P, Cpu>&, const std::string&);
+TRIREME_INSTANTIATE(Float32)
+TRIREME_INSTANTIATE(Float64)
+TRIREME_INSTANTIATE(MixedBfloat16)
+TRIREME_INSTANTIATE(MixedFloat16)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

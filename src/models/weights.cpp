@@ -78,6 +78,7 @@ void load_weights(FlatStore& store, const std::string& path, const WeightsFormat
       std::copy(stored.begin(), stored.end(), values);
     }
   }
+  store.round_values();
 }
 
 template <typename T>

@@ -1,6 +1,7 @@
 #include "ops/kernels/dropout.hpp"
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 #include "ops/parallel.hpp"
 #include "trireme/ops/elementwise.hpp"
 
@@ -10,19 +11,26 @@ template <typename T, typename D>
 void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y, bool accumulate) {
   require_shape("dropout", "y", y.shape(), x.shape());
   require(probability >= 0 && probability < 1, "dropout: the probability is {}, but must lie in [0, 1)", probability);
-  const auto& kernels = dropout_kernels().of<T>();
-  const auto factor = static_cast<T>(1 / (1 - probability));
+  const auto& kernels = dropout_kernels().of<Accumulate<T>>();
+  const auto factor = static_cast<Accumulate<T>>(1 / (1 - probability));
   const auto threshold = static_cast<std::uint32_t>(probability * 0x1p32);
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
+  const auto drop = [&](std::int64_t first, std::int64_t count) {
     const DropoutNumbers numbers{.seed = key.seed,
                                  .stream = key.stream ^ (key.step * 0x9E3779B97F4A7C15),
-                                 .first_index = key.first_index + static_cast<std::uint64_t>(begin),
+                                 .first_index = key.first_index + static_cast<std::uint64_t>(first),
                                  .threshold = threshold};
-    kernels.dropout(x.data() + begin, factor, numbers, y.data() + begin, end - begin, accumulate);
-  });
+    const Input<T> from(x.data() + first, count);
+    Output<T> to(y.data() + first, count, accumulate);
+    kernels.dropout(from.data(), factor, numbers, to.data(), count, accumulate);
+  };
+  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { for_pieces<T>(begin, end, drop); });
 }
 
-template void dropout(const Tensor<float, Cpu>&, double, const RandomKey&, Tensor<float, Cpu>&, bool);
-template void dropout(const Tensor<double, Cpu>&, double, const RandomKey&, Tensor<double, Cpu>&, bool);
+#define TRIREME_INSTANTIATE(T) template void dropout(const Tensor<T, Cpu>&, double, const RandomKey&, Tensor<T, Cpu>&, bool);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/device/isa.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace trireme::ops {
@@ -16,9 +17,13 @@ namespace {
 
 using Descriptor = dnnl::memory::desc;
 
-Descriptor matrix(std::int64_t rows, std::int64_t columns, bool transposed) {
+dnnl::memory::data_type type_of(DType dtype) {
+  return dtype == DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+Descriptor matrix(std::int64_t rows, std::int64_t columns, bool transposed, DType dtype) {
   const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
-  return {{rows, columns}, dnnl::memory::data_type::f32, strides};
+  return {{rows, columns}, type_of(dtype), strides};
 }
 
 // A primitive and its memory objects; only the pointers change from call to call.
@@ -30,7 +35,7 @@ class MatmulPlan {
   std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
   Descriptor layout_of_b() const { return arguments_.at(DNNL_ARG_WEIGHTS).get_desc(); }
 
-  void run(dnnl::stream& stream, const float* a, const float* b, const float* bias, float* c, void* scratchpad) {
+  void run(dnnl::stream& stream, const void* a, const void* b, const float* bias, void* c, void* scratchpad) {
     set(DNNL_ARG_SRC, a);
     set(DNNL_ARG_WEIGHTS, b);
     if (bias != nullptr) set(DNNL_ARG_BIAS, bias);
@@ -48,11 +53,11 @@ class MatmulPlan {
       add_to_old.append_sum(1.0f);
       attributes.set_post_ops(add_to_old);
     }
-    const auto a = matrix(shape.m, shape.k, shape.transpose_a);
-    const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any)
-                                  : matrix(shape.k, shape.n, shape.transpose_b);
-    const auto c = matrix(shape.m, shape.n, false);
-    const auto bias = shape.bias ? matrix(1, shape.n, false) : Descriptor();
+    const auto a = matrix(shape.m, shape.k, shape.transpose_a, shape.operands);
+    const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, type_of(shape.operands), dnnl::memory::format_tag::any)
+                                  : matrix(shape.k, shape.n, shape.transpose_b, shape.operands);
+    const auto c = matrix(shape.m, shape.n, false, shape.result);
+    const auto bias = shape.bias ? matrix(1, shape.n, false, DType::float32) : Descriptor();
     return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
   }
 
@@ -69,7 +74,7 @@ class MatmulPlan {
   }
 
   // oneDNN has no const data pointers; it only reads the inputs.
-  void set(int argument, const float* data) { arguments_.at(argument).set_data_handle(const_cast<float*>(data)); }
+  void set(int argument, const void* data) { arguments_.at(argument).set_data_handle(const_cast<void*>(data)); }
 
   dnnl::matmul primitive_;
   std::size_t scratchpad_bytes_;
@@ -79,7 +84,7 @@ class MatmulPlan {
 // The plans of one thread, which is one rank.
 class MatmulPlans {
  public:
-  void run(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+  void run(const MatmulShape& shape, const void* a, const void* b, const float* bias, void* c) {
     MatmulPlan& plan = find(shape);
     if (plan.scratchpad_bytes() > 0 && (scratchpad_ == nullptr || scratchpad_->bytes() < plan.scratchpad_bytes())) {
       scratchpad_ = std::make_unique<device::Storage>(device::host_memory(), plan.scratchpad_bytes());
@@ -89,7 +94,7 @@ class MatmulPlans {
   }
 
   Tensor<float> pack_b(const MatmulShape& shape, const float* b) {
-    dnnl::memory plain(matrix(shape.k, shape.n, shape.transpose_b), engine_, const_cast<float*>(b));
+    dnnl::memory plain(matrix(shape.k, shape.n, shape.transpose_b, shape.operands), engine_, const_cast<float*>(b));
     const Descriptor layout = find(shape).layout_of_b();
     Tensor<float> result({static_cast<std::int64_t>(layout.get_size() / sizeof(float))});
     dnnl::memory packed(layout, engine_, result.data());
@@ -129,7 +134,14 @@ auto with_plans(const MatmulShape& shape, Use use) {
 
 }  // namespace
 
-void run_matmul(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+bool has_matmul(DType operands) {
+  if (operands == DType::float32) return true;
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  return operands == DType::bfloat16 && (isa & needed) == needed && device::current_isa() == device::Isa::avx512;
+}
+
+void run_matmul(const MatmulShape& shape, const void* a, const void* b, const float* bias, void* c) {
   with_plans(shape, [&](MatmulPlans& plans) { plans.run(shape, a, b, bias, c); });
 }
 

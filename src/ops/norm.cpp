@@ -1,6 +1,7 @@
 #include "trireme/ops/norm.hpp"
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 #include "ops/kernels/norm.hpp"
 #include "ops/parallel.hpp"
 #include "trireme/ops/reduce.hpp"
@@ -38,18 +39,40 @@ void layer_norm(const LayerNormForward<T, D>& pass) {
     require_shape("layer_norm", "residual", pass.residual.shape(), shape);
     require_shape("layer_norm", "x_sum", pass.x_sum.shape(), shape);
   }
-  const LayerNormRows<T> all{.x = pass.x.data(),
-                             .residual = data_or_null(pass.residual),
+  using A = Accumulate<T>;
+  const LayerNormRows<A> all{.x = pass.x.data(),
+                             .residual = nullptr,
                              .weight = data_or_null(pass.weight),
                              .bias = data_or_null(pass.bias),
-                             .epsilon = static_cast<T>(pass.epsilon),
+                             .epsilon = static_cast<A>(pass.epsilon),
                              .x_sum = pass.x_sum.data(),
-                             .y = pass.y.data(),
+                             .y = nullptr,
                              .mean = pass.mean.data(),
                              .rstd = pass.rstd.data(),
                              .width = width};
-  const auto& kernels = norm_kernels().of<T>();
-  parallel_rows(rows, width, [&](std::int64_t begin, std::int64_t end) { kernels.layer_norm(all, begin, end); });
+  const auto& kernels = norm_kernels().of<A>();
+  parallel_rows(rows, width, [&](std::int64_t begin, std::int64_t end) {
+    LayerNormRows<A> part = all;
+    if constexpr (is_half<T>) {
+      FloatRow<T> residual(width);
+      FloatRow<T> y(width);
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t place = row * width;  // kernels find row 0 at their pointers
+        part.x = all.x + place;
+        part.x_sum = all.x_sum + place;
+        if (pass.residual.defined()) part.residual = residual.read(pass.residual.data() + place);
+        part.y = y.place(pass.y.data() + place);
+        part.mean = all.mean + row;
+        part.rstd = all.rstd + row;
+        kernels.layer_norm(part, 0, 1);
+        y.write(pass.y.data() + place);
+      }
+    } else {
+      part.residual = data_or_null(pass.residual);
+      part.y = pass.y.data();
+      kernels.layer_norm(part, begin, end);
+    }
+  });
 }
 
 template <typename T, typename D>
@@ -65,23 +88,47 @@ void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
   require_vector("layer_norm_backward", "dweight", pass.dweight, width);
   require_vector("layer_norm_backward", "dbias", pass.dbias, width);
 
-  const LayerNormGradientRows<T> all{.x = pass.x.data(),
+  if (pass.dresidual.defined()) require_shape("layer_norm_backward", "dresidual", pass.dresidual.shape(), shape);
+
+  using A = Accumulate<T>;
+  const LayerNormGradientRows<A> all{.x = pass.x.data(),
                                      .weight = data_or_null(pass.weight),
                                      .mean = pass.mean.data(),
                                      .rstd = pass.rstd.data(),
-                                     .dy = pass.dy.data(),
+                                     .dy = nullptr,
                                      .dx = pass.dx.data(),
                                      .accumulate_dx = pass.accumulate_dx,
                                      .width = width};
-  const auto& kernels = norm_kernels().of<T>();
+  const auto& kernels = norm_kernels().of<A>();
+  const auto run_rows = [&](std::int64_t begin, std::int64_t end, A* dweight, A* dbias) {
+    LayerNormGradientRows<A> part = all;
+    if constexpr (is_half<T>) {
+      FloatRow<T> dy(width);
+      for (std::int64_t row = begin; row < end; ++row) {
+        const std::int64_t place = row * width;
+        part.x = all.x + place;
+        part.mean = all.mean + row;
+        part.rstd = all.rstd + row;
+        part.dy = dy.read(pass.dy.data() + place);
+        part.dx = all.dx + place;
+        kernels.layer_norm_backward(part, 0, 1, dweight, dbias);
+        if (pass.dresidual.defined()) narrow(part.dx, pass.dresidual.data() + place, width);
+      }
+    } else {
+      part.dy = pass.dy.data();
+      kernels.layer_norm_backward(part, begin, end, dweight, dbias);
+      if (pass.dresidual.defined())
+        std::copy(all.dx + begin * width, all.dx + end * width, pass.dresidual.data() + begin * width);
+    }
+  };
   const std::int64_t parts = num_parts(rows);
-  const auto dweights = Tensor<T, D>::zeros({parts, width});
-  const auto dbiases = Tensor<T, D>::zeros({parts, width});
+  const auto dweights = Tensor<A, D>::zeros({parts, width});
+  const auto dbiases = Tensor<A, D>::zeros({parts, width});
   parallel_ranges(parts, 1, least_elements / std::max<std::int64_t>(rows * width / parts, 1),
                   [&](std::int64_t first, std::int64_t last) {
                     for (std::int64_t part = first; part < last; ++part) {
-                      kernels.layer_norm_backward(all, rows * part / parts, rows * (part + 1) / parts,
-                                                  dweights.data() + part * width, dbiases.data() + part * width);
+                      run_rows(rows * part / parts, rows * (part + 1) / parts, dweights.data() + part * width,
+                               dbiases.data() + part * width);
                     }
                   });
   if (pass.dweight.defined()) {
@@ -94,9 +141,13 @@ void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
   }
 }
 
-template void layer_norm(const LayerNormForward<float, Cpu>&);
-template void layer_norm(const LayerNormForward<double, Cpu>&);
-template void layer_norm_backward(const LayerNormBackward<float, Cpu>&);
-template void layer_norm_backward(const LayerNormBackward<double, Cpu>&);
+#define TRIREME_INSTANTIATE(T)                               \
+  template void layer_norm(const LayerNormForward<T, Cpu>&); \
+  template void layer_norm_backward(const LayerNormBackward<T, Cpu>&);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -34,5 +34,7 @@ Settings Adagrad<P, D>::settings() const {
 
 template class Adagrad<Float32, Cpu>;
 template class Adagrad<Float64, Cpu>;
+template class Adagrad<MixedBfloat16, Cpu>;
+template class Adagrad<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -46,5 +46,7 @@ Settings Adam<P, D>::settings() const {
 
 template class Adam<Float32, Cpu>;
 template class Adam<Float64, Cpu>;
+template class Adam<MixedBfloat16, Cpu>;
+template class Adam<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

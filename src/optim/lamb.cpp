@@ -64,5 +64,7 @@ Settings Lamb<P, D>::settings() const {
 
 template class Lamb<Float32, Cpu>;
 template class Lamb<Float64, Cpu>;
+template class Lamb<MixedBfloat16, Cpu>;
+template class Lamb<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

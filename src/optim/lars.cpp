@@ -42,5 +42,7 @@ Settings Lars<P, D>::settings() const {
 
 template class Lars<Float32, Cpu>;
 template class Lars<Float64, Cpu>;
+template class Lars<MixedBfloat16, Cpu>;
+template class Lars<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -31,5 +31,7 @@ Settings Lion<P, D>::settings() const {
 
 template class Lion<Float32, Cpu>;
 template class Lion<Float64, Cpu>;
+template class Lion<MixedBfloat16, Cpu>;
+template class Lion<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -26,10 +26,13 @@ void ExponentialMovingAverage<P, D>::update() {
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::swap() {
   std::swap_ranges(average_.data(), average_.data() + average_.numel(), store_.values<T>().data());
+  store_.round_values();
   swapped_in_ = !swapped_in_;
 }
 
 template class ExponentialMovingAverage<Float32, Cpu>;
 template class ExponentialMovingAverage<Float64, Cpu>;
+template class ExponentialMovingAverage<MixedBfloat16, Cpu>;
+template class ExponentialMovingAverage<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -46,11 +46,14 @@ void Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
       scale = 1;
     }
     const std::vector<Norms> norms = measure_parameters(parts, summary, scale);
+    const Tensor<T, D> values = store_.values<T>();
     const auto publication = shard_ ? shard_->publish() : nullptr;
     for (std::size_t index = 0; index < parts.size(); ++index) {
       visit_runs(parts[index], summary, scale, [&](Run& run, int parameter) {
         if (!norms.empty()) run.norms = norms[static_cast<std::size_t>(parameter)];
         update(run);
+        const std::int64_t begin = run.values - values.data();
+        if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
       });
       if (publication) publication->updated(index);
     }
@@ -165,5 +168,7 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
 
 template class Optimizer<Float32, Cpu>;
 template class Optimizer<Float64, Cpu>;
+template class Optimizer<MixedBfloat16, Cpu>;
+template class Optimizer<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

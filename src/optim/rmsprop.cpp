@@ -40,5 +40,7 @@ Settings Rmsprop<P, D>::settings() const {
 
 template class Rmsprop<Float32, Cpu>;
 template class Rmsprop<Float64, Cpu>;
+template class Rmsprop<MixedBfloat16, Cpu>;
+template class Rmsprop<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -35,5 +35,7 @@ Settings Sgd<P, D>::settings() const {
 
 template class Sgd<Float32, Cpu>;
 template class Sgd<Float64, Cpu>;
+template class Sgd<MixedBfloat16, Cpu>;
+template class Sgd<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -27,7 +27,9 @@ constexpr std::int64_t slice_bytes = std::int64_t{4} << 20;  // inside a node: w
 template <typename T>
 std::string describe(FlatStore& store, int index) {
   const ParameterInfo& parameter = store.parameter(index);
-  return fmt::format("{} {}{}, values with digest {:016x}", name_of(store.dtype()), parameter.shape.str(),
+  const std::string computed =
+      store.compute_dtype() == store.dtype() ? "" : fmt::format(" computed in {}", name_of(store.compute_dtype()));
+  return fmt::format("{}{} {}{}, values with digest {:016x}", name_of(store.dtype()), computed, parameter.shape.str(),
                      parameter.trainable ? "" : " frozen",
                      digest<T>(parameter.name, std::span<const T>(store.values<T>(index).span())));
 }
@@ -90,6 +92,7 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1) store.relocate(group.memory());
+  store.round_values();
   const BucketPlan plan = plan_by_cap(gradient_bytes(), options.bucket_bytes, options.first_bucket_bytes);
   make_buckets(plan);
   if (sharded) shard();

@@ -28,7 +28,10 @@ class Gathers final : public Shard::Publication {
   }
 
   void finish() override {
-    for (Pending& gather : pending_) gather.wait_on_host();
+    for (std::size_t index = 0; index < pending_.size(); ++index) {
+      pending_[index].wait_on_host();
+      store_.round_values(slices_[index].range);
+    }
   }
 
  private:

@@ -1,7 +1,9 @@
 // Trains the reference GPT runs of the index and compares loss, gradients, norms and final parameters:
 //   gpt_reference_runs thread N | mpi       (under mpirun)
-// Each run is done with one and with several micro-batches, with replicated and with sharded steps.
+// Each run is done with one and with several micro-batches, with replicated and with sharded steps. In mixed precision the
+// loss alone is compared.
 
+#include <concepts>
 #include <cstdio>
 
 #include "models/reference_run.hpp"
@@ -19,6 +21,19 @@ models::GptOptions model_options(const json& config) {
           .vocabulary = config.at("vocab_size")};
 }
 
+// How far a loss may be from the reference; 0: as the index says.
+template <typename P>
+constexpr double mixed_bound = 0;
+template <>
+constexpr double mixed_bound<MixedBfloat16> = 3e-3;
+template <>
+constexpr double mixed_bound<MixedFloat16> = 1e-3;
+
+template <typename P>
+const char* name_of_precision() {
+  return std::same_as<P, MixedBfloat16> ? "bfloat16" : std::same_as<P, MixedFloat16> ? "float16" : "float32";
+}
+
 // A parameter-shaped tensor in the layout of the reference files.
 std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<const float> values, double scale) {
   std::vector<float> stored(values.size());
@@ -32,6 +47,7 @@ std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<co
   return stored;
 }
 
+template <typename P>
 class ReferenceRun {
  public:
   ReferenceRun(const tests::Fixture& fixture, const Group& world, int micro_batches, parallel::Sharding sharding)
@@ -39,8 +55,8 @@ class ReferenceRun {
         world_(world),
         micro_batches_(micro_batches),
         sharding_(sharding),
-        report_(world, fmt::format("{}, {} ranks, {} micro-batches, {} steps", fixture.id(), world.size(), micro_batches,
-                                   sharding_text())),
+        report_(world, fmt::format("{} in {}, {} ranks, {} micro-batches, {} steps", fixture.id(), name_of_precision<P>(),
+                                   world.size(), micro_batches, sharding_text())),
         model_(model_options(fixture.index.at("config"))) {}
 
   int run() {
@@ -55,9 +71,10 @@ class ReferenceRun {
 
     parallel::DataParallel data_parallel(model_, ProcessMesh(world_),
                                          {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = sharding_});
-    const auto optimizer = tests::make_optimizer(hyper, model_.store());
+    const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
     const optim::Schedule schedule = tests::make_schedule(hyper);
     const std::int64_t share = shape[1] / world_.size() / micro_batches_;
+    amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
     double largest = 0;
     for (std::int64_t step = 0; step < shape[0]; ++step) {
       auto reduction = data_parallel.begin_step(micro_batches_);
@@ -67,40 +84,45 @@ class ReferenceRun {
         reduction.listen(tape);
         const auto loss =
             model_.loss(tests::rows_of(tokens, shape, step, first, share), tests::rows_of(targets, shape, step, first, share));
-        loss.backward();
+        scaler.scale(loss).backward();
         reduction.add(loss);
       }
-      const StepSummary summary = reduction.finish();
+      StepSummary summary = reduction.finish();
+      scaler.unscale(*optimizer, summary);
       if (step == 0) data_parallel.gather_gradients();
       largest = std::max(largest, compare_step(step, summary));
       optimizer->set_learning_rate(schedule(step));
-      optimizer->step(summary, {.clip_norm = hyper.value("clip", 0.0)});
+      const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = hyper.value("clip", 0.0)});
+      report_.expect(stepped, fmt::format("step {} was skipped", step));
+      scaler.update();
     }
-    compare_final();
+    if (!mixed) compare_final();
     if (world_.rank() == 0) {
-      std::printf("%s: %d ranks, %d micro-batches, %s steps: loss within %.2e\n", fixture_.id().c_str(), world_.size(),
-                  micro_batches_, sharding_text(), largest);
+      std::printf("%s in %s: %d ranks, %d micro-batches, %s steps: loss within %.2e\n", fixture_.id().c_str(),
+                  name_of_precision<P>(), world_.size(), micro_batches_, sharding_text(), largest);
     }
     return report_.failures();
   }
 
  private:
+  static constexpr bool mixed = mixed_bound<P> > 0;
+
   const char* sharding_text() const { return sharding_ == parallel::Sharding::on ? "sharded" : "replicated"; }
 
   double compare_step(std::int64_t step, const StepSummary& summary) {
-    if (step == 0) {
+    if (step == 0 && !mixed) {
       const json& tolerance = fixture_.index.at("tolerance").at("grad_step0");
       compare("grad_step0.", {.atol = tolerance.at("atol"), .rtol = tolerance.at("rtol")}, [&](int index) {
-        return in_stored_layout(model_.store().parameter(index), model_.store().gradient<float>(index).span(),
+        return in_stored_layout(model_.store().parameter(index), model_.store().template gradient<float>(index).span(),
                                 summary.gradient_scale);
       });
     }
-    return tests::compare_step(fixture_, step, summary, report_);
+    return tests::compare_step(fixture_, step, summary, report_, mixed_bound<P>);
   }
 
   void compare_final() {
     compare("final.", {.atol = fixture_.index.at("tolerance").at("final_param_abs"), .rtol = 0}, [&](int index) {
-      return in_stored_layout(model_.store().parameter(index), model_.store().values<float>(index).span(), 1);
+      return in_stored_layout(model_.store().parameter(index), model_.store().template values<float>(index).span(), 1);
     });
   }
 
@@ -119,7 +141,7 @@ class ReferenceRun {
   int micro_batches_;
   parallel::Sharding sharding_;
   tests::RunReport report_;
-  models::Gpt<Float32> model_;
+  models::Gpt<P> model_;
 };
 
 int run_all(const Group& world) {
@@ -128,7 +150,9 @@ int run_all(const Group& world) {
     for (const int micro_batches : {1, 2}) {
       for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
         if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
-        failures += ReferenceRun(fixture, world, micro_batches, sharding).run();
+        failures += ReferenceRun<Float32>(fixture, world, micro_batches, sharding).run();
+        failures += ReferenceRun<MixedBfloat16>(fixture, world, micro_batches, sharding).run();
+        failures += ReferenceRun<MixedFloat16>(fixture, world, micro_batches, sharding).run();
       }
     }
     return failures;

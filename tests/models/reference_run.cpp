@@ -14,24 +14,29 @@ void RunReport::expect(bool ok, const std::string& text) {
   std::fprintf(stderr, "%s, rank %d: %s\n", run_.c_str(), world_.rank(), text.c_str());
 }
 
-std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json& hyper, FlatStore& store) {
+template <typename P>
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, FlatStore& store) {
   const auto decay = hyper.value("decay", "all") == "all" ? optim::Decay::all : optim::Decay::matrices;
   const std::string kind = hyper.at("optimizer");
   const double weight_decay = hyper.value("weight_decay", 0.0);
   if (kind == "AdamW" || (kind == "Adam" && weight_decay == 0)) {
-    return std::make_unique<optim::AdamW<Float32>>(store, optim::AdamWOptions{.learning_rate = hyper.at("lr"),
-                                                                              .beta1 = hyper.at("betas")[0],
-                                                                              .beta2 = hyper.at("betas")[1],
-                                                                              .epsilon = hyper.at("eps"),
-                                                                              .weight_decay = weight_decay,
-                                                                              .decay = decay});
-  }
-  require(kind == "SGD", "the reference run wants {}", kind);
-  return std::make_unique<optim::Sgd<Float32>>(store, optim::SgdOptions{.learning_rate = hyper.at("lr"),
-                                                                        .momentum = hyper.value("momentum", 0.0),
+    return std::make_unique<optim::AdamW<P>>(store, optim::AdamWOptions{.learning_rate = hyper.at("lr"),
+                                                                        .beta1 = hyper.at("betas")[0],
+                                                                        .beta2 = hyper.at("betas")[1],
+                                                                        .epsilon = hyper.at("eps"),
                                                                         .weight_decay = weight_decay,
                                                                         .decay = decay});
+  }
+  require(kind == "SGD", "the reference run wants {}", kind);
+  return std::make_unique<optim::Sgd<P>>(store, optim::SgdOptions{.learning_rate = hyper.at("lr"),
+                                                                  .momentum = hyper.value("momentum", 0.0),
+                                                                  .weight_decay = weight_decay,
+                                                                  .decay = decay});
 }
+
+template std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json&, FlatStore&);
+template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const json&, FlatStore&);
+template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, FlatStore&);
 
 optim::Schedule make_schedule(const json& hyper) {
   const double base = hyper.at("lr");
@@ -53,13 +58,15 @@ Tensor<std::int32_t> rows_of(const std::vector<std::int64_t>& all, const Shape& 
   return part;
 }
 
-double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary& summary, RunReport& report) {
+double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary& summary, RunReport& report,
+                    double mixed_bound) {
   const auto at = static_cast<std::size_t>(step);
   const json& values = fixture.index.at("values");
   const json& tolerance = fixture.index.at("tolerance");
-  const double loss_bound = tolerance.at("loss_abs");
+  const double loss_bound = mixed_bound > 0 ? mixed_bound : tolerance.at("loss_abs").get<double>();
   const double difference = std::abs(summary.loss() - values.at("loss_f64")[at].get<double>());
   report.expect(difference <= loss_bound, fmt::format("step {}: loss {} is off by {}", step, summary.loss(), difference));
+  if (mixed_bound > 0) return difference;
   const double norm = values.at("grad_norm")[at];
   const double norm_bound =
       tolerance.contains("grad_step0") ? tolerance.at("grad_step0").at("rtol").get<double>() * norm : loss_bound;

@@ -25,15 +25,18 @@ class RunReport {
   int failures_ = 0;
 };
 
-std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const nlohmann::json& hyper, FlatStore& store);
+template <typename P>
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper, FlatStore& store);
 optim::Schedule make_schedule(const nlohmann::json& hyper);
 
 // Of [steps, batch, time] the samples [first, first + count) of one step.
 Tensor<std::int32_t> rows_of(const std::vector<std::int64_t>& all, const Shape& shape, std::int64_t step, std::int64_t first,
                              std::int64_t count);
 
-// Compares loss and gradient norm of a step with the index; returns how far the loss is off.
-double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary& summary, RunReport& report);
+// Compares loss and gradient norm of a step with the index; returns how far the loss is off. In mixed precision only the loss,
+// which may be off by `mixed_bound`.
+double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary& summary, RunReport& report,
+                    double mixed_bound = 0);
 
 // The values of a parameter, and a last change to them and to those that are wanted.
 using ValuesOf = std::function<std::vector<float>(int parameter)>;

@@ -38,13 +38,16 @@ struct ParameterInfo {
 };
 
 // All parameters of a model in one index space, in reverse registration order (the order in which backward finishes them);
-// frozen ones come last. Planes over that space: values and gradients; optimizers add their own. A bucket, a shard or an
-// optimizer pass is a range of it. Parameters start at 64-byte boundaries; the gaps stay zero.
+// frozen ones come last. Planes over that space: values, gradients, and in mixed precision the values rounded to the type that
+// layers compute with; optimizers add their own. A bucket, a shard or an optimizer pass is a range of it. Parameters start at
+// 64-byte boundaries; the gaps stay zero.
 class FlatStore {
  public:
-  explicit FlatStore(DType dtype) : dtype_(dtype) {}
+  explicit FlatStore(DType dtype) : FlatStore(dtype, dtype) {}
+  FlatStore(DType dtype, DType compute_dtype) : dtype_(dtype), compute_dtype_(compute_dtype) {}
 
-  DType dtype() const { return dtype_; }
+  DType dtype() const { return dtype_; }  // of values and gradients
+  DType compute_dtype() const { return compute_dtype_; }
 
   // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
@@ -75,11 +78,22 @@ class FlatStore {
     return part<T>(gradients_, index);
   }
 
+  // What matrix products read: the values themselves, or in mixed precision their rounded copy.
+  template <typename T>
+  Tensor<T> compute_values(int index) {
+    if (dtype_ == compute_dtype_) return values<T>(index);
+    return part<T>(compute_values_, index);
+  }
+
+  // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
+  void round_values(const Range& range);
+  void round_values() { round_values({0, numel()}); }
+
   // Fills every parameter by its initializer. T is the store's element type.
   template <typename T>
   void initialize(std::uint64_t seed);
 
-  // Moves both planes into memory of another resource, values kept. Tensors taken before keep the old block.
+  // Moves values and gradients into memory of another resource, values kept. Tensors taken before keep the old block.
   void relocate(const std::shared_ptr<device::MemoryResource>& resource);
 
   // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
@@ -94,24 +108,24 @@ class FlatStore {
 
  private:
   void lay_out();
-  void require_dtype(DType wanted) const;
-  std::shared_ptr<device::Storage> zeroed(const std::shared_ptr<device::MemoryResource>& resource, std::int64_t count) const;
+  static void require_dtype(DType held, DType wanted);
 
   template <typename T>
   Tensor<T> plane(const std::shared_ptr<device::Storage>& storage, std::int64_t count) {
     lay_out();
-    require_dtype(dtype_of<T>);
+    require_dtype(dtype_, dtype_of<T>);
     return Tensor<T>({count}, storage);
   }
   template <typename T>
   Tensor<T> part(const std::shared_ptr<device::Storage>& storage, int index) {
     lay_out();
-    require_dtype(dtype_of<T>);
+    require_dtype(&storage == &compute_values_ ? compute_dtype_ : dtype_, dtype_of<T>);
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
     return Tensor<T>(info.shape, storage, static_cast<std::size_t>(info.offset));
   }
 
   DType dtype_;
+  DType compute_dtype_;
   std::vector<ParameterInfo> parameters_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;
@@ -120,6 +134,7 @@ class FlatStore {
   bool laid_out_ = false;
   std::shared_ptr<device::Storage> values_;
   std::shared_ptr<device::Storage> gradients_;
+  std::shared_ptr<device::Storage> compute_values_;  // null where values are of the compute type
   std::shared_ptr<Shard> shard_;
 };
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string_view>
 #include <utility>
@@ -7,8 +8,13 @@
 #include "trireme/autograd/variable.hpp"
 #include "trireme/ops/elementwise.hpp"
 
-// Operations on variables: forward now, backward on the current tape. T: float, double.
+// Operations on variables: forward now, backward on the current tape. T: float, double, bfloat16, float16; A, what weights and
+// gradients of weights, norms and losses have in mixed precision, is float for the last two.
 namespace trireme {
+
+// x in another element type: from and to float.
+template <typename To, typename From, typename D>
+Variable<To, D> cast(const Variable<From, D>& x);
 
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
@@ -20,7 +26,7 @@ template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b);
 
 template <typename T, typename D>
-Variable<T, D> scale(const Variable<T, D>& x, T factor);
+Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
 
 template <typename T, typename D>
 Variable<T, D> sum(const Variable<T, D>& x);  // a scalar
@@ -51,17 +57,26 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
 template <typename T, typename D>
-Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias = {});
+Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                      const Variable<Accumulate<T>, D>& bias = {});
 
 // Over the last dim; weight and bias [width] may be undefined.
 template <typename T, typename D>
 Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon);
 
+// The norm of a float variable, rounded to T for the matrix product that follows.
+template <typename T, typename D>
+requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
+                                                                    const Variable<Accumulate<T>, D>& weight,
+                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon);
+
 // {x + residual, layer_norm(x + residual)} in one pass.
 template <typename T, typename D>
-std::pair<Variable<T, D>, Variable<T, D>> residual_layer_norm(const Variable<T, D>& x, const Variable<T, D>& residual,
-                                                              const Variable<T, D>& weight, const Variable<T, D>& bias,
-                                                              double epsilon);
+std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const Variable<Accumulate<T>, D>& x,
+                                                                          const Variable<T, D>& residual,
+                                                                          const Variable<Accumulate<T>, D>& weight,
+                                                                          const Variable<Accumulate<T>, D>& bias,
+                                                                          double epsilon);
 
 // [batch, time, 3 * width] -> [batch, time, width]; see ops/attention.hpp.
 template <typename T, typename D>
@@ -82,15 +97,16 @@ struct Loss {
   Variable<T, D> sum;      // over kept targets
   std::int64_t kept = 0;   // targets that count
   std::int64_t count = 0;  // all targets, the ignored ones too: the same in every micro-batch of a step
+  double scale = 1;        // of the gradients: amp::GradScaler
 
   double mean() const { return kept == 0 ? 0.0 : static_cast<double>(sum.value().item()) / static_cast<double>(kept); }
 
-  // Gradients of sum / count; the optimizer step corrects by count / kept of the whole step.
-  void backward() const { sum.backward(static_cast<T>(1.0 / static_cast<double>(count))); }
+  // Gradients of scale * sum / count; the optimizer step corrects by count / kept of the whole step.
+  void backward() const { sum.backward(static_cast<T>(scale / static_cast<double>(count))); }
 };
 
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; ops::ignored_target rows count for nothing.
 template <typename T, typename D>
-Loss<T, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets);
+Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets);
 
 }  // namespace trireme

@@ -38,7 +38,8 @@ class ParameterSlot final : public TensorSlot<T, D> {
 }  // namespace detail
 
 // A named place in a flat store. A value: copies mean the same parameter, which ties layers together.
-template <typename T, typename D = Cpu>
+// T: what layers compute with; M: of its master value and its gradient.
+template <typename T, typename D = Cpu, typename M = T>
 class Parameter {
  public:
   Parameter() = default;  // stands for none: a layer without a bias
@@ -48,20 +49,24 @@ class Parameter {
   int index() const { return index_; }
   const ParameterInfo& info() const { return store_->parameter(index_); }
 
-  Tensor<T, D> value() const { return store_->values<T>(index_); }
-  Tensor<T, D> gradient() const { return store_->gradient<T>(index_); }
+  Tensor<M, D> value() const { return store_->values<M>(index_); }
+  Tensor<M, D> gradient() const { return store_->gradient<M>(index_); }
 
   void freeze() const { store_->freeze(index_); }  // before the first use of any value
 
   // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
-  Variable<T, D> variable() const {
-    if (!defined()) return {};
-    Tape* tape = Tape::current();
-    if (tape == nullptr || !info().trainable) return Variable<T, D>(value());
-    return Variable<T, D>(value(), Gradient<T, D>(std::make_shared<detail::ParameterSlot<T, D>>(*tape, *store_, index_)));
-  }
+  // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
+  Variable<T, D, M> variable() const { return defined() ? recorded(store_->compute_values<T>(index_)) : Variable<T, D, M>(); }
+  Variable<M, D> master() const { return defined() ? recorded(value()) : Variable<M, D>(); }
 
  private:
+  template <typename X>
+  Variable<X, D, M> recorded(Tensor<X, D> value) const {
+    Tape* tape = Tape::current();
+    if (tape == nullptr || !info().trainable) return Variable<X, D, M>(std::move(value));
+    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, *store_, index_))};
+  }
+
   std::shared_ptr<FlatStore> store_;
   int index_ = -1;
 };

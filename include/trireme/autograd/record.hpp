@@ -30,21 +30,21 @@ class Operation final : public Tape::Node {
   Backward backward_;
 };
 
-template <typename T, typename D, typename Backward>
+template <typename T1, typename T2, typename D, typename Backward>
 class PairOperation final : public Tape::Node {
  public:
-  PairOperation(Gradient<T, D> first, Gradient<T, D> second, Backward backward)
+  PairOperation(Gradient<T1, D> first, Gradient<T2, D> second, Backward backward)
       : first_(std::move(first)), second_(std::move(second)), backward_(std::move(backward)) {}
 
   void backward() override {
-    Tensor<T, D> first = first_.slot()->take();
-    Tensor<T, D> second = second_.slot()->take();
+    Tensor<T1, D> first = first_.slot()->take();
+    Tensor<T2, D> second = second_.slot()->take();
     if (first.defined() || second.defined()) backward_(std::move(first), std::move(second));
   }
 
  private:
-  Gradient<T, D> first_;
-  Gradient<T, D> second_;
+  Gradient<T1, D> first_;
+  Gradient<T2, D> second_;
   Backward backward_;
 };
 
@@ -76,14 +76,14 @@ Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initi
 }
 
 // The same for two results; an undefined gradient reached backward(d_first, d_second) from neither consumer.
-template <typename T, typename D, typename Backward>
-std::pair<Variable<T, D>, Variable<T, D>> record_pair(std::string_view operation, Tensor<T, D> first, Tensor<T, D> second,
-                                                      std::initializer_list<GradientSlot*> inputs, Backward backward) {
+template <typename T1, typename T2, typename D, typename Backward>
+std::pair<Variable<T1, D>, Variable<T2, D>> record_pair(std::string_view operation, Tensor<T1, D> first, Tensor<T2, D> second,
+                                                        std::initializer_list<GradientSlot*> inputs, Backward backward) {
   Tape* tape = detail::tape_for(operation, inputs);
-  if (tape == nullptr) return {Variable<T, D>(std::move(first)), Variable<T, D>(std::move(second))};
+  if (tape == nullptr) return {Variable<T1, D>(std::move(first)), Variable<T2, D>(std::move(second))};
   std::pair results{detail::recorded(*tape, std::move(first)), detail::recorded(*tape, std::move(second))};
-  tape->add(std::make_unique<detail::PairOperation<T, D, Backward>>(results.first.gradient(), results.second.gradient(),
-                                                                    std::move(backward)));
+  tape->add(std::make_unique<detail::PairOperation<T1, T2, D, Backward>>(results.first.gradient(), results.second.gradient(),
+                                                                         std::move(backward)));
   return results;
 }
 

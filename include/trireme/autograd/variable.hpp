@@ -81,30 +81,31 @@ class Gradient {
   std::shared_ptr<Slot> slot_;
 };
 
-// A tensor and its place on the tape.
-template <typename T, typename D = Cpu>
+// A tensor and its place on the tape. G, the gradient's element type, differs from T for weights in mixed precision only:
+// their gradients are float.
+template <typename T, typename D = Cpu, typename G = T>
 class Variable {
  public:
   Variable() = default;
   Variable(Tensor<T, D> value) : value_(std::move(value)) {}  // a constant
-  Variable(Tensor<T, D> value, Gradient<T, D> gradient) : value_(std::move(value)), gradient_(std::move(gradient)) {}
+  Variable(Tensor<T, D> value, Gradient<G, D> gradient) : value_(std::move(value)), gradient_(std::move(gradient)) {}
 
   const Tensor<T, D>& value() const { return value_; }
   const Shape& shape() const { return value_.shape(); }
-  const Gradient<T, D>& gradient() const { return gradient_; }
+  const Gradient<G, D>& gradient() const { return gradient_; }
   GradientSlot* slot() const { return gradient_.slot(); }  // null for a constant
 
   // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
-  void backward(T upstream = T{1}) const {
+  void backward(G upstream = G{1}) const {
     require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");
     Tape& tape = gradient_.slot()->tape();
-    gradient_.give(Tensor<T, D>::full(value_.shape(), upstream));
+    gradient_.give(Tensor<G, D>::full(value_.shape(), upstream));
     tape.run_backward();
   }
 
  private:
   Tensor<T, D> value_;
-  Gradient<T, D> gradient_;
+  Gradient<G, D> gradient_;
 };
 
 }  // namespace trireme

@@ -92,4 +92,23 @@ struct DTypeOf<double> {
 template <typename T>
 inline constexpr DType dtype_of = detail::DTypeOf<T>::value;
 
+namespace detail {
+template <typename T>
+struct AccumulateOf {
+  using type = T;
+};
+template <>
+struct AccumulateOf<float16> {
+  using type = float;
+};
+template <>
+struct AccumulateOf<bfloat16> {
+  using type = float;
+};
+}  // namespace detail
+
+// What elements of type T are computed and summed in: float for float16 and bfloat16, T itself for all others.
+template <typename T>
+using Accumulate = typename detail::AccumulateOf<T>::type;
+
 }  // namespace trireme

@@ -21,6 +21,7 @@ template <typename P, typename D = Cpu>
 class Gpt : public nn::Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   explicit Gpt(const GptOptions& options);
 
@@ -30,7 +31,7 @@ class Gpt : public nn::Module<P, D> {
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
 
   // targets [batch, time]; ops::ignored_target counts for nothing.
-  Loss<T, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const;
+  Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const;
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
@@ -54,5 +55,7 @@ class Gpt : public nn::Module<P, D> {
 
 extern template class Gpt<Float32, Cpu>;
 extern template class Gpt<Float64, Cpu>;
+extern template class Gpt<MixedBfloat16, Cpu>;
+extern template class Gpt<MixedFloat16, Cpu>;
 
 }  // namespace trireme::models

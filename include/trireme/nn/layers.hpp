@@ -22,6 +22,7 @@ template <typename P, typename D = Cpu>
 class Linear : public Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   Linear(const Module<P, D>& parent, std::string_view name, const LinearOptions& options) : Module<P, D>(parent, name) {
     require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
@@ -32,10 +33,10 @@ class Linear : public Module<P, D> {
     if (options.bias) bias = this->add_parameter("bias", {options.out}, options.bias_initializer.value_or(standard));
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return linear(x, weight.variable(), bias.variable()); }
+  Variable<T, D> forward(const Variable<T, D>& x) const { return linear(x, weight.variable(), bias.master()); }
 
-  Parameter<T, D> weight;
-  Parameter<T, D> bias;
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
 };
 
 struct LayerNormOptions {
@@ -43,11 +44,12 @@ struct LayerNormOptions {
   double epsilon = 1e-5;
 };
 
-// Over the last dim; weight and bias [width].
+// Over the last dim; weight and bias [width]. In mixed precision it normalises float and gives what a matrix product reads.
 template <typename P, typename D = Cpu>
 class LayerNorm : public Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   LayerNorm(const Module<P, D>& parent, std::string_view name, const LayerNormOptions& options)
       : Module<P, D>(parent, name), epsilon_(options.epsilon) {
@@ -55,15 +57,17 @@ class LayerNorm : public Module<P, D> {
     bias = this->add_parameter("bias", {options.width}, Initializer::constant(0));
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return layer_norm(x, weight.variable(), bias.variable(), epsilon_); }
-
-  // {x + residual, its norm} in one pass over memory.
-  std::pair<Variable<T, D>, Variable<T, D>> add_and_normalize(const Variable<T, D>& x, const Variable<T, D>& residual) const {
-    return residual_layer_norm(x, residual, weight.variable(), bias.variable(), epsilon_);
+  Variable<T, D> forward(const Variable<M, D>& x) const {
+    return layer_norm<T, D>(x, weight.master(), bias.master(), epsilon_);
   }
 
-  Parameter<T, D> weight;
-  Parameter<T, D> bias;
+  // {x + residual, its norm} in one pass over memory.
+  std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
+    return residual_layer_norm(x, residual, weight.master(), bias.master(), epsilon_);
+  }
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
 
  private:
   double epsilon_;
@@ -80,26 +84,28 @@ template <typename P, typename D = Cpu>
 class Embedding : public Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options) : Module<P, D>(parent, name) {
     weight = this->add_parameter("weight", {options.rows, options.width}, options.initializer);
   }
 
-  Variable<T, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.variable()); }
+  Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.master()); }
 
-  Parameter<T, D> weight;
+  Parameter<T, D, M> weight;
 };
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:
-  using T = typename P::Compute;
-
   Dropout(const Module<P, D>& parent, std::string_view name, double probability)
       : Module<P, D>(parent, name), probability_(probability) {}
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return dropout(x, probability_, this->name()); }
+  template <typename T>
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return dropout(x, probability_, this->name());
+  }
 
  private:
   double probability_;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -24,8 +25,11 @@ template <typename P, typename D = Cpu>
 class Module {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
+  static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
+                "gradients are kept in the master type, the one that sums of the compute type have");
 
-  Module() : store_(std::make_shared<FlatStore>(dtype_of<T>)) {}
+  Module() : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>)) {}
   Module(const Module& parent, std::string_view name)
       : store_(parent.store_), name_(parent.name_.empty() ? std::string(name) : parent.name_ + "." + std::string(name)) {}
   Module(const Module&) = delete;
@@ -35,13 +39,13 @@ class Module {
   FlatStore& store() const { return *store_; }
 
   // Gives every parameter of the model its first values; they depend on the seed and the names alone.
-  void initialize(const InitializeOptions& options) { store_->template initialize<T>(options.seed); }
+  void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed); }
 
  protected:
   ~Module() = default;
 
-  Parameter<T, D> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
-    return Parameter<T, D>(
+  Parameter<T, D, M> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
+    return Parameter<T, D, M>(
         store_, store_->add(name_.empty() ? std::string(name) : name_ + "." + std::string(name), shape, initializer));
   }
 

@@ -84,6 +84,7 @@ template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   TransformerBlock(const Module<P, D>& parent, std::string_view name, const TransformerOptions& options)
       : Module<P, D>(parent, name),
@@ -92,7 +93,7 @@ class TransformerBlock : public Module<P, D> {
         ln_2(*this, "ln_2", {.width = options.width}),
         mlp(*this, "mlp", options) {}
 
-  std::pair<Variable<T, D>, Variable<T, D>> forward(const Variable<T, D>& stream, const Variable<T, D>& normalized,
+  std::pair<Variable<M, D>, Variable<T, D>> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized,
                                                     const LayerNorm<P, D>& next) const {
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized));
     return next.add_and_normalize(middle, mlp.forward(middle_normalized));

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Element by element; outputs may be the inputs. `accumulate` adds to the output instead of overwriting it.
+// Element by element, for float, double, bfloat16 and float16; outputs may be the inputs. `accumulate` adds to the output
+// instead of overwriting it.
 namespace trireme::ops {
 
 enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh };
@@ -21,7 +23,7 @@ template <typename T, typename D>
 void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
 
 template <typename T, typename D>
-void scale(const Tensor<T, D>& a, T factor, Tensor<T, D>& c, bool accumulate = false);
+void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
 
 // Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
 struct RandomKey {

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <concepts>
+
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
@@ -11,12 +14,14 @@ struct MatmulOptions {
 };
 
 // c[m, n] = a[m, k] b[k, n], through oneDNN. Leading dims are folded into rows: a tensor [..., n] is the matrix [rows, n];
-// a transposed operand is stored as [k, m] or [n, k]. T: float, double.
-template <typename T, typename D>
-void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, MatmulOptions options = {});
+// a transposed operand is stored as [k, m] or [n, k]. T: float, double, bfloat16, float16; sums are float for the last two,
+// which may also be what c holds. Where the processor has no products of a type it is converted to float.
+template <typename T, typename C, typename D>
+requires std::same_as<C, T> || std::same_as<C, Accumulate<T>>
+void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options = {});
 
 // y[rows, out] = x[rows, in] weight[out, in]^T + bias[out]; an undefined bias adds nothing.
 template <typename T, typename D>
-void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, Tensor<T, D>& y);
+void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y);
 
 }  // namespace trireme::ops

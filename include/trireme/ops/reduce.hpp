@@ -1,12 +1,13 @@
 #pragma once
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
 
 // columns[n] = sum over rows of x[rows, n]: the gradient of a bias.
 template <typename T, typename D>
-void sum_rows(const Tensor<T, D>& x, Tensor<T, D>& columns, bool accumulate);
+void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
 // Sum of all elements, accumulated in double in blocks of 4,096 elements.
 template <typename T, typename D>

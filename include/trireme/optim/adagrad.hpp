@@ -33,5 +33,7 @@ class Adagrad final : public Optimizer<P, D> {
 
 extern template class Adagrad<Float32, Cpu>;
 extern template class Adagrad<Float64, Cpu>;
+extern template class Adagrad<MixedBfloat16, Cpu>;
+extern template class Adagrad<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -40,5 +40,7 @@ class Adam : public Optimizer<P, D> {
 
 extern template class Adam<Float32, Cpu>;
 extern template class Adam<Float64, Cpu>;
+extern template class Adam<MixedBfloat16, Cpu>;
+extern template class Adam<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

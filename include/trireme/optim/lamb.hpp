@@ -43,5 +43,7 @@ class Lamb final : public Optimizer<P, D> {
 
 extern template class Lamb<Float32, Cpu>;
 extern template class Lamb<Float64, Cpu>;
+extern template class Lamb<MixedBfloat16, Cpu>;
+extern template class Lamb<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -34,5 +34,7 @@ class Lars final : public Optimizer<P, D> {
 
 extern template class Lars<Float32, Cpu>;
 extern template class Lars<Float64, Cpu>;
+extern template class Lars<MixedBfloat16, Cpu>;
+extern template class Lars<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -33,5 +33,7 @@ class Lion final : public Optimizer<P, D> {
 
 extern template class Lion<Float32, Cpu>;
 extern template class Lion<Float64, Cpu>;
+extern template class Lion<MixedBfloat16, Cpu>;
+extern template class Lion<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -39,5 +39,7 @@ class ExponentialMovingAverage {
 
 extern template class ExponentialMovingAverage<Float32, Cpu>;
 extern template class ExponentialMovingAverage<Float64, Cpu>;
+extern template class ExponentialMovingAverage<MixedBfloat16, Cpu>;
+extern template class ExponentialMovingAverage<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -27,5 +27,9 @@ std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatSto
 
 extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
 extern template std::unique_ptr<Optimizer<Float64, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
+                                                                              const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
+                                                                             const NamedOptions&);
 
 }  // namespace trireme::optim

@@ -35,6 +35,7 @@ template <typename P, typename D = Cpu>
 class Optimizer {
  public:
   using T = typename P::Master;
+  using Options = StepOptions;
 
   // Throws where a rule makes no sense or a group's pattern matches no parameter.
   Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs = Needs::nothing);
@@ -48,6 +49,8 @@ class Optimizer {
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
   // A step without any kept target changes nothing.
   void step(const StepSummary& summary, const StepOptions& options = {});
+
+  void skip_step() { store_.clear_gradients(); }  // ends the step; parameters, moments and step counts stay as they are
 
   // What the start-up check compares between ranks.
   virtual Settings settings() const = 0;
@@ -108,5 +111,7 @@ class Optimizer {
 
 extern template class Optimizer<Float32, Cpu>;
 extern template class Optimizer<Float64, Cpu>;
+extern template class Optimizer<MixedBfloat16, Cpu>;
+extern template class Optimizer<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

@@ -36,5 +36,7 @@ class Rmsprop final : public Optimizer<P, D> {
 
 extern template class Rmsprop<Float32, Cpu>;
 extern template class Rmsprop<Float64, Cpu>;
+extern template class Rmsprop<MixedBfloat16, Cpu>;
+extern template class Rmsprop<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

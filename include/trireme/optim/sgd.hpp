@@ -33,5 +33,7 @@ class Sgd final : public Optimizer<P, D> {
 
 extern template class Sgd<Float32, Cpu>;
 extern template class Sgd<Float64, Cpu>;
+extern template class Sgd<MixedBfloat16, Cpu>;
+extern template class Sgd<MixedFloat16, Cpu>;
 
 }  // namespace trireme::optim

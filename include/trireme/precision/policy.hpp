@@ -1,5 +1,8 @@
 #pragma once
 
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+
 namespace trireme {
 
 // A precision policy names the element types of a model's planes: what layers compute with, what the optimizer updates,
@@ -15,6 +18,21 @@ struct Float64 {
   using Compute = double;
   using Master = double;
   using Gradient = double;
+};
+
+// Mixed precision (Micikevicius et al. 2017, arXiv 1710.03740): matrix products and what lies between them in half the bytes;
+// weights, their gradients, the residual stream, norms and losses in float32.
+struct MixedBfloat16 {
+  using Compute = bfloat16;
+  using Master = float;
+  using Gradient = float;
+};
+
+// Gradients below 6e-8 vanish in float16: scale the loss (amp/grad_scaler.hpp).
+struct MixedFloat16 {
+  using Compute = float16;
+  using Master = float;
+  using Gradient = float;
 };
 
 }  // namespace trireme

@@ -1,0 +1,89 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/core/step_summary.hpp"
+
+namespace trireme::amp {
+
+struct GradScalerOptions {
+  double init_scale = 65536;
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;  // steps without overflow after which the scale grows
+  bool enabled = true;                  // false: losses and steps pass through unchanged
+};
+
+// Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
+// after a while (Micikevicius et al. 2017, arXiv 1710.03740). The state machine of torch.cuda.amp.GradScaler: for each
+// optimizer at most one unscale() and one step() before update(), which ends the iteration.
+//
+//   scaler.scale(loss).backward();
+//   reduction.add(loss);
+//   scaler.step(optimizer, reduction.finish(), {.clip_norm = 1});
+//   scaler.update();
+//
+// Whether a gradient overflowed is read off the step's summary, whose norm is that of all ranks: all ranks skip the same
+// steps, without a collective of its own.
+class GradScaler {
+ public:
+  explicit GradScaler(const GradScalerOptions& options = {});
+
+  // The same loss with gradients that are scale() times as large.
+  template <typename T, typename D>
+  Loss<T, D> scale(Loss<T, D> loss) const {
+    loss.scale *= scale();
+    return loss;
+  }
+
+  // Makes `summary` that of the unscaled gradients, for those who look at the norm before step().
+  template <typename Optimizer>
+  void unscale(const Optimizer& optimizer, StepSummary& summary) {
+    if (options_.enabled) unscale_for(&optimizer, summary);
+  }
+
+  // optimizer.step() with the unscaled gradients, or no update at all when one of them is inf or nan. Returns whether the
+  // optimizer stepped.
+  template <typename Optimizer>
+  bool step(Optimizer& optimizer, StepSummary summary, const typename Optimizer::Options& options = {}) {
+    if (options_.enabled && !begin_step(&optimizer, summary)) {
+      optimizer.skip_step();
+      return false;
+    }
+    optimizer.step(summary, options);
+    return true;
+  }
+
+  // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
+  void update();
+  void update(double new_scale);
+
+  double scale() const { return options_.enabled ? static_cast<double>(state_.scale) : 1.0; }
+  std::int64_t skipped_steps() const { return state_.skipped_steps; }
+
+  // What a checkpoint keeps.
+  struct State {
+    float scale = 0;
+    std::int64_t growth_tracker = 0;  // steps since the scale changed
+    std::int64_t skipped_steps = 0;
+  };
+  const State& state() const { return state_; }
+  void set_state(const State& state);
+
+ private:
+  enum class Stage : std::uint8_t { ready, unscaled, stepped };
+  struct Progress {
+    Stage stage = Stage::ready;
+    bool found_inf = false;
+  };
+  void unscale_for(const void* optimizer, StepSummary& summary);
+  bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
+
+  GradScalerOptions options_;
+  State state_;
+  std::map<const void*, Progress> progress_;  // of this iteration, by optimizer
+};
+
+}  // namespace trireme::amp

@@ -1,0 +1,68 @@
+#include "trireme/amp/grad_scaler.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::amp {
+
+GradScaler::GradScaler(const GradScalerOptions& options)
+    : options_(options), state_{.scale = static_cast<float>(options.init_scale)} {
+  require(options.init_scale > 0 && std::isfinite(state_.scale), "init_scale is above 0 and finite, got {}",
+          options.init_scale);
+  require(options.growth_factor > 1, "growth_factor is above 1, got {}", options.growth_factor);
+  require(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor lies between 0 and 1, got {}",
+          options.backoff_factor);
+  require(options.growth_interval > 0, "growth_interval is above 0, got {}", options.growth_interval);
+}
+
+void GradScaler::unscale_for(const void* optimizer, StepSummary& summary) {
+  Progress& progress = progress_[optimizer];
+  require(progress.stage != Stage::unscaled, "unscale() was called for this optimizer since the last update() already");
+  require(progress.stage != Stage::stepped, "unscale() comes before step(): call update() at the end of an iteration");
+  summary.gradient_scale /= scale();
+  summary.gradient_norm /= scale();
+  progress = {.stage = Stage::unscaled, .found_inf = !std::isfinite(summary.gradient_norm)};
+}
+
+bool GradScaler::begin_step(const void* optimizer, StepSummary& summary) {
+  Progress& progress = progress_[optimizer];
+  require(progress.stage != Stage::stepped, "step() was called for this optimizer since the last update() already");
+  if (progress.stage == Stage::ready) unscale_for(optimizer, summary);
+  progress.stage = Stage::stepped;
+  state_.skipped_steps += progress.found_inf ? 1 : 0;
+  return !progress.found_inf;
+}
+
+void GradScaler::update() {
+  if (!options_.enabled) return;
+  require(!progress_.empty(), "update() before unscale() or step(): no gradients were looked at since the last update()");
+  const bool found_inf = std::ranges::any_of(progress_, [](const auto& entry) { return entry.second.found_inf; });
+  const auto times = [this](double factor) { return static_cast<float>(static_cast<double>(state_.scale) * factor); };
+  if (found_inf) {
+    state_.scale = times(options_.backoff_factor);
+    state_.growth_tracker = 0;
+  } else if (++state_.growth_tracker == options_.growth_interval) {
+    if (const float grown = times(options_.growth_factor); std::isfinite(grown)) state_.scale = grown;
+    state_.growth_tracker = 0;
+  }
+  progress_.clear();
+}
+
+void GradScaler::update(double new_scale) {
+  if (!options_.enabled) return;
+  require(new_scale > 0 && std::isfinite(static_cast<float>(new_scale)), "a scale is above 0 and finite, got {}", new_scale);
+  state_.scale = static_cast<float>(new_scale);
+  progress_.clear();
+}
+
+void GradScaler::set_state(const State& state) {
+  require(state.scale > 0 && std::isfinite(state.scale) && state.growth_tracker >= 0,
+          "a scaler's state has a finite scale above 0 and a tracker of 0 or more, got {} and {}", state.scale,
+          state.growth_tracker);
+  state_ = state;
+  progress_.clear();
+}
+
+}  // namespace trireme::amp
