@@ -23,6 +23,7 @@ struct Options {
   int steps = 7;
   int threads = 1;
   bool no_floor = false;
+  std::string precision = "fp32";
   std::string json;
 };
 
@@ -34,18 +35,19 @@ double peak_rss_bytes(const Group& world) {
   return bytes;
 }
 
+template <typename P>
 int benchmark(const Options& options, const Group& world) {
   const auto products = products_of_step(options.model, options.batch);
   double operations = 0;
   for (const Product& product : products) operations += product.operations();
 
-  TrainingStep<Float32> step({.model = options.model, .batch = options.batch}, world);
+  TrainingStep<P> step({.model = options.model, .batch = options.batch}, world);
   for (int warm_up = 0; warm_up < 2; ++warm_up) step.run();
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 
   std::optional<MatmulFloor> floor;
   if (!options.no_floor) {
-    floor.emplace(products);
+    floor.emplace(products, dtype_of<typename P::Compute>);
     floor->run();
   }
   std::vector<double> step_seconds;
@@ -61,7 +63,7 @@ int benchmark(const Options& options, const Group& world) {
   nlohmann::ordered_json result{{"step_seconds", step_time},  {"floor_seconds", nullptr},
                                 {"ratio", nullptr},           {"tokens_per_second", tokens_per_second},
                                 {"peak_rss_bytes", peak_rss}, {"ranks", world.size()},
-                                {"threads", options.threads}, {"precision", "float32"}};
+                                {"threads", options.threads}, {"precision", name_of(dtype_of<typename P::Compute>)}};
   fmt::print("step   {:8.1f} ms  {:6.1f} GFLOP/s a rank\n", step_time * 1e3, operations / step_time * 1e-9);
   if (floor) {
     const double floor_time = median(floor_seconds);
@@ -69,10 +71,10 @@ int benchmark(const Options& options, const Group& world) {
     const double share = operations / floor_time / peak;
     result["floor_seconds"] = floor_time;
     result["ratio"] = step_time / floor_time;
-    fmt::print("floor  {:8.1f} ms  {:6.1f} GFLOP/s a rank, {:.0f} % of the FMA peak of {:.1f}\n", floor_time * 1e3,
+    fmt::print("floor  {:8.1f} ms  {:6.1f} GFLOP/s a rank, {:.0f} % of the float32 FMA peak of {:.1f}\n", floor_time * 1e3,
                operations / floor_time * 1e-9, 100 * share, peak * 1e-9);
     fmt::print("step / floor {:.3f}{}\n", step_time / floor_time,
-               share < 0.6 ? "  (does not count: the floor is below 60 % of the peak)" : "");
+               share < 0.6 && options.precision == "fp32" ? "  (does not count: the floor is below 60 % of the peak)" : "");
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));
@@ -84,7 +86,7 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A GPT training step against its matrix products alone; the defaults are the 10.9M model. Float32."};
+  CLI::App app{"A GPT training step against its matrix products alone; the defaults are the 10.9M model."};
   app.add_option("--layers", options.model.layers)->capture_default_str();
   app.add_option("--heads", options.model.heads)->capture_default_str();
   app.add_option("--width", options.model.width)->capture_default_str();
@@ -93,9 +95,13 @@ int main(int argc, char** argv) {
   app.add_option("--batch", options.batch, "sequences of one rank")->capture_default_str();
   app.add_option("--steps", options.steps, "timed rounds")->capture_default_str()->check(CLI::PositiveNumber);
   app.add_option("--threads", options.threads, "threads of one rank")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--precision", options.precision, "fp32, or bf16: mixed, against a floor of bfloat16 products")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"fp32", "bf16"}));
   app.add_flag("--no-floor", options.no_floor, "time the step alone");
   app.add_option("--json", options.json, "write the result here");
   CLI11_PARSE(app, argc, argv);
-  return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
-                [&](const Group& world) { return benchmark(options, world); });
+  return launch(BackendKind::mpi, {.threads_per_rank = options.threads}, [&](const Group& world) {
+    return options.precision == "bf16" ? benchmark<MixedBfloat16>(options, world) : benchmark<Float32>(options, world);
+  });
 }

@@ -52,27 +52,37 @@ struct MatmulFloor::Plans {
 
   dnnl::memory random_memory(const dnnl::memory::desc& layout) {
     dnnl::memory memory(layout, engine);
-    auto* values = static_cast<float*>(memory.get_data_handle());
-    std::generate_n(values, layout.get_size() / sizeof(float), [this] { return distribution(generator); });
+    if (layout.data_type() == dnnl::memory::data_type::f32) {
+      fill(static_cast<float*>(memory.get_data_handle()), layout);
+    } else {
+      fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
+    }
     return memory;
   }
+  template <typename T>
+  void fill(T* values, const dnnl::memory::desc& layout) {
+    std::generate_n(values, layout.get_size() / sizeof(T), [this] { return T(distribution(generator)); });
+  }
 
-  static dnnl::memory::desc matrix(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed) {
+  static dnnl::memory::desc matrix(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed,
+                                   trireme::DType dtype) {
+    const auto type = dtype == trireme::DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
     const dnnl::memory::dims strides =
         transposed ? dnnl::memory::dims{rows * columns, 1, rows} : dnnl::memory::dims{rows * columns, columns, 1};
-    if (batch > 1) return {{batch, rows, columns}, dnnl::memory::data_type::f32, strides};
-    return {{rows, columns}, dnnl::memory::data_type::f32, {strides[1], strides[2]}};
+    if (batch > 1) return {{batch, rows, columns}, type, strides};
+    return {{rows, columns}, type, {strides[1], strides[2]}};
   }
 
   std::minstd_rand generator{1};
   std::uniform_real_distribution<float> distribution{-1, 1};
 };
 
-MatmulFloor::MatmulFloor(const std::vector<Product>& products) : plans_(std::make_unique<Plans>()) {
+MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dtype) : plans_(std::make_unique<Plans>()) {
   for (const Product& product : products) {
-    const auto a = Plans::matrix(product.batch, product.m, product.k, product.transpose_a);
-    const auto b = Plans::matrix(product.batch, product.k, product.n, product.transpose_b);
-    const auto c = Plans::matrix(product.batch, product.m, product.n, false);
+    const auto a = Plans::matrix(product.batch, product.m, product.k, product.transpose_a, dtype);
+    const auto b = Plans::matrix(product.batch, product.k, product.n, product.transpose_b, dtype);
+    const bool weight_gradient = product.batch == 1 && product.transpose_a;
+    const auto c = Plans::matrix(product.batch, product.m, product.n, false, weight_gradient ? trireme::DType::float32 : dtype);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), plans_->engine);
     plans_->plans.push_back({dnnl::matmul(description),
                              {{DNNL_ARG_SRC, plans_->random_memory(a)},

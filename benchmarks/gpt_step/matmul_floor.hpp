@@ -20,10 +20,11 @@ struct Product {
 // All matrix products of one forward and backward pass in step order; attention as full time x time products.
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch);
 
-// The products alone through oneDNN, plans kept, each on random operands of its own.
+// The products alone through oneDNN, plans kept, each on random operands of its own; in bfloat16 too, with float32 results
+// where they are gradients of weights.
 class MatmulFloor {
  public:
-  explicit MatmulFloor(const std::vector<Product>& products);
+  MatmulFloor(const std::vector<Product>& products, trireme::DType dtype);
   ~MatmulFloor();
   void run();
 

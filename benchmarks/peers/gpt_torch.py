@@ -72,6 +72,7 @@ def main():
     for name, value in [("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256),
                         ("batch-per-rank", 8), ("steps", 5), ("warmup", 2), ("threads", 1)]:
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
     parser.add_argument("--json")
     options = parser.parse_args()
 
@@ -92,7 +93,8 @@ def main():
             dist.barrier()
         start = time.perf_counter()
         optimizer.zero_grad(set_to_none=True)
-        loss = model(tokens, targets)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+            loss = model(tokens, targets)
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         optimizer.step()
@@ -114,7 +116,7 @@ def main():
                 "step_seconds": median,
                 "tokens_per_second": ranks * options.batch_per_rank * options.block / median,
                 "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-                "precision": "float32",
+                "precision": options.precision,
             }, file)
     if ranks > 1:
         dist.destroy_process_group()

@@ -16,6 +16,11 @@ void add_model(CLI::App& app, Options& options) {
   app.add_option("--dropout", options.dropout, "of the embedding and of each block's output")
       ->group("Model")
       ->capture_default_str();
+  app.add_option("--precision", options.precision,
+                 "fp32; bf16 or fp16: matrix products in half the bytes, weights and sums in float32")
+      ->group("Model")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
 }
 
 void check(const Options& options) {
@@ -45,6 +50,7 @@ trireme::optim::Settings Options::settings() const {
                                    {"heads", text(heads)},
                                    {"width", text(width)},
                                    {"block", text(block)},
-                                   {"dropout", text(dropout)}});
+                                   {"dropout", text(dropout)},
+                                   {"precision", precision}});
   return settings;
 }

@@ -28,13 +28,15 @@ models::GptOptions model_options(const Options& options) {
 
 }  // namespace
 
-Trainer::Trainer(const Options& options, const Group& world)
+template <typename P>
+Trainer<P>::Trainer(const Options& options, const Group& world)
     : options_(completed(options, world)), world_(world), model_(model_options(options_)) {
   parallel::require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
 
-void Trainer::open() {
+template <typename P>
+void Trainer<P>::open() {
   const TrainingOptions& training = options_.training;
   text_ = data::split(data::TokenDataset::from_bytes(data::read_text(training.data)), training.validation_fraction);
   loader_.emplace(text_->training, data::WindowLoaderOptions{.batch_size = training.batch_size,
@@ -50,11 +52,13 @@ void Trainer::open() {
   if (!training.init.empty()) models::load_gpt2(model_, training.init);
 }
 
-void Trainer::run() {
-  Training training(options_.training, world_, model_.store());
+template <typename P>
+void Trainer<P>::run() {
+  Training<P> training(options_.training, world_, model_.store());
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .tokens_per_step = options_.training.batch_size * options_.block,
-                    .backward = [this](std::int64_t step, int micro, auto& reduction) { backward(step, micro, reduction); },
+                    .backward = [this](std::int64_t step, int micro, auto& reduction,
+                                       const auto& scaler) { backward(step, micro, reduction, scaler); },
                     .validate = {},
                     .save = [this] { models::save_gpt2(model_, options_.training.save); }};
   if (text_->validation.size() > options_.block) work.validate = [this] { return validate(); };
@@ -64,17 +68,19 @@ void Trainer::run() {
   world_.barrier("end of training");
 }
 
-void Trainer::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
+template <typename P>
+void Trainer<P>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
   const data::TokenBatch batch = loader_->load(step, micro_batch);
   Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
   reduction.listen(tape);
   const auto loss = model_.loss(batch.tokens, batch.targets);
-  loss.backward();
+  scaler.scale(loss).backward();
   reduction.add(loss);
 }
 
 // The mean loss of evenly spaced windows, spread over the ranks.
-double Trainer::validate() const {
+template <typename P>
+double Trainer<P>::validate() const {
   const auto starts = data::evenly_spaced_windows(text_->validation.size(), options_.block, validation_windows);
   std::array<double, 2> total{};  // loss, tokens
   for (auto window = static_cast<std::size_t>(world_.rank()); window < starts.size();
@@ -88,17 +94,23 @@ double Trainer::validate() const {
   return total[0] / total[1];
 }
 
-void Trainer::print_start() const {
+template <typename P>
+void Trainer<P>::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{} parameters, {} layers of width {}; {} tokens to train on; {} rank{}, {} sequences of {} a step\n",
              model_.store().numel(), options_.layers, options_.width, text_->training.size(), world_.size(),
              world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
 }
 
-void Trainer::print_sample() const {
+template <typename P>
+void Trainer<P>::print_sample() const {
   const TrainingOptions& training = options_.training;
   if (world_.rank() != 0 || training.sample == 0) return;
   const auto tokens =
       models::generate(model_, tokenizer_.encode("\n"), {.count = training.sample, .temperature = 0.8, .seed = training.seed});
   fmt::print("--- sample ---\n{}\n", tokenizer_.decode(tokens));
 }
+
+template class Trainer<Float32>;
+template class Trainer<MixedBfloat16>;
+template class Trainer<MixedFloat16>;

@@ -7,7 +7,8 @@
 #include "trireme/data/window_loader.hpp"
 #include "trireme/trireme.hpp"
 
-// One rank's part of a training run.
+// One rank's part of a training run. P: Float32, MixedBfloat16, MixedFloat16.
+template <typename P>
 class Trainer {
  public:
   // Collective: a wrong option or file is the same error on all ranks.
@@ -17,7 +18,8 @@ class Trainer {
 
  private:
   void open();  // what may fail on one rank alone
-  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
+  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
+                const trireme::amp::GradScaler& scaler);
   double validate() const;
   void print_start() const;
   void print_sample() const;
@@ -27,5 +29,5 @@ class Trainer {
   trireme::data::ByteTokenizer tokenizer_;
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
-  trireme::models::Gpt<trireme::Float32> model_;
+  trireme::models::Gpt<P> model_;
 };

@@ -54,12 +54,13 @@ data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_
 }
 
 void Trainer::run() {
-  Training training(options_.training, world_, model_->store());
-  TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
-                    .tokens_per_step = options_.training.batch_size * options_.block,
-                    .backward = [this](std::int64_t step, int micro, auto& reduction) { backward(step, micro, reduction); },
-                    .validate = {},
-                    .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+  Training<Float32> training(options_.training, world_, model_->store());
+  TrainingWork work{
+      .micro_batches = static_cast<int>(loader_->num_micro_batches()),
+      .tokens_per_step = options_.training.batch_size * options_.block,
+      .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
+      .validate = {},
+      .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
   if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
   print_start();
   training.run(work);

@@ -31,6 +31,10 @@ void MetricsFile::write(const StepMetrics& metrics) {
                               {"exposed_communication_seconds", metrics.exposed_communication_seconds},
                               {"bytes_sent", metrics.bytes_sent}};
   if (metrics.validation_loss) line["validation_loss"] = *metrics.validation_loss;
+  if (metrics.loss_scale) {
+    line["loss_scale"] = *metrics.loss_scale;
+    line["skipped_steps"] = metrics.skipped_steps;
+  }
   const std::string text = line.dump() + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) {
     refuse(path_, "the metrics file can't be written");

@@ -18,6 +18,8 @@ struct StepMetrics {
   double exposed_communication_seconds = 0;
   std::uint64_t bytes_sent = 0;
   std::optional<double> validation_loss = {};
+  std::optional<double> loss_scale = {};  // of the next step, in fp16
+  std::int64_t skipped_steps = 0;         // so far
 };
 
 // A file with one JSON object a line. A failed write is an error that names the file: no line is lost unnoticed.

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <concepts>
 
 #include "trireme/optim/named.hpp"
 
@@ -30,16 +31,18 @@ std::string binding_notice(const Group& world) {
 
 }  // namespace
 
-Training::Training(const TrainingOptions& options, const Group& world, FlatStore& store)
+template <typename P>
+Training<P>::Training(const TrainingOptions& options, const Group& world, FlatStore& store)
     : options_(options),
       world_(world),
       data_parallel_(store, world, options.data_parallel()),
-      optimizer_(optim::make_optimizer<Float32>(options.optimizer, store,
-                                                {.learning_rate = options.learning_rate,
-                                                 .weight_decay = options.weight_decay,
-                                                 .beta1 = options.beta1,
-                                                 .beta2 = options.beta2,
-                                                 .decay = optim::Decay::matrices})),
+      optimizer_(optim::make_optimizer<P>(options.optimizer, store,
+                                          {.learning_rate = options.learning_rate,
+                                           .weight_decay = options.weight_decay,
+                                           .beta1 = options.beta1,
+                                           .beta2 = options.beta2,
+                                           .decay = optim::Decay::matrices})),
+      scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(optim::warmup_cosine({.base = options.learning_rate,
                                       .warmup = options.warmup,
                                       .total = options.steps,
@@ -48,7 +51,8 @@ Training::Training(const TrainingOptions& options, const Group& world, FlatStore
   world.agree(open, "open the metrics file");
 }
 
-void Training::run(const TrainingWork& work) {
+template <typename P>
+void Training<P>::run(const TrainingWork& work) {
   print_binding();
   progress_ = std::make_unique<Progress>(options_.steps, world_.rank() == 0);
   const auto start = std::chrono::steady_clock::now();
@@ -69,6 +73,8 @@ void Training::run(const TrainingWork& work) {
                         .bytes_sent = data_parallel_.bytes_sent() - sent_before};
     metrics.tokens_per_second = static_cast<double>(work.tokens_per_step) / metrics.seconds;
     metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
+    if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
+    metrics.skipped_steps = scaler_.skipped_steps();
     const bool last = step + 1 == options_.steps;
     const bool validates = options_.validation_interval > 0 && work.validate;
     if (validates && (last || (step + 1) % options_.validation_interval == 0)) metrics.validation_loss = work.validate();
@@ -81,23 +87,28 @@ void Training::run(const TrainingWork& work) {
   print_end(seconds_since(start), static_cast<double>(options_.steps * work.tokens_per_step));
 }
 
-StepSummary Training::train_step(const TrainingWork& work, std::int64_t step) {
+template <typename P>
+StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step) {
   auto reduction = data_parallel_.begin_step(work.micro_batches);
-  for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction);
-  const StepSummary summary = reduction.finish();
+  for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction, scaler_);
+  StepSummary summary = reduction.finish();
   optimizer_->set_learning_rate(schedule_(step));
-  optimizer_->step(summary, {.clip_norm = options_.clip});
+  scaler_.unscale(*optimizer_, summary);
+  scaler_.step(*optimizer_, summary, {.clip_norm = options_.clip});
+  scaler_.update();
   return summary;
 }
 
-void Training::report(const parallel::BucketTuning& tuning) {
+template <typename P>
+void Training<P>::report(const parallel::BucketTuning& tuning) {
   progress_->note(fmt::format(
       "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms",
       tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds,
       1e3 * tuning.initial_step_seconds));
 }
 
-void Training::report(const StepMetrics& metrics) {
+template <typename P>
+void Training<P>::report(const StepMetrics& metrics) {
   if (metrics.step == 0) first_ = metrics;
   const std::optional<double> validated = metrics.validation_loss ? metrics.validation_loss : last_.validation_loss;
   last_ = metrics;
@@ -110,19 +121,26 @@ void Training::report(const StepMetrics& metrics) {
   progress_->step(metrics.step, metrics.loss, metrics.tokens_per_second, metrics.bytes_sent);
 }
 
-void Training::print_binding() const {
+template <typename P>
+void Training<P>::print_binding() const {
   if (world_.rank() != 0 || options_.backend != BackendKind::mpi || options_.threads != 0) return;
   const std::string notice = binding_notice(world_);
   if (!notice.empty()) fmt::print("{}\n", notice);
 }
 
-void Training::print_end(double seconds, double tokens) const {
+template <typename P>
+void Training<P>::print_end(double seconds, double tokens) const {
   if (world_.rank() != 0) return;
   fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} tokens/s, {:.1f} % of the time waiting for other ranks\n",
              options_.steps, seconds, first_.loss, last_.loss, tokens / seconds, 100 * exposed_seconds_ / seconds);
   if (data_parallel_.bytes_sent() > 0) {
     fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
   }
+  if (last_.loss_scale) fmt::print("loss scale {}, {} steps skipped\n", *last_.loss_scale, last_.skipped_steps);
   if (last_.validation_loss) fmt::print("validation loss {:.4f}\n", *last_.validation_loss);
   if (!options_.save.empty()) fmt::print("weights written to {}\n", options_.save);
 }
+
+template class Training<Float32>;
+template class Training<MixedBfloat16>;
+template class Training<MixedFloat16>;

@@ -7,6 +7,7 @@
 #include "training/metrics.hpp"
 #include "training/options.hpp"
 #include "training/progress.hpp"
+#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/schedule.hpp"
@@ -16,13 +17,17 @@
 struct TrainingWork {
   int micro_batches = 1;             // of one rank and step
   std::int64_t tokens_per_step = 0;  // of all ranks
-  // Forward and backward of a micro-batch on a tape that `reduction` listens to; adds its loss.
-  std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction)> backward;
+  // Forward and backward of a micro-batch, its loss scaled, on a tape that `reduction` listens to; adds its loss.
+  std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
+                     const trireme::amp::GradScaler& scaler)>
+      backward;
   std::function<double()> validate;  // the validation loss, the same on all ranks; empty: there is no validation
   std::function<void()> save;        // called by rank 0 when --save is given
 };
 
 // The part of a training run that does not depend on the model: steps, metrics, progress and the last words.
+// P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
+template <typename P>
 class Training {
  public:
   // Collective. The parameters have their first values.
@@ -40,7 +45,8 @@ class Training {
   TrainingOptions options_;
   trireme::Group world_;
   trireme::parallel::DataParallel data_parallel_;
-  std::unique_ptr<trireme::optim::Optimizer<trireme::Float32>> optimizer_;
+  std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
+  trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
   std::unique_ptr<MetricsFile> metrics_;
   std::unique_ptr<Progress> progress_;

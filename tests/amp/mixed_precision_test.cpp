@@ -1,0 +1,186 @@
+// Operations in bfloat16 and float16 against the same operations in double on the same, rounded inputs. Every bound is the
+// type's rounding: one of the result, and of sums in float over `terms` products.
+
+#include <cmath>
+#include <random>
+
+#include "catch.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/ops/cast.hpp"
+#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/reduce.hpp"
+
+using namespace trireme;
+
+namespace {
+
+template <typename T>
+constexpr double rounding = std::is_same_v<T, bfloat16> ? 0x1p-8 : 0x1p-11;  // half a unit in the last place
+
+template <typename T>
+Tensor<T> random(const Shape& shape, std::uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::normal_distribution<float> normal;
+  Tensor<T> tensor(shape);
+  for (T& element : tensor.span()) element = T(normal(generator));
+  return tensor;
+}
+
+template <typename T>
+Tensor<double> doubles(const Tensor<T>& x) {
+  Tensor<double> wide(x.shape());
+  for (std::int64_t i = 0; i < x.numel(); ++i) wide.data()[i] = static_cast<double>(static_cast<float>(x.data()[i]));
+  return wide;
+}
+
+template <typename T>
+void require_near(const Tensor<T>& got, const Tensor<double>& wanted, double relative, double absolute = 1e-4) {
+  REQUIRE(got.shape() == wanted.shape());
+  double worst = 0;
+  for (std::int64_t i = 0; i < got.numel(); ++i) {
+    const double error = std::abs(static_cast<double>(static_cast<float>(got.data()[i])) - wanted.data()[i]);
+    worst = std::max(worst, error / (absolute + relative * std::abs(wanted.data()[i])));
+  }
+  REQUIRE(worst <= 1);
+}
+
+// Runs the function forward and backward with random upstream gradients: {result, gradients of the inputs}.
+template <typename T, typename Function>
+std::vector<Tensor<T>> run(const Function& function, const std::vector<Tensor<T>>& inputs, std::uint32_t seed) {
+  std::vector<Tensor<T>> results(inputs.size() + 1);
+  Tape tape;
+  std::vector<Variable<T>> variables;
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    variables.push_back(watch(inputs[i], [&results, i](const Tensor<T>& gradient) { results[i + 1] = gradient; }));
+  }
+  const Variable<T> y = function(variables);
+  results[0] = y.value().clone();
+  const Tensor<float16> upstream = random<float16>(y.shape(), seed);
+  Tensor<T> weights(y.shape());
+  for (std::int64_t i = 0; i < upstream.numel(); ++i)
+    weights.data()[i] = static_cast<T>(static_cast<float>(upstream.data()[i]));
+  sum(multiply(y, Variable<T>(weights))).backward();
+  return results;
+}
+
+template <typename T, typename Function>
+void compare_with_double(const Function& function, const std::vector<Shape>& shapes, double roundings) {
+  std::vector<Tensor<T>> inputs;
+  std::vector<Tensor<double>> wide;
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    inputs.push_back(random<T>(shapes[i], static_cast<std::uint32_t>(i + 1)));
+    wide.push_back(doubles(inputs.back()));
+  }
+  const auto got = run<T>([&](const auto& x) { return function(x); }, inputs, 99);
+  const auto wanted = run<double>([&](const auto& x) { return function(x); }, wide, 99);
+  for (std::size_t i = 0; i < got.size(); ++i)
+    require_near(got[i], wanted[i], roundings * rounding<T>, roundings * rounding<T>);
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("casts of whole tensors are those of single elements", "", bfloat16, float16) {
+  using T = TestType;
+  Tensor<T> all({1 << 16});
+  for (std::int64_t i = 0; i < all.numel(); ++i) all.data()[i] = T::from_bits(static_cast<std::uint16_t>(i));
+  Tensor<float> floats(all.shape());
+  ops::cast(all, floats);
+  std::mt19937 generator(1);
+  Tensor<float> any({(1 << 16) + 5});
+  for (float& element : any.span()) element = std::bit_cast<float>(static_cast<std::uint32_t>(generator()));
+  Tensor<T> rounded(any.shape());
+  ops::cast(any, rounded);
+  std::int64_t wrong = 0;
+  for (std::int64_t i = 0; i < all.numel(); ++i) {
+    const auto wanted = static_cast<float>(all.data()[i]);
+    wrong += std::isnan(wanted) ? !std::isnan(floats.data()[i]) : floats.data()[i] != wanted;
+  }
+  for (std::int64_t i = 0; i < any.numel(); ++i) {
+    wrong += std::isnan(any.data()[i]) ? !std::isnan(static_cast<float>(rounded.data()[i]))
+                                       : rounded.data()[i].bits() != T(any.data()[i]).bits();
+  }
+  CHECK(wrong == 0);
+}
+
+TEMPLATE_TEST_CASE("elementwise functions, dropout and attention round once", "", bfloat16, float16) {
+  using T = TestType;
+  // Two roundings: of the product with the upstream gradient that the test adds, and of the result.
+  compare_with_double<T>([](const auto& x) { return gelu(x[0]); }, {{37, 61}}, 2);
+  compare_with_double<T>([](const auto& x) { return relu(x[0]); }, {{3, 1500}}, 2);
+  compare_with_double<T>([](const auto& x) { return add(x[0], multiply(x[0], x[1])); }, {{9, 200}, {9, 200}}, 4);
+  compare_with_double<T>([](const auto& x) { return scale(x[0], 0.25F); }, {{2049}}, 2);
+  compare_with_double<T>([](const auto& x) { return dropout(x[0], 0.3, "stream"); }, {{16, 333}}, 3);
+  compare_with_double<T>([](const auto& x) { return causal_attention(x[0], 3); }, {{2, 33, 3 * 3 * 20}}, 4);
+}
+
+TEMPLATE_TEST_CASE("matrix products sum in float, into half or float", "", bfloat16, float16) {
+  using T = TestType;
+  for (const bool transpose_a : {false, true}) {
+    const Tensor<T> a = random<T>(transpose_a ? Shape{130, 70} : Shape{70, 130}, 1);
+    const Tensor<T> b = random<T>({130, 50}, 2);
+    for (const bool accumulate : {false, true}) {
+      const ops::MatmulOptions options{.transpose_a = transpose_a, .accumulate = accumulate};
+      Tensor<T> half = random<T>({70, 50}, 3);
+      Tensor<double> wide = doubles(half);
+      Tensor<float> floats({70, 50});
+      ops::cast(half, floats);
+      ops::matmul(a, b, half, options);
+      ops::matmul(a, b, floats, options);
+      ops::matmul(doubles(a), doubles(b), wide, options);
+      require_near(half, wide, rounding<T>, 2e-3);
+      require_near(floats, wide, 1e-5);
+    }
+  }
+  const Tensor<T> x = random<T>({1030, 530}, 4);
+  Tensor<float> columns({530});
+  Tensor<double> wide({530});
+  ops::sum_rows(x, columns, false);
+  ops::sum_rows(doubles(x), wide, false);
+  require_near(columns, wide, 1e-5, 1e-3);
+}
+
+TEMPLATE_TEST_CASE("norms, losses and gradients of weights stay in float", "", MixedBfloat16, MixedFloat16) {
+  using P = TestType;
+  using T = typename P::Compute;
+  struct Net : nn::Module<P> {
+    nn::LayerNorm<P> norm{*this, "norm", {.width = 40}};
+    nn::Linear<P> layer{*this, "layer", {.in = 40, .out = 40}};
+    nn::LayerNorm<P> last{*this, "last", {.width = 40}};
+  } net;
+  struct Wide : nn::Module<Float64> {
+    nn::LayerNorm<Float64> norm{*this, "norm", {.width = 40}};
+    nn::Linear<Float64> layer{*this, "layer", {.in = 40, .out = 40}};
+    nn::LayerNorm<Float64> last{*this, "last", {.width = 40}};
+  } wide;
+  net.initialize({.seed = 5});
+  wide.initialize({.seed = 5});
+  const auto loss_of = [](auto& model, const auto& x) {
+    const auto [stream, y] = model.last.add_and_normalize(x, model.layer.forward(model.norm.forward(x)));
+    return cross_entropy(y, Tensor<std::int32_t>::from({3}, std::vector<std::int32_t>{1, 39, 7}));
+  };
+  const Tensor<float> x = random<float>({3, 40}, 6);
+  double loss = 0;
+  double wanted = 0;
+  {
+    Tape tape;
+    const auto result = loss_of(net, Variable<float>(x));
+    static_assert(std::is_same_v<decltype(result), const Loss<float, Cpu>>);
+    loss = result.mean();
+    result.backward();
+  }
+  {
+    Tape tape;
+    const auto result = loss_of(wide, Variable<double>(doubles(x)));
+    wanted = result.mean();
+    result.backward();
+  }
+  CHECK(std::abs(loss - wanted) <= 4 * rounding<T> * wanted);
+  for (int index = 0; index < net.store().num_parameters(); ++index) {
+    INFO(net.store().parameter(index).name);
+    const Tensor<double> gradient = wide.store().template gradient<double>(index);
+    double largest = 0;
+    for (const double element : gradient.span()) largest = std::max(largest, std::abs(element));
+    require_near(net.store().template gradient<float>(index), gradient, 8 * rounding<T>, 8 * rounding<T> * largest);
+  }
+}
