@@ -67,6 +67,9 @@ void TrainingParser::add_run() {
     app_.add_option(name, value, text)->group("Run")->capture_default_str();
   };
   add("--bucket-mb", bucket_mb_, "MiB of gradients that are reduced together; auto: the first 30 steps find the best buckets");
+  app_.add_option("--bucket-profile", options_.bucket_profile,
+                  "with --bucket-mb auto: start with the buckets in this file, or write there what was found")
+      ->group("Run");
   app_.add_option("--optimizer-sharding", options_.optimizer_sharding,
                   "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")
       ->group("Run")
@@ -129,6 +132,8 @@ void TrainingParser::check() const {
   require(options_.compress_start >= 0 && options_.compress_warmup >= 0,
           "--compress-start and --compress-warmup are 0 or more");
   parallel::parse_compression(options_.compress, options_.compress_warmup);
+  require(options_.bucket_profile.empty() || options_.bucket_mb == 0, "--bucket-profile {} needs --bucket-mb auto",
+          options_.bucket_profile);
   require(options_.ranks > 0, "--ranks {} is not above 0", options_.ranks);
   require(options_.ranks == 1 || options_.backend == BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options_.ranks);
@@ -197,8 +202,10 @@ void TrainingOptions::complete(const Group& world) {
 }
 
 parallel::DataParallelOptions TrainingOptions::data_parallel() const {
-  parallel::DataParallelOptions result{
-      .sharding = parse_sharding(optimizer_sharding), .tune_buckets = bucket_mb == 0, .virtual_shards = virtual_shards};
+  parallel::DataParallelOptions result{.sharding = parse_sharding(optimizer_sharding),
+                                       .tune_buckets = bucket_mb == 0,
+                                       .bucket_profile = bucket_profile,
+                                       .virtual_shards = virtual_shards};
   result.compression = {
       .hook = parallel::parse_compression(compress, compress_warmup),
       .start = compress_start,

@@ -25,6 +25,7 @@ struct TrainingOptions {
   double beta2 = 0.95;
   double clip = 1.0;
   double bucket_mb = 25;  // 0: found by the first steps
+  std::string bucket_profile;
   std::string optimizer_sharding = "auto";
   std::string reduction = "default";
   int virtual_shards = 0;

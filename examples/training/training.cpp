@@ -102,9 +102,9 @@ StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step)
 template <typename P>
 void Training<P>::report(const parallel::BucketTuning& tuning) {
   progress_->note(fmt::format(
-      "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms",
-      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds,
-      1e3 * tuning.initial_step_seconds));
+      "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms{}{}",
+      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds, 1e3 * tuning.initial_step_seconds,
+      tuning.text.empty() ? "" : "; ", tuning.text));
 }
 
 template <typename P>

@@ -46,19 +46,28 @@ ReductionCost fit_cost(std::span<const CostSample> samples) {
 }
 
 double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
-  double free = 0;  // when the link is
-  double stopped = 0;
-  double backward = 0;
+  struct Ready {
+    double seconds = 0;
+    double bytes = 0;
+  };
+  std::vector<Ready> buckets;
   std::size_t next = 0;
   for (const int count : plan) {
-    double bytes = 0;
+    Ready bucket;
     for (int i = 0; i < count; ++i, ++next) {
-      bytes += static_cast<double>(gradients[next].bytes);
-      backward = std::max(backward, gradients[next].ready_seconds);
+      bucket.bytes += static_cast<double>(gradients[next].bytes);
+      bucket.seconds = std::max(bucket.seconds, gradients[next].ready_seconds);
     }
-    free = std::max(free, backward) + cost.seconds(bytes);
-    stopped += cost.seconds(bytes);
+    buckets.push_back(bucket);
   }
+  std::ranges::stable_sort(buckets, {}, &Ready::seconds);
+  double free = 0;  // when the link is
+  double stopped = 0;
+  for (const Ready& bucket : buckets) {
+    free = std::max(free, bucket.seconds) + cost.seconds(bucket.bytes);
+    stopped += cost.seconds(bucket.bytes);
+  }
+  const double backward = buckets.empty() ? 0 : buckets.back().seconds;
   return cost.stops_compute ? stopped : free - backward;
 }
 

@@ -1,8 +1,15 @@
 #include "parallel/bucket_tuner.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <filesystem>
 #include <numeric>
+#include <span>
 #include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -11,6 +18,7 @@ constexpr int first_steps = 2;  // memory and plans are made
 constexpr int observed_steps = 3;
 constexpr int rounds = 5;  // of live steps with each candidate
 constexpr int trials = 3;
+constexpr double noise = 0.99;  // less than this share of the initial plan's time counts as faster
 
 constexpr std::int64_t mib = 1 << 20;
 
@@ -20,13 +28,22 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
+std::string read_profile(const std::string& path) {
+  const File file = File::open(path);
+  std::string text(file.size(), '\0');
+  file.read_at(std::as_writable_bytes(std::span(text)), 0);
+  return text;
+}
+
 }  // namespace
 
-BucketTuner::BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial)
-    : group_(group), bytes_(std::move(gradient_bytes)), initial_(std::move(initial)) {}
+BucketTuner::BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial, std::string profile)
+    : group_(group), bytes_(std::move(gradient_bytes)), initial_(std::move(initial)), profile_(std::move(profile)) {}
 
 std::optional<BucketPlan> BucketTuner::next_plan(const Trial& trial) {
   if (result_) return std::nullopt;
+  if (step_ == 0 && !profile_.empty()) load_profile();
+  if (result_) return result_->plan;
   const int live = step_++ - first_steps - observed_steps;
   if (live < 0) return std::nullopt;
   if (live == 0) make_candidates(trial);
@@ -53,6 +70,39 @@ void BucketTuner::end() {
 
 double BucketTuner::since_begin() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+}
+
+void BucketTuner::load_profile() {
+  std::string text;
+  std::string failure;
+  if (group_.rank() == 0 && std::filesystem::exists(profile_)) {
+    try {
+      text = read_profile(profile_);
+    } catch (const Error& error) {
+      failure = error.what();
+    }
+  }
+  text = group_.gather_texts(text, "bucket profile").front();
+  refusal_ = group_.gather_texts(failure, "bucket profile").front();
+  if (text.empty()) return;
+  try {
+    result_ = from_profile(text, tuning_case());
+    result_->text = fmt::format("as found by the run that wrote {}", profile_);
+  } catch (const Error& error) {
+    refusal_ = fmt::format("{} was not used: {}", profile_, error.what());
+  }
+}
+
+void BucketTuner::save_profile() const {
+  group_.agree(
+      [this] {
+        if (group_.rank() != 0) return;
+        const std::string text = to_profile(tuning_case(), *result_);
+        FileReplacement file(profile_);
+        file.write(std::as_bytes(std::span(text)));
+        file.commit();
+      },
+      "bucket profile");
 }
 
 void BucketTuner::make_candidates(const Trial& trial) {
@@ -91,11 +141,14 @@ BucketPlan BucketTuner::decide() {
   std::vector<double> steps;
   for (const Candidate& candidate : candidates_) steps.push_back(median(candidate.steps));
   group_.all_reduce(std::span(steps), ReduceOp::max, "bucket tuning").wait_on_host();
-  const auto best = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
+  auto best = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
+  if (steps[best] > noise * steps[0]) best = 0;
   result_ = BucketTuning{.plan = candidates_[best].plan,
                          .predicted_exposed_seconds = candidates_[best].predicted_seconds,
                          .step_seconds = steps[best],
-                         .initial_step_seconds = steps[0]};
+                         .initial_step_seconds = steps[0],
+                         .text = refusal_};
+  if (!profile_.empty()) save_profile();
   return result_->plan;
 }
 

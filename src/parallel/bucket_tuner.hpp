@@ -3,8 +3,10 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "parallel/bucket_profile.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -13,13 +15,15 @@ namespace trireme::parallel {
 
 // Finds the buckets of one training run in its first steps: notes when gradients are final, times reductions on the group's
 // links, solves for the plan with the least exposed time, then lets the live steps decide between it and some fixed caps. All
-// ranks go through the same steps and decide the same.
+// ranks go through the same steps and decide the same. With a profile it starts with what an earlier run has found for the same
+// case, or else leaves there what it finds.
 class BucketTuner {
  public:
   // Seconds of one reduction of so many bytes, anywhere in the gradients. Collective.
   using Trial = std::function<double(std::int64_t bytes)>;
 
-  BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial);
+  // `profile`: a file that rank 0 reads and writes; none where empty.
+  BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial, std::string profile);
 
   // Before each step: the plan for it; nothing where it stays. Collective.
   std::optional<BucketPlan> next_plan(const Trial& trial);
@@ -37,6 +41,9 @@ class BucketTuner {
     double predicted_seconds = 0;
     std::vector<double> steps;
   };
+  TuningCase tuning_case() const { return {.gradient_bytes = bytes_, .nodes = group_.nodes()}; }
+  void load_profile();
+  void save_profile() const;
   void make_candidates(const Trial& trial);
   BucketPlan decide();
   double since_begin() const;
@@ -44,6 +51,8 @@ class BucketTuner {
   Group group_;
   std::vector<std::int64_t> bytes_;
   BucketPlan initial_;
+  std::string profile_;
+  std::string refusal_;  // why the profile was not taken
   int step_ = 0;
   std::chrono::steady_clock::time_point begin_;
   std::vector<std::vector<double>> ready_;  // by observed step, by gradient

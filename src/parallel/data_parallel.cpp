@@ -76,6 +76,7 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
     : store_(store),
       group_(group),
       bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
+      ready_position_(static_cast<std::size_t>(store.num_parameters()), 0),
       virtual_shards_(options.virtual_shards) {
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
@@ -90,13 +91,14 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
                 {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
+                {"bucket_profile", options.bucket_profile},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1) store.relocate(group.memory());
   store.round_values();
   const BucketPlan plan = plan_by_cap(gradient_bytes(), options.bucket_bytes, options.first_bucket_bytes);
   make_buckets(plan);
   if (sharded) shard();
-  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan);
+  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan, options.bucket_profile);
   if (options.compression.hook != nullptr) {
     compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression);
   }
@@ -128,18 +130,36 @@ void DataParallel::make_buckets(const BucketPlan& plan) {
     next += count;
     const ParameterInfo& first = store_.parameter(parameters.front());
     const ParameterInfo& last = store_.parameter(parameters.back());
-    for (const int index : parameters) bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(buckets_.size());
     buckets_.push_back({.range = {first.offset, last.offset + last.numel},
                         .parameters = parameters,
                         .name = fmt::format("gradient bucket {} ({} to {})", buckets_.size(), first.name, last.name)});
   }
+  order_buckets();
 }
 
-void DataParallel::start_tuning(const BucketPlan& initial) {
+// Reductions start in the order of the buckets. Until the first step is done that is the store's order.
+void DataParallel::order_buckets() {
+  const auto complete = [this](const Bucket& bucket) {
+    std::int32_t last = 0;
+    for (const int index : bucket.parameters) last = std::max(last, ready_position_[static_cast<std::size_t>(index)]);
+    return last;
+  };
+  std::ranges::stable_sort(buckets_, {}, complete);
+  for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
+    for (const int index : buckets_[bucket].parameters) bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(bucket);
+  }
+}
+
+void DataParallel::agree_on_ready_order() {
+  group_.broadcast(std::span(ready_position_), 0, "ready order").wait_on_host();
+  order_buckets();
+}
+
+void DataParallel::start_tuning(const BucketPlan& initial, const std::string& profile) {
   position_of_.assign(bucket_of_.size(), -1);
   int position = 0;
   for (const int index : trainable()) position_of_[static_cast<std::size_t>(index)] = position++;
-  tuner_ = std::make_shared<BucketTuner>(group_, gradient_bytes(), initial);
+  tuner_ = std::make_shared<BucketTuner>(group_, gradient_bytes(), initial, profile);
 }
 
 // Between steps nobody needs the gradients.
@@ -175,6 +195,7 @@ Reduction DataParallel::begin_step(int micro_batches) {
           "{} virtual shards on {} ranks make steps of {} micro-batches, not {}", virtual_shards_, group_.size(),
           virtual_shards_ / group_.size(), micro_batches);
   if (tree_ != nullptr) tree_->clear();
+  if (steps_++ == 1 && group_.size() > 1 && shard_ == nullptr) agree_on_ready_order();
   if (tuner_ != nullptr) {
     if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);
   }

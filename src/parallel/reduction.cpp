@@ -50,6 +50,7 @@ void Reduction::on_final(int parameter) {
   FlatStore& store = owner_.store_;
   const auto index = static_cast<std::size_t>(parameter);
   if (owner_.tuner_ != nullptr) owner_.tuner_->final(static_cast<std::size_t>(owner_.position_of_[index]));
+  if (owner_.steps_ == 1) owner_.ready_position_[index] = finals_++;
   const bool used_last = store.has_gradient(parameter);
   used_[index] = used_[index] || used_last;
   if (!used_last) store.zero_gradient(parameter);

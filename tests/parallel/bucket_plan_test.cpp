@@ -86,3 +86,9 @@ TEST_CASE("the cost is fitted to small and large buckets alike") {
   const std::vector<CostSample> falling = {{1000, 0.5}, {2000, 0.4}};
   CHECK(fit_cost(falling).seconds_per_byte == 0);
 }
+
+TEST_CASE("buckets are reduced in the order in which they are complete, not in that of the store") {
+  const ReductionCost cost{.latency_seconds = 0, .seconds_per_byte = 0.1};
+  const std::vector<ReadyGradient> last_first = {{10, 5}, {10, 3}, {10, 1}};
+  CHECK(exposed_seconds({1, 1, 1}, last_first, cost) == Approx(1));  // 1..2, 3..4, 5..6
+}

@@ -10,7 +10,8 @@
 
 namespace trireme::parallel {
 
-// Gradients in the order in which backward finishes them, cut into buckets: how many gradients each bucket takes.
+// Gradients in the order of the store, cut into buckets: how many gradients each bucket takes. Buckets are reduced in the order
+// in which they are complete.
 using BucketPlan = std::vector<int>;
 
 // Parameters whose gradients are reduced together.
@@ -50,8 +51,8 @@ struct ReadyGradient {
 // Seconds that the reductions add to a backward pass that ends with the last gradient.
 double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-// The plan with the least exposed seconds; among equals the one with the fewest buckets. Exact, by dynamic programming over
-// the last bucket's first gradient: O(n^2).
+// The plan with the least exposed seconds; among equals the one with the fewest buckets. Exact where gradients become final in
+// the order of the store, by dynamic programming over the last bucket's first gradient: O(n^2).
 BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
 }  // namespace trireme::parallel

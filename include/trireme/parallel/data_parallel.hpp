@@ -33,6 +33,10 @@ struct DataParallelOptions {
   // do not change beyond rounding, with virtual shards not at all. Has no effect where the step is sharded.
   bool tune_buckets = false;
 
+  // A file in which rank 0 leaves what tuning has found; a later run with the same gradients, ranks and nodes starts with it
+  // and does not tune. One that does not fit is replaced after tuning (BucketTuning::text says why). Empty: none.
+  std::string bucket_profile = {};
+
   // Above 0: bit-identical training. The batch is cut into so many virtual shards, each a micro-batch; every rank computes
   // equally many, a power of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits
   // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
@@ -49,6 +53,7 @@ struct BucketTuning {
   double predicted_exposed_seconds = 0;  // of the plan
   double step_seconds = 0;               // measured, from the start of the last micro-batch
   double initial_step_seconds = 0;       // the same with the initial buckets
+  std::string text = {};                 // where a profile was taken, or why not
 };
 
 class BucketTuner;
@@ -59,7 +64,9 @@ class HookedBuckets;
 class SlicedShard;
 
 // The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
-// each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on.
+// each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on. That order
+// is the store's in the first step; from then on it is the one in which rank 0's first step completed the buckets. (Where the
+// step is sharded it stays the store's.)
 class Reduction final : public GradientListener {
  public:
   ~Reduction() override = default;
@@ -95,6 +102,7 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
+  std::int32_t finals_ = 0;
   std::vector<bool> used_;                 // by parameter
   std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded
   std::shared_ptr<HookedBuckets> hooked_;  // null in steps without compression
@@ -154,7 +162,9 @@ class DataParallel {
   std::vector<int> trainable() const;
   std::vector<std::int64_t> gradient_bytes() const;
   void make_buckets(const BucketPlan& plan);
-  void start_tuning(const BucketPlan& initial);
+  void order_buckets();
+  void agree_on_ready_order();
+  void start_tuning(const BucketPlan& initial, const std::string& profile);
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
@@ -164,6 +174,8 @@ class DataParallel {
   Group group_;
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
+  int steps_ = 0;
+  std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in the first step
   std::shared_ptr<SlicedShard> shard_;
   std::shared_ptr<GradientTree> tree_;        // null without virtual shards
   std::shared_ptr<BucketTuner> tuner_;        // null where nothing is tuned

@@ -1,0 +1,133 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "catch.hpp"
+#include "parallel/bucket_profile.hpp"
+#include "trireme/testing/ranks.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+using namespace trireme::parallel;
+
+namespace {
+
+// Registered in one order and used in the opposite one: backward finishes first what lies last in the store.
+struct Backwards : nn::Module<Float32> {
+  nn::Linear<Float32> third{*this, "third", {.in = 8, .out = 8}};
+  nn::Linear<Float32> second{*this, "second", {.in = 8, .out = 8}};
+  nn::Linear<Float32> first{*this, "first", {.in = 8, .out = 8}};
+  Backwards() { initialize({.seed = 1}); }
+
+  Loss<float, Cpu> loss() const {
+    const Variable<float> x(Tensor<float>::full({2, 8}, 1));
+    return cross_entropy(third.forward(second.forward(first.forward(x))), Tensor<std::int32_t>::full({2}, 3));
+  }
+};
+
+// Notes which buckets it is given, and lets them be summed as they are.
+class Notes final : public CommunicationHook {
+ public:
+  std::string str() const override { return "notes"; }
+  HookTask reduce(GradientBucket& bucket) override {
+    names.push_back(bucket.gradients().front().name);
+    for (const NamedTensor& gradient : bucket.gradients()) {
+      Tensor<float> values = gradient.values;
+      co_await bucket.all_reduce(std::span(values.data(), static_cast<std::size_t>(values.numel())));
+    }
+  }
+  int max_exchanges() const override { return 2; }
+
+  std::vector<std::string> names;
+};
+
+void step(const Backwards& model, DataParallel& data_parallel) {
+  auto reduction = data_parallel.begin_step();
+  Tape tape;
+  reduction.listen(tape);
+  const auto loss = model.loss();
+  loss.backward();
+  reduction.add(loss);
+  reduction.finish();
+}
+
+BucketTuning tune(const std::string& profile, int steps, int ranks = 2) {
+  BucketTuning result;
+  testing::run_ranks(ranks, [&](const Group& world) {
+    const Backwards model;
+    DataParallel data_parallel(model, ProcessMesh(world),
+                               {.sharding = Sharding::off, .tune_buckets = true, .bucket_profile = profile});
+    for (int i = 0; i < steps; ++i) step(model, data_parallel);
+    if (world.rank() == 0 && data_parallel.tuning()) result = *data_parallel.tuning();
+  });
+  return result;
+}
+
+struct ProfileFile {
+  std::string path = (std::filesystem::temp_directory_path() / ("trireme_profile_" + std::to_string(getpid()))).string();
+  ProfileFile() { std::filesystem::remove(path); }
+  ~ProfileFile() { std::filesystem::remove(path); }
+};
+
+}  // namespace
+
+TEST_CASE("from the second step on, buckets start in the order in which backward completes them") {
+  testing::run_ranks(2, [](const Group& world) {
+    const Backwards model;
+    const auto notes = std::make_shared<Notes>();
+    DataParallel data_parallel(model, ProcessMesh(world),
+                               {.bucket_bytes = 8 * 8 * 4,
+                                .first_bucket_bytes = 8 * 8 * 4,
+                                .compression = {.hook = notes, .only_if_faster = false, .between = CompressionBetween::ranks}});
+    step(model, data_parallel);
+    const std::vector<std::string> in_store(notes->names);
+    notes->names.clear();
+    step(model, data_parallel);
+    REQUIRE(in_store.size() == 3);
+    CHECK(notes->names == std::vector<std::string>(in_store.rbegin(), in_store.rend()));
+  });
+}
+
+TEST_CASE("what tuning has found is left in a profile, and a later run starts with it") {
+  const ProfileFile file;
+  const BucketTuning found = tune(file.path, 40);
+  REQUIRE_FALSE(found.plan.empty());
+  CHECK(found.text.empty());
+  const BucketTuning loaded = tune(file.path, 1);
+  CHECK(loaded.plan == found.plan);
+  CHECK(loaded.step_seconds == found.step_seconds);
+  CHECK(loaded.text == "as found by the run that wrote " + file.path);
+}
+
+TEST_CASE("a profile that does not fit is explained, and replaced after tuning") {
+  const ProfileFile file;
+  tune(file.path, 40);
+  const BucketTuning for_three = tune(file.path, 40, 3);
+  CHECK(for_three.text.find("it was tuned for 6 gradients of 864 bytes, 2 ranks on 1 nodes; here are 6 gradients of 864 bytes, "
+                            "3 ranks on 1 nodes") != std::string::npos);
+  CHECK(tune(file.path, 1, 3).plan == for_three.plan);
+  std::ofstream(file.path) << "{";
+  CHECK(tune(file.path, 40).text.find("it is no bucket profile") != std::string::npos);
+}
+
+TEST_CASE("a profile that can't be written is an error on all ranks") {
+  try {
+    tune("/nowhere/profile", 40);
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::io);
+  }
+}
+
+TEST_CASE("profiles are checked") {
+  const TuningCase wanted{.gradient_bytes = {8, 16, 24}, .nodes = {{0}, {1}}};
+  const std::string good = to_profile(wanted, {.plan = {1, 2}, .step_seconds = 0.5});
+  CHECK(from_profile(good, wanted).plan == BucketPlan{1, 2});
+  for (const BucketPlan& plan : {BucketPlan{1, 1}, BucketPlan{1, 3}, BucketPlan{0, 3}, BucketPlan{4, -1}, BucketPlan{}}) {
+    CHECK_THROWS_AS(from_profile(to_profile(wanted, {.plan = plan}), wanted), Error);
+  }
+  CHECK_THROWS_AS(from_profile(good, {.gradient_bytes = {8, 24, 16}, .nodes = {{0}, {1}}}), Error);
+  CHECK_THROWS_AS(from_profile(good, {.gradient_bytes = {8, 16, 24}, .nodes = {{0, 1}}}), Error);
+  CHECK_THROWS_AS(from_profile("[1]", wanted), Error);
+}
