@@ -87,6 +87,9 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, Fla
         optim::LambOptions{
             .learning_rate = 0.01, .epsilon = 1e-3, .groups = {{.pattern = "*.bias", .weight_decay = 0, .adapts = false}}});
   }
+  if (name == "lars") {
+    return std::make_unique<optim::Lars<P>>(store, optim::LarsOptions{.weight_decay = 0.01, .trust = 0.02});
+  }
   if (name == "rmsprop") {
     return std::make_unique<optim::Rmsprop<P>>(
         store, optim::RmspropOptions{.learning_rate = 0.001, .epsilon = 1e-2, .momentum = 0.9, .centered = true});
