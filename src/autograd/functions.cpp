@@ -76,6 +76,24 @@ Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
 }
 
 template <typename T, typename D>
+Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope) {
+  Tensor<T, D> y(x.shape());
+  ops::leaky_relu(x.value(), slope, y);
+  return record("leaky_relu", std::move(y), {x.slot()}, [slope, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::leaky_relu_backward(value, slope, dy, out, accumulate); });
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options) {
+  Tensor<T, D> y(x.shape());
+  ops::softplus(x.value(), options, y);
+  return record("softplus", std::move(y), {x.slot()}, [options, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::softplus_backward(value, options, dy, out, accumulate); });
+  });
+}
+
+template <typename T, typename D>
 Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream) {
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
   const Tape* tape = Tape::current();
@@ -104,5 +122,13 @@ TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);
 TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(T)                                           \
+  template Variable<T, Cpu> leaky_relu(const Variable<T, Cpu>&, double); \
+  template Variable<T, Cpu> softplus(const Variable<T, Cpu>&, const ops::SoftplusOptions&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

@@ -46,6 +46,18 @@ TEST_CASE("gradients of activations") {
   }
 }
 
+TEST_CASE("gradients of activations with parameters, softmax and transpose") {
+  expect_passed(check_gradients([](const Inputs& in) { return leaky_relu(in[0], 0.2); }, {random({37}, 3)}));
+  expect_passed(
+      check_gradients([](const Inputs& in) { return softplus(in[0], {.beta = 3, .threshold = 2}); }, {random({37}, 3)}));
+  for (const int dim : {-1, 0, 1}) {
+    CAPTURE(dim);
+    expect_passed(check_gradients([=](const Inputs& in) { return softmax(in[0], dim); }, {random({3, 4, 5}, 1)}));
+    expect_passed(check_gradients([=](const Inputs& in) { return log_softmax(in[0], dim); }, {random({3, 4, 5}, 1)}));
+  }
+  expect_passed(check_gradients([](const Inputs& in) { return transpose(in[0], 0, 2); }, {random({2, 3, 4, 2}, 1)}));
+}
+
 TEST_CASE("gradients of linear") {
   expect_passed(check_gradients([](const Inputs& in) { return linear(in[0], in[1], in[2]); },
                                 {random({2, 3, 5}, 1), random({4, 5}, 2), random({4}, 3)}));

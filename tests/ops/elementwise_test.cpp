@@ -74,6 +74,33 @@ TEMPLATE_TEST_CASE("activations and their gradients follow their formulas", "", 
   }
 }
 
+TEMPLATE_TEST_CASE("leaky relu and softplus follow their formulas", "", float, double) {
+  const auto x = inputs<TestType>();
+  const auto dy = random_tensor<TestType>(x.shape(), 2);
+  Doubles leaky, leaky_gradient, soft, soft_gradient;
+  for (std::size_t i = 0; i < x.span().size(); ++i) {
+    const auto at = static_cast<double>(x.span()[i]);
+    const auto upstream = static_cast<double>(dy.span()[i]);
+    leaky.push_back(at > 0 ? at : 0.1 * at);
+    leaky_gradient.push_back(upstream * (at > 0 ? 1 : 0.1));
+    soft.push_back(2 * at > 15 ? at : std::log1p(std::exp(2 * at)) / 2);
+    soft_gradient.push_back(upstream * (2 * at > 15 ? 1 : sigmoid(2 * at)));
+  }
+  Tensor<TestType> y(x.shape());
+  Tensor<TestType> dx(x.shape());
+  leaky_relu(x, 0.1, y);
+  require_close(y, leaky, tolerance<TestType>(5e-7));
+  leaky_relu_backward(x, 0.1, dy, dx, false);
+  leaky_relu_backward(x, 0.1, dy, dx, true);
+  require_close(dx, add(leaky_gradient, leaky_gradient), tolerance<TestType>(1e-6));
+  softplus(x, {.beta = 2, .threshold = 15}, y);
+  require_close(y, soft, tolerance<TestType>(5e-7));
+  softplus_backward(x, {.beta = 2, .threshold = 15}, dy, dx, false);
+  softplus_backward(x, {.beta = 2, .threshold = 15}, dy, dx, true);
+  require_close(dx, add(soft_gradient, soft_gradient), tolerance<TestType>(2e-6));
+  CHECK_THROWS_WITH(softplus(x, {.beta = 0}, y), "softplus: beta is 0, but must be above 0");
+}
+
 TEMPLATE_TEST_CASE("add, multiply and scale", "", float, double) {
   const auto a = random_tensor<TestType>({5, 33}, 1);
   const auto b = random_tensor<TestType>({5, 33}, 2);

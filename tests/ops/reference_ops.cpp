@@ -9,6 +9,8 @@
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/norm.hpp"
 #include "trireme/ops/reduce.hpp"
+#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/transpose.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -21,6 +23,47 @@ bool run_activation(Activation kind, OpFixture& fixture) {
   activation_backward(kind, x, fixture.input("gout_out"), dx, false);
   fixture.result("out", y);
   fixture.result("grad_x", dx);
+  return true;
+}
+
+bool run_leaky_relu(OpFixture& fixture) {
+  const double slope = fixture.hyper().at("negative_slope");
+  const auto x = fixture.input("x");
+  Tensor<float> y(x.shape());
+  Tensor<float> dx(x.shape());
+  leaky_relu(x, slope, y);
+  leaky_relu_backward(x, slope, fixture.input("gout_out"), dx, false);
+  fixture.result("out", y);
+  fixture.result("grad_x", dx);
+  return true;
+}
+
+bool run_softplus(OpFixture& fixture) {
+  const auto x = fixture.input("x");
+  Tensor<float> y(x.shape());
+  Tensor<float> dx(x.shape());
+  softplus(x, {}, y);
+  softplus_backward(x, {}, fixture.input("gout_out"), dx, false);
+  fixture.result("out", y);
+  fixture.result("grad_x", dx);
+  return true;
+}
+
+Tensor<float> transposed(const Tensor<float>& x, int first, int second) {
+  Tensor<float> y(transposed_shape(x.shape(), first, second));
+  transpose(x, first, second, y);
+  return y;
+}
+
+template <typename Forward, typename Backward>
+bool run_softmax(OpFixture& fixture, const Forward& forward, const Backward& backward) {
+  const int dim = fixture.hyper().at("dim");
+  auto y = transposed(fixture.input("x"), dim, -1);
+  auto dx = transposed(fixture.input("gout_out"), dim, -1);
+  forward(y, y);
+  backward(y, dx, dx, false);
+  fixture.result("out", transposed(y, dim, -1));
+  fixture.result("grad_x", transposed(dx, dim, -1));
   return true;
 }
 
@@ -108,17 +151,6 @@ bool run_layer_norm(OpFixture& fixture) {
   return true;
 }
 
-// [outer, first, second] as [outer, second, first].
-Tensor<float> exchange_dims(const Tensor<float>& tensor, std::int64_t outer, std::int64_t first, std::int64_t second) {
-  Tensor<float> result({outer, second, first});
-  for (std::int64_t i = 0; i < outer * first * second; ++i) {
-    const std::int64_t block = i / (first * second) * first * second;
-    const std::int64_t row = i / second % first;
-    result.data()[block + i % second * first + row] = tensor.data()[i];
-  }
-  return result;
-}
-
 bool run_cross_entropy(OpFixture& fixture) {
   if (fixture.hyper().at("label_smoothing") != 0.0 || fixture.hyper().at("class_weight")) return false;
   auto targets = fixture.indices("target");
@@ -130,7 +162,7 @@ bool run_cross_entropy(OpFixture& fixture) {
   const std::int64_t classes = stored.dim(1);
   const std::int64_t places = stored.numel() / (batch * classes);
   const std::int64_t rows = batch * places;
-  const auto logits = exchange_dims(stored, batch, classes, places).reshape({rows, classes});
+  const auto logits = transposed(stored.reshape({batch, classes, places}), 1, 2).reshape({rows, classes});
   Tensor<float> log_sum_exp({rows});
   Tensor<float> dlogits(logits.shape());
   const std::string reduction = fixture.hyper().at("reduction");
@@ -152,7 +184,7 @@ bool run_cross_entropy(OpFixture& fixture) {
     cross_entropy_backward(logits, targets, log_sum_exp, static_cast<float>(share), dlogits);
     fixture.result("out", Tensor<float>::full({}, static_cast<float>(result.sum * share)));
   }
-  fixture.result("grad_logits", exchange_dims(dlogits, batch, places, classes));
+  fixture.result("grad_logits", transposed(dlogits.reshape({batch, places, classes}), 1, 2));
   return true;
 }
 
@@ -215,6 +247,10 @@ bool run_op(const std::string& op, OpFixture& fixture) {
       {"gelu_tanh", Activation::gelu_tanh}, {"gelu_erf", Activation::gelu_erf}, {"relu", Activation::relu},
       {"silu", Activation::silu},           {"sigmoid", Activation::sigmoid},   {"tanh", Activation::tanh}};
   if (const auto found = activations.find(op); found != activations.end()) return run_activation(found->second, fixture);
+  if (op == "leaky_relu") return run_leaky_relu(fixture);
+  if (op == "softplus") return run_softplus(fixture);
+  if (op == "softmax") return run_softmax(fixture, softmax<float, Cpu>, softmax_backward<float, Cpu>);
+  if (op == "log_softmax") return run_softmax(fixture, log_softmax<float, Cpu>, log_softmax_backward<float, Cpu>);
   if (op == "linear") return run_linear(fixture);
   if (op == "matmul") return run_matmul(fixture);
   if (op == "layer_norm") return run_layer_norm(fixture);

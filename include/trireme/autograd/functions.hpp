@@ -50,6 +50,29 @@ Variable<T, D> gelu(const Variable<T, D>& x) {  // the tanh form, as GPT-2
   return activation(ops::Activation::gelu_tanh, x);
 }
 
+template <typename T, typename D>
+Variable<T, D> gelu_erf(const Variable<T, D>& x) {  // the exact form
+  return activation(ops::Activation::gelu_erf, x);
+}
+template <typename T, typename D>
+Variable<T, D> silu(const Variable<T, D>& x) {
+  return activation(ops::Activation::silu, x);
+}
+template <typename T, typename D>
+Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
+template <typename T, typename D>
+Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
+
+// A copy with two dims exchanged; negative dims count from the end.
+template <typename T, typename D>
+Variable<T, D> transpose(const Variable<T, D>& x, int first, int second);
+
+// Over one dim, the last unless said; another one costs two transposed copies.
+template <typename T, typename D>
+Variable<T, D> softmax(const Variable<T, D>& x, int dim = -1);
+template <typename T, typename D>
+Variable<T, D> log_softmax(const Variable<T, D>& x, int dim = -1);
+
 // Dim 0 of x counts samples: which elements are dropped depends on (the tape's seed and step, `stream`, the global index of
 // the element), never on how samples are spread over ranks. Without a tape x itself: evaluation drops nothing.
 template <typename T, typename D>

@@ -7,7 +7,8 @@
 #include "trireme/core/host_device.hpp"
 
 // exp, tanh, erf and the logistic function without branches or tables, so that loops over them become vector code.
-// The float versions are ours: their errors below are tested (tests/math). The double versions call the C library, as log.
+// The float versions are ours: their errors below are tested (tests/math). The double versions call the C library, as log and
+// log1p.
 namespace trireme::math {
 
 TRIREME_HOST_DEVICE float absolute(float x) { return __builtin_fabsf(x); }
@@ -16,6 +17,8 @@ TRIREME_HOST_DEVICE float square_root(float x) { return __builtin_sqrtf(x); }
 TRIREME_HOST_DEVICE double square_root(double x) { return __builtin_sqrt(x); }
 TRIREME_HOST_DEVICE float log(float x) { return ::logf(x); }
 TRIREME_HOST_DEVICE double log(double x) { return ::log(x); }
+TRIREME_HOST_DEVICE float log1p(float x) { return ::log1pf(x); }
+TRIREME_HOST_DEVICE double log1p(double x) { return ::log1p(x); }
 
 // Within 2 ulp; 0 below 2^-125, infinity above the largest float.
 TRIREME_HOST_DEVICE float exp(float x) {

@@ -95,4 +95,75 @@ struct Tanh {
   }
 };
 
+// x above 0, slope * x below. Maas, Hannun, Ng 2013.
+template <typename T>
+struct LeakyRelu {
+  T slope;
+
+  TRIREME_HOST_DEVICE T value(T x) const { return x > T(0) ? x : slope * x; }
+  TRIREME_HOST_DEVICE T derivative(T x) const { return x > T(0) ? T(1) : slope; }
+};
+
+// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+template <typename T>
+struct Softplus {
+  T beta;
+  T threshold;
+
+  TRIREME_HOST_DEVICE T value(T x) const {
+    const T u = beta * x;
+    return u > threshold ? x : ((u > T(0) ? u : T(0)) + log1p(exp(-absolute(u)))) / beta;
+  }
+  TRIREME_HOST_DEVICE T derivative(T x) const { return beta * x > threshold ? T(1) : sigmoid(beta * x); }
+};
+
+// Losses of one element x against its target t, and their derivatives in x.
+struct SquaredError {
+  template <typename T>
+  TRIREME_HOST_DEVICE static T value(T x, T t) {
+    return (x - t) * (x - t);
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T derivative(T x, T t) {
+    return T(2) * (x - t);
+  }
+};
+
+// -(weight * t * log(sigmoid(x)) + (1 - t) * log(1 - sigmoid(x))), without overflow for any x.
+template <typename T>
+struct BinaryCrossEntropy {
+  T positive_weight;
+
+  TRIREME_HOST_DEVICE T value(T x, T t) const {
+    const T below = (x < T(0) ? -x : T(0)) + log1p(exp(-absolute(x)));  // -log(sigmoid(x))
+    return (T(1) - t) * x + (T(1) + (positive_weight - T(1)) * t) * below;
+  }
+  TRIREME_HOST_DEVICE T derivative(T x, T t) const { return (T(1) - t) - (T(1) + (positive_weight - T(1)) * t) * sigmoid(-x); }
+};
+
+// t * (log(t) - x) for a log-probability x and a probability t; 0 where t is 0.
+struct KlDivergence {
+  template <typename T>
+  TRIREME_HOST_DEVICE static T value(T x, T t) {
+    return t > T(0) ? t * (log(t) - x) : T(0);
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T derivative(T, T t) {
+    return -t;
+  }
+};
+
+// The same for a target that is a log-probability.
+struct KlDivergenceLogTarget {
+  template <typename T>
+  TRIREME_HOST_DEVICE static T value(T x, T t) {
+    const T probability = exp(t);
+    return probability > T(0) ? probability * (t - x) : T(0);
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T derivative(T, T t) {
+    return -exp(t);
+  }
+};
+
 }  // namespace trireme::math

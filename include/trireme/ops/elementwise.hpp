@@ -25,6 +25,23 @@ void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, boo
 template <typename T, typename D>
 void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
 
+// x above 0, slope * x below. Backward as activation_backward.
+template <typename T, typename D>
+void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
+template <typename T, typename D>
+void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+
+// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
+struct SoftplusOptions {
+  double beta = 1;
+  double threshold = 20;
+};
+template <typename T, typename D>
+void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y);
+template <typename T, typename D>
+void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+                       bool accumulate);
+
 // Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
 struct RandomKey {
   std::uint64_t seed = 0;

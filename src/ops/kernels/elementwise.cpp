@@ -1,22 +1,11 @@
 #include "ops/kernels/elementwise.hpp"
 
+#include "ops/kernels/write.hpp"
 #include "trireme/math/functors.hpp"
 #include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
-
-// c[i] = value(i), or c[i] += value(i).
-template <typename T, typename Value>
-TRIREME_HOST_DEVICE void write(T* c, std::int64_t count, bool accumulate, Value value) {
-  if (accumulate) {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) c[i] += value(i);
-  } else {
-#pragma omp simd
-    for (std::int64_t i = 0; i < count; ++i) c[i] = value(i);
-  }
-}
 
 template <typename Visit>
 TRIREME_HOST_DEVICE void with_functor(Activation kind, Visit visit) {

@@ -1,15 +1,23 @@
 #include "ops/kernels/softmax.hpp"
 
+#include "ops/kernels/vector.hpp"
+#include "ops/kernels/write.hpp"
 #include "trireme/math/exponential.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
 template <typename T>
-T log_sum_exp(const T* x, std::int64_t count) {
+T largest_of(const T* x, std::int64_t count) {
   T largest = x[0];
 #pragma omp simd reduction(max : largest)
   for (std::int64_t j = 0; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
+  return largest;
+}
+
+template <typename T>
+T log_sum_exp(const T* x, std::int64_t count) {
+  const T largest = largest_of(x, count);
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < count; ++j) sum += math::exp(x[j] - largest);
@@ -22,8 +30,36 @@ void softmax(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp);
 }
 
+// The largest element is subtracted by itself: added to the logarithm of the sum it would round the result of large x.
 template <typename T>
-constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>, softmax<T>};
+void probabilities(const T* x, T* y, std::int64_t count) {
+  const T largest = largest_of(x, count);
+  const T share = T(1) / sum_of<T>(count, [=](std::int64_t j) { return y[j] = math::exp(x[j] - largest); });
+  write(y, count, false, [=](std::int64_t j) { return share * y[j]; });
+}
+
+template <typename T>
+void log_probabilities(const T* x, T* y, std::int64_t count) {
+  const T largest = largest_of(x, count);
+  const T log_sum = math::log(sum_of<T>(count, [=](std::int64_t j) { return math::exp(x[j] - largest); }));
+  write(y, count, false, [=](std::int64_t j) { return (x[j] - largest) - log_sum; });
+}
+
+template <typename T>
+void softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  const T total = sum_of<T>(count, [=](std::int64_t j) { return y[j] * dy[j]; });
+  write(dx, count, accumulate, [=](std::int64_t j) { return y[j] * (dy[j] - total); });
+}
+
+template <typename T>
+void log_softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  const T total = sum_of<T>(count, [=](std::int64_t j) { return dy[j]; });
+  write(dx, count, accumulate, [=](std::int64_t j) { return dy[j] - math::exp(y[j]) * total; });
+}
+
+template <typename T>
+constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,       softmax<T>,          probabilities<T>,
+                                    log_probabilities<T>, softmax_backward<T>, log_softmax_backward<T>};
 
 }  // namespace
 
