@@ -88,7 +88,7 @@ double Trainer<P>::validate() const {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
     const auto loss = model_.loss(batch.tokens, batch.targets);
     total[0] += static_cast<double>(loss.sum.value().item());
-    total[1] += static_cast<double>(loss.kept);
+    total[1] += loss.kept;
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return total[0] / total[1];

@@ -2,17 +2,15 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/core/bfloat16.hpp"
-#include "trireme/core/float16.hpp"
 #include "trireme/ops/embedding.hpp"
-#include "trireme/ops/loss.hpp"
 
 namespace trireme {
 namespace {
 
 template <typename T, typename D>
-void contribute_rows(const Gradient<T, D>& dweight, const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy) {
-  dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) { ops::embedding_backward(index, dy, dw, accumulate); });
+void contribute_rows(const Gradient<T, D>& dweight, const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy,
+                     std::int32_t padding = -1) {
+  dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) { ops::embedding_backward(index, dy, dw, accumulate, padding); });
 }
 
 Shape with_width(const Shape& index, std::int64_t width) {
@@ -26,11 +24,12 @@ Shape with_width(const Shape& index, std::int64_t width) {
 }  // namespace
 
 template <typename T, typename D>
-Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight) {
+Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight, std::int32_t padding) {
   Tensor<T, D> y(with_width(index.shape(), weight.shape().back()));
   ops::embedding(index, weight.value(), y);
-  return record("embedding", std::move(y), {weight.slot()},
-                [index, dweight = weight.gradient()](const Tensor<T, D>& dy) { contribute_rows(dweight, index, dy); });
+  return record(
+      "embedding", std::move(y), {weight.slot()},
+      [index, padding, dweight = weight.gradient()](const Tensor<T, D>& dy) { contribute_rows(dweight, index, dy, padding); });
 }
 
 template <typename T, typename D>
@@ -55,33 +54,11 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
       });
 }
 
-template <typename T, typename D>
-Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) {
-  require(targets.numel() == logits.shape().rows(), "cross_entropy: {} targets for logits {}", targets.numel(),
-          logits.shape().str());
-  using A = Accumulate<T>;
-  Tensor<A, D> log_sum_exp({targets.numel()});
-  const ops::CrossEntropyResult result = ops::cross_entropy(logits.value(), targets, log_sum_exp);
-  Variable<A, D> sum =
-      record("cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
-             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp](const Tensor<A, D>& dy) {
-               // The logits are rarely needed again: their gradient takes their place.
-               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
-               ops::cross_entropy_backward(value, targets, log_sum_exp, dy.item(), gradient);
-               dlogits.give(std::move(gradient));
-             });
-  return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};
-}
-
-#define TRIREME_INSTANTIATE(T)                                                                    \
-  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&); \
+#define TRIREME_INSTANTIATE(T)                                                                                  \
+  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, std::int32_t); \
   template Variable<T, Cpu> token_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, const Variable<T, Cpu>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 
-template Loss<float, Cpu> cross_entropy(const Variable<float, Cpu>&, const Tensor<std::int32_t, Cpu>&);
-template Loss<double, Cpu> cross_entropy(const Variable<double, Cpu>&, const Tensor<std::int32_t, Cpu>&);
-template Loss<float, Cpu> cross_entropy(const Variable<bfloat16, Cpu>&, const Tensor<std::int32_t, Cpu>&);
-template Loss<float, Cpu> cross_entropy(const Variable<float16, Cpu>&, const Tensor<std::int32_t, Cpu>&);
 
 }  // namespace trireme

@@ -1,6 +1,7 @@
 #include "trireme/ops/attention.hpp"
 
 #include <array>
+#include <cmath>
 #include <utility>
 
 #include "ops/check.hpp"
@@ -41,7 +42,8 @@ std::array<T*, 3> parts_of_head(const Tensor<T, Cpu>& packed, const Sizes& sizes
 // of the kernels, and before it `copies` matrices [time, size].
 template <typename A, typename Body>
 void for_each_head(const Sizes& sizes, std::int64_t copies, const Body& body) {
-  const std::int64_t elements = copies * matrix_elements(sizes) + attention_kernels().of<A>().workspace(sizes.time, sizes.size);
+  const std::int64_t elements =
+      copies * matrix_elements(sizes) + attention_kernels().of<A>().workspace(sizes.time, sizes.time, sizes.size);
   const std::int64_t work = std::max<std::int64_t>(sizes.time * sizes.time * sizes.size, 1);
   const std::int64_t threads = omp_get_max_threads();
   const Tensor<A, Cpu> workspaces({threads, elements});
@@ -93,8 +95,19 @@ AttentionHead<Accumulate<T>> input_of_head(const Tensor<T, Cpu>& qkv, const Size
   const auto queries = read_rows(q, stride, sizes, workspace);
   const auto keys = read_rows(k, stride, sizes, workspace);
   const auto values = read_rows(v, stride, sizes, workspace);
-  return {
-      .q = queries.data, .k = keys.data, .v = values.data, .stride = queries.stride, .time = sizes.time, .size = sizes.size};
+  using A = Accumulate<T>;
+  return {.q = queries.data,
+          .k = keys.data,
+          .v = values.data,
+          .q_stride = queries.stride,
+          .kv_stride = keys.stride,
+          .queries = sizes.time,
+          .keys = sizes.time,
+          .size = sizes.size,
+          .group = 1,
+          .scale = A(1) / std::sqrt(static_cast<A>(sizes.size)),
+          .causal = true,
+          .hidden = nullptr};
 }
 
 }  // namespace

@@ -41,7 +41,8 @@ void embedding(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight,
 }
 
 template <typename T, typename D>
-void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight, bool accumulate) {
+void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight, bool accumulate,
+                        std::int32_t padding) {
   require_rows("embedding_backward", index, dweight, dy);
   const std::int64_t width = dweight.dim(1);
   const auto& kernels = elementwise_kernels().of<T>();
@@ -50,16 +51,17 @@ void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>
     if (!accumulate) std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
     for (std::int64_t place = 0; place < index.numel(); ++place) {
       const std::int32_t row = index.data()[place];
-      if (row < begin || row >= end) continue;
+      if (row < begin || row >= end || row == padding) continue;
       T* to = dweight.data() + row * width;
       kernels.add(to, dy.data() + place * width, to, width);
     }
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                             \
-  template void embedding(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool); \
-  template void embedding_backward(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool);
+#define TRIREME_INSTANTIATE(T)                                                                                     \
+  template void embedding(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool);         \
+  template void embedding_backward(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool, \
+                                   std::int32_t);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

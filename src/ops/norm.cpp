@@ -3,7 +3,7 @@
 #include "ops/check.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/norm.hpp"
-#include "ops/parallel.hpp"
+#include "ops/row_parts.hpp"
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme::ops {
@@ -18,9 +18,6 @@ template <typename T>
 void require_vector(std::string_view op, std::string_view name, const Tensor<T, Cpu>& vector, std::int64_t count) {
   if (vector.defined()) require_count(op, name, vector.shape(), count);
 }
-
-// The rows are split into this many parts, whatever the number of threads; each adds up its own gradients of weight and bias.
-std::int64_t num_parts(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 64, 1, 32); }
 
 }  // namespace
 
@@ -121,16 +118,12 @@ void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
         std::copy(all.dx + begin * width, all.dx + end * width, pass.dresidual.data() + begin * width);
     }
   };
-  const std::int64_t parts = num_parts(rows);
+  const std::int64_t parts = num_row_parts(rows);
   const auto dweights = Tensor<A, D>::zeros({parts, width});
   const auto dbiases = Tensor<A, D>::zeros({parts, width});
-  parallel_ranges(parts, 1, least_elements / std::max<std::int64_t>(rows * width / parts, 1),
-                  [&](std::int64_t first, std::int64_t last) {
-                    for (std::int64_t part = first; part < last; ++part) {
-                      run_rows(rows * part / parts, rows * (part + 1) / parts, dweights.data() + part * width,
-                               dbiases.data() + part * width);
-                    }
-                  });
+  parallel_row_parts(rows, width, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
+    run_rows(begin, end, dweights.data() + part * width, dbiases.data() + part * width);
+  });
   if (pass.dweight.defined()) {
     auto dweight = pass.dweight;
     sum_rows(dweights, dweight, pass.accumulate_dweight);

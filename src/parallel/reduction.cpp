@@ -37,7 +37,7 @@ void Reduction::listen(Tape& tape) {
   tape.listen(owner_.store_, *this);
 }
 
-void Reduction::add(double loss_sum, std::int64_t kept, std::int64_t count) {
+void Reduction::add(double loss_sum, double kept, std::int64_t count) {
   require(added_ == 0 || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size", count_,
           count);
   ++added_;
@@ -112,7 +112,7 @@ void Reduction::wait_for(Pending& pending) {
 // The one scalar all-reduce of a step.
 StepSummary Reduction::reduce_summary() {
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{tree_sum(losses_), static_cast<double>(kept_), count, count * count, sum_of_squares_};
+  std::vector<double> values{tree_sum(losses_), kept_, count, count * count, sum_of_squares_};
   const std::size_t fixed = values.size();
   for (const bool used : used_) values.push_back(used ? 1 : 0);
   Pending sum = owner_.group_.all_reduce(std::span(values), owner_.sum(), "step summary");
@@ -123,8 +123,8 @@ StepSummary Reduction::reduce_summary() {
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           values[2] / ranks);
   sum_of_squares_ = values[4];
-  StepSummary summary{.loss_sum = values[0], .kept = static_cast<std::int64_t>(values[1])};
-  summary.gradient_scale = summary.kept == 0 ? 0 : count / static_cast<double>(summary.kept);
+  StepSummary summary{.loss_sum = values[0], .kept = values[1]};
+  summary.gradient_scale = summary.kept == 0 ? 0 : count / summary.kept;
   for (std::size_t index = fixed; index < values.size(); ++index) summary.used.push_back(values[index] > 0);
   return summary;
 }

@@ -3,7 +3,7 @@
 #include "catch.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/softmax.hpp"
 #include "trireme/testing/gradient_check.hpp"
 
 using namespace trireme;
@@ -77,8 +77,72 @@ TEST_CASE("gradients of layer norm, alone and with a residual that is used again
                                 {random({3, 8}, 1), random({3, 8}, 2), random({8}, 3), random({8}, 4)}));
 }
 
+TEST_CASE("gradients of rms norm, alone and with a residual that is used again") {
+  expect_passed(
+      check_gradients([](const Inputs& in) { return rms_norm(in[0], in[1], 1e-5); }, {random({3, 8}, 1), random({8}, 2)}));
+  expect_passed(check_gradients(
+      [](const Inputs& in) {
+        const auto [stream, normalized] = residual_rms_norm(in[0], in[1], in[2], 1e-5);
+        return add(stream, normalized);
+      },
+      {random({3, 8}, 1), random({3, 8}, 2), random({8}, 3)}));
+}
+
+TEST_CASE("gradients of matrix products whose leading dims are broadcast") {
+  const auto product = [](const Inputs& in) { return matmul(in[0], in[1]); };
+  expect_passed(check_gradients(product, {random({2, 3, 4}, 1), random({2, 4, 5}, 2)}));
+  expect_passed(check_gradients(product, {random({2, 1, 3, 4}, 1), random({3, 4, 2}, 2)}));
+  expect_passed(check_gradients(product, {random({2, 2, 3, 4}, 1), random({4, 2}, 2)}));
+  expect_passed(check_gradients(product, {random({3, 4}, 1), random({2, 4, 2}, 2)}));
+  Tape tape;
+  CHECK_THROWS_AS(matmul(Variable<double>(random({2, 3, 4}, 1)), Variable<double>(random({3, 4, 5}, 2))), Error);
+}
+
 TEST_CASE("gradients of causal attention") {
   expect_passed(check_gradients([](const Inputs& in) { return causal_attention(in[0], 2); }, {random({2, 7, 24}, 1)}));
+}
+
+TEST_CASE("gradients of scaled dot-product attention") {
+  Tensor<std::int32_t> hidden = Tensor<std::int32_t>::zeros({2, 9});
+  for (const int key : {0, 7, 8, 12}) hidden.data()[key] = 1;
+  const auto cross = [&](const ops::AttentionOptions& options, bool padded, std::int64_t queries, std::int64_t kv_heads) {
+    CAPTURE(options.causal, options.keys, padded, queries, kv_heads);
+    expect_passed(check_gradients(
+        [&](const Inputs& in) {
+          return scaled_dot_product_attention(in[0], in[1], options, padded ? hidden : Tensor<std::int32_t>());
+        },
+        {random({2, queries, 20}, 1), random({2, 9, 2 * kv_heads * 5}, 2)}));
+  };
+  cross({.heads = 4}, false, 5, 4);
+  cross({.heads = 4, .kv_heads = 2, .scale = 0.3}, true, 5, 2);
+  cross({.heads = 4, .kv_heads = 1, .causal = true}, false, 5, 1);
+  cross({.heads = 4, .kv_heads = 2, .causal = true}, true, 8, 2);
+  cross({.heads = 4, .causal = true, .keys = 6}, false, 1, 4);
+  expect_passed(check_gradients(
+      [](const Inputs& in) { return scaled_dot_product_attention(in[0], {}, {.heads = 4, .kv_heads = 2, .causal = true}); },
+      {random({2, 7, 8 * 3}, 1)}));
+}
+
+TEST_CASE("gradients of rotary positions, which turn queries and keys by their distance alone") {
+  const ops::RotaryOptions options{.size = 4, .heads = 2, .first_position = 3};
+  expect_passed(check_gradients([&](const Inputs& in) { return rotary(in[0], options); }, {random({2, 3, 11}, 1)}));
+  const auto product = [](std::int64_t query_position, std::int64_t key_position) {
+    const auto q = rotary(Variable<double>(random({1, 1, 8}, 1)), {.size = 8, .heads = 1, .first_position = query_position});
+    const auto k = rotary(Variable<double>(random({1, 1, 8}, 2)), {.size = 8, .heads = 1, .first_position = key_position});
+    return sum(multiply(q, k)).value().item();
+  };
+  CHECK(product(9, 4) == Approx(product(105, 100)));
+  CHECK(product(9, 4) != Approx(product(9, 5)));
+}
+
+TEST_CASE("a padding row of an embedding gets no gradient") {
+  const auto index = Tensor<std::int32_t>::from({3}, std::vector<std::int32_t>{1, 0, 1});
+  Tape tape;
+  Tensor<double> gradient;
+  const auto weight = watch(random({3, 2}, 1), [&](const Tensor<double>& dy) { gradient = dy; });
+  sum(embedding(index, weight, 1)).backward();
+  const std::vector<double> expected{1, 1, 0, 0, 0, 0};
+  CHECK(std::equal(expected.begin(), expected.end(), gradient.data()));
 }
 
 TEST_CASE("gradients of embeddings and of the cross-entropy with an ignored target") {
@@ -88,6 +152,44 @@ TEST_CASE("gradients of embeddings and of the cross-entropy with an ignored targ
                                 {random({5, 3}, 1), random({4, 3}, 2)}));
   const auto targets = Tensor<std::int32_t>::from({3}, std::vector<std::int32_t>{3, ops::ignored_target, 0});
   expect_passed(check_gradients([&](const Inputs& in) { return cross_entropy(in[0], targets).sum; }, {random({3, 4}, 1)}));
+}
+
+TEST_CASE("gradients of losses") {
+  const auto targets = Tensor<std::int32_t>::from({4}, std::vector<std::int32_t>{3, 7, 0, 3});
+  const ops::CrossEntropyOptions<double, Cpu> options{
+      .ignore_index = 7,
+      .label_smoothing = 0.2,
+      .class_weight = Tensor<double>::from({5}, std::vector<double>{0.5, 1, 2, 3, 0.25})};
+  expect_passed(
+      check_gradients([&](const Inputs& in) { return cross_entropy(in[0], targets, options).sum; }, {random({4, 5}, 1)}));
+  expect_passed(
+      check_gradients([&](const Inputs& in) { return cross_entropy_rows(in[0], targets, options); }, {random({4, 5}, 1)}));
+  const auto other = random({3, 4}, 2);
+  Tensor<double> probabilities(other.shape());
+  ops::softmax(other, probabilities);
+  expect_passed(check_gradients([&](const Inputs& in) { return mse_loss(in[0], other).sum; }, {random({3, 4}, 1)}));
+  expect_passed(
+      check_gradients([&](const Inputs& in) { return bce_with_logits(in[0], probabilities, 2.5).sum; }, {random({3, 4}, 1)}));
+  expect_passed(check_gradients([&](const Inputs& in) { return kl_divergence(log_softmax(in[0]), probabilities).sum; },
+                                {random({3, 4}, 1)}));
+  expect_passed(
+      check_gradients([&](const Inputs& in) { return distillation_loss(in[0], other, 2.0).sum; }, {random({3, 4}, 1)}));
+}
+
+TEST_CASE("losses have the values of their definitions") {
+  const auto x = Tensor<double>::from({2, 2}, std::vector<double>{0.5, -1, 2, 3});
+  const auto target = Tensor<double>::from({2, 2}, std::vector<double>{0.25, 0.75, 1, 0});
+  CHECK(mse_loss(Variable<double>(x), target).mean() == Approx((0.0625 + 3.0625 + 1 + 9) / 4));
+  const auto bce = [](double logit, double t) {
+    const double p = 1 / (1 + std::exp(-logit));
+    return -(3 * t * std::log(p) + (1 - t) * std::log(1 - p));
+  };
+  CHECK(bce_with_logits(Variable<double>(x), target, 3).mean() ==
+        Approx((bce(0.5, 0.25) + bce(-1, 0.75) + bce(2, 1) + bce(3, 0)) / 4));
+  const auto kl = kl_divergence(Variable<double>(x), target);
+  CHECK(kl.kept == 2);
+  CHECK(kl.mean() == Approx((0.25 * (std::log(0.25) - 0.5) + 0.75 * (std::log(0.75) + 1) - 2) / 2));
+  CHECK(distillation_loss(Variable<double>(x), x, 3.0).mean() == Approx(0).margin(1e-12));
 }
 
 TEST_CASE("gradients of dropout") {

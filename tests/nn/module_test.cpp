@@ -4,6 +4,7 @@
 #include "trireme/core/philox.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/nn/attention.hpp"
 #include "trireme/testing/gradient_check.hpp"
 
 using namespace trireme;
@@ -45,6 +46,24 @@ TEST_CASE("gradients of a small model's parameters") {
     x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));
   }
   const auto check = testing::check_parameter_gradients(model.store(), [&] { return model.forward(Variable<double>(x)); });
+  INFO(check.where);
+  CHECK(check.passed);
+}
+
+TEST_CASE("gradients of a layer with RMS norm and grouped-query attention with rotary positions") {
+  struct Layer : nn::Module<Float64> {
+    nn::RmsNorm<Float64> norm{*this, "norm", {.width = 8}};
+    nn::MultiheadAttention<Float64> attention{
+        *this, "attention", {.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2, .causal = true, .rotary_base = 100}};
+  } layer;
+  layer.initialize({.seed = 2});
+  CHECK(layer.attention.in_proj.weight.info().shape == Shape{16, 8});
+  Tensor<double> x({2, 5, 8});
+  for (std::int64_t index = 0; index < x.numel(); ++index) {
+    x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));
+  }
+  const auto check = testing::check_parameter_gradients(
+      layer.store(), [&] { return layer.attention.forward(layer.norm.forward(Variable<double>(x))); });
   INFO(check.where);
   CHECK(check.passed);
 }

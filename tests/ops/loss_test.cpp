@@ -25,7 +25,7 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
     const auto logits = random_tensor<T>({rows, classes}, 1, 5);
     const auto targets = targets_of(rows, classes);
     double loss = 0;
-    std::int64_t kept = 0;
+    double kept = 0;
     Doubles lse;
     Doubles gradient;
     for (std::int64_t row = 0; row < rows; ++row) {

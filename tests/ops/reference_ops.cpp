@@ -2,13 +2,16 @@
 
 #include "ops/reference_fixture.hpp"
 #include "ops/reference_recurrent.hpp"
-#include "trireme/ops/attention.hpp"
+#include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/elementwise_loss.hpp"
 #include "trireme/ops/embedding.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/norm.hpp"
 #include "trireme/ops/reduce.hpp"
+#include "trireme/ops/rms_norm.hpp"
+#include "trireme/ops/scaled_dot_product_attention.hpp"
 #include "trireme/ops/softmax.hpp"
 #include "trireme/ops/transpose.hpp"
 
@@ -86,40 +89,29 @@ bool run_linear(OpFixture& fixture) {
   return true;
 }
 
-// Matrix `index` of the result as a matrix of an operand whose leading dims may be 1 or missing.
-Tensor<float> broadcast_matrix(const Tensor<float>& operand, const Shape& result, std::int64_t index) {
-  std::int64_t place = 0;
-  std::int64_t step = 1;
-  for (int dim = -3; dim >= -result.size(); --dim) {
-    const std::int64_t coordinate = index % result[dim];
-    index /= result[dim];
-    if (-dim > operand.shape().size()) continue;
-    place += (operand.dim(dim) == 1 ? 0 : coordinate) * step;
-    step *= operand.dim(dim);
-  }
-  const Shape matrix{operand.dim(-2), operand.dim(-1)};
-  return operand.reshape({operand.numel() / matrix.numel(), matrix[0], matrix[1]}).narrow(place, 1).reshape(matrix);
-}
-
 bool run_matmul(OpFixture& fixture) {
   const auto a = fixture.input("a");
   const auto b = fixture.input("b");
   const auto dc = fixture.input("gout_out");
-  const Tensor<float> c(dc.shape());
-  const auto da = Tensor<float>::zeros(a.shape());
-  const auto db = Tensor<float>::zeros(b.shape());
-  for (std::int64_t index = 0; index < c.numel() / (c.dim(-2) * c.dim(-1)); ++index) {
-    const auto at = [&](const Tensor<float>& tensor) { return broadcast_matrix(tensor, c.shape(), index); };
-    auto to = at(c);
-    auto to_a = at(da);
-    auto to_b = at(db);
-    matmul(at(a), at(b), to);
-    matmul(at(dc), at(b), to_a, {.transpose_b = true, .accumulate = true});
-    matmul(at(a), at(dc), to_b, {.transpose_a = true, .accumulate = true});
-  }
+  Tensor<float> c(dc.shape()), da(a.shape()), db(b.shape());
+  batched_matmul(a, b, c);
+  batched_matmul_backward<float, Cpu>({.a = a, .b = b, .dc = dc, .da = da, .db = db});
   fixture.result("out", c);
   fixture.result("grad_a", da);
   fixture.result("grad_b", db);
+  return true;
+}
+
+bool run_rms_norm(OpFixture& fixture) {
+  const auto x = fixture.input("x");
+  const auto weight = fixture.input("weight");
+  const Tensor<float> y(x.shape()), dx(x.shape()), rstd({x.shape().rows()}), dweight(weight.shape());
+  rms_norm<float, Cpu>({.x = x, .weight = weight, .epsilon = fixture.hyper().at("eps"), .y = y, .rstd = rstd});
+  rms_norm_backward<float, Cpu>(
+      {.x = x, .weight = weight, .rstd = rstd, .dy = fixture.input("gout_out"), .dx = dx, .dweight = dweight});
+  fixture.result("out", y);
+  fixture.result("grad_x", dx);
+  fixture.result("grad_weight", dweight);
   return true;
 }
 
@@ -152,91 +144,105 @@ bool run_layer_norm(OpFixture& fixture) {
 }
 
 bool run_cross_entropy(OpFixture& fixture) {
-  if (fixture.hyper().at("label_smoothing") != 0.0 || fixture.hyper().at("class_weight")) return false;
-  auto targets = fixture.indices("target");
-  for (std::int32_t& target : targets.span()) {
-    if (target == fixture.hyper().at("ignore_index")) target = ignored_target;
-  }
+  const auto& hyper = fixture.hyper();
+  const CrossEntropyOptions<float, Cpu> options{.ignore_index = hyper.at("ignore_index"),
+                                                .label_smoothing = hyper.at("label_smoothing"),
+                                                .class_weight = fixture.input_or_undefined("class_weight")};
   const auto stored = fixture.input("logits");  // classes are dim 1
   const std::int64_t batch = stored.dim(0);
   const std::int64_t classes = stored.dim(1);
   const std::int64_t places = stored.numel() / (batch * classes);
   const std::int64_t rows = batch * places;
+  const auto targets = fixture.indices("target").reshape({rows});
   const auto logits = transposed(stored.reshape({batch, classes, places}), 1, 2).reshape({rows, classes});
   Tensor<float> log_sum_exp({rows});
   Tensor<float> dlogits(logits.shape());
-  const std::string reduction = fixture.hyper().at("reduction");
+  const auto result = cross_entropy(logits, targets, log_sum_exp, options);
+  const std::string reduction = hyper.at("reduction");
   if (reduction == "none") {
-    const auto upstream = fixture.input("gout_out");
     Tensor<float> losses({rows});
-    for (std::int64_t row = 0; row < rows; ++row) {
-      const auto one = logits.narrow(row, 1);
-      const auto target = targets.reshape({rows}).narrow(row, 1);
-      auto lse = log_sum_exp.narrow(row, 1);
-      auto gradient = dlogits.narrow(row, 1);
-      losses.data()[row] = static_cast<float>(cross_entropy(one, target, lse).sum);
-      cross_entropy_backward(one, target, lse, upstream.data()[row], gradient);
-    }
+    cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+    cross_entropy_rows_backward(logits, targets, log_sum_exp, fixture.input("gout_out"), dlogits, options);
     fixture.result("out", losses);
   } else {
-    const auto result = cross_entropy(logits, targets, log_sum_exp);
-    const double share = reduction == "mean" ? 1 / static_cast<double>(result.kept) : 1;
-    cross_entropy_backward(logits, targets, log_sum_exp, static_cast<float>(share), dlogits);
+    const double share = reduction == "mean" ? 1 / result.kept : 1;
+    cross_entropy_backward(logits, targets, log_sum_exp, static_cast<float>(share), dlogits, options);
     fixture.result("out", Tensor<float>::full({}, static_cast<float>(result.sum * share)));
   }
   fixture.result("grad_logits", transposed(dlogits.reshape({batch, places, classes}), 1, 2));
   return true;
 }
 
+bool run_elementwise_loss(ElementwiseLoss kind, const std::string& name, OpFixture& fixture) {
+  if (fixture.hyper().at("reduction") != "mean") return false;
+  const auto x = fixture.input(name);
+  const auto target = fixture.input("target");
+  const auto share = 1 / static_cast<float>(x.numel());
+  Tensor<float> dx(x.shape());
+  elementwise_loss_backward(kind, x, target, share, dx, false);
+  fixture.result("out", Tensor<float>::full({}, static_cast<float>(elementwise_loss(kind, x, target)) * share));
+  fixture.result("grad_" + name, dx);
+  return true;
+}
+
 bool run_embedding(OpFixture& fixture) {
-  if (!fixture.hyper().at("padding_idx").is_null()) return false;
+  const auto& padding = fixture.hyper().at("padding_idx");
   const auto index = fixture.indices("index");
   const auto weight = fixture.input("weight");
   const auto dy = fixture.input("gout_out");
   Tensor<float> y(dy.shape());
   Tensor<float> dweight(weight.shape());
   embedding(index, weight, y);
-  embedding_backward(index, dy, dweight, false);
+  embedding_backward(index, dy, dweight, false, padding.is_null() ? -1 : padding.get<std::int32_t>());
   fixture.result("out", y);
   fixture.result("grad_weight", dweight);
   return true;
 }
 
-// Copies between [batch, heads, time, size] and part `part` of `parts` in a packed [batch, time, parts * heads * size].
-void copy_packed(const Tensor<float>& separate, const Tensor<float>& packed, int part, int parts, bool pack) {
-  const std::int64_t heads = separate.dim(1), time = separate.dim(2), size = separate.dim(3);
-  for (std::int64_t i = 0; i < separate.numel(); ++i) {
-    const std::int64_t j = i % size, row = i / size % time, head = i / (size * time) % heads, batch = i / (size * time * heads);
-    float& place = packed.data()[(((batch * time + row) * parts + part) * heads + head) * size + j];
-    (pack ? place : separate.data()[i]) = pack ? separate.data()[i] : place;
+// [batch, heads, time, size] as [batch, time, heads * size], and two of those side by side.
+Tensor<float> heads_inside(const Tensor<float>& x) {
+  return transposed(x, 1, 2).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
+}
+Tensor<float> side_by_side(const Tensor<float>& left, const Tensor<float>& right) {
+  const std::int64_t rows = left.shape().rows(), width = left.shape().back();
+  Tensor<float> both({left.dim(0), left.dim(1), 2 * width});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy_n(left.data() + row * width, width, both.data() + 2 * row * width);
+    std::copy_n(right.data() + row * width, width, both.data() + (2 * row + 1) * width);
   }
+  return both;
 }
 
 bool run_attention(OpFixture& fixture) {
   const auto& hyper = fixture.hyper();
-  if (!hyper.at("causal") || hyper.at("key_padding_mask") || hyper.at("scale") != "1/sqrt(head_dim)") return false;
-  const auto q = fixture.input("q");
-  if (fixture.shape("k") != q.shape()) return false;
-  const std::int64_t width = q.dim(1) * q.dim(3);
-  const auto heads = static_cast<int>(q.dim(1));
-  const Tensor<float> qkv({q.dim(0), q.dim(2), 3 * width});
-  const Tensor<float> dout({q.dim(0), q.dim(2), width});
-  copy_packed(q, qkv, 0, 3, true);
-  copy_packed(fixture.input("k"), qkv, 1, 3, true);
-  copy_packed(fixture.input("v"), qkv, 2, 3, true);
-  copy_packed(fixture.input("gout_out"), dout, 0, 1, true);
-  Tensor<float> out(dout.shape()), log_sum_exp({q.dim(0), q.dim(1), q.dim(2)}), dqkv(qkv.shape());
-  causal_attention(qkv, heads, out, log_sum_exp);
-  causal_attention_backward(qkv, heads, out, log_sum_exp, dout, dqkv);
-  const auto give = [&](const std::string& name, const Tensor<float>& packed, int part, int parts) {
-    const Tensor<float> separate(q.shape());
-    copy_packed(separate, packed, part, parts, false);
-    fixture.result(name, separate);
-  };
-  give("out", out, 0, 1);
-  give("grad_q", dqkv, 0, 3);
-  give("grad_k", dqkv, 1, 3);
-  give("grad_v", dqkv, 2, 3);
+  if (hyper.at("scale") != "1/sqrt(head_dim)") return false;
+  const Shape q_shape = fixture.shape("q");
+  const Shape k_shape = fixture.shape("k");
+  const AttentionOptions options{
+      .heads = static_cast<int>(q_shape[1]), .kv_heads = static_cast<int>(k_shape[1]), .causal = hyper.at("causal")};
+  const auto q = heads_inside(fixture.input("q"));
+  const auto kv = side_by_side(heads_inside(fixture.input("k")), heads_inside(fixture.input("v")));
+  Tensor<std::int32_t> hidden;
+  if (hyper.at("key_padding_mask")) hidden = fixture.indices("key_padding_mask");
+  const Tensor<float> out(q.shape()), log_sum_exp({q_shape[0], q_shape[1], q_shape[2]}), dq(q.shape()), dkv(kv.shape());
+  scaled_dot_product_attention<float, Cpu>(
+      {.options = options, .q = q, .kv = kv, .hidden_keys = hidden, .out = out, .log_sum_exp = log_sum_exp});
+  scaled_dot_product_attention_backward<float, Cpu>({.options = options,
+                                                     .q = q,
+                                                     .kv = kv,
+                                                     .hidden_keys = hidden,
+                                                     .out = out,
+                                                     .log_sum_exp = log_sum_exp,
+                                                     .dout = heads_inside(fixture.input("gout_out")),
+                                                     .dq = dq,
+                                                     .dkv = dkv});
+  fixture.result("out", transposed(out.reshape({q_shape[0], q_shape[2], q_shape[1], q_shape[3]}), 1, 2));
+  fixture.result("grad_q", transposed(dq.reshape({q_shape[0], q_shape[2], q_shape[1], q_shape[3]}), 1, 2));
+  // [batch, keys, 2, heads, size] -> [2, batch, heads, keys, size]
+  const auto parts = transposed(transposed(dkv.reshape({k_shape[0], k_shape[2], 2, k_shape[1], k_shape[3]}), 0, 2), 1, 2);
+  const auto both = transposed(parts, 2, 3);
+  fixture.result("grad_k", both.narrow(0, 1));
+  fixture.result("grad_v", both.narrow(1, 1));
   return true;
 }
 
@@ -254,7 +260,10 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "linear") return run_linear(fixture);
   if (op == "matmul") return run_matmul(fixture);
   if (op == "layer_norm") return run_layer_norm(fixture);
+  if (op == "rms_norm") return run_rms_norm(fixture);
   if (op == "cross_entropy") return run_cross_entropy(fixture);
+  if (op == "mse_loss") return run_elementwise_loss(ElementwiseLoss::squared_error, "x", fixture);
+  if (op == "bce_with_logits") return run_elementwise_loss(ElementwiseLoss::binary_cross_entropy, "logits", fixture);
   if (op == "embedding") return run_embedding(fixture);
   if (op == "lstm") return run_lstm(fixture);
   if (op == "gru") return run_gru(fixture);

@@ -7,6 +7,9 @@
 
 #include "trireme/autograd/variable.hpp"
 #include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/loss.hpp"
+#include "trireme/ops/rotary.hpp"
+#include "trireme/ops/scaled_dot_product_attention.hpp"
 
 // Operations on variables: forward now, backward on the current tape. T: float, double, bfloat16, float16; A, what weights and
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
@@ -83,6 +86,19 @@ template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias = {});
 
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast.
+template <typename T, typename D>
+Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b);
+
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined.
+template <typename T, typename D>
+Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
+
+// {x + residual, rms_norm(x + residual)} in one pass.
+template <typename T, typename D>
+std::pair<Variable<T, D>, Variable<T, D>> residual_rms_norm(const Variable<T, D>& x, const Variable<T, D>& residual,
+                                                            const Variable<T, D>& weight, double epsilon);
+
 // Over the last dim; weight and bias [width] may be undefined.
 template <typename T, typename D>
 Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon);
@@ -105,9 +121,21 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
 template <typename T, typename D>
 Variable<T, D> causal_attention(const Variable<T, D>& qkv, int heads);
 
-// index[...] into weight[rows, width] -> [..., width]
+// Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
+// [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; see
+// ops/scaled_dot_product_attention.hpp.
 template <typename T, typename D>
-Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight);
+Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
+                                            const ops::AttentionOptions& options,
+                                            const Tensor<std::int32_t, D>& hidden_keys = {});
+
+// Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
+template <typename T, typename D>
+Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options);
+
+// index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; below 0 there is none.
+template <typename T, typename D>
+Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight, std::int32_t padding = -1);
 
 // Token plus position: tokens[batch, time] into token_weight, 0 .. time-1 into position_weight -> [batch, time, width].
 template <typename T, typename D>
@@ -118,18 +146,40 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
 template <typename T, typename D = Cpu>
 struct Loss {
   Variable<T, D> sum;      // over kept targets
-  std::int64_t kept = 0;   // targets that count
+  double kept = 0;         // targets that count, each by the weight of its class
   std::int64_t count = 0;  // all targets, the ignored ones too: the same in every micro-batch of a step
   double scale = 1;        // of the gradients: amp::GradScaler
 
-  double mean() const { return kept == 0 ? 0.0 : static_cast<double>(sum.value().item()) / static_cast<double>(kept); }
+  double mean() const { return kept == 0 ? 0.0 : static_cast<double>(sum.value().item()) / kept; }
 
   // Gradients of scale * sum / count; the optimizer step corrects by count / kept of the whole step.
   void backward() const { sum.backward(static_cast<T>(scale / static_cast<double>(count))); }
 };
 
-// Softmax cross-entropy of logits[..., classes] with one class number for each row; ops::ignored_target rows count for nothing.
+// Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
 template <typename T, typename D>
-Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets);
+Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+
+// The same without a reduction: the loss of each row, in the shape of targets, 0 where ignored.
+template <typename T, typename D>
+Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+
+// Element by element against a constant target of the same shape; every element is a kept target.
+template <typename T, typename D>
+Loss<T, D> mse_loss(const Variable<T, D>& x, const Tensor<T, D>& target);
+template <typename T, typename D>
+Loss<T, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<T, D>& target, double positive_weight = 1);
+
+// KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
+// The target holds probabilities, or their logarithms.
+template <typename T, typename D>
+Loss<T, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<T, D>& target, bool log_target = false);
+
+// temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)), logits over the last dim
+// (Hinton, Vinyals, Dean 2015, arXiv 1503.02531).
+template <typename T, typename D>
+Loss<T, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature);
 
 }  // namespace trireme

@@ -8,13 +8,13 @@ namespace trireme {
 // What all ranks know of a step once its gradients are reduced; the optimizer's input.
 struct StepSummary {
   double loss_sum = 0;                       // over the kept targets of all ranks and micro-batches
-  std::int64_t kept = 0;                     // how many
+  double kept = 0;                           // how many, each counted by the weight of its class
   double gradient_scale = 1;                 // times the reduced gradients: those of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
   std::vector<bool> used = {};               // by parameter: some rank used it
   double exposed_communication_seconds = 0;  // this rank waited that long for others
 
-  double loss() const { return kept == 0 ? 0.0 : loss_sum / static_cast<double>(kept); }
+  double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }
 };
 
 }  // namespace trireme

@@ -73,10 +73,41 @@ class LayerNorm : public Module<P, D> {
   double epsilon_;
 };
 
+struct RmsNormOptions {
+  std::int64_t width = 0;
+  double epsilon = 1e-6;
+};
+
+// Over the last dim; weight [width]. In mixed precision it stays in float32.
+template <typename P, typename D = Cpu>
+class RmsNorm : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  RmsNorm(const Module<P, D>& parent, std::string_view name, const RmsNormOptions& options)
+      : Module<P, D>(parent, name), epsilon_(options.epsilon) {
+    weight = this->add_parameter("weight", {options.width}, Initializer::constant(1));
+  }
+
+  Variable<M, D> forward(const Variable<M, D>& x) const { return rms_norm(x, weight.master(), epsilon_); }
+
+  // {x + residual, its norm} in one pass over memory.
+  std::pair<Variable<M, D>, Variable<M, D>> add_and_normalize(const Variable<M, D>& x, const Variable<M, D>& residual) const {
+    return residual_rms_norm(x, residual, weight.master(), epsilon_);
+  }
+
+  Parameter<T, D, M> weight;
+
+ private:
+  double epsilon_;
+};
+
 struct EmbeddingOptions {
   std::int64_t rows = 0;
   std::int64_t width = 0;
   Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
+  std::int32_t padding_idx = -1;                        // a row that gets no gradient; below 0: none
 };
 
 // A table of vectors; weight [rows, width].
@@ -86,13 +117,17 @@ class Embedding : public Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options) : Module<P, D>(parent, name) {
+  Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options)
+      : Module<P, D>(parent, name), padding_idx_(options.padding_idx) {
     weight = this->add_parameter("weight", {options.rows, options.width}, options.initializer);
   }
 
-  Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.master()); }
+  Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.master(), padding_idx_); }
 
   Parameter<T, D, M> weight;
+
+ private:
+  std::int32_t padding_idx_;
 };
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements.

@@ -8,20 +8,42 @@ namespace trireme::ops {
 inline constexpr std::int32_t ignored_target = -100;
 
 struct CrossEntropyResult {
-  double sum = 0;         // of the losses of kept targets
-  std::int64_t kept = 0;  // targets that are not ignored_target
+  double sum = 0;   // of the losses of kept targets
+  double kept = 0;  // targets that are not ignored, each counted by the weight of its class
+};
+
+template <typename T, typename D>
+struct CrossEntropyOptions {
+  std::int32_t ignore_index = ignored_target;
+  // The target's share of the distribution that the softmax is compared with is 1 - label_smoothing; the rest is spread evenly
+  // over all classes (Szegedy et al. 2016, arXiv 1512.00567).
+  double label_smoothing = 0;
+  Tensor<T, D> class_weight = {};  // [classes]; undefined: 1
 };
 
 // Softmax cross-entropy of logits[rows, classes] against class numbers targets[rows]. log_sum_exp: [rows], kept for the
-// backward pass. A target that is neither a class nor ignored_target is an error that names its row. Computed in float for
+// backward pass. A target that is neither a class nor ignore_index is an error that names its row. Computed in float for
 // bfloat16 and float16 logits.
 template <typename T, typename D>
 CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 Tensor<Accumulate<T>, D>& log_sum_exp);
+                                 Tensor<Accumulate<T>, D>& log_sum_exp,
+                                 const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// dlogits = scale * (softmax(logits) - one hot), 0 in ignored rows; dlogits may be logits.
+// dlogits = scale * (softmax(logits) - one hot) without options, 0 in ignored rows; dlogits may be logits.
 template <typename T, typename D>
 void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits);
+                            const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits,
+                            const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+
+// The loss of each row: losses[rows], 0 in ignored rows; log_sum_exp holds what cross_entropy left there.
+template <typename T, typename D>
+void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                        const Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& losses,
+                        const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+// As cross_entropy_backward, with an upstream gradient for each row: dlosses[rows].
+template <typename T, typename D>
+void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                 const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<Accumulate<T>, D>& dlosses,
+                                 Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 }  // namespace trireme::ops

@@ -86,7 +86,7 @@ class Reduction final : public GradientListener {
   friend class DataParallel;
   Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked);
 
-  void add(double loss_sum, std::int64_t kept, std::int64_t count);
+  void add(double loss_sum, double kept, std::int64_t count);
   void on_final(int parameter) override;
   void advance();
   void take_norms(bool wait);
@@ -98,7 +98,7 @@ class Reduction final : public GradientListener {
   int listened_ = 0;
   int added_ = 0;
   std::vector<double> losses_;  // by micro-batch
-  std::int64_t kept_ = 0;
+  double kept_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;

@@ -65,17 +65,31 @@ void transpose_into_panels(const T* data, std::int64_t stride, std::int64_t time
 }
 
 // A block of queries against a block of keys: rows [query, query_end) see the keys from `key` up to `key_end`, each at most
-// its own place.
+// the one at its own place + offset.
 struct Block {
   std::int64_t query;
   std::int64_t query_end;
   std::int64_t key;
   std::int64_t key_end;
+  std::int64_t offset;
 
   // Keys of this block that the rows up to `row` see.
-  std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + 1, key_end) - key); }
+  std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + offset + 1, key_end) - key); }
   int rows_of_tile(std::int64_t tile) const { return static_cast<int>(smaller(query_end - tile, tile_rows)); }
 };
+
+// The last key's place seen by a query is its own plus this.
+template <typename T>
+std::int64_t offset_of(const AttentionHead<T>& head) {
+  return head.causal ? head.keys - head.queries : head.keys;
+}
+
+// Hidden keys among the first `count` scores of a row get no probability.
+template <typename T>
+void hide(const std::int32_t* hidden, std::int64_t count, T* scores) {
+  constexpr T infinity = static_cast<T>(__builtin_inf());
+  for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? -infinity : scores[j];
+}
 
 constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets
 template <typename T>
@@ -131,10 +145,10 @@ T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T&
 
 template <typename T>
 struct ForwardBuffers {
-  ForwardBuffers(std::int64_t time, std::int64_t size, Workspace<T>& workspace)
-      : key_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
-        v_rows(workspace.take(round_up<T>(size) == size ? 0 : time * round_up<T>(size))),
-        scores(workspace.take(query_block * score_stride<T>(time))),
+  ForwardBuffers(std::int64_t keys, std::int64_t size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
+        v_rows(workspace.take(round_up<T>(size) == size ? 0 : keys * round_up<T>(size))),
+        scores(workspace.take(query_block * score_stride<T>(keys))),
         out(workspace.take(query_block * round_up<T>(size))) {}
   T* key_panels;
   T* v_rows;
@@ -143,28 +157,55 @@ struct ForwardBuffers {
 };
 
 template <typename T>
-void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
-  constexpr T lowest = T(-1e30);
-  const std::int64_t time = head.time;
+constexpr T lowest = T(-1e30);
+
+// One query against all keys, as in generation: nothing is used twice, so nothing is rearranged first.
+template <typename T>
+void forward_one_query(const AttentionHead<T>& head, T* out, T* log_sum_exp, const ForwardBuffers<T>& buffers) {
+  T* scores = buffers.key_panels;
+  for (std::int64_t place = 0; place < head.group; ++place) {
+    const T* q = head.q + place * head.size;
+    for (std::int64_t key = 0; key < head.keys; ++key) {
+      const T* k = head.k + key * head.kv_stride;
+      scores[key] = sum_of<T>(head.size, [=](std::int64_t j) { return q[j] * k[j]; });
+    }
+    hide(head.hidden, head.keys, scores);
+    T largest = lowest<T>;
+    T sum = 0;
+    exponentiate_row(scores, head.keys, head.keys, head.scale, largest, sum);
+    for (std::int64_t j = 0; j < head.size; ++j) buffers.out[j] = 0;
+    for (std::int64_t key = 0; key < head.keys; ++key) {
+      const T* v = head.v + key * head.kv_stride;
+      T* total = buffers.out;
+      const T probability = scores[key];
+#pragma omp simd
+      for (std::int64_t j = 0; j < head.size; ++j) total[j] += probability * v[j];
+    }
+    const T share = sum > T(0) ? T(1) / sum : T(0);
+    for (std::int64_t j = 0; j < head.size; ++j) out[place * head.size + j] = buffers.out[j] * share;
+    log_sum_exp[place] = sum > T(0) ? largest + math::log(sum) : T(0);
+  }
+}
+
+// Queries of one head, whose rows of q, out and log_sum_exp are given.
+template <typename T>
+void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, const ForwardBuffers<T>& buffers, T* out,
+                     std::int64_t out_stride, T* log_sum_exp) {
   const std::int64_t size = head.size;
   const std::int64_t width = round_up<T>(size);
-  const std::int64_t stride = score_stride<T>(time);
-  const T scale = T(1) / math::square_root(static_cast<T>(size));
-  Workspace<T> workspace(memory);
-  const ForwardBuffers<T> buffers(time, size, workspace);
-  transpose_into_panels(head.k, head.stride, time, size, buffers.key_panels);
-  const Rows<T> q{head.q, head.stride};
-  const Rows<T> v = whole_vectors(head.v, head.stride, time, size, buffers.v_rows);
-
-  for (std::int64_t query = 0; query < time; query += query_block) {
-    const std::int64_t query_end = smaller(query + query_block, time);
+  const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t offset = offset_of(head);
+  const Rows<T> q{q_rows, head.q_stride};
+  for (std::int64_t query = 0; query < head.queries; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, head.queries);
+    const std::int64_t keys_end = smaller(query_end + offset, head.keys);
     Running<T> running;
     for (std::int64_t row = 0; row < query_block; ++row) {
-      running.largest[row] = lowest;
+      running.largest[row] = lowest<T>;
       running.sum[row] = 0;
     }
-    for (std::int64_t key = 0; key < query_end; key += key_block) {
-      const Block block{query, query_end, key, smaller(key + key_block, query_end)};
+    for (std::int64_t key = 0; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
       products_with_panels(block, q, buffers.key_panels, size, buffers.scores, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
@@ -173,8 +214,10 @@ void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* l
         T* tile_out = buffers.out + (tile - query) * width;
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
-          const T factor = exponentiate_row(buffers.scores + local * stride, block.seen(row), seen, scale,
-                                            running.largest[local], running.sum[local]);
+          T* scores = buffers.scores + local * stride;
+          if (head.hidden != nullptr) hide(head.hidden + key, block.seen(row), scores);
+          const T factor =
+              exponentiate_row(scores, block.seen(row), seen, head.scale, running.largest[local], running.sum[local]);
           for (std::int64_t j = 0; key > 0 && j < width; ++j) buffers.out[local * width + j] *= factor;
         }
         multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride, stride}, rows, v.data + key * v.stride, v.stride,
@@ -183,28 +226,42 @@ void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* l
     }
     for (std::int64_t row = query; row < query_end; ++row) {
       const std::int64_t local = row - query;
-      const T share = T(1) / running.sum[local];
+      const T sum = running.sum[local];  // 0 where all keys are hidden
+      const T share = sum > T(0) ? T(1) / sum : T(0);
       for (std::int64_t j = 0; j < size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
-      log_sum_exp[row] = running.largest[local] + math::log(running.sum[local]);
+      log_sum_exp[row] = sum > T(0) ? running.largest[local] + math::log(sum) : T(0);
     }
   }
 }
 
 template <typename T>
+void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
+  Workspace<T> workspace(memory);
+  const ForwardBuffers<T> buffers(head.keys, head.size, workspace);
+  if (head.queries == 1) return forward_one_query(head, out, log_sum_exp, buffers);
+  transpose_into_panels(head.k, head.kv_stride, head.keys, head.size, buffers.key_panels);
+  const Rows<T> v = whole_vectors(head.v, head.kv_stride, head.keys, head.size, buffers.v_rows);
+  for (std::int64_t place = 0; place < head.group; ++place) {
+    forward_queries(head, head.q + place * head.size, v, buffers, out + place * head.size, out_stride,
+                    log_sum_exp + place * head.queries);
+  }
+}
+
+template <typename T>
 struct BackwardBuffers {
-  BackwardBuffers(std::int64_t time, std::int64_t size, Workspace<T>& workspace)
-      : key_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
-        value_panels(workspace.take(num_panels<T>(time) * tile_columns<T> * size)),
-        q_rows(workspace.take(copied(time, size))),
-        k_rows(workspace.take(copied(time, size))),
-        dout_rows(workspace.take(copied(time, size))),
-        p(workspace.take(query_block * score_stride<T>(time))),
-        ds(workspace.take(query_block * score_stride<T>(time))),
+  BackwardBuffers(std::int64_t queries, std::int64_t keys, std::int64_t size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
+        value_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
+        q_rows(workspace.take(copied(queries, size))),
+        k_rows(workspace.take(copied(keys, size))),
+        dout_rows(workspace.take(copied(queries, size))),
+        p(workspace.take(query_block * score_stride<T>(keys))),
+        ds(workspace.take(query_block * score_stride<T>(keys))),
         dq(workspace.take(query_block * round_up<T>(size))),
-        dk(workspace.take((time + tile_rows) * round_up<T>(size))),
-        dv(workspace.take((time + tile_rows) * round_up<T>(size))) {}
-  static std::int64_t copied(std::int64_t time, std::int64_t size) {
-    return round_up<T>(size) == size ? 0 : time * round_up<T>(size);
+        dk(workspace.take((keys + tile_rows) * round_up<T>(size))),
+        dv(workspace.take((keys + tile_rows) * round_up<T>(size))) {}
+  static std::int64_t copied(std::int64_t rows, std::int64_t size) {
+    return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);
   }
   T* key_panels;
   T* value_panels;
@@ -239,71 +296,87 @@ void copy_rows(const T* from, std::int64_t from_stride, std::int64_t rows, std::
   }
 }
 
+// The part of one head of the group: writes its dq, adds to the dk and dv that the group shares.
 template <typename T>
-void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* memory) {
-  const std::int64_t time = head.time;
+void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, std::int64_t place_in_group,
+                      Rows<T> k, const BackwardBuffers<T>& buffers) {
   const std::int64_t size = head.size;
   const std::int64_t width = round_up<T>(size);
-  const std::int64_t stride = score_stride<T>(time);
-  const T scale = T(1) / math::square_root(static_cast<T>(size));
-  Workspace<T> workspace(memory);
-  const BackwardBuffers<T> buffers(time, size, workspace);
-  transpose_into_panels(head.k, head.stride, time, size, buffers.key_panels);
-  transpose_into_panels(head.v, head.stride, time, size, buffers.value_panels);
-  const Rows<T> q = whole_vectors(head.q, head.stride, time, size, buffers.q_rows);
-  const Rows<T> k = whole_vectors(head.k, head.stride, time, size, buffers.k_rows);
-  const Rows<T> dout = whole_vectors(gradients.dout, gradients.out_stride, time, size, buffers.dout_rows);
+  const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t offset = offset_of(head);
+  const T* head_out = gradients.out + place_in_group * size;
+  const T* head_dout = gradients.dout + place_in_group * size;
+  const T* log_sum_exp = gradients.log_sum_exp + place_in_group * head.queries;
+  const Rows<T> q = whole_vectors(head.q + place_in_group * size, head.q_stride, head.queries, size, buffers.q_rows);
+  const Rows<T> dout = whole_vectors(head_dout, gradients.out_stride, head.queries, size, buffers.dout_rows);
 
-  for (std::int64_t query = 0; query < time; query += query_block) {
-    const std::int64_t query_end = smaller(query + query_block, time);
+  for (std::int64_t query = 0; query < head.queries; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, head.queries);
+    const std::int64_t keys_end = smaller(query_end + offset, head.keys);
     T delta[query_block];
     for (std::int64_t row = query; row < query_end; ++row) {
       T total = 0;
 #pragma omp simd reduction(+ : total)
       for (std::int64_t j = 0; j < size; ++j) {
-        total += gradients.dout[row * gradients.out_stride + j] * gradients.out[row * gradients.out_stride + j];
+        total += head_dout[row * gradients.out_stride + j] * head_out[row * gradients.out_stride + j];
       }
       delta[row - query] = total;
     }
-    for (std::int64_t key = 0; key < query_end; key += key_block) {
-      const Block block{query, query_end, key, smaller(key + key_block, query_end)};
+    for (std::int64_t key = 0; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
       products_with_panels(block, q, buffers.key_panels, size, buffers.p, stride);
       products_with_panels(block, dout, buffers.value_panels, size, buffers.ds, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
         const std::int64_t seen = block.seen(tile + rows - 1);
+        const std::int64_t whole_tiles = (seen + tile_rows - 1) / tile_rows * tile_rows;
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
-          softmax_gradient_row(buffers.p + local * stride, buffers.ds + local * stride, block.seen(row), seen, scale,
-                               gradients.log_sum_exp[row], delta[local]);
+          T* p = buffers.p + local * stride;
+          if (head.hidden != nullptr) hide(head.hidden + key, block.seen(row), p);
+          softmax_gradient_row(p, buffers.ds + local * stride, block.seen(row), whole_tiles, head.scale, log_sum_exp[row],
+                               delta[local]);
         }
         multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride, stride}, rows, k.data + key * k.stride, k.stride,
                       seen, buffers.dq + (tile - query) * width, width, width, key > 0);
       }
       for (std::int64_t tile = block.key; tile < block.key_end; tile += tile_rows) {
-        // Queries before the tile's first key see none of it.
-        const std::int64_t first = larger(query, tile);
+        // Queries before this one see nothing of the tile.
+        const std::int64_t first_of_all = larger(0, tile - offset);
+        const std::int64_t first = larger(query, first_of_all);
         const std::int64_t queries = query_end - first;
         const std::int64_t place = (first - query) * stride + tile - block.key;
-        const bool seen_before = tile < query;
+        const bool seen_before = first_of_all < query || place_in_group > 0;
         multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
                       queries, buffers.dv + tile * width, width, width, seen_before);
         multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
                       buffers.dk + tile * width, width, width, seen_before);
       }
     }
-    copy_rows(buffers.dq, width, query_end - query, size, gradients.dq + query * head.stride, head.stride);
+    copy_rows(buffers.dq, width, query_end - query, size, gradients.dq + place_in_group * size + query * head.q_stride,
+              head.q_stride);
   }
-  copy_rows(buffers.dk, width, time, size, gradients.dk, head.stride);
-  copy_rows(buffers.dv, width, time, size, gradients.dv, head.stride);
 }
 
 template <typename T>
-std::int64_t workspace(std::int64_t time, std::int64_t size) {
+void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* memory) {
+  const std::int64_t size = head.size;
+  Workspace<T> workspace(memory);
+  const BackwardBuffers<T> buffers(head.queries, head.keys, size, workspace);
+  transpose_into_panels(head.k, head.kv_stride, head.keys, size, buffers.key_panels);
+  transpose_into_panels(head.v, head.kv_stride, head.keys, size, buffers.value_panels);
+  const Rows<T> k = whole_vectors(head.k, head.kv_stride, head.keys, size, buffers.k_rows);
+  for (std::int64_t place = 0; place < head.group; ++place) backward_queries(head, gradients, place, k, buffers);
+  copy_rows(buffers.dk, round_up<T>(size), head.keys, size, gradients.dk, head.kv_stride);
+  copy_rows(buffers.dv, round_up<T>(size), head.keys, size, gradients.dv, head.kv_stride);
+}
+
+template <typename T>
+std::int64_t workspace(std::int64_t queries, std::int64_t keys, std::int64_t size) {
   Workspace<T> forward_pass(nullptr);
   Workspace<T> backward_pass(nullptr);
-  ForwardBuffers<T>(time, size, forward_pass);
-  BackwardBuffers<T>(time, size, backward_pass);
+  ForwardBuffers<T>(keys, size, forward_pass);
+  BackwardBuffers<T>(queries, keys, size, backward_pass);
   return larger(forward_pass.used(), backward_pass.used());
 }
 

@@ -6,15 +6,22 @@
 
 namespace trireme::ops {
 
-// Queries, keys and values of one head of one sequence: [time, size] each, rows `stride` elements apart.
+// Keys and values of one head of one sequence, [keys, size] each, and the queries of the `group` heads that share them,
+// [queries, size] each: head g lies g * size elements on, as in the output.
 template <typename T>
 struct AttentionHead {
   const T* q;
   const T* k;
   const T* v;
-  std::int64_t stride;
-  std::int64_t time;
+  std::int64_t q_stride;   // elements from row to row
+  std::int64_t kv_stride;  // of both
+  std::int64_t queries;
+  std::int64_t keys;
   std::int64_t size;
+  std::int64_t group;
+  T scale;
+  bool causal;                 // query i sees the keys up to i + keys - queries, else all
+  const std::int32_t* hidden;  // [keys], not 0 where no query sees the key; may be null
 };
 
 template <typename T>
@@ -22,15 +29,16 @@ struct AttentionHeadGradients {
   const T* out;  // rows out_stride apart, as dout
   const T* dout;
   std::int64_t out_stride;
-  const T* log_sum_exp;  // [time]
-  T* dq;                 // rows head.stride apart, as dk and dv
-  T* dk;
+  const T* log_sum_exp;  // [group, queries]
+  T* dq;                 // rows q_stride apart
+  T* dk;                 // rows kv_stride apart, as dv
   T* dv;
 };
 
 template <typename T>
 struct AttentionKernels {
-  std::int64_t (*workspace)(std::int64_t time, std::int64_t size);  // elements, for each thread
+  // Elements for each thread.
+  std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size);
   void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* workspace);
   void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);
 };

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <algorithm>
+
+#include "trireme/nn/layers.hpp"
+
+namespace trireme::nn {
+
+struct MultiheadAttentionOptions {
+  std::int64_t embed_dim = 0;
+  int num_heads = 1;
+  int num_kv_heads = 0;  // 0: as many as heads; else heads share keys and values
+  bool bias = true;
+  bool causal = false;
+  double rotary_base = 0;  // above 0: queries and keys get rotary positions
+};
+
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself.
+// [batch, time, embed_dim] -> the same. in_proj [embed_dim + 2 * width of the kv heads, embed_dim] holds the projections of
+// queries, keys and values, as in torch.nn.MultiheadAttention.
+template <typename P, typename D = Cpu>
+class MultiheadAttention : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+
+  MultiheadAttention(const Module<P, D>& parent, std::string_view name, const MultiheadAttentionOptions& options)
+      : Module<P, D>(parent, name),
+        in_proj(*this, "in_proj",
+                {.in = options.embed_dim,
+                 .out = options.embed_dim + 2 * kv_heads(options) * head_size(options),
+                 .bias = options.bias}),
+        out_proj(*this, "out_proj", {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias}),
+        options_(options) {
+    require(options.num_heads > 0 && options.embed_dim % options.num_heads == 0, "{}: {} heads do not divide a width of {}",
+            this->name(), options.num_heads, options.embed_dim);
+  }
+
+  // hidden_keys [batch, time], not 0 where a key is padding; may be undefined.
+  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& hidden_keys = {}) const {
+    auto qkv = in_proj.forward(x);
+    if (options_.rotary_base > 0) {
+      qkv = rotary(
+          qkv, {.size = head_size(options_), .heads = options_.num_heads + kv_heads(options_), .base = options_.rotary_base});
+    }
+    const ops::AttentionOptions attention{
+        .heads = options_.num_heads, .kv_heads = kv_heads(options_), .causal = options_.causal};
+    return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, hidden_keys));
+  }
+
+  Linear<P, D> in_proj;
+  Linear<P, D> out_proj;
+
+ private:
+  static int kv_heads(const MultiheadAttentionOptions& options) {
+    return options.num_kv_heads == 0 ? options.num_heads : options.num_kv_heads;
+  }
+  static std::int64_t head_size(const MultiheadAttentionOptions& options) {
+    return options.embed_dim / std::max(options.num_heads, 1);
+  }
+
+  MultiheadAttentionOptions options_;
+};
+
+}  // namespace trireme::nn

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "trireme/tensor/tensor.hpp"
+
+// Losses that compare two tensors of one shape element by element.
+namespace trireme::ops {
+
+enum class ElementwiseLoss : std::uint8_t {
+  squared_error,             // (x - target)^2
+  binary_cross_entropy,      // of the probability sigmoid(x) against a target in [0, 1]
+  kl_divergence,             // target * (log(target) - x), x a log-probability; 0 where the target is 0
+  kl_divergence_log_target,  // the same, of a target that is a log-probability too
+};
+
+// Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
+// to a target of 1; the other losses take no notice of it.
+template <typename T, typename D>
+double elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<T, D>& target, double positive_weight = 1);
+
+// dx = scale * derivative in x.
+template <typename T, typename D>
+void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<T, D>& target, T scale,
+                               Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
+
+}  // namespace trireme::ops

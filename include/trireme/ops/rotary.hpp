@@ -1,0 +1,23 @@
+#pragma once
+
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+struct RotaryOptions {
+  std::int64_t size = 0;            // of a head, even
+  std::int64_t heads = 0;           // so many, from the first column on, are rotated
+  std::int64_t first_position = 0;  // of row 0 of each sequence: the number of tokens in the cache
+  double base = 10000;
+};
+
+// Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
+// turn by position / base^(2 j / size); columns after the heads are copied. y may be x.
+template <typename T, typename D>
+void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y);
+
+// The rotation by the negative angles. dx may be dy.
+template <typename T, typename D>
+void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx);
+
+}  // namespace trireme::ops

@@ -1,0 +1,121 @@
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise_loss.hpp"
+#include "trireme/ops/loss.hpp"
+#include "trireme/ops/softmax.hpp"
+
+namespace trireme {
+namespace {
+
+template <typename T, typename D>
+void require_targets(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) {
+  require(logits.shape().size() > 0 && targets.numel() == logits.shape().rows(), "cross_entropy: {} targets for logits {}",
+          targets.numel(), logits.shape());
+}
+
+template <typename T, typename D>
+Variable<T, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& x, const Tensor<T, D>& target,
+                               double positive_weight = 1) {
+  const double sum = ops::elementwise_loss(kind, x.value(), target, positive_weight);
+  return record("elementwise_loss", Tensor<T, D>::full({}, static_cast<T>(sum)), {x.slot()},
+                [kind, target, positive_weight, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
+                  dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
+                    ops::elementwise_loss_backward(kind, value, target, dy.item(), out, accumulate, positive_weight);
+                  });
+                });
+}
+
+}  // namespace
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
+  require_targets(logits, targets);
+  using A = Accumulate<T>;
+  Tensor<A, D> log_sum_exp({targets.numel()});
+  const ops::CrossEntropyResult result = ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
+  Variable<A, D> sum =
+      record("cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
+             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp, options](const Tensor<A, D>& dy) {
+               // The logits are rarely needed again: their gradient takes their place.
+               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
+               ops::cross_entropy_backward(value, targets, log_sum_exp, dy.item(), gradient, options);
+               dlogits.give(std::move(gradient));
+             });
+  return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};
+}
+
+template <typename T, typename D>
+Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
+  require_targets(logits, targets);
+  using A = Accumulate<T>;
+  Tensor<A, D> log_sum_exp({targets.numel()});
+  Tensor<A, D> losses(targets.shape());
+  ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
+  ops::cross_entropy_rows(logits.value(), targets, log_sum_exp, losses, options);
+  return record("cross_entropy_rows", std::move(losses), {logits.slot()},
+                [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp, options](const Tensor<A, D>& dy) {
+                  Tensor<T, D> gradient(value.shape());
+                  ops::cross_entropy_rows_backward(value, targets, log_sum_exp, dy, gradient, options);
+                  dlogits.give(std::move(gradient));
+                });
+}
+
+template <typename T, typename D>
+Loss<T, D> mse_loss(const Variable<T, D>& x, const Tensor<T, D>& target) {
+  const std::int64_t count = target.numel();
+  return {.sum = elementwise_sum(ops::ElementwiseLoss::squared_error, x, target),
+          .kept = static_cast<double>(count),
+          .count = count};
+}
+
+template <typename T, typename D>
+Loss<T, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<T, D>& target, double positive_weight) {
+  const std::int64_t count = target.numel();
+  return {.sum = elementwise_sum(ops::ElementwiseLoss::binary_cross_entropy, logits, target, positive_weight),
+          .kept = static_cast<double>(count),
+          .count = count};
+}
+
+template <typename T, typename D>
+Loss<T, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<T, D>& target, bool log_target) {
+  const auto kind = log_target ? ops::ElementwiseLoss::kl_divergence_log_target : ops::ElementwiseLoss::kl_divergence;
+  const std::int64_t rows = target.shape().rows();
+  return {.sum = elementwise_sum(kind, log_probabilities, target), .kept = static_cast<double>(rows), .count = rows};
+}
+
+template <typename T, typename D>
+Loss<T, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature) {
+  require(temperature > 0, "distillation_loss: the temperature is {}, but must be above 0", temperature);
+  const auto factor = static_cast<T>(1 / temperature);
+  Tensor<T, D> target(teacher.shape());
+  ops::scale(teacher, factor, target);
+  ops::log_softmax(target, target);
+  Loss<T, D> loss = kl_divergence(log_softmax(scale(student, factor)), target, true);
+  loss.sum = scale(loss.sum, static_cast<T>(temperature * temperature));
+  return loss;
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                        \
+  template Loss<Accumulate<T>, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,          \
+                                                  const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);               \
+  template Variable<Accumulate<T>, Cpu> cross_entropy_rows(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, \
+                                                           const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(T)                                                                   \
+  template Loss<T, Cpu> mse_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&);                \
+  template Loss<T, Cpu> bce_with_logits(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double); \
+  template Loss<T, Cpu> kl_divergence(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, bool);     \
+  template Loss<T, Cpu> distillation_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+
+}  // namespace trireme
