@@ -60,5 +60,4 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 
-
 }  // namespace trireme
