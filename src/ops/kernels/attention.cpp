@@ -194,11 +194,15 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
   const std::int64_t size = head.size;
   const std::int64_t width = round_up<T>(size);
   const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t queries = head.queries;
+  const std::int64_t keys = head.keys;
   const std::int64_t offset = offset_of(head);
+  const T scale = head.scale;
+  const std::int32_t* const hidden = head.hidden;
   const Rows<T> q{q_rows, head.q_stride};
-  for (std::int64_t query = 0; query < head.queries; query += query_block) {
-    const std::int64_t query_end = smaller(query + query_block, head.queries);
-    const std::int64_t keys_end = smaller(query_end + offset, head.keys);
+  for (std::int64_t query = 0; query < queries; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, queries);
+    const std::int64_t keys_end = smaller(query_end + offset, keys);
     Running<T> running;
     for (std::int64_t row = 0; row < query_block; ++row) {
       running.largest[row] = lowest<T>;
@@ -215,9 +219,8 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
           T* scores = buffers.scores + local * stride;
-          if (head.hidden != nullptr) hide(head.hidden + key, block.seen(row), scores);
-          const T factor =
-              exponentiate_row(scores, block.seen(row), seen, head.scale, running.largest[local], running.sum[local]);
+          if (hidden != nullptr) hide(hidden + key, block.seen(row), scores);
+          const T factor = exponentiate_row(scores, block.seen(row), seen, scale, running.largest[local], running.sum[local]);
           for (std::int64_t j = 0; key > 0 && j < width; ++j) buffers.out[local * width + j] *= factor;
         }
         multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride, stride}, rows, v.data + key * v.stride, v.stride,
@@ -303,22 +306,26 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
   const std::int64_t size = head.size;
   const std::int64_t width = round_up<T>(size);
   const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t keys = head.keys;
   const std::int64_t offset = offset_of(head);
+  const T scale = head.scale;
+  const std::int32_t* const hidden = head.hidden;
+  const std::int64_t out_stride = gradients.out_stride;
   const T* head_out = gradients.out + place_in_group * size;
   const T* head_dout = gradients.dout + place_in_group * size;
   const T* log_sum_exp = gradients.log_sum_exp + place_in_group * head.queries;
   const Rows<T> q = whole_vectors(head.q + place_in_group * size, head.q_stride, head.queries, size, buffers.q_rows);
-  const Rows<T> dout = whole_vectors(head_dout, gradients.out_stride, head.queries, size, buffers.dout_rows);
+  const Rows<T> dout = whole_vectors(head_dout, out_stride, head.queries, size, buffers.dout_rows);
 
   for (std::int64_t query = 0; query < head.queries; query += query_block) {
     const std::int64_t query_end = smaller(query + query_block, head.queries);
-    const std::int64_t keys_end = smaller(query_end + offset, head.keys);
+    const std::int64_t keys_end = smaller(query_end + offset, keys);
     T delta[query_block];
     for (std::int64_t row = query; row < query_end; ++row) {
       T total = 0;
 #pragma omp simd reduction(+ : total)
       for (std::int64_t j = 0; j < size; ++j) {
-        total += head_dout[row * gradients.out_stride + j] * head_out[row * gradients.out_stride + j];
+        total += head_dout[row * out_stride + j] * head_out[row * out_stride + j];
       }
       delta[row - query] = total;
     }
@@ -333,8 +340,8 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
           T* p = buffers.p + local * stride;
-          if (head.hidden != nullptr) hide(head.hidden + key, block.seen(row), p);
-          softmax_gradient_row(p, buffers.ds + local * stride, block.seen(row), whole_tiles, head.scale, log_sum_exp[row],
+          if (hidden != nullptr) hide(hidden + key, block.seen(row), p);
+          softmax_gradient_row(p, buffers.ds + local * stride, block.seen(row), whole_tiles, scale, log_sum_exp[row],
                                delta[local]);
         }
         multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride, stride}, rows, k.data + key * k.stride, k.stride,
