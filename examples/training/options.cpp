@@ -68,7 +68,7 @@ void TrainingParser::add_run() {
   };
   add("--bucket-mb", bucket_mb_, "MiB of gradients that are reduced together; auto: the first 30 steps find the best buckets");
   app_.add_option("--bucket-profile", options_.bucket_profile,
-                  "with --bucket-mb auto: start with the buckets in this file, or write there what was found")
+                  "start with the tuned buckets in this file, or write there what tuning found")
       ->group("Run");
   app_.add_option("--optimizer-sharding", options_.optimizer_sharding,
                   "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")

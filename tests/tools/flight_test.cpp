@@ -65,6 +65,8 @@ int well(const Group& world) {
   return 0;
 }
 
+void let_others_wait() { std::this_thread::sleep_for(std::chrono::milliseconds(100)); }
+
 bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
 
 std::vector<Finding> findings(const std::filesystem::path& folder) {
@@ -157,6 +159,7 @@ TEST_CASE("a rank that leaves early is named") {
   CHECK(run_job(folder.path(), 3, [](const Group& world) {
           world.barrier("together");
           if (world.rank() != 1) world.barrier("without rank 1");
+          let_others_wait();
           return 0;
         }) == 1);
   const auto found = findings(folder.path());
@@ -171,7 +174,10 @@ TEST_CASE("a rank that throws is named with its message") {
   const TemporaryFolder folder;
   CHECK(run_job(folder.path(), 3, [](const Group& world) {
           world.barrier("together");
-          if (world.rank() == 0) throw std::runtime_error("boom\x1b[31m");
+          if (world.rank() == 0) {
+            let_others_wait();
+            throw std::runtime_error("boom\x1b[31m");
+          }
           world.barrier("end");
           return 0;
         }) == 1);

@@ -209,6 +209,7 @@ class Analysis {
           add("left early", {view.rank}, fmt::format("{} returned from main {}{}", who, where(view), rest));
           break;
         case RankState::failed:
+          if (view.header().error_code == static_cast<int>(trireme::ErrorCode::peer_failed)) break;  // of what another one did
           add("failed", {view.rank}, fmt::format("{} failed {}: {}{}", who, where(view), view.error(), rest));
           break;
         case RankState::vanished:
