@@ -55,4 +55,7 @@ class OpFixture {
 // Runs the operation of a fixture; false when the library does not have it, or not with these options.
 bool run_op(const std::string& op, OpFixture& fixture);
 
+bool run_conv2d(OpFixture& fixture);
+bool run_conv_transpose2d(OpFixture& fixture);
+
 }  // namespace trireme::ops

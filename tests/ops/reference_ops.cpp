@@ -257,6 +257,8 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "softplus") return run_softplus(fixture);
   if (op == "softmax") return run_softmax(fixture, softmax<float, Cpu>, softmax_backward<float, Cpu>);
   if (op == "log_softmax") return run_softmax(fixture, log_softmax<float, Cpu>, log_softmax_backward<float, Cpu>);
+  if (op == "conv2d") return run_conv2d(fixture);
+  if (op == "conv_transpose2d") return run_conv_transpose2d(fixture);
   if (op == "linear") return run_linear(fixture);
   if (op == "matmul") return run_matmul(fixture);
   if (op == "layer_norm") return run_layer_norm(fixture);

@@ -1,0 +1,95 @@
+#include "trireme/ops/convolution.hpp"
+
+#include "ops/check.hpp"
+#include "ops/convolution_plan.hpp"
+#include "trireme/ops/elementwise.hpp"
+
+namespace trireme::ops {
+namespace {
+
+ConvolutionShape convolution_shape(std::string_view op, const Shape& x, const Shape& weight, const Shape& y,
+                                   const Conv2dOptions& options) {
+  require(
+      x.size() == 4 && y.size() == 4 && weight.size() == 4 && x.numel() > 0 && y.numel() > 0 && weight.numel() > 0,
+      "{}: images {} and {} need [batch, height, width, channels] and the weight {} needs [out, in / groups, height, width], "
+      "none of them empty",
+      op, x, y, weight);
+  require(options.groups > 0 && x[3] == weight[1] * options.groups && weight[0] % options.groups == 0,
+          "{}: a weight of shape {} in {} groups does not fit images {} with {} channels", op, weight, options.groups, x, x[3]);
+  const Extent2d kernel{weight[2], weight[3]};
+  const Extent2d extent = conv2d_extent({x[1], x[2]}, kernel, options);
+  require_shape(op, "the result", y, {x[0], extent.height, extent.width, weight[0]});
+  return {.batch = x[0],
+          .in = x[3],
+          .out = weight[0],
+          .groups = options.groups,
+          .x = {x[1], x[2]},
+          .y = extent,
+          .kernel = kernel,
+          .stride = options.stride,
+          .padding = options.padding,
+          .dilation = options.dilation};
+}
+
+// Runs write(tensor), which overwrites, so that the result is added to `sum` where that is asked for.
+template <typename T, typename Write>
+void write_or_add(Tensor<T, Cpu>& sum, bool accumulate, const Write& write) {
+  if (!accumulate) return write(sum);
+  Tensor<T, Cpu> addend(sum.shape());
+  write(addend);
+  add(sum, addend, sum);
+}
+
+}  // namespace
+
+Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv2dOptions& options) {
+  const auto along = [](std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t padding,
+                        std::int64_t dilation) {
+    require(stride > 0 && dilation > 0 && padding >= 0, "conv2d: stride {}, dilation {} and padding {} need to be >= 1, 1, 0",
+            stride, dilation, padding);
+    const std::int64_t room = size + 2 * padding - dilation * (taps - 1) - 1;
+    require(room >= 0, "conv2d: a kernel of {} with dilation {} does not fit {} pixels with padding {}", taps, dilation, size,
+            padding);
+    return room / stride + 1;
+  };
+  return {
+      along(input.height, kernel.height, options.stride.height, options.padding.height, options.dilation.height),
+      along(input.width, kernel.width, options.stride.width, options.padding.width, options.dilation.width),
+  };
+}
+
+template <typename T, typename D>
+void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, const Conv2dOptions& options,
+            Tensor<T, D>& y) {
+  auto shape = convolution_shape("conv2d", x.shape(), weight.shape(), y.shape(), options);
+  shape.bias = bias.defined();
+  if (shape.bias) require_count("conv2d", "bias", bias.shape(), shape.out);
+  run_convolution(shape, x.data(), weight.data(), bias.data(), y.data());
+}
+
+template <typename T, typename D>
+void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options, Tensor<T, D>& dx,
+                          bool accumulate) {
+  const auto shape = convolution_shape("conv2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
+  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { run_convolution_data(shape, dy.data(), weight.data(), to.data()); });
+}
+
+template <typename T, typename D>
+void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options, Tensor<T, D>& dweight,
+                            bool accumulate) {
+  const auto shape = convolution_shape("conv2d_backward_weight", x.shape(), dweight.shape(), dy.shape(), options);
+  write_or_add(dweight, accumulate, [&](Tensor<T, D>& to) { run_convolution_weight(shape, x.data(), dy.data(), to.data()); });
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                              \
+  template void conv2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&,           \
+                       Tensor<T, Cpu>&);                                                                                    \
+  template void conv2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,   \
+                                     bool);                                                                                 \
+  template void conv2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&, \
+                                       bool)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme::ops

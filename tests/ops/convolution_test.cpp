@@ -1,0 +1,52 @@
+#include "trireme/ops/convolution.hpp"
+
+#include "ops/compare.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+Tensor<double> widened(const Tensor<float>& x) { return Tensor<double>::from(x.shape(), as_doubles(x)); }
+
+}  // namespace
+
+TEST_CASE("convolutions of float agree with those of double, writing and adding") {
+  const auto check = [](const Shape& image, const Shape& kernel, const Conv2dOptions& options) {
+    const auto x = random_tensor<float>(image, 1);
+    const auto weight = random_tensor<float>(kernel, 2);
+    const auto bias = random_tensor<float>({kernel[0]}, 3);
+    const auto extent = conv2d_extent({image[1], image[2]}, {kernel[2], kernel[3]}, options);
+    const auto dy = random_tensor<float>({image[0], extent.height, extent.width, kernel[0]}, 4);
+    Tensor<float> y(dy.shape());
+    Tensor<double> wide_y(dy.shape()), wide_dx(image), wide_dweight(kernel);
+    conv2d(x, weight, bias, options, y);
+    conv2d(widened(x), widened(weight), widened(bias), options, wide_y);
+    require_close(y, as_doubles(wide_y), 1e-4);
+    conv2d_backward_data(widened(dy), widened(weight), options, wide_dx, false);
+    conv2d_backward_weight(widened(x), widened(dy), options, wide_dweight, false);
+    for (const bool accumulate : {false, true}) {
+      auto dx = random_tensor<float>(image, 5);
+      auto dweight = random_tensor<float>(kernel, 6);
+      const auto expected_dx = accumulate ? add(as_doubles(dx), as_doubles(wide_dx)) : as_doubles(wide_dx);
+      const auto expected_dweight = accumulate ? add(as_doubles(dweight), as_doubles(wide_dweight)) : as_doubles(wide_dweight);
+      conv2d_backward_data(dy, weight, options, dx, accumulate);
+      conv2d_backward_weight(x, dy, options, dweight, accumulate);
+      require_close(dx, expected_dx, 1e-4);
+      require_close(dweight, expected_dweight, 1e-4);
+    }
+  };
+  check({2, 9, 7, 3}, {16, 3, 3, 3}, {.padding = {1, 1}});
+  check({2, 8, 8, 32}, {32, 32, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
+  check({1, 9, 11, 6}, {9, 2, 3, 5}, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {2, 1}, .groups = 3});
+  check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
+}
+
+TEST_CASE("convolutions refuse shapes that do not fit") {
+  const auto x = random_tensor<float>({1, 4, 4, 3}, 1);
+  Tensor<float> y({1, 4, 4, 8});
+  REQUIRE_THROWS_AS(conv2d(x, random_tensor<float>({8, 3, 3, 3}, 2), {}, {}, y), Error);                   // y is [1, 2, 2, 8]
+  REQUIRE_THROWS_AS(conv2d(x, random_tensor<float>({8, 2, 3, 3}, 2), {}, {.padding = {1, 1}}, y), Error);  // 2 channels
+  REQUIRE_THROWS_AS(conv2d_extent({4, 4}, {3, 3}, {.stride = {0, 1}}), Error);
+  REQUIRE_THROWS_AS(conv2d_extent({4, 4}, {5, 5}, {}), Error);
+}
