@@ -84,8 +84,8 @@ TEST_CASE("from the second step on, buckets start in the order in which backward
     const std::vector<std::string> in_store(notes->names);
     notes->names.clear();
     step(model, data_parallel);
-    REQUIRE(in_store.size() == 3);
-    CHECK(notes->names == std::vector<std::string>(in_store.rbegin(), in_store.rend()));
+    require(in_store.size() == 3, "{} buckets", in_store.size());  // Catch's assertions are for one thread
+    require(notes->names == std::vector<std::string>(in_store.rbegin(), in_store.rend()), "the order of the store");
   });
 }
 
