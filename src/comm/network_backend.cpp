@@ -61,7 +61,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   std::unique_ptr<Operation> start(const Call& call) override;
   std::unique_ptr<Operation> receive(const Message& message) override { return parts_.mail->receive(message); }
   void send(const Message& message) override {
-    if (parts_.nodes.node_of(message.peer) != parts_.nodes.node) message_bytes_sent_ += message.bytes();
+    if (!lane_.data.on_my_node[static_cast<std::size_t>(message.peer)]) message_bytes_sent_ += message.bytes();
     parts_.mail->send(message);
   }
   std::shared_ptr<device::MemoryResource> memory() override { return parts_.node_groups.memory->memory(); }

@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "trireme/core/bfloat16.hpp"
+#include "trireme/core/dtype.hpp"
 #include "trireme/core/float16.hpp"
 
 namespace trireme::comm {
@@ -28,24 +29,11 @@ struct Max {
   }
 };
 
-// Half precision is reduced in float and rounded once.
-template <typename T>
-struct AccumulatorOf {
-  using Type = T;
-};
-template <>
-struct AccumulatorOf<bfloat16> {
-  using Type = float;
-};
-template <>
-struct AccumulatorOf<float16> {
-  using Type = float;
-};
-
-// Two ranks, the result in one copy or in both: one pass without a running result.
+// Half precision is reduced in float and rounded once. Two ranks, the result in one copy or in both: one pass without a
+// running result.
 template <typename T, typename Op, bool mean, std::size_t targets>
 void reduce_pair(const void* const* from, void* const* to, std::size_t count) {
-  using A = typename AccumulatorOf<T>::Type;
+  using A = Accumulate<T>;
   const T* a = static_cast<const T*>(from[0]);
   const T* b = static_cast<const T*>(from[1]);
   T* first = static_cast<T*>(to[0]);
@@ -94,7 +82,7 @@ void reduce_tree(const void* const* from, std::size_t sources, std::size_t begin
 
 template <typename T, typename Op, bool mean>
 void reduce(const void* const* from, std::size_t sources, void* const* to, std::size_t targets, std::size_t count) {
-  using A = typename AccumulatorOf<T>::Type;
+  using A = Accumulate<T>;
   if (sources == 2 && targets == 1) return reduce_pair<T, Op, mean, 1>(from, to, count);
   if (sources == 2 && targets == 2) return reduce_pair<T, Op, mean, 2>(from, to, count);
   constexpr std::size_t block = block_bytes / sizeof(A);
@@ -109,7 +97,7 @@ void reduce(const void* const* from, std::size_t sources, void* const* to, std::
 
 template <typename T>
 void divide(void* data, std::size_t count, int divisor) {
-  divide_block(static_cast<T*>(data), count, static_cast<typename AccumulatorOf<T>::Type>(divisor));
+  divide_block(static_cast<T*>(data), count, static_cast<Accumulate<T>>(divisor));
 }
 
 template <typename T>

@@ -30,19 +30,19 @@ struct Linear : nn::Module<Float32> {
   nn::Linear<Float32> linear{*this, "linear", {.in = 40, .out = 40}};
   Linear() { initialize({.seed = 1}); }
 
-  Loss<float, Cpu> loss() const {
-    return cross_entropy(linear.forward(Variable<float>(Tensor<float>::full({2, 40}, 1))), Tensor<std::int32_t>::full({2}, 3));
+  Loss<float, Cpu> loss(float x) const {
+    return cross_entropy(linear.forward(Variable<float>(Tensor<float>::full({2, 40}, x))), Tensor<std::int32_t>::full({2}, 3));
   }
 };
 
-void step(const Linear& model, DataParallel& data_parallel) {
+StepSummary step(const Linear& model, DataParallel& data_parallel, float x = 1) {
   auto reduction = data_parallel.begin_step();
   Tape tape;
   reduction.listen(tape);
-  const auto loss = model.loss();
+  const auto loss = model.loss(x);
   loss.backward();
   reduction.add(loss);
-  reduction.finish();
+  return reduction.finish();
 }
 
 DataParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
@@ -114,6 +114,31 @@ TEST_CASE("columns become orthonormal; dependent ones become zero") {
         dot += static_cast<double>(matrix.data()[3 * row + a]) * matrix.data()[3 * row + b];
       CHECK(dot == Approx(a == b && a != 1 ? 1 : 0).margin(1e-6));
     }
+  }
+}
+
+TEST_CASE("a step that overflows on one rank leaves nothing in what a compression keeps") {
+  for (const std::string name : {"topk:0.01", "powersgd:2"}) {
+    testing::run_ranks(2, [&](const Group& world) {
+      const Linear model;
+      DataParallel data_parallel(model, ProcessMesh(world), with(parse_compression(name)));
+      const auto finite = [&](float x, bool wanted) {
+        const StepSummary summary = step(model, data_parallel, x);
+        require(std::isfinite(summary.gradient_norm) == wanted, "{}: gradient norm {} of {}", name, summary.gradient_norm, x);
+        model.store().clear_gradients();
+      };
+      finite(1, true);
+      finite(world.rank() == 1 ? std::numeric_limits<float>::infinity() : 1.0F, false);
+      finite(1, true);
+      double magnitude = 0;
+      for (const auto& [tensor, values] : data_parallel.compression_state()) {
+        for (const float value : values.span()) {
+          require(std::isfinite(value), "{} keeps {}", tensor, value);
+          magnitude += std::abs(value);
+        }
+      }
+      require(magnitude > 0, "{} keeps nothing", name);
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -24,6 +25,11 @@ class KeptTensors {
   const Tensor<float>* find(const std::string& parameter) const {  // null where nothing is kept
     const auto entry = tensors_.find(parameter);
     return entry == tensors_.end() ? nullptr : &entry->second;
+  }
+
+  // After a gradient that overflowed, whose step all ranks skip: the steps after it know nothing of it.
+  void forget(const std::string& parameter) {
+    if (const Tensor<float>* kept = find(parameter)) std::ranges::fill(kept->span(), 0.0F);
   }
 
   void list(std::vector<NamedTensor>& state) const {

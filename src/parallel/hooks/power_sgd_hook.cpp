@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "parallel/hooks/kept_tensors.hpp"
 #include "parallel/hooks/orthogonalize.hpp"
@@ -20,6 +21,7 @@ struct Sizes {
 
 // A gradient [rows, columns] as left [rows, rank] x right [columns, rank]^T.
 struct Factors {
+  std::string name;
   Tensor<float> gradient;
   Tensor<float> error;
   Tensor<float> right;  // kept: the next step starts from it
@@ -69,6 +71,9 @@ class PowerSgdHook final : public CommunicationHook {
       begin += factors.right.numel();
       ops::matmul(factors.left, factors.right, factors.gradient, {.transpose_b = true});
       keep_error(factors, bucket.size());
+      if (std::ranges::all_of(factors.right.span(), [](float value) { return std::isfinite(value); })) continue;
+      errors_.forget(factors.name);
+      rights_.forget(factors.name);
     }
   }
 
@@ -114,7 +119,8 @@ class PowerSgdHook final : public CommunicationHook {
       fill_zero_columns(name, *right);
       const Shape left{values.shape().rows(), right->dim(1)};
       const Shape matrix{values.shape().rows(), values.shape().back()};
-      all.push_back({.gradient = values.reshape(matrix),
+      all.push_back({.name = name,
+                     .gradient = values.reshape(matrix),
                      .error = errors_.find(name)->reshape(matrix),
                      .right = *right,
                      .left = first.narrow(begin, left.numel()).reshape(left)});

@@ -52,7 +52,14 @@ class TopKHook final : public CommunicationHook {
     co_await bucket.all_gather(mine, all);
     for (const auto& [name, values] : bucket.gradients()) std::ranges::fill(values.span(), 0.0F);
     for (auto message = all.begin(); message != all.end();) {
-      for (const NamedTensor& gradient : bucket.gradients()) message = add(message, ratio, gradient);
+      for (const NamedTensor& gradient : bucket.gradients()) {
+        const auto end = message + values_sent(gradient, ratio);
+        if (!std::all_of(message, end, [](std::int32_t bits) { return std::isfinite(std::bit_cast<float>(bits)); })) {
+          errors_.forget(gradient.name);
+          velocities_.forget(gradient.name);
+        }
+        message = add(message, end, gradient);
+      }
     }
   }
 
@@ -101,20 +108,23 @@ class TopKHook final : public CommunicationHook {
     }
   }
 
-  // Adds one rank's message about one gradient; returns where it ends.
+  // Of one gradient, by each rank.
+  std::ptrdiff_t values_sent(const NamedTensor& gradient, double ratio) const {
+    if (errors_.find(gradient.name) == nullptr) return gradient.values.numel();
+    return static_cast<std::ptrdiff_t>(kept(gradient.values, ratio));
+  }
+
+  // Adds one rank's message about one gradient, whose values end at `end`; returns where it ends.
   template <typename Iterator>
-  Iterator add(Iterator message, double ratio, const NamedTensor& gradient) const {
+  Iterator add(Iterator message, Iterator end, const NamedTensor& gradient) const {
     float* sum = gradient.values.data();
     if (errors_.find(gradient.name) == nullptr) {
-      for (std::int64_t index = 0; index < gradient.values.numel(); ++index) sum[index] += std::bit_cast<float>(*message++);
-      return message;
+      while (message != end) *sum++ += std::bit_cast<float>(*message++);
+      return end;
     }
-    const auto count = static_cast<std::ptrdiff_t>(kept(gradient.values, ratio));
-    const Iterator indices = message + count;
-    for (std::ptrdiff_t index = 0; index < count; ++index) {
-      sum[static_cast<std::uint32_t>(indices[index])] += std::bit_cast<float>(message[index]);
-    }
-    return indices + count;
+    Iterator index = end;
+    while (message != end) sum[static_cast<std::uint32_t>(*index++)] += std::bit_cast<float>(*message++);
+    return index;
   }
 
   TopKOptions options_;
