@@ -37,6 +37,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   Options options;
   CLI::App app{"Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE"};
   TrainingParser parser(app, "train_gpt", options.training);
+  parser.add_text();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   add_model(app, options);
   if (parser.parse(argc, argv, help)) check(options);

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include "training/training.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/window_sampler.hpp"
 
@@ -54,9 +53,9 @@ void Trainer<P>::open() {
 
 template <typename P>
 void Trainer<P>::run() {
-  Training<P> training(options_.training, world_, model_.store());
+  Training<P> training(options_.training, world_, model_.store(), "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
-                    .tokens_per_step = options_.training.batch_size * options_.block,
+                    .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
                                        const auto& scaler) { backward(step, micro, reduction, scaler); },
                     .validate = {},
@@ -80,7 +79,7 @@ void Trainer<P>::backward(std::int64_t step, int micro_batch, parallel::Reductio
 
 // The mean loss of evenly spaced windows, spread over the ranks.
 template <typename P>
-double Trainer<P>::validate() const {
+Validation Trainer<P>::validate() const {
   const auto starts = data::evenly_spaced_windows(text_->validation.size(), options_.block, validation_windows);
   std::array<double, 2> total{};  // loss, tokens
   for (auto window = static_cast<std::size_t>(world_.rank()); window < starts.size();
@@ -91,7 +90,7 @@ double Trainer<P>::validate() const {
     total[1] += loss.kept;
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
-  return total[0] / total[1];
+  return {.loss = total[0] / total[1]};
 }
 
 template <typename P>

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "options.hpp"
+#include "training/training.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/data/window_loader.hpp"
 #include "trireme/trireme.hpp"
@@ -20,7 +21,7 @@ class Trainer {
   void open();  // what may fail on one rank alone
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
                 const trireme::amp::GradScaler& scaler);
-  double validate() const;
+  Validation validate() const;
   void print_start() const;
   void print_sample() const;
 

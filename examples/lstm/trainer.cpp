@@ -5,8 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "training/training.hpp"
-
 using namespace trireme;
 
 namespace {
@@ -54,10 +52,10 @@ data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_
 }
 
 void Trainer::run() {
-  Training<Float32> training(options_.training, world_, model_->store());
+  Training<Float32> training(options_.training, world_, model_->store(), "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
-      .tokens_per_step = options_.training.batch_size * options_.block,
+      .samples_per_step = options_.training.batch_size * options_.block,
       .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
       .validate = {},
       .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
@@ -81,7 +79,7 @@ void Trainer::backward(std::int64_t step, int micro_batch, parallel::Reduction& 
 }
 
 // The mean loss of the first steps of the validation text, read as the training text is; each rank computes its rows.
-double Trainer::validate() const {
+Validation Trainer::validate() const {
   const data::WindowLoader rows = loader(text_->validation, 0);
   Model::State state;
   std::array<double, 2> total{};  // loss, tokens
@@ -94,7 +92,7 @@ double Trainer::validate() const {
     total[1] += static_cast<double>(result.loss.kept);
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
-  return total[0] / total[1];
+  return {.loss = total[0] / total[1]};
 }
 
 void Trainer::print_start() const {

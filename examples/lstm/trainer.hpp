@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "options.hpp"
+#include "training/training.hpp"
 #include "trireme/trireme.hpp"
 
 // One rank's part of a training run.
@@ -21,7 +22,7 @@ class Trainer {
   void open();  // what may fail on one rank alone
   trireme::data::WindowLoader loader(const trireme::data::TokenDataset& tokens, std::int64_t micro_batch_size) const;
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
-  double validate() const;
+  Validation validate() const;
   void print_start() const;
   void print_sample() const;
 

@@ -2,6 +2,7 @@
 
 #include <cerrno>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 
@@ -13,7 +14,7 @@ namespace {
 
 }  // namespace
 
-MetricsFile::MetricsFile(const std::string& path) : path_(path) {
+MetricsFile::MetricsFile(const std::string& path, std::string unit) : path_(path), unit_(std::move(unit)) {
   if (path.empty()) return;
   file_.reset(std::fopen(path.c_str(), "w"));
   if (!file_) refuse(path, "the metrics file can't be opened");
@@ -25,12 +26,13 @@ void MetricsFile::write(const StepMetrics& metrics) {
                               {"loss", metrics.loss},
                               {"learning_rate", metrics.learning_rate},
                               {"gradient_norm", metrics.gradient_norm},
-                              {"tokens_per_second", metrics.tokens_per_second},
+                              {unit_ + "_per_second", metrics.samples_per_second},
                               {"seconds", metrics.seconds},
                               {"compute_seconds", metrics.compute_seconds},
                               {"exposed_communication_seconds", metrics.exposed_communication_seconds},
                               {"bytes_sent", metrics.bytes_sent}};
   if (metrics.validation_loss) line["validation_loss"] = *metrics.validation_loss;
+  if (metrics.validation_accuracy) line["validation_accuracy"] = *metrics.validation_accuracy;
   if (metrics.loss_scale) {
     line["loss_scale"] = *metrics.loss_scale;
     line["skipped_steps"] = metrics.skipped_steps;

@@ -12,12 +12,13 @@ struct StepMetrics {
   double loss = 0;
   double learning_rate = 0;
   double gradient_norm = 0;
-  double tokens_per_second = 0;
+  double samples_per_second = 0;  // in the unit of the file
   double seconds = 0;
   double compute_seconds = 0;
   double exposed_communication_seconds = 0;
   std::uint64_t bytes_sent = 0;
   std::optional<double> validation_loss = {};
+  std::optional<double> validation_accuracy = {};
   std::optional<double> loss_scale = {};  // of the next step, in fp16
   std::int64_t skipped_steps = 0;         // so far
 };
@@ -25,7 +26,8 @@ struct StepMetrics {
 // A file with one JSON object a line. A failed write is an error that names the file: no line is lost unnoticed.
 class MetricsFile {
  public:
-  explicit MetricsFile(const std::string& path);  // an empty path writes nothing
+  // An empty path writes nothing. `unit`: what is counted a second, "tokens".
+  MetricsFile(const std::string& path, std::string unit);
 
   void write(const StepMetrics& metrics);
 
@@ -34,5 +36,6 @@ class MetricsFile {
     void operator()(std::FILE* file) const { std::fclose(file); }
   };
   std::string path_;
+  std::string unit_;
   std::unique_ptr<std::FILE, Close> file_;
 };

@@ -32,7 +32,6 @@ parallel::Sharding parse_sharding(const std::string& text) {
 TrainingParser::TrainingParser(CLI::App& app, std::string program, TrainingOptions& options)
     : app_(app), program_(std::move(program)), options_(options) {
   app.option_defaults()->take_last();  // of an option given twice
-  app.add_option("--data", options.data, "a text file, or a folder of text files")->required();
   app.set_config("--config", "", "read options from this file (TOML: layers = 6)");
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_training();
@@ -86,14 +85,21 @@ void TrainingParser::add_run() {
   add("--threads", options_.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend_, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options_.ranks, "ranks of the thread backend");
-  add("--validation-fraction", options_.validation_fraction, "share of the data, at its end, kept for validation");
   add("--validation-interval", options_.validation_interval, "steps between validations; 0: none");
-  add("--sample", options_.sample, "tokens to generate at the end");
   app_.add_option("--init", options_.init, "start from these weights (safetensors)")->group("Run");
   app_.add_option("--save", options_.save, "write the trained weights here (safetensors)")->group("Run");
   app_.add_option("--metrics", options_.metrics, "write a JSON object a step to this file")->group("Run");
   app_.add_option("--flight-dir", options_.flight_directory, "keep the ranks' last calls in this folder, for trireme-flight")
       ->group("Run");
+}
+
+void TrainingParser::add_text() {
+  app_.add_option("--data", options_.data, "a text file, or a folder of text files")->required();
+  const auto add = [&](const char* name, auto& value, const char* text) {
+    app_.add_option(name, value, text)->group("Run")->capture_default_str();
+  };
+  add("--validation-fraction", options_.validation_fraction, "share of the data, at its end, kept for validation");
+  add("--sample", options_.sample, "tokens to generate at the end");
 }
 
 void TrainingParser::add_compression() {

@@ -11,7 +11,7 @@
 
 // What every trainer can be told beside its model's options; see train_gpt --help.
 struct TrainingOptions {
-  std::string data;
+  std::string data;  // a file or folder
 
   std::int64_t batch_size = 16;       // of all ranks together
   std::int64_t micro_batch_size = 0;  // of one rank; 0: batch_size / ranks
@@ -62,6 +62,8 @@ struct TrainingOptions {
 class TrainingParser {
  public:
   TrainingParser(CLI::App& app, std::string program, TrainingOptions& options);
+
+  void add_text();  // what training on a text takes
 
   // Throws trireme::Error for what can't be used. False when --help was asked for, whose text is in `help` then.
   bool parse(int argc, char** argv, std::string& help);

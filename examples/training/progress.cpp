@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <string_view>
+#include <utility>
 
 namespace {
 
@@ -35,13 +36,14 @@ std::string duration(double seconds) {
 
 }  // namespace
 
-Progress::Progress(std::int64_t steps, bool shown) : steps_(steps), shown_(shown), terminal_(on_terminal()) {}
+Progress::Progress(std::int64_t steps, std::string unit, bool shown)
+    : steps_(steps), unit_(std::move(unit)), shown_(shown), terminal_(on_terminal()) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputs("\n", stdout);
 }
 
-void Progress::step(std::int64_t step, double loss, double tokens_per_second, std::uint64_t bytes_sent) {
+void Progress::step(std::int64_t step, double loss, double samples_per_second, std::uint64_t bytes_sent) {
   if (!shown_) return;
   const auto now = Clock::now();
   const std::int64_t done = step + 1;
@@ -49,8 +51,8 @@ void Progress::step(std::int64_t step, double loss, double tokens_per_second, st
   if (!last && now - last_ < (terminal_ ? Clock::duration(redraw_interval) : Clock::duration(line_interval))) return;
   last_ = now;
   const std::string sent = bytes_sent == 0 ? "" : fmt::format("{:.3f} MB sent  ", 1e-6 * static_cast<double>(bytes_sent));
-  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} tokens/s  {}{} left", done, steps_, loss,
-                                          tokens_per_second, sent, duration(seconds_left(done)));
+  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} {}/s  {}{} left", done, steps_, loss,
+                                          samples_per_second, unit_, sent, duration(seconds_left(done)));
   if (terminal_) {
     erase();
     fmt::print("{} {}", bar(done), figures);

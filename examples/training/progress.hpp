@@ -7,12 +7,12 @@
 // One line that is redrawn on a terminal; plain lines now and then elsewhere. Only rank 0 has one.
 class Progress {
  public:
-  Progress(std::int64_t steps, bool shown);
+  Progress(std::int64_t steps, std::string unit, bool shown);  // unit: what is counted a second
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step(std::int64_t step, double loss, double tokens_per_second, std::uint64_t bytes_sent);
+  void step(std::int64_t step, double loss, double samples_per_second, std::uint64_t bytes_sent);
   void note(const std::string& line);  // a line of its own, above the bar
 
  private:
@@ -21,6 +21,7 @@ class Progress {
   void erase();
 
   std::int64_t steps_;
+  std::string unit_;
   bool shown_;
   bool terminal_;
   bool drawn_ = false;

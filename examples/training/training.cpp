@@ -6,6 +6,7 @@
 
 #include <chrono>
 #include <concepts>
+#include <utility>
 
 #include "trireme/optim/named.hpp"
 
@@ -29,12 +30,19 @@ std::string binding_notice(const Group& world) {
                      cores);
 }
 
+std::string validation_text(const StepMetrics& metrics) {
+  const std::string loss = fmt::format("validation loss {:.4f}", *metrics.validation_loss);
+  if (!metrics.validation_accuracy) return loss;
+  return fmt::format("{}, accuracy {:.2f} %", loss, 100 * *metrics.validation_accuracy);
+}
+
 }  // namespace
 
 template <typename P>
-Training<P>::Training(const TrainingOptions& options, const Group& world, FlatStore& store)
+Training<P>::Training(const TrainingOptions& options, const Group& world, FlatStore& store, std::string unit)
     : options_(options),
       world_(world),
+      unit_(std::move(unit)),
       data_parallel_(store, world, options.data_parallel()),
       optimizer_(optim::make_optimizer<P>(options.optimizer, store,
                                           {.learning_rate = options.learning_rate,
@@ -47,14 +55,16 @@ Training<P>::Training(const TrainingOptions& options, const Group& world, FlatSt
                                       .warmup = options.warmup,
                                       .total = options.steps,
                                       .minimum = options.learning_rate * options.min_learning_rate_ratio})) {
-  const auto open = [&] { metrics_ = std::make_unique<MetricsFile>(world.rank() == 0 ? options.metrics : std::string()); };
+  const auto open = [&] {
+    metrics_ = std::make_unique<MetricsFile>(world.rank() == 0 ? options.metrics : std::string(), unit_);
+  };
   world.agree(open, "open the metrics file");
 }
 
 template <typename P>
 void Training<P>::run(const TrainingWork& work) {
   print_binding();
-  progress_ = std::make_unique<Progress>(options_.steps, world_.rank() == 0);
+  progress_ = std::make_unique<Progress>(options_.steps, unit_, world_.rank() == 0);
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     const auto step_start = std::chrono::steady_clock::now();
@@ -71,20 +81,24 @@ void Training<P>::run(const TrainingWork& work) {
                         .seconds = seconds_since(step_start),
                         .exposed_communication_seconds = summary.exposed_communication_seconds,
                         .bytes_sent = data_parallel_.bytes_sent() - sent_before};
-    metrics.tokens_per_second = static_cast<double>(work.tokens_per_step) / metrics.seconds;
+    metrics.samples_per_second = static_cast<double>(work.samples_per_step) / metrics.seconds;
     metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
     if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
     metrics.skipped_steps = scaler_.skipped_steps();
     const bool last = step + 1 == options_.steps;
     const bool validates = options_.validation_interval > 0 && work.validate;
-    if (validates && (last || (step + 1) % options_.validation_interval == 0)) metrics.validation_loss = work.validate();
+    if (validates && (last || (step + 1) % options_.validation_interval == 0)) {
+      const Validation validation = work.validate();
+      metrics.validation_loss = validation.loss;
+      metrics.validation_accuracy = validation.accuracy;
+    }
     report(metrics);
   }
   progress_.reset();
   world_.agree([&] {
     if (world_.rank() == 0 && !options_.save.empty()) work.save();
   });
-  print_end(seconds_since(start), static_cast<double>(options_.steps * work.tokens_per_step));
+  print_end(seconds_since(start), static_cast<double>(options_.steps * work.samples_per_step));
 }
 
 template <typename P>
@@ -110,15 +124,14 @@ void Training<P>::report(const parallel::BucketTuning& tuning) {
 template <typename P>
 void Training<P>::report(const StepMetrics& metrics) {
   if (metrics.step == 0) first_ = metrics;
-  const std::optional<double> validated = metrics.validation_loss ? metrics.validation_loss : last_.validation_loss;
+  if (metrics.validation_loss) validation_ = validation_text(metrics);
   last_ = metrics;
-  last_.validation_loss = validated;
   exposed_seconds_ += metrics.exposed_communication_seconds;
   metrics_->write(metrics);
   if (metrics.validation_loss) {
-    progress_->note(fmt::format("step {}: validation loss {:.4f}", metrics.step + 1, *metrics.validation_loss));
+    progress_->note(fmt::format("step {}: {}", metrics.step + 1, validation_));
   }
-  progress_->step(metrics.step, metrics.loss, metrics.tokens_per_second, metrics.bytes_sent);
+  progress_->step(metrics.step, metrics.loss, metrics.samples_per_second, metrics.bytes_sent);
 }
 
 template <typename P>
@@ -129,15 +142,15 @@ void Training<P>::print_binding() const {
 }
 
 template <typename P>
-void Training<P>::print_end(double seconds, double tokens) const {
+void Training<P>::print_end(double seconds, double samples) const {
   if (world_.rank() != 0) return;
-  fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} tokens/s, {:.1f} % of the time waiting for other ranks\n",
-             options_.steps, seconds, first_.loss, last_.loss, tokens / seconds, 100 * exposed_seconds_ / seconds);
+  fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} {}/s, {:.1f} % of the time waiting for other ranks\n",
+             options_.steps, seconds, first_.loss, last_.loss, samples / seconds, unit_, 100 * exposed_seconds_ / seconds);
   if (data_parallel_.bytes_sent() > 0) {
     fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
   }
   if (last_.loss_scale) fmt::print("loss scale {}, {} steps skipped\n", *last_.loss_scale, last_.skipped_steps);
-  if (last_.validation_loss) fmt::print("validation loss {:.4f}\n", *last_.validation_loss);
+  if (!validation_.empty()) fmt::print("{}\n", validation_);
   if (!options_.save.empty()) fmt::print("weights written to {}\n", options_.save);
 }
 

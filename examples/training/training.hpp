@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "training/metrics.hpp"
 #include "training/options.hpp"
@@ -13,16 +15,21 @@
 #include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
+struct Validation {
+  double loss = 0;
+  std::optional<double> accuracy = {};  // share of the samples whose class was found
+};
+
 // What a model brings to its training.
 struct TrainingWork {
-  int micro_batches = 1;             // of one rank and step
-  std::int64_t tokens_per_step = 0;  // of all ranks
+  int micro_batches = 1;              // of one rank and step
+  std::int64_t samples_per_step = 0;  // of all ranks
   // Forward and backward of a micro-batch, its loss scaled, on a tape that `reduction` listens to; adds its loss.
   std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
                      const trireme::amp::GradScaler& scaler)>
       backward;
-  std::function<double()> validate;  // the validation loss, the same on all ranks; empty: there is no validation
-  std::function<void()> save;        // called by rank 0 when --save is given
+  std::function<Validation()> validate;  // the same on all ranks; empty: there is no validation
+  std::function<void()> save;            // called by rank 0 when --save is given
 };
 
 // The part of a training run that does not depend on the model: steps, metrics, progress and the last words.
@@ -30,8 +37,8 @@ struct TrainingWork {
 template <typename P>
 class Training {
  public:
-  // Collective. The parameters have their first values.
-  Training(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store);
+  // Collective. The parameters have their first values. `unit`: what samples are, "tokens".
+  Training(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, std::string unit);
 
   void run(const TrainingWork& work);
 
@@ -40,10 +47,11 @@ class Training {
   void report(const trireme::parallel::BucketTuning& tuning);
   void report(const StepMetrics& metrics);
   void print_binding() const;
-  void print_end(double seconds, double tokens) const;
+  void print_end(double seconds, double samples) const;
 
   TrainingOptions options_;
   trireme::Group world_;
+  std::string unit_;
   trireme::parallel::DataParallel data_parallel_;
   std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
   trireme::amp::GradScaler scaler_;
@@ -52,5 +60,6 @@ class Training {
   std::unique_ptr<Progress> progress_;
   StepMetrics first_ = {};
   StepMetrics last_ = {};
+  std::string validation_;  // the last one, in words
   double exposed_seconds_ = 0;
 };

@@ -11,13 +11,19 @@ namespace trireme {
 
 template <typename To, typename From, typename D>
 Variable<To, D> cast(const Variable<From, D>& x) {
-  Tensor<To, D> y(x.shape());
-  ops::cast(x.value(), y);
-  return record("cast", std::move(y), {x.slot()}, [dx = x.gradient()](const Tensor<To, D>& dy) {
-    dx.contribute([&](Tensor<From, D>& out, bool accumulate) { ops::cast(dy, out, accumulate); });
-  });
+  if constexpr (std::same_as<To, From>) {
+    return x;
+  } else {
+    Tensor<To, D> y(x.shape());
+    ops::cast(x.value(), y);
+    return record("cast", std::move(y), {x.slot()}, [dx = x.gradient()](const Tensor<To, D>& dy) {
+      dx.contribute([&](Tensor<From, D>& out, bool accumulate) { ops::cast(dy, out, accumulate); });
+    });
+  }
 }
 
+template Variable<float, Cpu> cast(const Variable<float, Cpu>&);
+template Variable<double, Cpu> cast(const Variable<double, Cpu>&);
 template Variable<float, Cpu> cast(const Variable<bfloat16, Cpu>&);
 template Variable<float, Cpu> cast(const Variable<float16, Cpu>&);
 template Variable<bfloat16, Cpu> cast(const Variable<float, Cpu>&);

@@ -15,7 +15,7 @@
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
 namespace trireme {
 
-// x in another element type: from and to float.
+// x in another element type, from and to float; x itself where that is its own.
 template <typename To, typename From, typename D>
 Variable<To, D> cast(const Variable<From, D>& x);
 
