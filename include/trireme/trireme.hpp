@@ -4,6 +4,7 @@
 
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/comm/group.hpp"

@@ -1,7 +1,11 @@
 #include "trireme/ops/convolution.hpp"
 
+#include <algorithm>
+
 #include "ops/check.hpp"
 #include "ops/convolution_plan.hpp"
+#include "ops/kernels/elementwise.hpp"
+#include "ops/parallel.hpp"
 #include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops {
@@ -10,10 +14,10 @@ namespace {
 ConvolutionShape convolution_shape(std::string_view op, const Shape& x, const Shape& weight, const Shape& y,
                                    const Conv2dOptions& options) {
   require(
-      x.size() == 4 && y.size() == 4 && weight.size() == 4 && x.numel() > 0 && y.numel() > 0 && weight.numel() > 0,
-      "{}: images {} and {} need [batch, height, width, channels] and the weight {} needs [out, in / groups, height, width], "
-      "none of them empty",
+      x.size() == 4 && y.size() == 4 && weight.size() == 4,
+      "{}: images {} and {} need [batch, height, width, channels] and the weight {} needs [out, in / groups, height, width]",
       op, x, y, weight);
+  require(x[3] > 0 && weight.numel() > 0, "{}: images {} and the weight {} need channels and a kernel", op, x, weight);
   require(options.groups > 0 && x[3] == weight[1] * options.groups && weight[0] % options.groups == 0,
           "{}: a weight of shape {} in {} groups does not fit images {} with {} channels", op, weight, options.groups, x, x[3]);
   const Extent2d kernel{weight[2], weight[3]};
@@ -31,6 +35,11 @@ ConvolutionShape convolution_shape(std::string_view op, const Shape& x, const Sh
           .dilation = options.dilation};
 }
 
+// The convolution whose backward pass a transposed one is.
+Conv2dOptions mirrored(const ConvTranspose2dOptions& options) {
+  return {.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups};
+}
+
 // Runs write(tensor), which overwrites, so that the result is added to `sum` where that is asked for.
 template <typename T, typename Write>
 void write_or_add(Tensor<T, Cpu>& sum, bool accumulate, const Write& write) {
@@ -38,6 +47,22 @@ void write_or_add(Tensor<T, Cpu>& sum, bool accumulate, const Write& write) {
   Tensor<T, Cpu> addend(sum.shape());
   write(addend);
   add(sum, addend, sum);
+}
+
+// images[..., channels] += bias[channels]. The bias is added in blocks of several pixels: few channels are a short loop.
+template <typename T>
+void add_bias(Tensor<T, Cpu>& images, const Tensor<T, Cpu>& bias) {
+  const std::int64_t channels = bias.numel();
+  const std::int64_t pixels = 1 + 1023 / channels;
+  Tensor<T, Cpu> block({pixels, channels});
+  for (std::int64_t pixel = 0; pixel < pixels; ++pixel) std::copy_n(bias.data(), channels, block.data() + pixel * channels);
+  const auto& kernels = elementwise_kernels().of<T>();
+  parallel_ranges(images.numel(), block.numel(), least_elements, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += block.numel()) {
+      T* part = images.data() + begin;
+      kernels.add(part, block.data(), part, std::min(block.numel(), end - begin));
+    }
+  });
 }
 
 }  // namespace
@@ -64,13 +89,14 @@ void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D
   auto shape = convolution_shape("conv2d", x.shape(), weight.shape(), y.shape(), options);
   shape.bias = bias.defined();
   if (shape.bias) require_count("conv2d", "bias", bias.shape(), shape.out);
-  run_convolution(shape, x.data(), weight.data(), bias.data(), y.data());
+  if (shape.batch > 0) run_convolution(shape, x.data(), weight.data(), bias.data(), y.data());
 }
 
 template <typename T, typename D>
 void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options, Tensor<T, D>& dx,
                           bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
+  if (shape.batch == 0) return;
   write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { run_convolution_data(shape, dy.data(), weight.data(), to.data()); });
 }
 
@@ -78,16 +104,68 @@ template <typename T, typename D>
 void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options, Tensor<T, D>& dweight,
                             bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_weight", x.shape(), dweight.shape(), dy.shape(), options);
+  if (shape.batch == 0) {
+    if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), T{0});
+    return;
+  }
   write_or_add(dweight, accumulate, [&](Tensor<T, D>& to) { run_convolution_weight(shape, x.data(), dy.data(), to.data()); });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                              \
-  template void conv2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&,           \
-                       Tensor<T, Cpu>&);                                                                                    \
-  template void conv2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,   \
-                                     bool);                                                                                 \
-  template void conv2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&, \
-                                       bool)
+Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options) {
+  const auto along = [](std::int64_t size, std::int64_t taps, std::int64_t stride, std::int64_t padding, std::int64_t extra,
+                        std::int64_t dilation) {
+    require(stride > 0 && dilation > 0 && padding >= 0,
+            "conv_transpose2d: stride {}, dilation {} and padding {} need to be >= 1, 1, 0", stride, dilation, padding);
+    require(extra >= 0 && extra < stride, "conv_transpose2d: an output padding of {} needs to be below the stride of {}", extra,
+            stride);
+    const std::int64_t extent = (size - 1) * stride - 2 * padding + dilation * (taps - 1) + extra + 1;
+    require(size > 0 && extent > 0, "conv_transpose2d: {} pixels, a kernel of {} with dilation {} and padding {} leave nothing",
+            size, taps, dilation, padding);
+    return extent;
+  };
+  return {
+      along(input.height, kernel.height, options.stride.height, options.padding.height, options.output_padding.height,
+            options.dilation.height),
+      along(input.width, kernel.width, options.stride.width, options.padding.width, options.output_padding.width,
+            options.dilation.width),
+  };
+}
+
+template <typename T, typename D>
+void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias,
+                      const ConvTranspose2dOptions& options, Tensor<T, D>& y) {
+  const auto shape = convolution_shape("conv_transpose2d", y.shape(), weight.shape(), x.shape(), mirrored(options));
+  if (bias.defined()) require_count("conv_transpose2d", "bias", bias.shape(), shape.in);
+  if (shape.batch == 0) return;
+  run_convolution_data(shape, x.data(), weight.data(), y.data());
+  if (bias.defined()) add_bias(y, bias);
+}
+
+template <typename T, typename D>
+void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const ConvTranspose2dOptions& options,
+                                    Tensor<T, D>& dx, bool accumulate) {
+  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { conv2d(dy, weight, {}, mirrored(options), to); });
+}
+
+template <typename T, typename D>
+void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
+                                      Tensor<T, D>& dweight, bool accumulate) {
+  conv2d_backward_weight(dy, x, mirrored(options), dweight, accumulate);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                                \
+  template void conv2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&,             \
+                       Tensor<T, Cpu>&);                                                                                      \
+  template void conv2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,     \
+                                     bool);                                                                                   \
+  template void conv2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,   \
+                                       bool);                                                                                 \
+  template void conv_transpose2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&,                         \
+                                 const ConvTranspose2dOptions&, Tensor<T, Cpu>&);                                             \
+  template void conv_transpose2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const ConvTranspose2dOptions&,   \
+                                               Tensor<T, Cpu>&, bool);                                                        \
+  template void conv_transpose2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const ConvTranspose2dOptions&, \
+                                                 Tensor<T, Cpu>&, bool)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 #undef TRIREME_INSTANTIATE

@@ -42,6 +42,40 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
 }
 
+TEST_CASE("transposed convolutions of float agree with those of double") {
+  const auto check = [](const Shape& image, const Shape& kernel, const ConvTranspose2dOptions& options) {
+    const auto x = random_tensor<float>(image, 1);
+    const auto weight = random_tensor<float>(kernel, 2);
+    const auto bias = random_tensor<float>({kernel[1] * options.groups}, 3);
+    const auto extent = conv_transpose2d_extent({image[1], image[2]}, {kernel[2], kernel[3]}, options);
+    Tensor<float> y({image[0], extent.height, extent.width, bias.numel()});
+    Tensor<double> wide_y(y.shape()), wide_dx(image);
+    conv_transpose2d(x, weight, bias, options, y);
+    conv_transpose2d(widened(x), widened(weight), widened(bias), options, wide_y);
+    require_close(y, as_doubles(wide_y), 1e-4);
+    auto dx = random_tensor<float>(image, 5);
+    conv_transpose2d_backward_data(wide_y, widened(weight), options, wide_dx, false);
+    const auto expected = add(as_doubles(dx), as_doubles(wide_dx));
+    conv_transpose2d_backward_data(y, weight, options, dx, true);
+    require_close(dx, expected, 1e-3);
+  };
+  check({2, 5, 4, 32}, {32, 16, 4, 4}, {.stride = 2, .padding = 1});
+  check({1, 3, 5, 6}, {6, 3, 3, 2}, {.stride = {2, 3}, .output_padding = {1, 2}, .groups = 2});
+  check({40, 8, 8, 16}, {16, 3, 4, 4}, {.stride = 4});  // enough for several threads
+}
+
+TEST_CASE("convolutions of no images give zero gradients of the weight") {
+  const Tensor<float> x({0, 4, 4, 3}), dy({0, 4, 4, 2});
+  auto weight = random_tensor<float>({2, 3, 3, 3}, 1), y = dy, dx = x;
+  const auto old = as_doubles(weight);
+  conv2d(x, weight, {}, {.padding = 1}, y);
+  conv2d_backward_data(dy, weight, {.padding = 1}, dx, false);
+  conv2d_backward_weight(x, dy, {.padding = 1}, weight, true);
+  require_close(weight, old, 0);
+  conv2d_backward_weight(x, dy, {.padding = 1}, weight, false);
+  require_close(weight, Doubles(old.size()), 0);
+}
+
 TEST_CASE("convolutions refuse shapes that do not fit") {
   const auto x = random_tensor<float>({1, 4, 4, 3}, 1);
   Tensor<float> y({1, 4, 4, 8});
@@ -49,4 +83,7 @@ TEST_CASE("convolutions refuse shapes that do not fit") {
   REQUIRE_THROWS_AS(conv2d(x, random_tensor<float>({8, 2, 3, 3}, 2), {}, {.padding = {1, 1}}, y), Error);  // 2 channels
   REQUIRE_THROWS_AS(conv2d_extent({4, 4}, {3, 3}, {.stride = {0, 1}}), Error);
   REQUIRE_THROWS_AS(conv2d_extent({4, 4}, {5, 5}, {}), Error);
+  REQUIRE_THROWS_AS(conv_transpose2d_extent(4, 3, {.stride = 2, .output_padding = 2}), Error);
+  REQUIRE_THROWS_AS(conv_transpose2d_extent(4, 3, {.output_padding = -1}), Error);
+  REQUIRE_THROWS_AS(conv_transpose2d_extent(1, 2, {.padding = 1}), Error);  // nothing would be left
 }

@@ -57,5 +57,8 @@ bool run_op(const std::string& op, OpFixture& fixture);
 
 bool run_conv2d(OpFixture& fixture);
 bool run_conv_transpose2d(OpFixture& fixture);
+bool run_max_pool2d(OpFixture& fixture);
+bool run_avg_pool2d(OpFixture& fixture);
+bool run_adaptive_avg_pool2d(OpFixture& fixture);
 
 }  // namespace trireme::ops

@@ -259,6 +259,9 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "log_softmax") return run_softmax(fixture, log_softmax<float, Cpu>, log_softmax_backward<float, Cpu>);
   if (op == "conv2d") return run_conv2d(fixture);
   if (op == "conv_transpose2d") return run_conv_transpose2d(fixture);
+  if (op == "max_pool2d") return run_max_pool2d(fixture);
+  if (op == "avg_pool2d") return run_avg_pool2d(fixture);
+  if (op == "adaptive_avg_pool2d") return run_adaptive_avg_pool2d(fixture);
   if (op == "linear") return run_linear(fixture);
   if (op == "matmul") return run_matmul(fixture);
   if (op == "layer_norm") return run_layer_norm(fixture);

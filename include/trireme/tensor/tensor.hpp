@@ -15,7 +15,7 @@
 namespace trireme {
 
 // A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
-// T: float, double, std::int32_t, std::int64_t, bfloat16, float16. D: Cpu.
+// T: float, double, bfloat16, float16, std::uint16_t, std::int32_t, std::int64_t. D: Cpu.
 template <typename T, typename D = Cpu>
 class Tensor {
  public:

@@ -1,0 +1,66 @@
+#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/ops/reduce.hpp"
+
+namespace trireme {
+namespace {
+
+void require_dims(std::string_view op, const Shape& x, const Shape& weight) {
+  require(x.size() == 4 && weight.size() == 4,
+          "{}: x {} needs [batch, height, width, channels] and the weight {} needs 4 dims, the last two those of the kernel",
+          op, x, weight);
+}
+
+}  // namespace
+
+template <typename T, typename D>
+Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                      const Variable<Accumulate<T>, D>& bias, const ops::Conv2dOptions& options) {
+  using A = Accumulate<T>;
+  require_dims("conv2d", x.shape(), weight.shape());
+  const auto extent = ops::conv2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
+  Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[0]});
+  ops::conv2d(x.value(), weight.value(), bias.value(), options, y);
+  return record("conv2d", std::move(y), {x.slot(), weight.slot(), bias.slot()},
+                [x = x, weight = weight, dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
+                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
+                    ops::conv2d_backward_weight(x.value(), dy, options, dw, accumulate);
+                  });
+                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
+                    ops::conv2d_backward_data(dy, weight.value(), options, dx, accumulate);
+                  });
+                });
+}
+
+template <typename T, typename D>
+Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                const Variable<Accumulate<T>, D>& bias, const ops::ConvTranspose2dOptions& options) {
+  using A = Accumulate<T>;
+  require_dims("conv_transpose2d", x.shape(), weight.shape());
+  const auto extent =
+      ops::conv_transpose2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
+  Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[1] * options.groups});
+  ops::conv_transpose2d(x.value(), weight.value(), bias.value(), options, y);
+  return record("conv_transpose2d", std::move(y), {x.slot(), weight.slot(), bias.slot()},
+                [x = x, weight = weight, dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
+                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
+                    ops::conv_transpose2d_backward_weight(x.value(), dy, options, dw, accumulate);
+                  });
+                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
+                    ops::conv_transpose2d_backward_data(dy, weight.value(), options, dx, accumulate);
+                  });
+                });
+}
+
+#define TRIREME_INSTANTIATE(T, A)                                                                                          \
+  template Variable<T, Cpu> conv2d(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&,           \
+                                   const ops::Conv2dOptions&);                                                             \
+  template Variable<T, Cpu> conv_transpose2d(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&, \
+                                             const ops::ConvTranspose2dOptions&)
+TRIREME_INSTANTIATE(float, float);
+TRIREME_INSTANTIATE(double, double);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme
