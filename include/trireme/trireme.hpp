@@ -23,6 +23,7 @@
 #include "trireme/models/lstm_lm.hpp"
 #include "trireme/models/weights.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/transformer.hpp"
