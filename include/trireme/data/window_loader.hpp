@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/data/batch_share.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/window_sampler.hpp"
 #include "trireme/tensor/tensor.hpp"
@@ -34,14 +35,14 @@ class WindowLoader {
  public:
   WindowLoader(TokenDataset dataset, const WindowLoaderOptions& options);
 
-  std::int64_t num_micro_batches() const;  // of a step
+  std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:
   TokenDataset dataset_;
-  WindowLoaderOptions options_;
+  BatchShare share_;
   WindowSampler sampler_;
-  std::int64_t share_;  // samples of a step that this rank reads
+  std::int64_t length_;
 };
 
 }  // namespace trireme::data

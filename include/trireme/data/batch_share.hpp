@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstdint>
+
+namespace trireme::data {
+
+// The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
+// row r of a step is sample step * batch_size + r.
+class BatchShare {
+ public:
+  // A micro_batch_size of 0 is all of the rank's share. Shares and micro-batches have to come out even.
+  BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, int index, int count);
+
+  std::int64_t micro_batch_size() const noexcept { return micro_batch_size_; }
+  std::int64_t num_micro_batches() const noexcept { return share_ / micro_batch_size_; }
+  std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
+
+ private:
+  std::int64_t batch_size_;
+  std::int64_t micro_batch_size_;
+  std::int64_t first_row_;
+  std::int64_t share_;
+};
+
+}  // namespace trireme::data

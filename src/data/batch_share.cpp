@@ -1,0 +1,26 @@
+#include "trireme/data/batch_share.hpp"
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::data {
+
+BatchShare::BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, int index, int count) : batch_size_(batch_size) {
+  require(count > 0 && index >= 0 && index < count, "share {} of {} does not exist", index, count);
+  require(batch_size > 0 && batch_size % count == 0,
+          "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", batch_size, count, count);
+  require(micro_batch_size >= 0, "the micro-batch size {} is below 0", micro_batch_size);
+  share_ = batch_size / count;
+  first_row_ = index * share_;
+  micro_batch_size_ = micro_batch_size == 0 ? share_ : micro_batch_size;
+  require(share_ % micro_batch_size_ == 0, "micro-batches of {} samples do not divide the {} samples of a rank evenly",
+          micro_batch_size_, share_);
+}
+
+std::int64_t BatchShare::first_sample(std::int64_t step, std::int64_t micro_batch) const {
+  require(step >= 0, "steps are numbered from 0, got {}", step);
+  require(micro_batch >= 0 && micro_batch < num_micro_batches(), "micro-batch {} does not exist, a step has {}", micro_batch,
+          num_micro_batches());
+  return step * batch_size_ + first_row_ + micro_batch * micro_batch_size_;
+}
+
+}  // namespace trireme::data
