@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trireme/data/augmentation.hpp"
+#include "trireme/data/batch_share.hpp"
+#include "trireme/data/image_dataset.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::data {
+
+// The label of a row that holds no image: what cross_entropy ignores.
+inline constexpr std::int32_t no_label = -100;
+
+struct ImageBatch {
+  Tensor<float> images;           // [batch, height, width, channels]
+  Tensor<std::int32_t> labels;    // [batch]
+  std::int64_t first_sample = 0;  // the number of the first row's sample
+  std::int64_t valid = 0;         // the rows that hold a sample, the first ones; the others are zeros with no_label
+};
+
+enum class ImageOrder : std::uint8_t {
+  shuffled,    // for training: each image once an epoch, in a new order every epoch; epochs follow each other without a gap
+  sequential,  // for evaluation: each image once, in its own order; the last batch holds what is left
+};
+
+struct ImageLoaderOptions {
+  std::int64_t batch_size = 64;       // samples of a step, all ranks together
+  std::int64_t micro_batch_size = 0;  // samples of one rank that are computed at once; 0: all of its share
+  ImageOrder order = ImageOrder::shuffled;
+  std::uint64_t seed = 1;
+  int index = 0;  // which of `count` equal shares of every batch this rank reads
+  int count = 1;
+  Normalization normalization = {};
+  Augmentation augmentation = {};
+};
+
+// Reads this rank's micro-batches of every step, on all its threads. It keeps no position: any step can be asked for, in any
+// order. A sample is a function of the seed and of its number (step * batch_size + row) alone.
+class ImageLoader {
+ public:
+  ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
+
+  std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
+  std::int64_t steps_per_epoch() const;  // rounded up; in sequential order there are no more steps
+  ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
+
+ private:
+  std::int64_t image_of(std::int64_t sample) const;
+  void read(std::int64_t image, std::int64_t sample, std::span<float> into) const;
+
+  ImageDataset dataset_;
+  ImageLoaderOptions options_;
+  BatchShare share_;
+};
+
+}  // namespace trireme::data

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "data/image_transforms.hpp"
+#include "trireme/data/augmentation.hpp"
+
+namespace trireme::data {
+
+void check(const Augmentation& augmentation, const ImageShape& shape);
+
+// The bytes of sample number `sample` as values in [0, 1], changed as is drawn for it.
+void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
+                    std::int64_t sample, Image into);
+
+}  // namespace trireme::data

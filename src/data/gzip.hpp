@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <vector>
+
+namespace trireme::data {
+
+// The unpacked content of a gzip file (RFC 1952), given its bytes; `path` is for the errors. Throws Error{corrupt_file}, and
+// Error{not_available} in a build without zlib.
+std::vector<std::uint8_t> gunzip(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
+
+}  // namespace trireme::data

@@ -1,0 +1,75 @@
+#include "trireme/data/image_loader.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "data/augment.hpp"
+#include "trireme/data/permutation.hpp"
+
+namespace trireme::data {
+namespace {
+
+constexpr std::int64_t least_values = 1 << 14;  // of a batch that are worth a second thread
+
+void check(const Normalization& normalization, std::int64_t channels) {
+  const std::int64_t means = std::ssize(normalization.mean);
+  const std::int64_t stds = std::ssize(normalization.std);
+  require(means == stds && (means == 0 || means == channels),
+          "a normalization of {} means and {} standard deviations does not fit images of {} channels", means, stds, channels);
+  for (const float std : normalization.std) require(std > 0, "the standard deviation {} is not above 0", std);
+}
+
+}  // namespace
+
+ImageLoader::ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options)
+    : dataset_(std::move(dataset)),
+      options_(options),
+      share_(options.batch_size, options.micro_batch_size, options.index, options.count) {
+  require(dataset_.count() > 0, "a data set without images cannot be loaded");
+  check(options.normalization, dataset_.shape().channels);
+  check(options.augmentation, dataset_.shape());
+}
+
+std::int64_t ImageLoader::steps_per_epoch() const { return (dataset_.count() + options_.batch_size - 1) / options_.batch_size; }
+
+std::int64_t ImageLoader::image_of(std::int64_t sample) const {
+  if (options_.order == ImageOrder::sequential) return sample;
+  const Permutation order(dataset_.count(), options_.seed, static_cast<std::uint64_t>(sample / dataset_.count()));
+  return order(sample % dataset_.count());
+}
+
+ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const {
+  const ImageShape& shape = dataset_.shape();
+  const std::int64_t rows = share_.micro_batch_size();
+  const std::int64_t first = share_.first_sample(step, micro_batch);
+  std::int64_t valid = rows;
+  if (options_.order == ImageOrder::sequential) {
+    require(step < steps_per_epoch(), "step {} does not exist: {} images in their order are {} steps", step, dataset_.count(),
+            steps_per_epoch());
+    valid = std::clamp<std::int64_t>(dataset_.count() - first, 0, rows);
+  }
+  ImageBatch batch{.images = Tensor<float>({rows, shape.height, shape.width, shape.channels}),
+                   .labels = Tensor<std::int32_t>::full({rows}, no_label),
+                   .first_sample = first,
+                   .valid = valid};
+#pragma omp parallel for schedule(static) if (rows * shape.numel() >= least_values)
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
+    if (row < valid) {
+      const std::int64_t image = image_of(first + row);
+      batch.labels.data()[row] = dataset_.label(image);
+      read(image, first + row, into);
+    } else {
+      std::ranges::fill(into, 0.0f);
+    }
+  }
+  return batch;
+}
+
+void ImageLoader::read(std::int64_t image, std::int64_t sample, std::span<float> into) const {
+  const Image pixels{.pixels = into, .shape = dataset_.shape()};
+  read_augmented(dataset_.image(image), options_.augmentation, options_.seed, sample, pixels);
+  normalize(pixels, options_.normalization);
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,130 @@
+#include "data/image_transforms.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numbers>
+#include <vector>
+
+namespace trireme::data {
+namespace {
+
+constexpr std::array<float, 3> grey_weights = {0.2989f, 0.587f, 0.114f};  // of red, green and blue
+
+float grey_of(const float* pixel, std::int64_t channels) {
+  if (channels != std::ssize(grey_weights)) return pixel[0];
+  return grey_weights[0] * pixel[0] + grey_weights[1] * pixel[1] + grey_weights[2] * pixel[2];
+}
+
+float blend(float value, float other, float factor) { return std::clamp(factor * value + (1 - factor) * other, 0.0f, 1.0f); }
+
+struct Turn {
+  float sine;
+  float cosine;
+};
+
+// Whole quarters are taken off first: their sines and cosines are exact.
+Turn turn_by(double degrees) {
+  const double quarters = std::nearbyint(degrees / 90);
+  const double rest = (degrees - 90 * quarters) * std::numbers::pi / 180;
+  const auto sine = static_cast<float>(std::sin(rest));
+  const auto cosine = static_cast<float>(std::cos(rest));
+  switch (static_cast<int>(std::fmod(std::fmod(quarters, 4) + 4, 4))) {
+    case 0: return {.sine = sine, .cosine = cosine};
+    case 1: return {.sine = cosine, .cosine = -sine};
+    case 2: return {.sine = -sine, .cosine = -cosine};
+    default: return {.sine = -cosine, .cosine = sine};
+  }
+}
+
+// Adds weight * pixel (y, x), which is zero outside of the image.
+void add_pixel(const std::vector<float>& pixels, const ImageShape& shape, std::int64_t y, std::int64_t x, float weight,
+               float* sum) {
+  if (y < 0 || y >= shape.height || x < 0 || x >= shape.width) return;
+  const float* pixel = &pixels[static_cast<std::size_t>((y * shape.width + x) * shape.channels)];
+  for (std::int64_t channel = 0; channel < shape.channels; ++channel) sum[channel] += weight * pixel[channel];
+}
+
+}  // namespace
+
+void read_shifted(std::span<const std::uint8_t> bytes, std::int64_t down, std::int64_t right, Image into) {
+  const auto [height, width, channels] = into.shape;
+  std::ranges::fill(into.pixels, 0.0f);
+  const std::int64_t first = std::clamp<std::int64_t>(-right, 0, width);  // the columns that lie in the image
+  const std::int64_t last = std::clamp<std::int64_t>(width - right, first, width);
+  for (std::int64_t y = std::max<std::int64_t>(0, -down); y < std::min(height, height - down); ++y) {
+    const std::uint8_t* from = bytes.data() + ((y + down) * width + first + right) * channels;
+    float* to = into.pixels.data() + (y * width + first) * channels;
+    for (std::int64_t i = 0; i < (last - first) * channels; ++i) to[i] = static_cast<float>(from[i]) / 255;
+  }
+}
+
+void flip_horizontally(Image image) {
+  const auto [height, width, channels] = image.shape;
+  for (std::int64_t y = 0; y < height; ++y) {
+    float* row = image.pixels.data() + y * width * channels;
+    for (std::int64_t x = 0; x < width / 2; ++x) {
+      std::swap_ranges(row + x * channels, row + (x + 1) * channels, row + (width - 1 - x) * channels);
+    }
+  }
+}
+
+void rotate(Image image, double degrees) {
+  const std::vector<float> before(image.pixels.begin(), image.pixels.end());
+  const ImageShape& shape = image.shape;
+  const auto [sine, cosine] = turn_by(degrees);
+  const float centre_y = static_cast<float>(shape.height - 1) / 2;
+  const float centre_x = static_cast<float>(shape.width - 1) / 2;
+  std::ranges::fill(image.pixels, 0.0f);
+  float* sum = image.pixels.data();
+  for (std::int64_t row = 0; row < shape.height; ++row) {
+    for (std::int64_t column = 0; column < shape.width; ++column, sum += shape.channels) {
+      const float down = static_cast<float>(row) - centre_y;
+      const float right = static_cast<float>(column) - centre_x;
+      const float from_y = centre_y + cosine * down + sine * right;
+      const float from_x = centre_x + cosine * right - sine * down;
+      const auto y = static_cast<std::int64_t>(std::floor(from_y));
+      const auto x = static_cast<std::int64_t>(std::floor(from_x));
+      const float lower = from_y - static_cast<float>(y);
+      const float righter = from_x - static_cast<float>(x);
+      add_pixel(before, shape, y, x, (1 - lower) * (1 - righter), sum);
+      add_pixel(before, shape, y, x + 1, (1 - lower) * righter, sum);
+      add_pixel(before, shape, y + 1, x, lower * (1 - righter), sum);
+      add_pixel(before, shape, y + 1, x + 1, lower * righter, sum);
+    }
+  }
+}
+
+void adjust_brightness(Image image, float factor) {
+  for (float& value : image.pixels) value = blend(value, 0, factor);
+}
+
+void adjust_contrast(Image image, float factor) {
+  const std::int64_t channels = image.shape.channels;
+  double sum = 0;
+  for (std::size_t i = 0; i < image.pixels.size(); i += static_cast<std::size_t>(channels)) {
+    sum += grey_of(&image.pixels[i], channels);
+  }
+  const auto mean = static_cast<float>(sum / static_cast<double>(image.shape.height * image.shape.width));
+  for (float& value : image.pixels) value = blend(value, mean, factor);
+}
+
+void adjust_saturation(Image image, float factor) {
+  const std::int64_t channels = image.shape.channels;
+  if (channels == 1) return;
+  for (float* pixel = image.pixels.data(); pixel != image.pixels.data() + image.pixels.size(); pixel += channels) {
+    const float grey = grey_of(pixel, channels);
+    for (std::int64_t channel = 0; channel < channels; ++channel) pixel[channel] = blend(pixel[channel], grey, factor);
+  }
+}
+
+void normalize(Image image, const Normalization& normalization) {
+  const std::size_t channels = normalization.mean.size();
+  for (std::size_t channel = 0; channel < channels; ++channel) {
+    const float mean = normalization.mean[channel];
+    const float std = normalization.std[channel];
+    for (std::size_t i = channel; i < image.pixels.size(); i += channels) image.pixels[i] = (image.pixels[i] - mean) / std;
+  }
+}
+
+}  // namespace trireme::data
