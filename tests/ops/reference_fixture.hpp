@@ -55,6 +55,8 @@ class OpFixture {
 // Runs the operation of a fixture; false when the library does not have it, or not with these options.
 bool run_op(const std::string& op, OpFixture& fixture);
 
+bool run_batch_norm(OpFixture& fixture);
+bool run_group_norm(OpFixture& fixture);
 bool run_conv2d(OpFixture& fixture);
 bool run_conv_transpose2d(OpFixture& fixture);
 bool run_max_pool2d(OpFixture& fixture);

@@ -265,6 +265,8 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "linear") return run_linear(fixture);
   if (op == "matmul") return run_matmul(fixture);
   if (op == "layer_norm") return run_layer_norm(fixture);
+  if (op == "batch_norm") return run_batch_norm(fixture);
+  if (op == "group_norm") return run_group_norm(fixture);
   if (op == "rms_norm") return run_rms_norm(fixture);
   if (op == "cross_entropy") return run_cross_entropy(fixture);
   if (op == "mse_loss") return run_elementwise_loss(ElementwiseLoss::squared_error, "x", fixture);

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "trireme/autograd/variable.hpp"
+
+namespace trireme {
+
+// Adds up numbers over ranks, in place: every rank calls it with equally many, in the same order of calls.
+using SumOverRanks = std::function<void(std::span<double>)>;
+
+// Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place.
+template <typename A, typename D = Cpu>
+struct RunningStatistics {
+  Tensor<A, D> mean = {};
+  Tensor<A, D> var = {};  // unbiased
+};
+
+struct BatchNormOptions {
+  bool training = true;   // normalise by the batch; otherwise by the running statistics
+  double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
+  double epsilon = 1e-5;  // is added to the variance
+  SumOverRanks sum =
+      {};  // synchronised: the batch is that of all ranks, which may hold different or no rows. Null: this rank's
+};
+
+// x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
+// may be undefined, and in training so may the running statistics. Training on fewer than two rows is an error.
+template <typename T, typename D>
+Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                          const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
+                          const BatchNormOptions& options = {});
+
+// relu(batch_norm(x)) in as many passes over memory.
+template <typename T, typename D>
+Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                               const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
+                               const BatchNormOptions& options = {});
+
+// relu(batch_norm(x) + residual), the end of a residual block.
+template <typename T, typename D>
+Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
+                                   const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
+                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormOptions& options = {});
+
+// x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It knows no batch:
+// training and evaluation are the same, and so is any division of the batch.
+template <typename T, typename D>
+Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);
+
+}  // namespace trireme

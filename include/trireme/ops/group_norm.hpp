@@ -1,0 +1,46 @@
+#pragma once
+
+#include "trireme/core/dtype.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+// Group norm of x [batch, ..., channels]: y = (x - mean) * rstd * weight + bias, where mean and rstd [batch, groups] are those
+// of a sample's elements in `groups` equal parts of the channels. Wu, He 2018, arXiv 1803.08494.
+// weight and bias [channels] may be undefined: 1 and 0. T: float, double, bfloat16, float16; float weights for the last two.
+template <typename T, typename D>
+struct GroupNormForward {
+  using A = Accumulate<T>;
+  Tensor<T, D> x = {};
+  int groups = 1;
+  Tensor<A, D> weight = {};
+  Tensor<A, D> bias = {};
+  double epsilon = 1e-5;
+  Tensor<T, D> y = {};          // out
+  Tensor<double, D> mean = {};  // out
+  Tensor<double, D> rstd = {};  // out
+};
+template <typename T, typename D>
+void group_norm(const GroupNormForward<T, D>& pass);
+
+// dweight and dbias may be undefined. `accumulate_*` adds.
+template <typename T, typename D>
+struct GroupNormBackward {
+  using A = Accumulate<T>;
+  Tensor<T, D> x = {};
+  int groups = 1;
+  Tensor<A, D> weight = {};
+  Tensor<double, D> mean = {};
+  Tensor<double, D> rstd = {};
+  Tensor<T, D> dy = {};
+  Tensor<T, D> dx = {};  // out
+  bool accumulate_dx = false;
+  Tensor<A, D> dweight = {};  // out
+  bool accumulate_dweight = false;
+  Tensor<A, D> dbias = {};  // out
+  bool accumulate_dbias = false;
+};
+template <typename T, typename D>
+void group_norm_backward(const GroupNormBackward<T, D>& pass);
+
+}  // namespace trireme::ops

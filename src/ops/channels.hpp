@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "trireme/core/dtype.hpp"
+
+// Rows of channels with one normalisation for each channel: what batch norm is, and group norm for each sample.
+namespace trireme::ops {
+
+template <typename T>
+struct ChannelRows {
+  const T* x;
+  std::int64_t rows;
+  std::int64_t channels;
+};
+
+// By channel; weight and bias may be null.
+template <typename T>
+struct ChannelNorm {
+  const double* mean;
+  const double* rstd;
+  const Accumulate<T>* weight;
+  const Accumulate<T>* bias;
+};
+
+// sums [2 * channels]: of the elements, of their squares. The same for any number of threads.
+template <typename T>
+void sum_channels(const ChannelRows<T>& in, double* sums);
+
+// y = (x - mean) * rstd * weight + bias, + residual, ReLU. `residual` may be null.
+template <typename T>
+void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* residual, bool relu, T* y);
+
+// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. `y` is null, or dy counts where y > 0.
+template <typename T>
+void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* y, const T* dy, double* sums);
+
+// dx = rstd * (dy * weight - average_g - n * average_gn); the averages are by channel.
+template <typename T>
+struct ChannelGradients {
+  const T* y;  // may be null, as above
+  const T* dy;
+  const double* average_g;
+  const double* average_gn;
+  T* dx;
+  bool accumulate_dx;
+  T* dresidual;  // may be null
+};
+template <typename T>
+void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const ChannelGradients<T>& pass);
+
+}  // namespace trireme::ops

@@ -1,0 +1,110 @@
+#include "trireme/autograd/batch_norm.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/testing/gradient_check.hpp"
+
+using namespace trireme;
+using testing::check_gradients;
+
+namespace {
+
+Tensor<double> random(const Shape& shape, std::uint64_t stream) {
+  Tensor<double> tensor(shape);
+  for (std::int64_t index = 0; index < tensor.numel(); ++index) {
+    tensor.data()[index] = philox_normal(12, stream, static_cast<std::uint64_t>(index));
+  }
+  return tensor;
+}
+
+using Inputs = std::vector<Variable<double>>;
+
+void expect_passed(const testing::GradientCheck& check) {
+  INFO(check.where);
+  CHECK(check.passed);
+}
+
+RunningStatistics<double> fresh_statistics(std::int64_t channels) {
+  return {.mean = Tensor<double>::zeros({channels}), .var = Tensor<double>::full({channels}, 1)};
+}
+
+}  // namespace
+
+TEST_CASE("gradients of batch norm in training and evaluation, alone and fused") {
+  for (const bool training : {true, false}) {
+    CAPTURE(training);
+    const BatchNormOptions options{.training = training};
+    const RunningStatistics<double> running{.mean = random({3}, 8), .var = Tensor<double>::full({3}, 2)};
+    const std::vector inputs{random({2, 3, 4, 3}, 1), random({3}, 2), random({3}, 3), random({2, 3, 4, 3}, 4)};
+    expect_passed(check_gradients([&](const Inputs& in) { return batch_norm(in[0], in[1], in[2], running, options); }, inputs));
+    expect_passed(check_gradients([&](const Inputs& in) { return batch_norm(in[0], {}, {}, running, options); }, inputs));
+    expect_passed(
+        check_gradients([&](const Inputs& in) { return batch_norm_relu(in[0], in[1], in[2], running, options); }, inputs));
+    expect_passed(check_gradients(
+        [&](const Inputs& in) { return batch_norm_add_relu(in[0], in[3], in[1], in[2], running, options); }, inputs));
+    // The input is the residual too; a constant input still lets the residual have its gradient.
+    expect_passed(check_gradients(
+        [&](const Inputs& in) { return batch_norm_add_relu(in[0], in[0], in[1], in[2], running, options); }, inputs));
+    expect_passed(check_gradients(
+        [&](const Inputs& in) { return batch_norm_add_relu({inputs[0]}, in[3], in[1], in[2], running, options); },
+        {inputs[1], inputs[1], inputs[2], inputs[3]}));
+  }
+}
+
+TEST_CASE("gradients of group norm") {
+  for (const int groups : {1, 2, 6}) {
+    CAPTURE(groups);
+    expect_passed(check_gradients([&](const Inputs& in) { return group_norm(in[0], in[1], in[2], groups); },
+                                  {random({2, 2, 3, 6}, 1), random({6}, 2), random({6}, 3)}));
+    expect_passed(
+        check_gradients([&](const Inputs& in) { return group_norm(in[0], {}, {}, groups); }, {random({2, 2, 3, 6}, 1)}));
+  }
+}
+
+TEST_CASE("running statistics follow the batch, evaluation uses them") {
+  const Tensor<double> x = Tensor<double>::from({4, 1}, std::vector<double>{1, 3, 5, 7});  // mean 4, unbiased variance 20 / 3
+  const auto running = fresh_statistics(1);
+  batch_norm(Variable<double>(x), {}, {}, running, {.momentum = 0.25});
+  CHECK(running.mean.item() == Approx(1));
+  CHECK(running.var.item() == Approx(0.75 + 0.25 * 20 / 3));
+  const auto y = batch_norm(Variable<double>(x), {}, {}, running, {.training = false, .epsilon = 0.5});
+  CHECK(y.value().data()[3] == Approx((7 - 1) / std::sqrt(0.75 + 5.0 / 3 + 0.5)));
+  CHECK(running.mean.item() == Approx(1));
+}
+
+TEST_CASE("a sum over ranks makes shards of the rows one batch") {
+  const Tensor<double> x = random({6, 3}, 1);
+  const auto whole_statistics = fresh_statistics(3);
+  const auto whole = batch_norm(Variable<double>(x), {}, {}, whole_statistics);
+  // This rank holds rows 0 to 3; the sum adds what another one with the last two rows has: sums, squares and a row count.
+  const auto add_other = [&](std::span<double> sums) {
+    REQUIRE(sums.size() == 7);
+    for (std::int64_t row = 4; row < 6; ++row) {
+      for (std::size_t channel = 0; channel < 3; ++channel) {
+        const double element = x.data()[row * 3 + static_cast<std::int64_t>(channel)];
+        sums[channel] += element;
+        sums[3 + channel] += element * element;
+      }
+    }
+    sums[6] += 2;
+  };
+  const auto statistics = fresh_statistics(3);
+  const auto part = batch_norm(Variable<double>(x.narrow(0, 4)), {}, {}, statistics, {.sum = add_other});
+  for (std::int64_t index = 0; index < 12; ++index) {
+    CHECK(part.value().data()[index] == Approx(whole.value().data()[index]));
+  }
+  CHECK(statistics.var.data()[2] == Approx(whole_statistics.var.data()[2]));
+}
+
+TEST_CASE("batch norm refuses a batch without variance and widths that do not fit") {
+  const auto running = fresh_statistics(3);
+  CHECK_THROWS_WITH(batch_norm(Variable<double>(random({1, 3}, 1)), {}, {}, running),
+                    "batch_norm: training needs more than one value per channel, x [1, 3] makes 1 over all ranks");
+  CHECK_NOTHROW(batch_norm(Variable<double>(random({1, 3}, 1)), {}, {}, running, {.training = false}));
+  CHECK_THROWS_WITH(batch_norm_relu(Variable<double>(random({4, 2}, 1)), {}, {}, running),
+                    "batch_norm_relu: the running mean has shape [3], but x [4, 2] has 2 channels");
+  CHECK_THROWS_WITH(batch_norm(Variable<double>(random({4, 2}, 1)), {}, {}, {}, {.training = false}),
+                    "batch_norm: evaluation needs running statistics");
+}

@@ -1,0 +1,318 @@
+#include "trireme/ops/batch_norm.hpp"
+
+#include "ops/compare.hpp"
+#include "ops/threads.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/cast.hpp"
+#include "trireme/ops/group_norm.hpp"
+
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+struct Statistics {
+  Tensor<double> mean, rstd;
+};
+
+// From sums over `rows` rows.
+Statistics statistics_of(const Doubles& sums, double rows, double epsilon) {
+  const std::size_t channels = sums.size() / 2;
+  Statistics result{Tensor<double>({static_cast<std::int64_t>(channels)}),
+                    Tensor<double>({static_cast<std::int64_t>(channels)})};
+  for (std::size_t c = 0; c < channels; ++c) {
+    const double mean = sums[c] / rows;
+    result.mean.data()[c] = mean;
+    result.rstd.data()[c] = 1 / std::sqrt(sums[channels + c] / rows - mean * mean + epsilon);
+  }
+  return result;
+}
+
+template <typename T>
+Doubles sums_of(const Tensor<T>& x) {
+  Doubles sums(2 * static_cast<std::size_t>(x.shape().back()));
+  batch_norm_sums(x, std::span(sums));
+  return sums;
+}
+
+struct Expected {
+  Doubles mean, rstd, y, dresidual, dx, sums;
+};
+
+// relu(batch_norm(x) + residual), the mean first and then the squares of the differences.
+Expected naive(const Doubles& x, const Doubles& residual, const Doubles& weight, const Doubles& bias, const Doubles& dy,
+               bool relu, double epsilon) {
+  const std::size_t channels = weight.size();
+  const std::size_t rows = x.size() / channels;
+  const auto n = static_cast<double>(rows);
+  Expected result{Doubles(channels), Doubles(channels), Doubles(x.size()), dy, Doubles(x.size()), Doubles(2 * channels)};
+  for (std::size_t c = 0; c < channels; ++c) {
+    double mean = 0, variance = 0;
+    for (std::size_t i = c; i < x.size(); i += channels) mean += x[i] / n;
+    for (std::size_t i = c; i < x.size(); i += channels) variance += (x[i] - mean) * (x[i] - mean) / n;
+    const double rstd = 1 / std::sqrt(variance + epsilon);
+    result.mean[c] = mean;
+    result.rstd[c] = rstd;
+    double sum = 0, product = 0;
+    for (std::size_t i = c; i < x.size(); i += channels) {
+      result.y[i] = (x[i] - mean) * rstd * weight[c] + bias[c] + residual[i];
+      if (relu && result.y[i] <= 0) result.y[i] = result.dresidual[i] = 0;
+      sum += result.dresidual[i];
+      product += result.dresidual[i] * (x[i] - mean) * rstd;
+    }
+    result.sums[c] = sum;
+    result.sums[channels + c] = product;
+    for (std::size_t i = c; i < x.size(); i += channels) {
+      result.dx[i] = rstd * weight[c] * (result.dresidual[i] - sum / n - (x[i] - mean) * rstd * product / n);
+    }
+  }
+  return result;
+}
+
+Doubles divided(Doubles values, double by) {
+  for (double& value : values) value /= by;
+  return values;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("batch norm forward and backward, with and without residual and ReLU", "", float, double) {
+  using T = TestType;
+  for (const std::int64_t channels : {1, 3, 16, 37, 64, 100, 130}) {
+    for (const bool fused : {false, true}) {
+      CAPTURE(channels, fused);
+      const Shape shape{3, 7, 11, channels};
+      const double rows = 3 * 7 * 11;
+      const auto x = random_tensor<T>(shape, 1, 2);
+      const auto residual = random_tensor<T>(shape, 7);
+      const auto weight = random_tensor<T>({channels}, 2);
+      const auto bias = random_tensor<T>({channels}, 3);
+      const auto dy = random_tensor<T>(shape, 4);
+      const auto none = Doubles(static_cast<std::size_t>(x.numel()), 0);
+      const auto expected = naive(as_doubles(x), fused ? as_doubles(residual) : none, as_doubles(weight), as_doubles(bias),
+                                  as_doubles(dy), fused, 1e-5);
+      const auto [mean, rstd] = statistics_of(sums_of(x), rows, 1e-5);
+      require_close(mean, expected.mean, 1e-12);
+      require_close(rstd, expected.rstd, 1e-12);
+      Tensor<T> y(shape);
+      batch_norm<T, Cpu>({.x = x,
+                          .mean = mean,
+                          .rstd = rstd,
+                          .weight = weight,
+                          .bias = bias,
+                          .residual = fused ? residual : Tensor<T>(),
+                          .relu = fused,
+                          .y = y});
+      require_close(y, expected.y, tolerance<T>(1e-5));
+
+      const BatchNormBackward<T, Cpu> pass{
+          .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = fused ? y : Tensor<T>(), .dy = dy};
+      Doubles sums(expected.sums.size());
+      batch_norm_backward_sums(pass, std::span(sums));
+      require_close(Tensor<double>::from({2 * channels}, sums), expected.sums, tolerance<T>(1e-5));
+      const auto averages = divided(sums, rows);
+      const auto old = random_tensor<T>(shape, 5);
+      for (const bool accumulate : {false, true}) {
+        auto dx = old.clone();
+        const auto dresidual = Tensor<T>::full(shape, 5);
+        batch_norm_backward(pass, averages, dx, accumulate, dresidual);
+        require_close(dx, accumulate ? add(as_doubles(old), expected.dx) : expected.dx, tolerance<T>(5e-5));
+        require_close(dresidual, expected.dresidual, 0);
+      }
+    }
+  }
+}
+
+TEST_CASE("batch norm without weight and bias; by statistics that do not depend on x") {
+  const Shape shape{50, 5};
+  const auto x = random_tensor<float>(shape, 1);
+  const auto dy = random_tensor<float>(shape, 2);
+  const auto [mean, rstd] = statistics_of(sums_of(x), 50, 1e-3);
+  const auto expected = naive(as_doubles(x), Doubles(250, 0), Doubles(5, 1), Doubles(5, 0), as_doubles(dy), false, 1e-3);
+  Tensor<float> y(shape), dx(shape);
+  batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .y = y});
+  require_close(y, expected.y, 1e-5);
+  batch_norm_backward<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .dy = dy}, {}, dx, false);
+  Doubles scaled = as_doubles(dy);
+  for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= expected.rstd[i % 5];
+  require_close(dx, scaled, 1e-6);
+}
+
+TEST_CASE("batch norm of floats far from zero") {
+  const Shape shape{4096, 6};
+  auto x = random_tensor<float>(shape, 1);
+  for (float& element : x.span()) element += 1e4f;
+  const auto dy = random_tensor<float>(shape, 2);
+  const auto expected = naive(as_doubles(x), Doubles(4096 * 6, 0), Doubles(6, 1), Doubles(6, 0), as_doubles(dy), false, 1e-5);
+  const auto [mean, rstd] = statistics_of(sums_of(x), 4096, 1e-5);
+  require_close(rstd, expected.rstd, 1e-7);
+  Tensor<float> y(shape), dx(shape);
+  batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .y = y});
+  require_close(y, expected.y, 1e-6);
+  const BatchNormBackward<float, Cpu> pass{.x = x, .mean = mean, .rstd = rstd, .dy = dy};
+  Doubles sums(12);
+  batch_norm_backward_sums(pass, std::span(sums));
+  require_close(Tensor<double>::from({12}, sums), expected.sums, 1e-5);
+  batch_norm_backward(pass, divided(sums, 4096), dx, false);
+  require_close(dx, expected.dx, 1e-6);
+}
+
+TEST_CASE("sums of parts of the rows add up to those of all rows; no rows add nothing") {
+  const auto x = random_tensor<double>({300, 7}, 1);
+  const auto parts = add(add(sums_of(x.narrow(0, 123)), sums_of(x.narrow(123, 177))), sums_of(x.narrow(300, 0)));
+  require_close(Tensor<double>::from({14}, parts), sums_of(x), 1e-13);
+}
+
+TEST_CASE("batch and group norm give the same bits for any number of threads") {
+  const Shape shape{4, 64, 64, 24};
+  const auto x = random_tensor<float>(shape, 1);
+  const auto weight = random_tensor<float>({24}, 2);
+  const auto dy = random_tensor<float>(shape, 4);
+  const auto run = [&](int threads) {
+    Tensor<float> y(shape), dx(shape), group_y(shape), group_dx(shape), dweight({24});
+    Tensor<double> group_mean({4, 3}), group_rstd({4, 3});
+    with_threads(threads, [&] {
+      const auto [mean, rstd] = statistics_of(sums_of(x), 4 * 64 * 64, 1e-5);
+      batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .relu = true, .y = y});
+      const BatchNormBackward<float, Cpu> pass{.x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = dy};
+      Doubles sums(48);
+      batch_norm_backward_sums(pass, std::span(sums));
+      batch_norm_backward(pass, divided(sums, 4 * 64 * 64), dx, false);
+      group_norm<float, Cpu>({.x = x, .groups = 3, .weight = weight, .y = group_y, .mean = group_mean, .rstd = group_rstd});
+      group_norm_backward<float, Cpu>({.x = x,
+                                       .groups = 3,
+                                       .weight = weight,
+                                       .mean = group_mean,
+                                       .rstd = group_rstd,
+                                       .dy = dy,
+                                       .dx = group_dx,
+                                       .dweight = dweight});
+    });
+    return std::vector{y, dx, group_y, group_dx, dweight};
+  };
+  const auto one = run(1);
+  const auto three = run(3);
+  for (std::size_t i = 0; i < one.size(); ++i) require_identical(one[i], three[i]);
+}
+
+// A group of a sample is a batch of its own with one channel, but for weight and bias.
+TEMPLATE_TEST_CASE("group norm forward and backward", "", float, double) {
+  using T = TestType;
+  const std::int64_t batch = 3, rows = 20, channels = 12;
+  const Shape shape{batch, 4, 5, channels};
+  const auto x = random_tensor<T>(shape, 1, 2);
+  const auto weight = random_tensor<T>({channels}, 2);
+  const auto bias = random_tensor<T>({channels}, 3);
+  const auto dy = random_tensor<T>(shape, 4);
+  for (const int groups : {1, 3, 12}) {
+    CAPTURE(groups);
+    const std::int64_t width = channels / groups;
+    Doubles expected_y(static_cast<std::size_t>(x.numel())), expected_dx(expected_y.size());
+    Doubles expected_dweight(channels, 0), expected_dbias(channels, 0);
+    for (std::int64_t part = 0; part < batch * groups; ++part) {
+      std::vector<std::size_t> places;
+      for (std::int64_t i = 0; i < rows * width; ++i) {
+        const std::int64_t channel = part % groups * width + i % width;
+        places.push_back(static_cast<std::size_t>((part / groups * rows + i / width) * channels + channel));
+      }
+      Doubles group, g;
+      for (const std::size_t place : places) {
+        group.push_back(static_cast<double>(x.data()[place]));
+        g.push_back(static_cast<double>(dy.data()[place]) * static_cast<double>(weight.data()[place % channels]));
+      }
+      const auto one = naive(group, Doubles(group.size(), 0), {1}, {0}, g, false, 1e-5);
+      for (std::size_t i = 0; i < places.size(); ++i) {
+        const std::size_t channel = places[i] % channels;
+        expected_y[places[i]] =
+            one.y[i] * static_cast<double>(weight.data()[channel]) + static_cast<double>(bias.data()[channel]);
+        expected_dx[places[i]] = one.dx[i];
+        expected_dweight[channel] += static_cast<double>(dy.data()[places[i]]) * one.y[i];
+        expected_dbias[channel] += static_cast<double>(dy.data()[places[i]]);
+      }
+    }
+    Tensor<T> y(shape), dx(shape), dweight({channels}), dbias({channels});
+    Tensor<double> mean({batch, groups}), rstd({batch, groups});
+    group_norm<T, Cpu>({.x = x, .groups = groups, .weight = weight, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
+    group_norm_backward<T, Cpu>({.x = x,
+                                 .groups = groups,
+                                 .weight = weight,
+                                 .mean = mean,
+                                 .rstd = rstd,
+                                 .dy = dy,
+                                 .dx = dx,
+                                 .dweight = dweight,
+                                 .dbias = dbias});
+    require_close(y, expected_y, tolerance<T>(1e-5));
+    require_close(dx, expected_dx, tolerance<T>(5e-5));
+    require_close(dweight, expected_dweight, tolerance<T>(5e-5));
+    require_close(dbias, expected_dbias, tolerance<T>(5e-5));
+  }
+}
+
+// Half types hold the rounded inputs of the float operation and its rounded results.
+TEMPLATE_TEST_CASE("batch norm and group norm of half types", "", bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t channels : {3, 150}) {
+    CAPTURE(channels);
+    const Shape shape{5, 9, 9, channels};
+    const auto rounded = [&](std::uint32_t seed) {
+      Tensor<T> half(shape);
+      Tensor<float> widened(shape);
+      cast(random_tensor<float>(shape, seed), half);
+      cast(half, widened);
+      return std::pair(half, widened);
+    };
+    const auto round_up = [&](const Tensor<float>& tensor) {
+      Tensor<T> half(shape);
+      cast(tensor, half);
+      return half;
+    };
+    const auto [x, x_float] = rounded(1);
+    const auto [residual, residual_float] = rounded(2);
+    const auto [dy, dy_float] = rounded(3);
+    const auto weight = random_tensor<float>({channels}, 4);
+    const auto bias = random_tensor<float>({channels}, 5);
+    require_close(Tensor<double>::from({2 * channels}, sums_of(x)), sums_of(x_float), 1e-12);
+    const auto [mean, rstd] = statistics_of(sums_of(x_float), 405, 1e-5);
+
+    const auto run = [&](const auto& in, const auto& added, const auto& gradient, const auto& old) {
+      using E = typename std::decay_t<decltype(in)>::value_type;
+      Tensor<E> y(shape), dx = old.clone(), dresidual(shape), group_y(shape), group_dx = old.clone();
+      Tensor<double> group_mean({5, 3}), group_rstd({5, 3});
+      batch_norm<E, Cpu>(
+          {.x = in, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .residual = added, .relu = true, .y = y});
+      const BatchNormBackward<E, Cpu> pass{.x = in, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = gradient};
+      Doubles sums(2 * static_cast<std::size_t>(channels));
+      batch_norm_backward_sums(pass, std::span(sums));
+      batch_norm_backward(pass, divided(sums, 405), dx, true, dresidual);
+      group_norm<E, Cpu>({.x = in, .groups = 3, .weight = weight, .y = group_y, .mean = group_mean, .rstd = group_rstd});
+      group_norm_backward<E, Cpu>({.x = in,
+                                   .groups = 3,
+                                   .weight = weight,
+                                   .mean = group_mean,
+                                   .rstd = group_rstd,
+                                   .dy = gradient,
+                                   .dx = group_dx,
+                                   .accumulate_dx = true});
+      return std::vector{y, dx, dresidual, group_y, group_dx};
+    };
+    const auto half = run(x, residual, dy, residual);
+    const auto wide = run(x_float, residual_float, dy_float, residual_float);
+    for (std::size_t i = 0; i < half.size(); ++i) {
+      CAPTURE(i);
+      require_identical(half[i], round_up(wide[i]));
+    }
+  }
+}
+
+TEST_CASE("batch norm and group norm name what does not fit") {
+  const Tensor<float> x({2, 3});
+  const Tensor<double> two({2}), three({3});
+  Doubles sums(5);
+  CHECK_THROWS_WITH(batch_norm_sums(x, std::span(sums)), "batch_norm_sums: there are 5 sums, but 3 channels need two each");
+  CHECK_THROWS_WITH((batch_norm<float, Cpu>({.x = x, .mean = three, .rstd = two, .y = x.clone()})),
+                    "batch_norm: rstd has shape [2], but needs 3 elements");
+  CHECK_THROWS_WITH((group_norm<float, Cpu>({.x = x, .groups = 2, .y = x.clone(), .mean = two, .rstd = two})),
+                    "group_norm: x [2, 3] is not [batch, ..., channels] with channels that 2 groups divide");
+}
