@@ -3,6 +3,7 @@
 // Everything a training program needs.
 
 #include "trireme/amp/grad_scaler.hpp"
+#include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
@@ -28,6 +29,7 @@
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
 #include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/transformer.hpp"
 #include "trireme/optim/adagrad.hpp"

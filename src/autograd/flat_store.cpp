@@ -25,9 +25,14 @@ std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) {
 
 int FlatStore::add(std::string name, const Shape& shape, const Initializer& initializer) {
   require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
-  require(find(name) < 0, "two parameters are named {}", name);
+  require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
   parameters_.push_back({.name = std::move(name), .shape = shape, .initializer = initializer, .numel = shape.numel()});
   return num_parameters() - 1;
+}
+
+int FlatStore::add_buffer(std::string name, const Shape& shape, double initial) {
+  require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
+  return buffers_.add(std::move(name), shape, initial);
 }
 
 void FlatStore::freeze(int index) {
@@ -117,6 +122,7 @@ void FlatStore::initialize(std::uint64_t seed) {
     };
     for (std::int64_t element = 0; element < info.numel; ++element) values.data()[element] = static_cast<T>(draw(element));
   }
+  buffers_.initialize();
   round_values();
 }
 

@@ -1,14 +1,9 @@
 #pragma once
 
-#include <functional>
-#include <span>
-
+#include "trireme/autograd/sum_over_ranks.hpp"
 #include "trireme/autograd/variable.hpp"
 
 namespace trireme {
-
-// Adds up numbers over ranks, in place: every rank calls it with equally many, in the same order of calls.
-using SumOverRanks = std::function<void(std::span<double>)>;
 
 // Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place.
 template <typename A, typename D = Cpu>
@@ -21,8 +16,7 @@ struct BatchNormOptions {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
   double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
-  SumOverRanks sum =
-      {};  // synchronised: the batch is that of all ranks, which may hold different or no rows. Null: this rank's
+  SumOverRanks sum = {};  // makes it the batch of all ranks, which may hold different numbers of rows, or none
 };
 
 // x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]

@@ -7,7 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "trireme/autograd/buffer_plane.hpp"
 #include "trireme/autograd/shard.hpp"
+#include "trireme/autograd/sum_over_ranks.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/device/memory.hpp"
@@ -44,7 +46,7 @@ struct ParameterInfo {
 class FlatStore {
  public:
   explicit FlatStore(DType dtype) : FlatStore(dtype, dtype) {}
-  FlatStore(DType dtype, DType compute_dtype) : dtype_(dtype), compute_dtype_(compute_dtype) {}
+  FlatStore(DType dtype, DType compute_dtype) : dtype_(dtype), compute_dtype_(compute_dtype), buffers_(dtype) {}
 
   DType dtype() const { return dtype_; }  // of values and gradients
   DType compute_dtype() const { return compute_dtype_; }
@@ -52,6 +54,10 @@ class FlatStore {
   // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
   void freeze(int index);  // before the store is laid out
+
+  // Beside the parameters; they have the element type of values.
+  int add_buffer(std::string name, const Shape& shape, double initial);
+  BufferPlane& buffers() { return buffers_; }
 
   // The first use of values or gradients fixes the layout.
   int num_parameters() const { return static_cast<int>(parameters_.size()); }
@@ -89,7 +95,7 @@ class FlatStore {
   void round_values(const Range& range);
   void round_values() { round_values({0, numel()}); }
 
-  // Fills every parameter by its initializer. T is the store's element type.
+  // Fills every parameter and every buffer by its initializer. T is the store's element type.
   template <typename T>
   void initialize(std::uint64_t seed);
 
@@ -105,6 +111,14 @@ class FlatStore {
   // Optimizers made from here on update this part only. Null, as at first: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { shard_ = std::move(shard); }
   const std::shared_ptr<Shard>& shard() const { return shard_; }
+
+  // Whether layers that tell training from evaluation (batch norm, dropout) train, as they do at first.
+  bool training() const { return training_; }
+  void set_training(bool on) { training_ = on; }
+
+  // How layers whose result depends on the whole batch add up over the ranks that share it.
+  const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
+  void set_sum_over_ranks(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
 
  private:
   void lay_out();
@@ -136,6 +150,9 @@ class FlatStore {
   std::shared_ptr<device::Storage> gradients_;
   std::shared_ptr<device::Storage> compute_values_;  // null where values are of the compute type
   std::shared_ptr<Shard> shard_;
+  BufferPlane buffers_;
+  bool training_ = true;
+  SumOverRanks sum_over_ranks_;
 };
 
 }  // namespace trireme

@@ -4,7 +4,7 @@
 
 #include "trireme/autograd/flat_store.hpp"
 
-// Weights of any model as safetensors: float32, the names and shapes of the parameters, as a torch state dict.
+// Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
 namespace trireme::models {
 
 // Fills the store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.

@@ -130,7 +130,8 @@ class Embedding : public Module<P, D> {
   std::int32_t padding_idx_;
 };
 
-// Dropout whose random numbers are named after this module: any number of ranks drops the same elements.
+// Dropout whose random numbers are named after this module: any number of ranks drops the same elements. Evaluation, or a
+// forward pass without a tape, drops nothing.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:
@@ -139,7 +140,7 @@ class Dropout : public Module<P, D> {
 
   template <typename T>
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return dropout(x, probability_, this->name());
+    return this->training() ? dropout(x, probability_, this->name()) : x;
   }
 
  private:

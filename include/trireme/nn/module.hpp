@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/autograd/buffer.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/precision/policy.hpp"
 
@@ -30,26 +31,38 @@ class Module {
                 "gradients are kept in the master type, the one that sums of the compute type have");
 
   Module() : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>)) {}
-  Module(const Module& parent, std::string_view name)
-      : store_(parent.store_), name_(parent.name_.empty() ? std::string(name) : parent.name_ + "." + std::string(name)) {}
+  Module(const Module& parent, std::string_view name) : store_(parent.store_), name_(parent.dotted(name)) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
   FlatStore& store() const { return *store_; }
 
-  // Gives every parameter of the model its first values; they depend on the seed and the names alone.
+  // Gives every parameter and buffer of the model its first values; they depend on the seed and the names alone.
   void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed); }
+
+  // Training or evaluation, for the whole model: what batch norm normalises by, and whether dropout drops.
+  void train(bool on = true) { store_->set_training(on); }
+  void eval() { train(false); }
+  bool training() const { return store_->training(); }
 
  protected:
   ~Module() = default;
 
   Parameter<T, D, M> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
-    return Parameter<T, D, M>(
-        store_, store_->add(name_.empty() ? std::string(name) : name_ + "." + std::string(name), shape, initializer));
+    return Parameter<T, D, M>(store_, store_->add(dotted(name), shape, initializer));
+  }
+
+  // Beside the parameters: saved and loaded with them, without gradient.
+  Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial) {
+    return Buffer<M, D>(store_, store_->add_buffer(dotted(name), shape, initial));
   }
 
  private:
+  std::string dotted(std::string_view name) const {
+    return name_.empty() ? std::string(name) : name_ + "." + std::string(name);
+  }
+
   std::shared_ptr<FlatStore> store_;
   std::string name_;
 };

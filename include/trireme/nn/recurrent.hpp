@@ -60,7 +60,9 @@ class Recurrent : public Module<P, D> {
     const State first = or_zeros(state, x.shape()[0]);
     Result result{.out = x, .state = {}};
     for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
-      if (layer > 0) result.out = dropout(result.out, options_.dropout, fmt::format("{}.dropout_l{}", this->name(), layer - 1));
+      if (layer > 0 && this->training()) {
+        result.out = dropout(result.out, options_.dropout, fmt::format("{}.dropout_l{}", this->name(), layer - 1));
+      }
       std::vector<RecurrentVariables<T, D>> directions;
       for (const Weights& weights : layers_[layer]) {
         directions.push_back({.weight_ih = weights.weight_ih.variable(),

@@ -1,0 +1,103 @@
+#pragma once
+
+#include "trireme/autograd/batch_norm.hpp"
+#include "trireme/nn/module.hpp"
+
+// Norms of images [batch, height, width, channels]; those of sequences are in nn/layers.hpp.
+namespace trireme::nn {
+
+struct BatchNormOptions {
+  std::int64_t channels = 0;
+  double momentum = 0.1;  // of the batch in the running statistics
+  double epsilon = 1e-5;
+  bool affine = true;  // weight and bias [channels]
+};
+
+// x [..., channels] normalised over all rows: in training those of the batch, on all ranks where DataParallel synchronises
+// them; in evaluation by running statistics. Each micro-batch has statistics of its own.
+template <typename P, typename D = Cpu>
+class BatchNorm2d : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  BatchNorm2d(const Module<P, D>& parent, std::string_view name, const BatchNormOptions& options)
+      : Module<P, D>(parent, name), options_(options) {
+    require(options.channels > 0, "{}: batch norm needs channels above 0, got {}", this->name(), options.channels);
+    const Shape shape{options.channels};
+    if (options.affine) {
+      weight = this->add_parameter("weight", shape, Initializer::constant(1));
+      bias = this->add_parameter("bias", shape, Initializer::constant(0));
+    }
+    running_mean = this->add_buffer("running_mean", shape, 0);
+    running_var = this->add_buffer("running_var", shape, 1);
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return batch_norm(x, weight.master(), bias.master(), running(), options());
+  }
+  // relu(forward(x)), relu(forward(x) + residual) in one pass over memory.
+  Variable<T, D> forward_relu(const Variable<T, D>& x) const {
+    return batch_norm_relu(x, weight.master(), bias.master(), running(), options());
+  }
+  Variable<T, D> forward_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual) const {
+    return batch_norm_add_relu(x, residual, weight.master(), bias.master(), running(), options());
+  }
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
+  Buffer<M, D> running_mean;
+  Buffer<M, D> running_var;
+
+ private:
+  RunningStatistics<M, D> running() const { return {.mean = running_mean.value(), .var = running_var.value()}; }
+  trireme::BatchNormOptions options() const {
+    return {.training = this->training(),
+            .momentum = options_.momentum,
+            .epsilon = options_.epsilon,
+            .sum = this->store().sum_over_ranks()};
+  }
+
+  BatchNormOptions options_;
+};
+
+// [batch, channels] or [batch, time, channels].
+template <typename P, typename D = Cpu>
+using BatchNorm1d = BatchNorm2d<P, D>;
+
+struct GroupNormOptions {
+  int groups = 1;
+  std::int64_t channels = 0;
+  double epsilon = 1e-5;
+  bool affine = true;
+};
+
+// x [batch, ..., channels], each sample over each of `groups` equal parts of the channels; the same however a batch is divided.
+template <typename P, typename D = Cpu>
+class GroupNorm : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  GroupNorm(const Module<P, D>& parent, std::string_view name, const GroupNormOptions& options)
+      : Module<P, D>(parent, name), options_(options) {
+    require(options.groups > 0 && options.channels > 0 && options.channels % options.groups == 0,
+            "{}: group norm needs channels that the groups divide, got {} channels and {} groups", this->name(),
+            options.channels, options.groups);
+    if (!options.affine) return;
+    weight = this->add_parameter("weight", {options.channels}, Initializer::constant(1));
+    bias = this->add_parameter("bias", {options.channels}, Initializer::constant(0));
+  }
+
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    return group_norm(x, weight.master(), bias.master(), options_.groups, options_.epsilon);
+  }
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
+
+ private:
+  GroupNormOptions options_;
+};
+
+}  // namespace trireme::nn
