@@ -15,6 +15,7 @@
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/image_loader.hpp"
 #include "trireme/data/mnist.hpp"
+#include "trireme/data/picture.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/tokenizer.hpp"
