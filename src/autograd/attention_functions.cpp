@@ -1,5 +1,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 namespace trireme {
 
@@ -12,7 +14,7 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
                                          .kv = kv.value(),
                                          .hidden_keys = hidden_keys,
                                          .out = Tensor<T, D>(shape),
-                                         .log_sum_exp = Tensor<T, D>({shape[0], options.heads, shape[1]})};
+                                         .log_sum_exp = Tensor<Accumulate<T>, D>({shape[0], options.heads, shape[1]})};
   ops::scaled_dot_product_attention(pass);
   return record("scaled_dot_product_attention", pass.out, {q.slot(), kv.slot()},
                 [pass, dq = q.gradient(), dkv = kv.gradient()](const Tensor<T, D>& dout) {
@@ -45,10 +47,13 @@ Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                             \
-  template Variable<T, Cpu> rotary(const Variable<T, Cpu>&, const ops::RotaryOptions&);                    \
   template Variable<T, Cpu> scaled_dot_product_attention(const Variable<T, Cpu>&, const Variable<T, Cpu>&, \
                                                          const ops::AttentionOptions&, const Tensor<std::int32_t, Cpu>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+template Variable<float, Cpu> rotary(const Variable<float, Cpu>&, const ops::RotaryOptions&);
+template Variable<double, Cpu> rotary(const Variable<double, Cpu>&, const ops::RotaryOptions&);
 
 }  // namespace trireme

@@ -2,7 +2,6 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/attention.hpp"
 #include "trireme/ops/cast.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/norm.hpp"
@@ -160,29 +159,12 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
                      });
 }
 
-template <typename T, typename D>
-Variable<T, D> causal_attention(const Variable<T, D>& qkv, int heads) {
-  require(qkv.shape().size() == 3 && heads > 0 && qkv.shape()[2] % (3 * heads) == 0,
-          "causal_attention: qkv {} is not [batch, time, 3 * width] with a width that {} heads divide", qkv.shape().str(),
-          heads);
-  Tensor<T, D> out({qkv.shape()[0], qkv.shape()[1], qkv.shape()[2] / 3});
-  Tensor<Accumulate<T>, D> log_sum_exp({qkv.shape()[0], heads, qkv.shape()[1]});
-  ops::causal_attention(qkv.value(), heads, out, log_sum_exp);
-  return record("causal_attention", out, {qkv.slot()},
-                [qkv = qkv.value(), dqkv = qkv.gradient(), heads, out, log_sum_exp](const Tensor<T, D>& dout) {
-                  Tensor<T, D> contribution(qkv.shape());
-                  ops::causal_attention_backward(qkv, heads, out, log_sum_exp, dout, contribution);
-                  dqkv.give(std::move(contribution));
-                });
-}
-
 #define TRIREME_INSTANTIATE(T, A)                                                                                         \
   template Variable<T, Cpu> linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&);         \
   template Variable<T, Cpu> layer_norm<T, Cpu>(const Variable<A, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, \
                                                double);                                                                   \
   template std::pair<Variable<A, Cpu>, Variable<T, Cpu>> residual_layer_norm(                                             \
-      const Variable<A, Cpu>&, const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, double);        \
-  template Variable<T, Cpu> causal_attention(const Variable<T, Cpu>&, int)
+      const Variable<A, Cpu>&, const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, double)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);

@@ -1,6 +1,5 @@
 #include "trireme/ops/attention.hpp"
 
-#include <array>
 #include <cmath>
 #include <utility>
 
@@ -14,161 +13,221 @@ namespace {
 
 struct Sizes {
   std::int64_t batch;
+  std::int64_t queries;
+  std::int64_t keys;      // in use
+  std::int64_t key_rows;  // of kv
   std::int64_t heads;
-  std::int64_t time;
+  std::int64_t kv_heads;
   std::int64_t size;  // of a head
+  std::int64_t q_stride;
+  std::int64_t kv_stride;
+  bool packed;
+
+  std::int64_t group() const { return heads / kv_heads; }
   std::int64_t width() const { return heads * size; }
+  Shape out() const { return {batch, queries, width()}; }
 };
 
-// Of one head, rounded up to whole cache lines.
-std::int64_t matrix_elements(const Sizes& sizes) { return (sizes.time * sizes.size + 15) / 16 * 16; }
+Sizes sizes_of(const Shape& q, const Shape& kv, const AttentionOptions& options) {
+  const bool packed = kv.size() == 0;
+  const std::int64_t heads = options.heads;
+  const std::int64_t kv_heads = options.kv_heads == 0 ? heads : options.kv_heads;
+  require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
+          heads, kv_heads);
+  require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
+  const std::int64_t parts = packed ? heads + 2 * kv_heads : heads;
+  require(q[2] > 0 && q[2] % parts == 0, "attention: q of shape {} does not split into {} heads", q, parts);
+  const std::int64_t size = q[2] / parts;
+  if (!packed) {
+    require(kv.size() == 3 && kv[0] == q[0] && kv[2] == 2 * kv_heads * size,
+            "attention: kv has shape {}, but q of shape {} needs [{}, keys, {}]", kv, q, q[0], 2 * kv_heads * size);
+  }
+  const std::int64_t key_rows = packed ? q[1] : kv[1];
+  const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
+  require(keys > 0 && keys <= key_rows && q[1] > 0, "attention: {} queries and {} of {} keys", q[1], keys, key_rows);
+  require(!options.causal || keys >= q[1], "attention: causal, but {} queries are more than {} keys", q[1], keys);
+  return {.batch = q[0],
+          .queries = q[1],
+          .keys = keys,
+          .key_rows = key_rows,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .size = size,
+          .q_stride = q[2],
+          .kv_stride = packed ? q[2] : kv[2],
+          .packed = packed};
+}
 
+// Rows of `width` elements, `stride` apart.
 template <typename T>
-Sizes sizes_of(std::string_view op, const Tensor<T, Cpu>& qkv, int heads) {
-  require(qkv.shape().size() == 3, "{}: qkv has shape {}, but needs [batch, time, 3 * width]", op, qkv.shape());
-  require(heads > 0 && qkv.dim(2) % (3 * heads) == 0, "{}: qkv of shape {} does not split into q, k and v of {} heads", op,
-          qkv.shape(), heads);
-  return {.batch = qkv.dim(0), .heads = heads, .time = qkv.dim(1), .size = qkv.dim(2) / (3 * heads)};
-}
-
-// Where the queries, keys and values of a head lie in a packed tensor.
-template <typename T>
-std::array<T*, 3> parts_of_head(const Tensor<T, Cpu>& packed, const Sizes& sizes, std::int64_t sequence, std::int64_t head) {
-  T* q = packed.data() + sequence * sizes.time * 3 * sizes.width() + head * sizes.size;
-  return {q, q + sizes.width(), q + 2 * sizes.width()};
-}
-
-// Calls body(sequence, head, workspace) for every head of every sequence, on the threads of this rank. The workspace is that
-// of the kernels, and before it `copies` matrices [time, size].
-template <typename A, typename Body>
-void for_each_head(const Sizes& sizes, std::int64_t copies, const Body& body) {
-  const std::int64_t elements =
-      copies * matrix_elements(sizes) + attention_kernels().of<A>().workspace(sizes.time, sizes.time, sizes.size);
-  const std::int64_t work = std::max<std::int64_t>(sizes.time * sizes.time * sizes.size, 1);
-  const std::int64_t threads = omp_get_max_threads();
-  const Tensor<A, Cpu> workspaces({threads, elements});
-  parallel_ranges(sizes.batch * sizes.heads, 1, (1 << 18) / work, [&](std::int64_t begin, std::int64_t end) {
-    A* workspace = workspaces.data() + omp_get_thread_num() * elements;
-    for (std::int64_t index = begin; index < end; ++index) body(index / sizes.heads, index % sizes.heads, workspace);
-  });
-}
-
-// A matrix [time, size] of one head, rows `stride` apart, as the kernels take it: the caller's own elements, or floats in a
-// workspace, of which each takes the first part.
-template <typename A>
-struct Rows {
-  A* data;
+struct Matrix {
+  T* data;
+  std::int64_t rows;
+  std::int64_t width;
   std::int64_t stride;
+
+  std::int64_t copied_elements() const { return is_half<T> ? whole_lines(rows * width) : 0; }
+  static std::int64_t whole_lines(std::int64_t elements) { return (elements + 15) / 16 * 16; }
 };
+
+// A matrix as the kernels take it: the caller's own, or its floats in a workspace, of which each takes the first part.
 template <typename T>
-Rows<Accumulate<T>> rows_for(T* elements, std::int64_t stride, const Sizes& sizes, Accumulate<T>*& workspace) {
+Matrix<Accumulate<T>> floats_for(const Matrix<T>& matrix, Accumulate<T>*& workspace) {
   if constexpr (is_half<T>) {
-    return {std::exchange(workspace, workspace + matrix_elements(sizes)), sizes.size};
+    return {std::exchange(workspace, workspace + matrix.copied_elements()), matrix.rows, matrix.width, matrix.width};
   } else {
-    return {elements, stride};
+    return matrix;
   }
 }
 template <typename T>
-Rows<Accumulate<T>> read_rows(T* elements, std::int64_t stride, const Sizes& sizes, Accumulate<T>*& workspace) {
-  const auto rows = rows_for(elements, stride, sizes, workspace);
+Matrix<Accumulate<T>> read(const Matrix<T>& matrix, Accumulate<T>*& workspace) {
+  const auto floats = floats_for(matrix, workspace);
   if constexpr (is_half<T>) {
-    for (std::int64_t row = 0; row < sizes.time; ++row) {
-      widen(elements + row * stride, rows.data + row * rows.stride, sizes.size);
+    for (std::int64_t row = 0; row < matrix.rows; ++row) {
+      widen(matrix.data + row * matrix.stride, floats.data + row * floats.stride, matrix.width);
     }
   }
-  return rows;
+  return floats;
 }
 template <typename T>
-void write_rows(const Rows<Accumulate<T>>& rows, T* elements, std::int64_t stride, const Sizes& sizes) {
+void write(const Matrix<Accumulate<T>>& floats, const Matrix<T>& matrix) {
   if constexpr (is_half<T>) {
-    for (std::int64_t row = 0; row < sizes.time; ++row) {
-      narrow(rows.data + row * rows.stride, elements + row * stride, sizes.size);
+    for (std::int64_t row = 0; row < matrix.rows; ++row) {
+      narrow(floats.data + row * floats.stride, matrix.data + row * matrix.stride, matrix.width);
     }
   }
 }
 
+// Heads of queries that share keys and values, of one sequence.
+struct GroupPlace {
+  std::int64_t sequence;
+  std::int64_t kv_head;
+};
+
+// The queries of a group and its keys and values, in the inputs or in their gradients.
 template <typename T>
-AttentionHead<Accumulate<T>> input_of_head(const Tensor<T, Cpu>& qkv, const Sizes& sizes, std::int64_t sequence,
-                                           std::int64_t head, Accumulate<T>*& workspace) {
-  const std::int64_t stride = 3 * sizes.width();
-  const auto [q, k, v] = parts_of_head(qkv, sizes, sequence, head);
-  const auto queries = read_rows(q, stride, sizes, workspace);
-  const auto keys = read_rows(k, stride, sizes, workspace);
-  const auto values = read_rows(v, stride, sizes, workspace);
+struct Parts {
+  Matrix<T> q;
+  Matrix<T> k;
+  Matrix<T> v;
+};
+template <typename T>
+Parts<T> parts_of(const Tensor<T, Cpu>& q, const Tensor<T, Cpu>& kv, const Sizes& sizes, const GroupPlace& place) {
+  T* const queries = q.data() + place.sequence * sizes.queries * sizes.q_stride;
+  T* const keys = sizes.packed ? queries + sizes.width() : kv.data() + place.sequence * sizes.key_rows * sizes.kv_stride;
+  T* const k = keys + place.kv_head * sizes.size;
+  const std::int64_t width = sizes.group() * sizes.size;
+  return {.q = {queries + place.kv_head * width, sizes.queries, width, sizes.q_stride},
+          .k = {k, sizes.keys, sizes.size, sizes.kv_stride},
+          .v = {k + sizes.kv_heads * sizes.size, sizes.keys, sizes.size, sizes.kv_stride}};
+}
+
+// The part of a group in the output or in its gradient.
+template <typename T>
+Matrix<T> part_of_out(const Tensor<T, Cpu>& out, const Sizes& sizes, const GroupPlace& place) {
+  const std::int64_t width = sizes.group() * sizes.size;
+  return {out.data() + place.sequence * sizes.queries * sizes.width() + place.kv_head * width, sizes.queries, width,
+          sizes.width()};
+}
+template <typename A>
+A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const Sizes& sizes, const GroupPlace& place) {
+  return log_sum_exp.data() + (place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries;
+}
+
+// Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
+// the workspace has floats for `copies` matrices of queries and as many of keys, besides what the kernels need.
+template <typename T, typename Pass, typename Body>
+void for_each_group(const Pass& pass, const Sizes& sizes, std::int64_t copies, const Body& body) {
   using A = Accumulate<T>;
-  return {.q = queries.data,
-          .k = keys.data,
-          .v = values.data,
-          .q_stride = queries.stride,
-          .kv_stride = keys.stride,
-          .queries = sizes.time,
-          .keys = sizes.time,
+  if (pass.hidden_keys.defined()) {
+    require_shape("attention", "hidden_keys", pass.hidden_keys.shape(), {sizes.batch, sizes.key_rows});
+  }
+  require_shape("attention", "out", pass.out.shape(), sizes.out());
+  require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
+  const double scale = pass.options.scale == 0 ? 1 / std::sqrt(static_cast<double>(sizes.size)) : pass.options.scale;
+  const auto first = parts_of(pass.q, pass.kv, sizes, {0, 0});
+  const std::int64_t elements = copies * (first.q.copied_elements() + first.k.copied_elements()) +
+                                attention_kernels().of<A>().workspace(sizes.queries, sizes.keys, sizes.size);
+  const std::int64_t work = sizes.queries * sizes.keys * sizes.size * sizes.group();
+  const Tensor<A, Cpu> workspaces({omp_get_max_threads(), elements});
+  parallel_ranges(sizes.batch * sizes.kv_heads, 1, (1 << 18) / work, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t index = begin; index < end; ++index) {
+      A* workspace = workspaces.data() + omp_get_thread_num() * elements;
+      const GroupPlace place{index / sizes.kv_heads, index % sizes.kv_heads};
+      const auto parts = parts_of(pass.q, pass.kv, sizes, place);
+      const auto q = read(parts.q, workspace);
+      const auto k = read(parts.k, workspace);
+      const auto v = read(parts.v, workspace);
+      const AttentionHead<A> head{
+          .q = q.data,
+          .k = k.data,
+          .v = v.data,
+          .q_stride = q.stride,
+          .kv_stride = k.stride,
+          .queries = sizes.queries,
+          .keys = sizes.keys,
           .size = sizes.size,
-          .group = 1,
-          .scale = A(1) / std::sqrt(static_cast<A>(sizes.size)),
-          .causal = true,
-          .hidden = nullptr};
+          .group = sizes.group(),
+          .scale = static_cast<A>(scale),
+          .causal = pass.options.causal,
+          .hidden = pass.hidden_keys.defined() ? pass.hidden_keys.data() + place.sequence * sizes.key_rows : nullptr};
+      body(head, place, workspace);
+    }
+  });
 }
 
 }  // namespace
 
+Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options) {
+  return sizes_of(q, kv_or_empty, options).out();
+}
+
 template <typename T, typename D>
-void causal_attention(const Tensor<T, D>& qkv, int heads, Tensor<T, D>& out, Tensor<Accumulate<T>, D>& log_sum_exp) {
+void scaled_dot_product_attention(const AttentionForward<T, D>& pass) {
   using A = Accumulate<T>;
-  const Sizes sizes = sizes_of("causal_attention", qkv, heads);
-  require_shape("causal_attention", "out", out.shape(), {sizes.batch, sizes.time, sizes.width()});
-  require_shape("causal_attention", "log_sum_exp", log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.time});
+  const Sizes sizes = sizes_of(pass.q.shape(), pass.kv.shape(), pass.options);
   const auto& kernels = attention_kernels().of<A>();
-  for_each_head<A>(sizes, is_half<T> ? 4 : 0, [&](std::int64_t sequence, std::int64_t head, A* workspace) {
-    T* place = out.data() + sequence * sizes.time * sizes.width() + head * sizes.size;
-    const auto input = input_of_head(qkv, sizes, sequence, head, workspace);
-    const auto rows = rows_for(place, sizes.width(), sizes, workspace);
-    kernels.forward(input, rows.data, rows.stride, log_sum_exp.data() + (sequence * sizes.heads + head) * sizes.time,
-                    workspace);
-    write_rows(rows, place, sizes.width(), sizes);
+  for_each_group<T>(pass, sizes, 2, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
+    const auto part = part_of_out(pass.out, sizes, place);
+    const auto out = floats_for(part, workspace);
+    kernels.forward(head, out.data, out.stride, part_of_sums(pass.log_sum_exp, sizes, place), workspace);
+    write(out, part);
   });
 }
 
 template <typename T, typename D>
-void causal_attention_backward(const Tensor<T, D>& qkv, int heads, const Tensor<T, D>& out,
-                               const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<T, D>& dout, Tensor<T, D>& dqkv) {
+void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) {
   using A = Accumulate<T>;
-  const Sizes sizes = sizes_of("causal_attention_backward", qkv, heads);
-  const Shape out_shape{sizes.batch, sizes.time, sizes.width()};
-  require_shape("causal_attention_backward", "out", out.shape(), out_shape);
-  require_shape("causal_attention_backward", "dout", dout.shape(), out_shape);
-  require_shape("causal_attention_backward", "log_sum_exp", log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.time});
-  require_shape("causal_attention_backward", "dqkv", dqkv.shape(), qkv.shape());
+  const Sizes sizes = sizes_of(pass.q.shape(), pass.kv.shape(), pass.options);
+  require_shape("attention", "dout", pass.dout.shape(), sizes.out());
+  require_shape("attention", "dq", pass.dq.shape(), pass.q.shape());
+  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());
   const auto& kernels = attention_kernels().of<A>();
-  for_each_head<A>(sizes, is_half<T> ? 8 : 0, [&](std::int64_t sequence, std::int64_t head, A* workspace) {
-    const std::int64_t place = sequence * sizes.time * sizes.width() + head * sizes.size;
-    const std::int64_t stride = 3 * sizes.width();
-    const auto input = input_of_head(qkv, sizes, sequence, head, workspace);
-    const auto out_rows = read_rows(out.data() + place, sizes.width(), sizes, workspace);
-    const auto dout_rows = read_rows(dout.data() + place, sizes.width(), sizes, workspace);
-    const auto [dq, dk, dv] = parts_of_head(dqkv, sizes, sequence, head);
-    const auto dq_rows = rows_for(dq, stride, sizes, workspace);
-    const auto dk_rows = rows_for(dk, stride, sizes, workspace);
-    const auto dv_rows = rows_for(dv, stride, sizes, workspace);
-    kernels.backward(input,
-                     {.out = out_rows.data,
-                      .dout = dout_rows.data,
-                      .out_stride = out_rows.stride,
-                      .log_sum_exp = log_sum_exp.data() + (sequence * sizes.heads + head) * sizes.time,
-                      .dq = dq_rows.data,
-                      .dk = dk_rows.data,
-                      .dv = dv_rows.data},
+  for_each_group<T>(pass, sizes, 4, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
+    const auto out = read(part_of_out(pass.out, sizes, place), workspace);
+    const auto dout = read(part_of_out(pass.dout, sizes, place), workspace);
+    const auto parts = parts_of(pass.dq, pass.dkv, sizes, place);
+    const auto dq = floats_for(parts.q, workspace);
+    const auto dk = floats_for(parts.k, workspace);
+    const auto dv = floats_for(parts.v, workspace);
+    kernels.backward(head,
+                     {.out = out.data,
+                      .dout = dout.data,
+                      .out_stride = out.stride,
+                      .log_sum_exp = part_of_sums(pass.log_sum_exp, sizes, place),
+                      .dq = dq.data,
+                      .dk = dk.data,
+                      .dv = dv.data},
                      workspace);
-    write_rows(dq_rows, dq, stride, sizes);
-    write_rows(dk_rows, dk, stride, sizes);
-    write_rows(dv_rows, dv, stride, sizes);
+    write(dq, parts.q);
+    write(dk, parts.k);
+    write(dv, parts.v);
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                              \
-  template void causal_attention(const Tensor<T, Cpu>&, int, Tensor<T, Cpu>&, Tensor<Accumulate<T>, Cpu>&); \
-  template void causal_attention_backward(const Tensor<T, Cpu>&, int, const Tensor<T, Cpu>&,                \
-                                          const Tensor<Accumulate<T>, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&);
+#define TRIREME_INSTANTIATE(T)                                                 \
+  template void scaled_dot_product_attention(const AttentionForward<T, Cpu>&); \
+  template void scaled_dot_product_attention_backward(const AttentionBackward<T, Cpu>&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 TRIREME_INSTANTIATE(bfloat16)

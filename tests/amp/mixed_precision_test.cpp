@@ -111,7 +111,11 @@ TEMPLATE_TEST_CASE("elementwise functions, dropout and attention round once", ""
   compare_with_double<T>([](const auto& x) { return add(x[0], multiply(x[0], x[1])); }, {{9, 200}, {9, 200}}, 4);
   compare_with_double<T>([](const auto& x) { return scale(x[0], 0.25F); }, {{2049}}, 2);
   compare_with_double<T>([](const auto& x) { return dropout(x[0], 0.3, "stream"); }, {{16, 333}}, 3);
-  compare_with_double<T>([](const auto& x) { return causal_attention(x[0], 3); }, {{2, 33, 3 * 3 * 20}}, 4);
+  compare_with_double<T>([](const auto& x) { return scaled_dot_product_attention(x[0], {}, {.heads = 3, .causal = true}); },
+                         {{2, 33, 3 * 3 * 20}}, 4);
+  compare_with_double<T>(
+      [](const auto& x) { return scaled_dot_product_attention(x[0], x[1], {.heads = 4, .kv_heads = 2, .keys = 41}); },
+      {{2, 33, 4 * 20}, {2, 50, 2 * 2 * 20}}, 4);
 }
 
 TEMPLATE_TEST_CASE("matrix products sum in float, into half or float", "", bfloat16, float16) {

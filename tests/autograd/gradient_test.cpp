@@ -98,10 +98,6 @@ TEST_CASE("gradients of matrix products whose leading dims are broadcast") {
   CHECK_THROWS_AS(matmul(Variable<double>(random({2, 3, 4}, 1)), Variable<double>(random({3, 4, 5}, 2))), Error);
 }
 
-TEST_CASE("gradients of causal attention") {
-  expect_passed(check_gradients([](const Inputs& in) { return causal_attention(in[0], 2); }, {random({2, 7, 24}, 1)}));
-}
-
 TEST_CASE("gradients of scaled dot-product attention") {
   Tensor<std::int32_t> hidden = Tensor<std::int32_t>::zeros({2, 9});
   for (const int key : {0, 7, 8, 12}) hidden.data()[key] = 1;

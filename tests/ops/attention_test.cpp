@@ -1,5 +1,7 @@
 #include "trireme/ops/attention.hpp"
 
+#include <array>
+
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
 
@@ -8,61 +10,66 @@ using namespace trireme::ops;
 
 namespace {
 
-struct Sizes {
-  std::int64_t batch, time, heads, size;
-  std::int64_t width() const { return heads * size; }
+struct Case {
+  std::int64_t batch, queries, keys, heads, kv_heads, size;
+  bool causal;
+  bool padded;
+
+  Shape q() const { return {batch, queries, heads * size}; }
+  Shape kv() const { return {batch, keys, 2 * kv_heads * size}; }
+  AttentionOptions options() const {
+    return {.heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal};
+  }
+  bool hidden(std::int64_t sequence, std::int64_t key) const { return padded && key % 5 == sequence % 2; }
 };
 
 struct Expected {
-  Doubles out, log_sum_exp, dqkv;
+  Doubles out, log_sum_exp, dq, dkv;
 };
 
-// Whole matrices of scores, plain loops.
-Expected naive(const Sizes& sizes, const Doubles& qkv, const Doubles& dout) {
-  const std::int64_t width = sizes.width();
-  Expected result{Doubles(dout.size()), Doubles(static_cast<std::size_t>(sizes.batch * sizes.heads * sizes.time)),
-                  Doubles(qkv.size())};
-  const double scale = 1 / std::sqrt(static_cast<double>(sizes.size));
-  for (std::int64_t pair = 0; pair < sizes.batch * sizes.heads; ++pair) {
-    const std::int64_t first = pair / sizes.heads * sizes.time;
-    const std::int64_t column = pair % sizes.heads * sizes.size;
-    // part 0, 1, 2: query, key, value
-    const auto at = [&](int part, std::int64_t row, std::int64_t j) {
-      return static_cast<std::size_t>((first + row) * 3 * width + part * width + column + j);
-    };
-    const auto out_at = [&](std::int64_t row, std::int64_t j) {
-      return static_cast<std::size_t>((first + row) * width + column + j);
-    };
-    for (std::int64_t row = 0; row < sizes.time; ++row) {
-      Doubles p;
-      double sum = 0;
-      for (std::int64_t key = 0; key <= row; ++key) {
-        double score = 0;
-        for (std::int64_t j = 0; j < sizes.size; ++j) score += qkv[at(0, row, j)] * qkv[at(1, key, j)];
-        p.push_back(std::exp(scale * score));
-        sum += p.back();
-      }
-      result.log_sum_exp[static_cast<std::size_t>(pair * sizes.time + row)] = std::log(sum);
-      Doubles dp;
-      double delta = 0;
-      for (std::int64_t key = 0; key <= row; ++key) {
-        double& probability = p[static_cast<std::size_t>(key)];
-        probability /= sum;
-        double gradient = 0;
-        for (std::int64_t j = 0; j < sizes.size; ++j) {
-          result.out[out_at(row, j)] += probability * qkv[at(2, key, j)];
-          gradient += dout[out_at(row, j)] * qkv[at(2, key, j)];
-          result.dqkv[at(2, key, j)] += probability * dout[out_at(row, j)];
+// Whole rows of scores, plain loops.
+Expected naive(const Case& c, const Doubles& q, const Doubles& kv, const Doubles& dout) {
+  Expected result{Doubles(q.size()), Doubles(static_cast<std::size_t>(c.batch * c.heads * c.queries)), Doubles(q.size()),
+                  Doubles(kv.size())};
+  const double scale = 1 / std::sqrt(static_cast<double>(c.size));
+  for (std::int64_t sequence = 0; sequence < c.batch; ++sequence) {
+    for (std::int64_t head = 0; head < c.heads; ++head) {
+      const std::int64_t kv_head = head / (c.heads / c.kv_heads);
+      const auto k_at = [&](std::int64_t key, std::int64_t j) {
+        return static_cast<std::size_t>(((sequence * c.keys + key) * 2 * c.kv_heads + kv_head) * c.size + j);
+      };
+      const auto v_at = [&](std::int64_t key, std::int64_t j) { return k_at(key, j + c.kv_heads * c.size); };
+      for (std::int64_t query = 0; query < c.queries; ++query) {
+        const auto at = [&](std::int64_t j) {
+          return static_cast<std::size_t>(((sequence * c.queries + query) * c.heads + head) * c.size + j);
+        };
+        Doubles p(static_cast<std::size_t>(c.keys)), dp(p.size());
+        double sum = 0, delta = 0;
+        for (std::int64_t key = 0; key < c.keys; ++key) {
+          if (c.hidden(sequence, key) || (c.causal && key > query + c.keys - c.queries)) continue;
+          double score = 0;
+          for (std::int64_t j = 0; j < c.size; ++j) score += q[at(j)] * kv[k_at(key, j)];
+          sum += p[static_cast<std::size_t>(key)] = std::exp(scale * score);
         }
-        dp.push_back(gradient);
-        delta += probability * gradient;
-      }
-      for (std::int64_t key = 0; key <= row; ++key) {
-        const auto index = static_cast<std::size_t>(key);
-        const double ds = scale * p[index] * (dp[index] - delta);
-        for (std::int64_t j = 0; j < sizes.size; ++j) {
-          result.dqkv[at(0, row, j)] += ds * qkv[at(1, key, j)];
-          result.dqkv[at(1, key, j)] += ds * qkv[at(0, row, j)];
+        if (sum == 0) continue;
+        result.log_sum_exp[static_cast<std::size_t>((sequence * c.heads + head) * c.queries + query)] = std::log(sum);
+        for (std::int64_t key = 0; key < c.keys; ++key) {
+          const auto index = static_cast<std::size_t>(key);
+          p[index] /= sum;
+          for (std::int64_t j = 0; j < c.size; ++j) {
+            result.out[at(j)] += p[index] * kv[v_at(key, j)];
+            result.dkv[v_at(key, j)] += p[index] * dout[at(j)];
+            dp[index] += dout[at(j)] * kv[v_at(key, j)];
+          }
+          delta += p[index] * dp[index];
+        }
+        for (std::int64_t key = 0; key < c.keys; ++key) {
+          const auto index = static_cast<std::size_t>(key);
+          const double ds = scale * p[index] * (dp[index] - delta);
+          for (std::int64_t j = 0; j < c.size; ++j) {
+            result.dq[at(j)] += ds * kv[k_at(key, j)];
+            result.dkv[k_at(key, j)] += ds * q[at(j)];
+          }
         }
       }
     }
@@ -70,64 +77,143 @@ Expected naive(const Sizes& sizes, const Doubles& qkv, const Doubles& dout) {
   return result;
 }
 
-template <typename T>
-struct Results {
-  Tensor<T> out, log_sum_exp, dqkv;
-};
+Tensor<std::int32_t> hidden_keys(const Case& c) {
+  if (!c.padded) return {};
+  Tensor<std::int32_t> hidden({c.batch, c.keys});
+  for (std::int64_t i = 0; i < hidden.numel(); ++i) hidden.data()[i] = c.hidden(i / c.keys, i % c.keys) ? 1 : 0;
+  return hidden;
+}
 
 template <typename T>
-Results<T> run(const Sizes& sizes, const Tensor<T>& qkv, const Tensor<T>& dout) {
-  Results<T> results{Tensor<T>(dout.shape()), Tensor<T>({sizes.batch, sizes.heads, sizes.time}),
-                     Tensor<T>::full(qkv.shape(), std::numeric_limits<T>::quiet_NaN())};
-  const auto heads = static_cast<int>(sizes.heads);
-  causal_attention(qkv, heads, results.out, results.log_sum_exp);
-  causal_attention_backward(qkv, heads, results.out, results.log_sum_exp, dout, results.dqkv);
+struct Results {
+  Tensor<T> out, log_sum_exp, dq, dkv;
+};
+
+// kv undefined: q is packed.
+template <typename T>
+Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Tensor<T>& dout) {
+  constexpr T nan = std::numeric_limits<T>::quiet_NaN();
+  const Results<T> results{.out = Tensor<T>(c.q()),
+                           .log_sum_exp = Tensor<T>({c.batch, c.heads, c.queries}),
+                           .dq = Tensor<T>::full(q.shape(), nan),
+                           .dkv = kv.defined() ? Tensor<T>::full(kv.shape(), nan) : Tensor<T>()};
+  scaled_dot_product_attention<T, Cpu>({.options = c.options(),
+                                        .q = q,
+                                        .kv = kv,
+                                        .hidden_keys = hidden_keys(c),
+                                        .out = results.out,
+                                        .log_sum_exp = results.log_sum_exp});
+  scaled_dot_product_attention_backward<T, Cpu>({.options = c.options(),
+                                                 .q = q,
+                                                 .kv = kv,
+                                                 .hidden_keys = hidden_keys(c),
+                                                 .out = results.out,
+                                                 .log_sum_exp = results.log_sum_exp,
+                                                 .dout = dout,
+                                                 .dq = results.dq,
+                                                 .dkv = results.dkv});
   return results;
+}
+
+// The columns [first, first + count) of a matrix.
+template <typename T>
+Tensor<T> columns(const Tensor<T>& x, std::int64_t first, std::int64_t count) {
+  const std::int64_t width = x.shape().back();
+  Tensor<T> part({x.dim(0), x.dim(1), count});
+  for (std::int64_t row = 0; row < x.shape().rows(); ++row) {
+    std::copy_n(x.data() + row * width + first, count, part.data() + row * count);
+  }
+  return part;
 }
 
 }  // namespace
 
-TEMPLATE_TEST_CASE("causal attention forward and backward", "", float, double) {
-  for (const Sizes sizes : {Sizes{1, 1, 1, 1}, Sizes{2, 5, 3, 8}, Sizes{1, 48, 1, 64}, Sizes{2, 49, 2, 16}, Sizes{1, 97, 2, 20},
-                            Sizes{1, 130, 1, 33}, Sizes{1, 256, 2, 64}, Sizes{1, 401, 1, 80}, Sizes{1, 900, 1, 24}}) {
-    CAPTURE(sizes.batch, sizes.time, sizes.heads, sizes.size);
-    const auto qkv = random_tensor<TestType>({sizes.batch, sizes.time, 3 * sizes.width()}, 1);
-    const auto dout = random_tensor<TestType>({sizes.batch, sizes.time, sizes.width()}, 2);
-    const Expected expected = naive(sizes, as_doubles(qkv), as_doubles(dout));
-    const auto results = run(sizes, qkv, dout);
-    require_close(results.out, expected.out, tolerance<TestType>(1e-5));
-    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<TestType>(1e-5));
-    require_close(results.dqkv, expected.dqkv, tolerance<TestType>(2e-5));
+TEMPLATE_TEST_CASE("attention to other sequences, padded, causal and with shared keys", "", float, double) {
+  using T = TestType;
+  for (const Case& c :
+       {Case{2, 5, 9, 2, 2, 16, false, false}, Case{1, 100, 411, 2, 1, 20, false, true}, Case{2, 50, 57, 4, 2, 8, true, false},
+        Case{1, 61, 800, 3, 1, 64, true, true}, Case{3, 12, 12, 2, 2, 8, true, true}, Case{2, 1, 70, 6, 2, 24, true, true},
+        Case{1, 97, 398, 2, 2, 16, true, false}}) {
+    CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.causal, c.padded);
+    const auto q = random_tensor<T>(c.q(), 1);
+    const auto kv = random_tensor<T>(c.kv(), 2);
+    const auto dout = random_tensor<T>(c.q(), 3);
+    const auto results = run(c, q, kv, dout);
+    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
+    require_close(results.out, expected.out, tolerance<T>(1e-5));
+    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
+    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
   }
 }
 
-TEST_CASE("causal attention of large scores does not overflow") {
-  const Sizes sizes{1, 70, 1, 16};
-  const auto qkv = random_tensor<float>({1, 70, 48}, 3, 30);
-  const auto dout = random_tensor<float>({1, 70, 16}, 4);
-  const auto results = run(sizes, qkv, dout);
-  for (const float element : results.out.span()) REQUIRE(std::isfinite(element));
-  for (const float element : results.dqkv.span()) REQUIRE(std::isfinite(element));
+TEMPLATE_TEST_CASE("packed self-attention", "", float, double) {
+  using T = TestType;
+  for (const auto& [batch, time, heads, kv_heads, size] : {std::array<std::int64_t, 5>{1, 1, 1, 1, 1},
+                                                           {2, 5, 3, 3, 8},
+                                                           {1, 48, 1, 1, 64},
+                                                           {2, 49, 4, 2, 16},
+                                                           {1, 97, 2, 2, 20},
+                                                           {1, 130, 1, 1, 33},
+                                                           {1, 256, 2, 2, 64},
+                                                           {1, 401, 1, 1, 80},
+                                                           {1, 900, 1, 1, 24}}) {
+    const Case c{batch, time, time, heads, kv_heads, size, time % 2 == 1 || time == 256, false};
+    CAPTURE(c.batch, c.queries, c.heads, c.kv_heads, c.size, c.causal);
+    const std::int64_t width = heads * size;
+    const auto qkv = random_tensor<T>({batch, time, width + 2 * kv_heads * size}, 1);
+    const auto dout = random_tensor<T>(c.q(), 2);
+    const auto results = run(c, qkv, {}, dout);
+    const Expected expected =
+        naive(c, as_doubles(columns(qkv, 0, width)), as_doubles(columns(qkv, width, 2 * kv_heads * size)), as_doubles(dout));
+    require_close(results.out, expected.out, tolerance<T>(1e-5));
+    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+    require_close(columns(results.dq, 0, width), expected.dq, tolerance<T>(2e-5));
+    require_close(columns(results.dq, width, 2 * kv_heads * size), expected.dkv, tolerance<T>(2e-5));
+  }
 }
 
-TEST_CASE("causal attention gives the same bits for any number of threads") {
-  const Sizes sizes{2, 100, 3, 32};
+TEST_CASE("attention of large scores does not overflow") {
+  const Case c{1, 70, 70, 1, 1, 16, true, false};
+  const auto results = run(c, random_tensor<float>({1, 70, 48}, 3, 30), {}, random_tensor<float>({1, 70, 16}, 4));
+  for (const float element : results.out.span()) REQUIRE(std::isfinite(element));
+  for (const float element : results.dq.span()) REQUIRE(std::isfinite(element));
+}
+
+TEST_CASE("attention gives the same bits for any number of threads") {
+  const Case c{2, 100, 100, 3, 3, 32, true, false};
   const auto qkv = random_tensor<float>({2, 100, 288}, 1);
   const auto dout = random_tensor<float>({2, 100, 96}, 2);
   Results<float> one;
   Results<float> three;
-  with_threads(1, [&] { one = run(sizes, qkv, dout); });
-  with_threads(3, [&] { three = run(sizes, qkv, dout); });
+  with_threads(1, [&] { one = run(c, qkv, {}, dout); });
+  with_threads(3, [&] { three = run(c, qkv, {}, dout); });
   require_identical(one.out, three.out);
   require_identical(one.log_sum_exp, three.log_sum_exp);
-  require_identical(one.dqkv, three.dqkv);
+  require_identical(one.dq, three.dq);
 }
 
-TEST_CASE("causal attention says which shape does not fit") {
-  Tensor<float> out({1, 4, 6});
-  Tensor<float> log_sum_exp({1, 4, 4});
-  CHECK_THROWS_WITH(causal_attention(Tensor<float>({1, 4, 18}), 4, out, log_sum_exp),
-                    ContainsSubstring("qkv of shape [1, 4, 18] does not split into q, k and v of 4 heads"));
-  CHECK_THROWS_WITH(causal_attention(Tensor<float>({1, 4, 18}), 3, out, log_sum_exp),
-                    "causal_attention: log_sum_exp has shape [1, 4, 4], but needs [1, 3, 4]");
+TEST_CASE("a cache may be larger than the keys in use") {
+  const auto q = random_tensor<float>({1, 1, 8}, 1);
+  const auto kv = random_tensor<float>({1, 9, 16}, 2);
+  Tensor<float> out(q.shape()), of_part(q.shape()), log_sum_exp({1, 2, 1});
+  scaled_dot_product_attention<float, Cpu>(
+      {.options = {.heads = 2, .keys = 4}, .q = q, .kv = kv, .out = out, .log_sum_exp = log_sum_exp});
+  scaled_dot_product_attention<float, Cpu>({.options = {.heads = 2},
+                                            .q = q,
+                                            .kv = kv.reshape({9, 16}).narrow(0, 4).reshape({1, 4, 16}),
+                                            .out = of_part,
+                                            .log_sum_exp = log_sum_exp});
+  require_identical(out, of_part);
+}
+
+TEST_CASE("attention says which shape does not fit") {
+  const Tensor<float> q({2, 4, 6}), kv({2, 3, 12}), log_sum_exp({2, 2, 4});
+  const auto run = [&](const AttentionOptions& options, const Tensor<float>& keys) {
+    scaled_dot_product_attention<float, Cpu>({.options = options, .q = q, .kv = keys, .out = q, .log_sum_exp = log_sum_exp});
+  };
+  CHECK_THROWS_WITH(run({.heads = 2, .causal = true}, kv), "attention: causal, but 4 queries are more than 3 keys");
+  CHECK_THROWS_WITH(run({.heads = 3, .kv_heads = 2}, kv), "attention: 3 heads cannot share 2 heads of keys and values");
+  CHECK_THROWS_WITH(run({.heads = 4}, {}), "attention: q of shape [2, 4, 6] does not split into 12 heads");
+  CHECK_THROWS_WITH(run({.heads = 1}, {}), ContainsSubstring("attention: out has shape [2, 4, 6], but needs [2, 4, 2]"));
+  CHECK_THROWS_WITH(run({.heads = 2}, q), "attention: kv has shape [2, 4, 6], but q of shape [2, 4, 6] needs [2, keys, 12]");
 }

@@ -2,6 +2,7 @@
 
 #include "ops/reference_fixture.hpp"
 #include "ops/reference_recurrent.hpp"
+#include "trireme/ops/attention.hpp"
 #include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/elementwise_loss.hpp"
@@ -11,7 +12,6 @@
 #include "trireme/ops/norm.hpp"
 #include "trireme/ops/reduce.hpp"
 #include "trireme/ops/rms_norm.hpp"
-#include "trireme/ops/scaled_dot_product_attention.hpp"
 #include "trireme/ops/softmax.hpp"
 #include "trireme/ops/transpose.hpp"
 

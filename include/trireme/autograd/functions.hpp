@@ -6,10 +6,10 @@
 #include <utility>
 
 #include "trireme/autograd/variable.hpp"
+#include "trireme/ops/attention.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/rotary.hpp"
-#include "trireme/ops/scaled_dot_product_attention.hpp"
 
 // Operations on variables: forward now, backward on the current tape. T: float, double, bfloat16, float16; A, what weights and
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
@@ -117,13 +117,9 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
                                                                           const Variable<Accumulate<T>, D>& bias,
                                                                           double epsilon);
 
-// [batch, time, 3 * width] -> [batch, time, width]; see ops/attention.hpp.
-template <typename T, typename D>
-Variable<T, D> causal_attention(const Variable<T, D>& qkv, int heads);
-
 // Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; see
-// ops/scaled_dot_product_attention.hpp.
+// ops/attention.hpp.
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options,

@@ -40,7 +40,8 @@ class CausalSelfAttention : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return resid_dropout.forward(c_proj.forward(causal_attention(c_attn.forward(x), heads_)));
+    const auto attended = scaled_dot_product_attention(c_attn.forward(x), {}, {.heads = heads_, .causal = true});
+    return resid_dropout.forward(c_proj.forward(attended));
   }
 
   Linear<P, D> c_attn;  // queries, keys, values: [3 * width, width]

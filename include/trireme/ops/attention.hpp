@@ -5,17 +5,50 @@
 
 namespace trireme::ops {
 
-// Causal self-attention, scale 1 / sqrt(head size), on packed projections, in blocks of queries: no time x time matrix
-// is ever held and the masked half is skipped (Dao et al. 2022, arXiv 2205.14135).
-// qkv: [batch, time, 3 * width], the queries of all heads, then keys, then values; out: [batch, time, width];
-// log_sum_exp: [batch, heads, time], kept for the backward pass. width = heads * head size.
-// bfloat16 and float16 are computed in float.
-template <typename T, typename D>
-void causal_attention(const Tensor<T, D>& qkv, int heads, Tensor<T, D>& out, Tensor<Accumulate<T>, D>& log_sum_exp);
+struct AttentionOptions {
+  int heads = 1;
+  int kv_heads = 0;       // 0: as many as heads; else it divides them, and heads / kv_heads neighbours share keys and values
+                          // (Ainslie et al. 2023, arXiv 2305.13245)
+  bool causal = false;    // query i sees the keys up to i + keys - queries
+  double scale = 0;       // of the products of queries and keys; 0: 1 / sqrt(head size)
+  std::int64_t keys = 0;  // rows of kv in use, for a cache that is larger; 0: all
+};
 
-// dqkv: [batch, time, 3 * width], overwritten.
+// softmax(scale * q k^T) v of each head, in blocks of queries: no queries x keys matrix is ever held and what a causal query
+// does not see is skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
+//   q: [batch, queries, heads * size]       kv: [batch, keys, 2 * kv_heads * size], all keys, then all values
+// or, for self-attention, packed: q: [batch, time, (heads + 2 * kv_heads) * size] and kv undefined.
+//   out: [batch, queries, heads * size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
+// hidden_keys: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
 template <typename T, typename D>
-void causal_attention_backward(const Tensor<T, D>& qkv, int heads, const Tensor<T, D>& out,
-                               const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<T, D>& dout, Tensor<T, D>& dqkv);
+struct AttentionForward {
+  AttentionOptions options = {};
+  Tensor<T, D> q = {};
+  Tensor<T, D> kv = {};
+  Tensor<std::int32_t, D> hidden_keys = {};
+  Tensor<T, D> out = {};                      // out
+  Tensor<Accumulate<T>, D> log_sum_exp = {};  // out
+};
+template <typename T, typename D>
+void scaled_dot_product_attention(const AttentionForward<T, D>& pass);
+
+// dq and dkv are overwritten; they have the shapes of q and kv. Rows of dkv that are not in use are left alone.
+template <typename T, typename D>
+struct AttentionBackward {
+  AttentionOptions options = {};
+  Tensor<T, D> q = {};
+  Tensor<T, D> kv = {};
+  Tensor<std::int32_t, D> hidden_keys = {};
+  Tensor<T, D> out = {};
+  Tensor<Accumulate<T>, D> log_sum_exp = {};
+  Tensor<T, D> dout = {};
+  Tensor<T, D> dq = {};   // out
+  Tensor<T, D> dkv = {};  // out; undefined when kv is
+};
+template <typename T, typename D>
+void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass);
+
+// The shape of out.
+Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options);
 
 }  // namespace trireme::ops
