@@ -76,6 +76,14 @@ void measure_norms(Report& report, const GptSizes& sizes) {
                                                                 .dbias = dbias});
                         });
   }
+  report.memory_bound("rms_norm", bytes(x.numel(), 2),
+                      [&] { ops::rms_norm<float, Cpu>({.x = x, .weight = weight, .y = y, .rstd = rstd}); });
+  report.memory_bound("rms_norm with residual", bytes(x.numel(), 4), [&] {
+    ops::rms_norm<float, Cpu>({.x = x, .residual = residual, .weight = weight, .x_sum = x_sum, .y = y, .rstd = rstd});
+  });
+  report.memory_bound("rms_norm backward", bytes(x.numel(), 3), [&] {
+    ops::rms_norm_backward<float, Cpu>({.x = x, .weight = weight, .rstd = rstd, .dy = residual, .dx = dx, .dweight = dweight});
+  });
 }
 
 void measure_ends(Report& report, const GptSizes& sizes) {

@@ -1,8 +1,22 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/ops/batched_matmul.hpp"
+#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/reduce.hpp"
 
 namespace trireme {
+namespace {
+
+Shape with_last_dim(const Shape& shape, std::int64_t last) {
+  std::array<std::int64_t, Shape::max_dims> dims{};
+  std::copy(shape.dims().begin(), shape.dims().end(), dims.begin());
+  dims[static_cast<std::size_t>(shape.size() - 1)] = last;
+  return Shape(std::span(dims.data(), shape.dims().size()));
+}
+
+}  // namespace
 
 template <typename T, typename D>
 Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b) {
@@ -18,7 +32,34 @@ Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b) {
   });
 }
 
+template <typename T, typename D>
+Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                      const Variable<Accumulate<T>, D>& bias) {
+  using A = Accumulate<T>;
+  require(weight.shape().size() == 2 && x.shape().size() >= 1 && x.shape().back() == weight.shape()[1],
+          "linear: x {} does not fit a weight {} of [out, in]", x.shape().str(), weight.shape().str());
+  Tensor<T, D> y(with_last_dim(x.shape(), weight.shape()[0]));
+  ops::linear(x.value(), weight.value(), bias.value(), y);
+  return record("linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
+                [x = x, weight = weight, dbias = bias.gradient()](const Tensor<T, D>& dy) {
+                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
+                    ops::matmul(dy, x.value(), dw, {.transpose_a = true, .accumulate = accumulate});
+                  });
+                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
+                    ops::matmul(dy, weight.value(), dx, {.accumulate = accumulate});
+                  });
+                });
+}
+
 template Variable<float, Cpu> matmul(const Variable<float, Cpu>&, const Variable<float, Cpu>&);
 template Variable<double, Cpu> matmul(const Variable<double, Cpu>&, const Variable<double, Cpu>&);
+
+#define TRIREME_INSTANTIATE(T, A) \
+  template Variable<T, Cpu> linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&)
+TRIREME_INSTANTIATE(float, float);
+TRIREME_INSTANTIATE(double, double);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
 
 }  // namespace trireme

@@ -10,119 +10,121 @@ namespace trireme::ops {
 namespace {
 
 template <typename T>
-const T* data_or_null(const Tensor<T, Cpu>& tensor) {
-  return tensor.defined() ? tensor.data() : nullptr;
-}
-
-template <typename T>
 void require_vector(std::string_view op, std::string_view name, const Tensor<T, Cpu>& vector, std::int64_t count) {
   if (vector.defined()) require_count(op, name, vector.shape(), count);
 }
 
-}  // namespace
+template <typename A>
+struct Norm {
+  std::string_view op;
+  const NormPasses<A>& kernels;
+  bool has_mean;  // and a bias
+};
 
-template <typename T, typename D>
-void layer_norm(const LayerNormForward<T, D>& pass) {
+template <typename T>
+void forward(const Norm<Accumulate<T>>& norm, const NormForward<T, Cpu>& pass) {
   const Shape& shape = pass.x.shape();
+  require(shape.size() > 0 && shape.back() > 0, "{}: x has shape {}; the last dim must not be empty", norm.op, shape);
   const std::int64_t rows = shape.rows();
   const std::int64_t width = shape.back();
-  require(width > 0, "layer_norm: x has shape {}; the last dim must not be empty", shape);
-  require_shape("layer_norm", "y", pass.y.shape(), shape);
-  require_count("layer_norm", "mean", pass.mean.shape(), rows);
-  require_count("layer_norm", "rstd", pass.rstd.shape(), rows);
-  require_vector("layer_norm", "weight", pass.weight, width);
-  require_vector("layer_norm", "bias", pass.bias, width);
+  require_shape(norm.op, "y", pass.y.shape(), shape);
+  if (norm.has_mean) require_count(norm.op, "mean", pass.mean.shape(), rows);
+  require_count(norm.op, "rstd", pass.rstd.shape(), rows);
+  require_vector(norm.op, "weight", pass.weight, width);
+  require(norm.has_mean || !pass.bias.defined(), "{}: adds no bias, but one of shape {} is given", norm.op, pass.bias.shape());
+  require_vector(norm.op, "bias", pass.bias, width);
   if (pass.residual.defined()) {
-    require_shape("layer_norm", "residual", pass.residual.shape(), shape);
-    require_shape("layer_norm", "x_sum", pass.x_sum.shape(), shape);
+    require_shape(norm.op, "residual", pass.residual.shape(), shape);
+    require_shape(norm.op, "x_sum", pass.x_sum.shape(), shape);
   }
   using A = Accumulate<T>;
-  const LayerNormRows<A> all{.x = pass.x.data(),
-                             .residual = nullptr,
-                             .weight = data_or_null(pass.weight),
-                             .bias = data_or_null(pass.bias),
-                             .epsilon = static_cast<A>(pass.epsilon),
-                             .x_sum = pass.x_sum.data(),
-                             .y = nullptr,
-                             .mean = pass.mean.data(),
-                             .rstd = pass.rstd.data(),
-                             .width = width};
-  const auto& kernels = norm_kernels().of<A>();
+  const NormRows<A> all{.x = pass.x.data(),
+                        .residual = nullptr,
+                        .weight = pass.weight.data(),
+                        .bias = pass.bias.data(),
+                        .epsilon = static_cast<A>(pass.epsilon),
+                        .x_sum = pass.x_sum.data(),
+                        .y = nullptr,
+                        .mean = pass.mean.data(),
+                        .rstd = pass.rstd.data(),
+                        .width = width};
   parallel_rows(rows, width, [&](std::int64_t begin, std::int64_t end) {
-    LayerNormRows<A> part = all;
+    NormRows<A> part = all;
     if constexpr (is_half<T>) {
       FloatRow<T> residual(width);
       FloatRow<T> y(width);
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t place = row * width;  // kernels find row 0 at their pointers
         part.x = all.x + place;
-        part.x_sum = all.x_sum + place;
-        if (pass.residual.defined()) part.residual = residual.read(pass.residual.data() + place);
+        if (pass.residual.defined()) {
+          part.residual = residual.read(pass.residual.data() + place);
+          part.x_sum = all.x_sum + place;
+        }
         part.y = y.place(pass.y.data() + place);
-        part.mean = all.mean + row;
+        if (norm.has_mean) part.mean = all.mean + row;
         part.rstd = all.rstd + row;
-        kernels.layer_norm(part, 0, 1);
+        norm.kernels.forward(part, 0, 1);
         y.write(pass.y.data() + place);
       }
     } else {
-      part.residual = data_or_null(pass.residual);
+      part.residual = pass.residual.data();
       part.y = pass.y.data();
-      kernels.layer_norm(part, begin, end);
+      norm.kernels.forward(part, begin, end);
     }
   });
 }
 
-template <typename T, typename D>
-void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
+template <typename T>
+void backward(const Norm<Accumulate<T>>& norm, const NormBackward<T, Cpu>& pass) {
   const Shape& shape = pass.x.shape();
   const std::int64_t rows = shape.rows();
   const std::int64_t width = shape.back();
-  require_shape("layer_norm_backward", "dy", pass.dy.shape(), shape);
-  require_shape("layer_norm_backward", "dx", pass.dx.shape(), shape);
-  require_count("layer_norm_backward", "mean", pass.mean.shape(), rows);
-  require_count("layer_norm_backward", "rstd", pass.rstd.shape(), rows);
-  require_vector("layer_norm_backward", "weight", pass.weight, width);
-  require_vector("layer_norm_backward", "dweight", pass.dweight, width);
-  require_vector("layer_norm_backward", "dbias", pass.dbias, width);
-
-  if (pass.dresidual.defined()) require_shape("layer_norm_backward", "dresidual", pass.dresidual.shape(), shape);
+  require_shape(norm.op, "dy", pass.dy.shape(), shape);
+  require_shape(norm.op, "dx", pass.dx.shape(), shape);
+  if (norm.has_mean) require_count(norm.op, "mean", pass.mean.shape(), rows);
+  require_count(norm.op, "rstd", pass.rstd.shape(), rows);
+  require_vector(norm.op, "weight", pass.weight, width);
+  require_vector(norm.op, "dweight", pass.dweight, width);
+  require(norm.has_mean || !pass.dbias.defined(), "{}: has no bias, but dbias of shape {} is given", norm.op,
+          pass.dbias.shape());
+  require_vector(norm.op, "dbias", pass.dbias, width);
+  if (pass.dresidual.defined()) require_shape(norm.op, "dresidual", pass.dresidual.shape(), shape);
 
   using A = Accumulate<T>;
-  const LayerNormGradientRows<A> all{.x = pass.x.data(),
-                                     .weight = data_or_null(pass.weight),
-                                     .mean = pass.mean.data(),
-                                     .rstd = pass.rstd.data(),
-                                     .dy = nullptr,
-                                     .dx = pass.dx.data(),
-                                     .accumulate_dx = pass.accumulate_dx,
-                                     .width = width};
-  const auto& kernels = norm_kernels().of<A>();
+  const NormGradientRows<A> all{.x = pass.x.data(),
+                                .weight = pass.weight.data(),
+                                .mean = pass.mean.data(),
+                                .rstd = pass.rstd.data(),
+                                .dy = nullptr,
+                                .dx = pass.dx.data(),
+                                .accumulate_dx = pass.accumulate_dx,
+                                .width = width};
   const auto run_rows = [&](std::int64_t begin, std::int64_t end, A* dweight, A* dbias) {
-    LayerNormGradientRows<A> part = all;
+    NormGradientRows<A> part = all;
     if constexpr (is_half<T>) {
       FloatRow<T> dy(width);
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t place = row * width;
         part.x = all.x + place;
-        part.mean = all.mean + row;
+        if (norm.has_mean) part.mean = all.mean + row;
         part.rstd = all.rstd + row;
         part.dy = dy.read(pass.dy.data() + place);
         part.dx = all.dx + place;
-        kernels.layer_norm_backward(part, 0, 1, dweight, dbias);
+        norm.kernels.backward(part, 0, 1, dweight, dbias);
         if (pass.dresidual.defined()) narrow(part.dx, pass.dresidual.data() + place, width);
       }
     } else {
       part.dy = pass.dy.data();
-      kernels.layer_norm_backward(part, begin, end, dweight, dbias);
+      norm.kernels.backward(part, begin, end, dweight, dbias);
       if (pass.dresidual.defined())
         std::copy(all.dx + begin * width, all.dx + end * width, pass.dresidual.data() + begin * width);
     }
   };
   const std::int64_t parts = num_row_parts(rows);
-  const auto dweights = Tensor<A, D>::zeros({parts, width});
-  const auto dbiases = Tensor<A, D>::zeros({parts, width});
+  const auto dweights = Tensor<A, Cpu>::zeros({parts, width});
+  const auto dbiases = Tensor<A, Cpu>::zeros({parts, norm.has_mean ? width : 0});
   parallel_row_parts(rows, width, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    run_rows(begin, end, dweights.data() + part * width, dbiases.data() + part * width);
+    run_rows(begin, end, dweights.data() + part * width, dbiases.data() + part * dbiases.dim(1));
   });
   if (pass.dweight.defined()) {
     auto dweight = pass.dweight;
@@ -134,9 +136,30 @@ void layer_norm_backward(const LayerNormBackward<T, D>& pass) {
   }
 }
 
-#define TRIREME_INSTANTIATE(T)                               \
-  template void layer_norm(const LayerNormForward<T, Cpu>&); \
-  template void layer_norm_backward(const LayerNormBackward<T, Cpu>&);
+}  // namespace
+
+template <typename T, typename D>
+void layer_norm(const NormForward<T, D>& pass) {
+  forward<T>({"layer_norm", norm_kernels().of<Accumulate<T>>().layer_norm, true}, pass);
+}
+template <typename T, typename D>
+void rms_norm(const NormForward<T, D>& pass) {
+  forward<T>({"rms_norm", norm_kernels().of<Accumulate<T>>().rms_norm, false}, pass);
+}
+template <typename T, typename D>
+void layer_norm_backward(const NormBackward<T, D>& pass) {
+  backward<T>({"layer_norm_backward", norm_kernels().of<Accumulate<T>>().layer_norm, true}, pass);
+}
+template <typename T, typename D>
+void rms_norm_backward(const NormBackward<T, D>& pass) {
+  backward<T>({"rms_norm_backward", norm_kernels().of<Accumulate<T>>().rms_norm, false}, pass);
+}
+
+#define TRIREME_INSTANTIATE(T)                                    \
+  template void layer_norm(const NormForward<T, Cpu>&);           \
+  template void rms_norm(const NormForward<T, Cpu>&);             \
+  template void layer_norm_backward(const NormBackward<T, Cpu>&); \
+  template void rms_norm_backward(const NormBackward<T, Cpu>&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 TRIREME_INSTANTIATE(bfloat16)

@@ -134,8 +134,10 @@ TEST_CASE("layer norm gives the same bits for any number of threads") {
   for (std::size_t i = 0; i < one.size(); ++i) require_identical(one[i], three[i]);
 }
 
-TEST_CASE("layer norm names the tensor that does not fit") {
+TEST_CASE("norms name the tensor that does not fit") {
   const Tensor<float> x({2, 3});
+  CHECK_THROWS_WITH((rms_norm<float, Cpu>({.x = x, .bias = Tensor<float>({3}), .y = x.clone(), .rstd = Tensor<float>({2})})),
+                    "rms_norm: adds no bias, but one of shape [3] is given");
   CHECK_THROWS_WITH((layer_norm<float, Cpu>({.x = x, .y = x.clone(), .mean = Tensor<float>({3}), .rstd = Tensor<float>({2})})),
                     "layer_norm: mean has shape [3], but needs 2 elements");
 }

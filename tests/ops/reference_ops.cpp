@@ -11,7 +11,6 @@
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/norm.hpp"
 #include "trireme/ops/reduce.hpp"
-#include "trireme/ops/rms_norm.hpp"
 #include "trireme/ops/softmax.hpp"
 #include "trireme/ops/transpose.hpp"
 

@@ -90,15 +90,6 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
 template <typename T, typename D>
 Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b);
 
-// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined.
-template <typename T, typename D>
-Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
-
-// {x + residual, rms_norm(x + residual)} in one pass.
-template <typename T, typename D>
-std::pair<Variable<T, D>, Variable<T, D>> residual_rms_norm(const Variable<T, D>& x, const Variable<T, D>& residual,
-                                                            const Variable<T, D>& weight, double epsilon);
-
 // Over the last dim; weight and bias [width] may be undefined.
 template <typename T, typename D>
 Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon);
@@ -116,6 +107,19 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
                                                                           const Variable<Accumulate<T>, D>& weight,
                                                                           const Variable<Accumulate<T>, D>& bias,
                                                                           double epsilon);
+
+// x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
+// forms that round to T and that add a residual.
+template <typename T, typename D>
+Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
+template <typename T, typename D>
+requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                  const Variable<Accumulate<T>, D>& weight, double epsilon);
+template <typename T, typename D>
+std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                        const Variable<T, D>& residual,
+                                                                        const Variable<Accumulate<T>, D>& weight,
+                                                                        double epsilon);
 
 // Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; see

@@ -78,7 +78,7 @@ struct RmsNormOptions {
   double epsilon = 1e-6;
 };
 
-// Over the last dim; weight [width]. In mixed precision it stays in float32.
+// Over the last dim; weight [width]. In mixed precision it normalises float and gives what a matrix product reads.
 template <typename P, typename D = Cpu>
 class RmsNorm : public Module<P, D> {
  public:
@@ -90,10 +90,10 @@ class RmsNorm : public Module<P, D> {
     weight = this->add_parameter("weight", {options.width}, Initializer::constant(1));
   }
 
-  Variable<M, D> forward(const Variable<M, D>& x) const { return rms_norm(x, weight.master(), epsilon_); }
+  Variable<T, D> forward(const Variable<M, D>& x) const { return rms_norm<T, D>(x, weight.master(), epsilon_); }
 
   // {x + residual, its norm} in one pass over memory.
-  std::pair<Variable<M, D>, Variable<M, D>> add_and_normalize(const Variable<M, D>& x, const Variable<M, D>& residual) const {
+  std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
     return residual_rms_norm(x, residual, weight.master(), epsilon_);
   }
 

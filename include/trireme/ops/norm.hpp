@@ -5,33 +5,39 @@
 
 namespace trireme::ops {
 
-// y = (x - mean) * rstd * weight + bias over the last dim; mean and rstd are [rows], kept for the backward pass.
-// Ba, Kiros, Hinton 2016, arXiv 1607.06450. weight and bias may be undefined: 1 and 0.
+// Both norms scale each row, the last dim of x, by rstd and by weight; what they keep for the backward pass is [rows].
 // With a defined `residual`, first x_sum = x + residual, and the norm is of x_sum: one pass over memory.
 // T is what goes into matrix products or comes out of them; with bfloat16 or float16 all else is float.
 template <typename T, typename D>
-struct LayerNormForward {
+struct NormForward {
   using A = Accumulate<T>;
   Tensor<A, D> x = {};
   Tensor<T, D> residual = {};  // may be undefined
-  Tensor<A, D> weight = {};
-  Tensor<A, D> bias = {};
+  Tensor<A, D> weight = {};    // may be undefined: 1
+  Tensor<A, D> bias = {};      // layer_norm only; may be undefined: 0
   double epsilon = 1e-5;
   Tensor<A, D> x_sum = {};  // out; needed only with residual
   Tensor<T, D> y = {};      // out
-  Tensor<A, D> mean = {};   // out
+  Tensor<A, D> mean = {};   // out; layer_norm only
   Tensor<A, D> rstd = {};   // out
 };
+
+// y = (x - mean) * rstd * weight + bias, rstd = 1 / sqrt(variance + epsilon).
+// Ba, Kiros, Hinton 2016, arXiv 1607.06450.
 template <typename T, typename D>
-void layer_norm(const LayerNormForward<T, D>& pass);
+void layer_norm(const NormForward<T, D>& pass);
+
+// y = x * rstd * weight, rstd = 1 / sqrt(average of x^2 + epsilon). Zhang, Sennrich 2019, arXiv 1910.07467.
+template <typename T, typename D>
+void rms_norm(const NormForward<T, D>& pass);
 
 // x is the normalised input (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
 template <typename T, typename D>
-struct LayerNormBackward {
+struct NormBackward {
   using A = Accumulate<T>;
   Tensor<A, D> x = {};
   Tensor<A, D> weight = {};
-  Tensor<A, D> mean = {};
+  Tensor<A, D> mean = {};  // layer_norm only
   Tensor<A, D> rstd = {};
   Tensor<T, D> dy = {};
   Tensor<A, D> dx = {};  // out
@@ -39,10 +45,12 @@ struct LayerNormBackward {
   Tensor<T, D> dresidual = {};  // out; dx once more, rounded to T; may be undefined
   Tensor<A, D> dweight = {};    // out
   bool accumulate_dweight = false;
-  Tensor<A, D> dbias = {};  // out
+  Tensor<A, D> dbias = {};  // out; layer_norm only
   bool accumulate_dbias = false;
 };
 template <typename T, typename D>
-void layer_norm_backward(const LayerNormBackward<T, D>& pass);
+void layer_norm_backward(const NormBackward<T, D>& pass);
+template <typename T, typename D>
+void rms_norm_backward(const NormBackward<T, D>& pass);
 
 }  // namespace trireme::ops

@@ -6,8 +6,9 @@
 
 namespace trireme::ops {
 
+// Of the rms norm, which subtracts no mean and adds no bias, bias and mean are null.
 template <typename T>
-struct LayerNormRows {
+struct NormRows {
   const T* x;
   const T* residual;  // may be null, as weight and bias
   const T* weight;
@@ -21,7 +22,7 @@ struct LayerNormRows {
 };
 
 template <typename T>
-struct LayerNormGradientRows {
+struct NormGradientRows {
   const T* x;
   const T* weight;  // may be null
   const T* mean;
@@ -33,10 +34,16 @@ struct LayerNormGradientRows {
 };
 
 template <typename T>
+struct NormPasses {
+  void (*forward)(const NormRows<T>& pass, std::int64_t begin, std::int64_t end);
+  // Also adds the rows' part of the gradients of weight and bias to dweight and dbias, which the rms norm does not touch.
+  void (*backward)(const NormGradientRows<T>& pass, std::int64_t begin, std::int64_t end, T* dweight, T* dbias);
+};
+
+template <typename T>
 struct NormKernels {
-  void (*layer_norm)(const LayerNormRows<T>& pass, std::int64_t begin, std::int64_t end);
-  // Also adds the rows' part of the gradients of weight and bias to dweight and dbias.
-  void (*layer_norm_backward)(const LayerNormGradientRows<T>& pass, std::int64_t begin, std::int64_t end, T* dweight, T* dbias);
+  NormPasses<T> layer_norm;
+  NormPasses<T> rms_norm;
 };
 
 TRIREME_KERNEL_TABLE(KernelTable<NormKernels>, norm_kernels)
