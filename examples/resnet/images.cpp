@@ -1,0 +1,65 @@
+#include "images.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <string_view>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/data/cifar10.hpp"
+#include "trireme/data/mnist.hpp"
+
+using namespace trireme;
+namespace fs = std::filesystem;
+
+namespace {
+
+// The file itself or packed; empty where there is neither.
+fs::path find_packed(const fs::path& folder, const std::string& name) {
+  for (const fs::path& path : {folder / name, folder / (name + ".gz")}) {
+    if (fs::exists(path)) return path;
+  }
+  return {};
+}
+
+std::optional<data::ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
+  const fs::path images = find_packed(folder, part + "-images-idx3-ubyte");
+  if (images.empty()) return std::nullopt;
+  const fs::path labels = find_packed(folder, part + "-labels-idx1-ubyte");
+  return data::read_mnist(images, labels.empty() ? folder / (part + "-labels-idx1-ubyte") : labels);
+}
+
+// The records in `path`, a file or a folder, whose files begin with `part`.
+std::optional<data::ImageDataset> read_cifar10_part(const fs::path& path, std::string_view part) {
+  if (!fs::is_directory(path)) return data::read_cifar10({path});
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(path)) {
+    const std::string name = entry.path().filename().string();
+    if (name.starts_with(part) && name.ends_with(".bin")) files.push_back(entry.path());
+  }
+  if (files.empty()) return std::nullopt;
+  std::ranges::sort(files);
+  return data::read_cifar10(files);
+}
+
+[[noreturn]] void refuse(const std::string& path, const char* message) {
+  throw Error({.code = ErrorCode::io,
+               .message = message,
+               .path = path,
+               .hint = "name a folder with train-images-idx3-ubyte or data_batch_1.bin, or a file in CIFAR-10's format"});
+}
+
+}  // namespace
+
+Images read_images(const std::string& path, const std::string& test_path) {
+  const bool mnist = fs::is_directory(path) && !find_packed(path, "train-images-idx3-ubyte").empty();
+  const std::string& test = test_path.empty() && fs::is_directory(path) ? path : test_path;
+  std::optional<data::ImageDataset> training = mnist ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
+  if (!training) refuse(path, "the folder holds no training images");
+  Images images{.training = *std::move(training), .test = {}};
+  if (!test.empty()) images.test = mnist ? read_mnist_part(test, "t10k") : read_cifar10_part(test, "test_batch");
+  if (!images.test && !test_path.empty()) refuse(test_path, "the folder holds no test images");
+  require(!images.test || images.test->shape() == images.training.shape(), "the images of {} and {} differ in size", path,
+          test);
+  return images;
+}

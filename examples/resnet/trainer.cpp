@@ -1,0 +1,142 @@
+#include "trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <concepts>
+
+using namespace trireme;
+
+namespace {
+
+using Cnn = models::Cnn<Float32>;
+using ResNet = models::ResNet<Float32>;
+
+Options completed(Options options, const Group& world) {
+  options.training.complete(world);
+  return options;
+}
+
+template <typename Model>
+std::unique_ptr<Model> make_model(const std::string& name, const data::ImageDataset& images) {
+  const data::ImageShape& shape = images.shape();
+  if constexpr (std::same_as<Model, Cnn>) {
+    return std::make_unique<Cnn>(
+        models::CnnOptions{.image = {shape.height, shape.width}, .channels = shape.channels, .classes = images.classes()});
+  } else {
+    auto options = name == "resnet50" ? models::ResNetOptions::resnet50() : models::ResNetOptions::resnet18();
+    options.channels = shape.channels;
+    options.classes = images.classes();
+    return std::make_unique<ResNet>(options);
+  }
+}
+
+// How many of the first rows' largest logits are those of their labels.
+std::int64_t count_found(const Tensor<float>& logits, const Tensor<std::int32_t>& labels, std::int64_t rows) {
+  const std::int64_t classes = logits.dim(1);
+  std::int64_t found = 0;
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const float* first = logits.data() + row * classes;
+    found += std::max_element(first, first + classes) - first == labels.data()[row] ? 1 : 0;
+  }
+  return found;
+}
+
+}  // namespace
+
+template <typename Model>
+Trainer<Model>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
+  parallel::require_same(world, "option", options_.settings());
+  world.agree([this] { open(); }, "open data and files");
+}
+
+template <typename Model>
+void Trainer<Model>::open() {
+  TrainingOptions& training = options_.training;
+  images_ = read_images(training.data, options_.test_data);
+  loader_ = loader(images_->training, data::ImageOrder::shuffled);
+  if (options_.epochs > 0) {
+    const double steps = options_.epochs * static_cast<double>(images_->training.count());
+    training.steps = static_cast<std::int64_t>(std::ceil(steps / static_cast<double>(training.batch_size)));
+    training.warmup = std::min(training.warmup, training.steps);
+  }
+  model_ = make_model<Model>(options_.model, images_->training);
+  model_->initialize({.seed = training.seed});
+  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
+}
+
+template <typename Model>
+data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data::ImageOrder order) const {
+  const bool trains = order == data::ImageOrder::shuffled;
+  return {images,
+          {.batch_size = options_.training.batch_size,
+           .micro_batch_size = options_.training.micro_batch_size,
+           .order = order,
+           .seed = options_.training.seed,
+           .index = world_.rank(),
+           .count = world_.size(),
+           .normalization = data::normalization_of(images_->training),
+           .augmentation = trains ? options_.augmentation : data::Augmentation()}};
+}
+
+template <typename Model>
+void Trainer<Model>::run() {
+  Training<Float32> training(options_.training, world_, model_->store(), "images");
+  TrainingWork work{
+      .micro_batches = static_cast<int>(loader_->num_micro_batches()),
+      .samples_per_step = options_.training.batch_size,
+      .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
+      .validate = {},
+      .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+  if (images_->test) work.validate = [this] { return validate(); };
+  print_start();
+  training.run(work);
+  world_.barrier("end of training");
+}
+
+template <typename Model>
+void Trainer<Model>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
+  const data::ImageBatch batch = loader_->load(step, micro_batch);
+  Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
+  reduction.listen(tape);
+  const auto loss = cross_entropy(model_->logits(batch.images), batch.labels, {.label_smoothing = options_.label_smoothing});
+  loss.backward();
+  reduction.add(loss);
+}
+
+// The mean loss and the accuracy of the test images, spread over the ranks.
+template <typename Model>
+Validation Trainer<Model>::validate() const {
+  const data::ImageLoader test = loader(*images_->test, data::ImageOrder::sequential);
+  model_->eval();
+  std::array<double, 3> total{};  // loss, images, images whose class was found
+  for (std::int64_t step = 0; step < test.steps_per_epoch(); ++step) {
+    for (std::int64_t micro_batch = 0; micro_batch < test.num_micro_batches(); ++micro_batch) {
+      const data::ImageBatch batch = test.load(step, micro_batch);
+      if (batch.valid == 0) continue;
+      const Variable<float> logits = model_->logits(batch.images);
+      const auto loss = cross_entropy(logits, batch.labels);
+      total[0] += static_cast<double>(loss.sum.value().item());
+      total[1] += loss.kept;
+      total[2] += static_cast<double>(count_found(logits.value(), batch.labels, batch.valid));
+    }
+  }
+  model_->train();
+  world_.all_reduce(std::span(total), ReduceOp::sum, "validation").wait_on_host();
+  return {.loss = total[0] / total[1], .accuracy = total[2] / total[1]};
+}
+
+template <typename Model>
+void Trainer<Model>::print_start() const {
+  if (world_.rank() != 0) return;
+  const data::ImageShape& shape = images_->training.shape();
+  fmt::print("{}: {} parameters; {} images of {} x {} x {} to train on, {} to test; {} rank{}, {} images a step\n",
+             options_.model, model_->store().numel(), images_->training.count(), shape.height, shape.width, shape.channels,
+             images_->test ? images_->test->count() : 0, world_.size(), world_.size() == 1 ? "" : "s",
+             options_.training.batch_size);
+}
+
+template class Trainer<Cnn>;
+template class Trainer<ResNet>;

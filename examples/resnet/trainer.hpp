@@ -1,0 +1,36 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "images.hpp"
+#include "options.hpp"
+#include "training/training.hpp"
+#include "trireme/data/image_loader.hpp"
+#include "trireme/trireme.hpp"
+
+// One rank's part of a training run. Model: models::Cnn, models::ResNet.
+template <typename Model>
+class Trainer {
+ public:
+  // Collective: a wrong option or file is the same error on all ranks.
+  Trainer(const Options& options, const trireme::Group& world);
+
+  void run();
+
+ private:
+  void open();  // what may fail on one rank alone
+  trireme::data::ImageLoader loader(const trireme::data::ImageDataset& images, trireme::data::ImageOrder order) const;
+  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
+  Validation validate() const;
+  void print_start() const;
+
+  Options options_;
+  trireme::Group world_;
+  std::optional<Images> images_;
+  std::optional<trireme::data::ImageLoader> loader_;
+  std::unique_ptr<Model> model_;
+};
+
+extern template class Trainer<trireme::models::Cnn<trireme::Float32>>;
+extern template class Trainer<trireme::models::ResNet<trireme::Float32>>;

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <optional>
+
+#include "trireme/nn/convolution.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
+
+namespace trireme::models {
+
+struct CnnOptions {
+  ops::Extent2d image = {28, 28};
+  std::int64_t channels = 1;  // of an image
+  std::int64_t first = 32;    // channels after the first convolution
+  std::int64_t second = 64;   // and after the second
+  std::int64_t hidden = 128;
+  std::int64_t classes = 10;
+  bool batch_norm = true;  // after each convolution
+  double dropout = 0;      // of the hidden layer
+};
+
+// A small classifier of images: twice convolution 3x3, batch norm, ReLU and max pooling 2x2, then two linear layers. Names and
+// shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens.
+template <typename P, typename D = Cpu>
+class Cnn : public nn::Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  explicit Cnn(const CnnOptions& options);
+
+  // images [batch, height, width, channels] -> [batch, classes]
+  Variable<T, D> logits(const Tensor<M, D>& images) const;
+
+  // labels [batch]
+  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const;
+
+ private:
+  CnnOptions options_;
+  nn::Conv2d<P, D> conv1_;
+  std::optional<nn::BatchNorm2d<P, D>> bn1_;
+  nn::Conv2d<P, D> conv2_;
+  std::optional<nn::BatchNorm2d<P, D>> bn2_;
+  nn::Linear<P, D> fc1_;
+  nn::Dropout<P, D> dropout_;
+  nn::Linear<P, D> fc2_;
+};
+
+extern template class Cnn<Float32, Cpu>;
+extern template class Cnn<Float64, Cpu>;
+
+}  // namespace trireme::models

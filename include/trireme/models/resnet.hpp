@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "trireme/nn/convolution.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
+
+namespace trireme::models {
+
+struct ResNetOptions {
+  enum class Block : std::uint8_t {
+    basic,       // 3x3, 3x3
+    bottleneck,  // 1x1, 3x3 with the stride (as torchvision), 1x1 to four times the width
+  };
+  enum class Stem : std::uint8_t {
+    cifar,     // 3x3
+    imagenet,  // 7x7 with stride 2, max pooling 3x3 with stride 2
+  };
+  Block block = Block::basic;
+  Stem stem = Stem::cifar;
+  std::vector<std::int64_t> widths = {64, 128, 256, 512};  // of the layers; from the second on each halves height and width
+  std::vector<int> blocks = {2, 2, 2, 2};                  // of each layer
+  std::int64_t channels = 3;                               // of an image
+  std::int64_t classes = 10;
+
+  static ResNetOptions resnet18() { return {}; }
+  static ResNetOptions resnet50() { return {.block = Block::bottleneck, .blocks = {3, 4, 6, 3}}; }
+};
+
+// A residual network (He et al. 2015, arXiv 1512.03385): names and shapes of weights as in torchvision.
+template <typename P, typename D = Cpu>
+class ResNet : public nn::Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  explicit ResNet(const ResNetOptions& options);
+  ~ResNet();
+
+  // images [batch, height, width, channels] -> [batch, classes]
+  Variable<T, D> logits(const Tensor<M, D>& images) const;
+
+  // labels [batch]
+  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const;
+
+ private:
+  // 1x1 convolution and batch norm of a residual whose shape changes.
+  struct Downsample;
+  struct Block;
+
+  ResNetOptions options_;
+  nn::Conv2d<P, D> conv1_;
+  nn::BatchNorm2d<P, D> bn1_;
+  std::vector<std::unique_ptr<Block>> blocks_;
+  nn::Linear<P, D> fc_;
+};
+
+extern template class ResNet<Float32, Cpu>;
+extern template class ResNet<Float64, Cpu>;
+
+}  // namespace trireme::models
