@@ -117,7 +117,7 @@ void measure_optimizers(Report& report, const GptSizes& sizes) {
   report.memory_bound("sgd with momentum", bytes(count, 5), [&] {
     ops::sgd(weight.data(), gradient.data(), first.data(), elements, {.learning_rate = 1e-4, .momentum = 0.9});
   });
-  report.memory_bound("gradient_norms", bytes(count, 1), [&] { ops::gradient_norms(gradient.data(), elements); });
+  report.memory_bound("sum_of_squares", bytes(count, 1), [&] { ops::sum_of_squares(gradient.data(), elements); });
   report.memory_bound("sum", bytes(count, 1), [&] { ops::sum(gradient); });
 }
 

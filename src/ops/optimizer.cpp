@@ -1,7 +1,6 @@
 #include "trireme/ops/optimizer.hpp"
 
 #include <cmath>
-#include <limits>
 
 #include "ops/block_sums.hpp"
 #include "ops/kernels/optimizer.hpp"
@@ -19,12 +18,22 @@ void in_parts(std::size_t count, const Pass& pass) {
 }
 
 template <typename T>
-LambScalars<T> lamb_scalars(const LambStep& step) {
-  return {.gradient_scale = static_cast<T>(step.gradient_scale),
-          .beta1 = static_cast<T>(step.beta1),
+T* from(T* plane_or_null, std::int64_t at) {
+  return plane_or_null == nullptr ? nullptr : plane_or_null + at;
+}
+
+template <typename T, typename Step>
+MomentScalars<T> moment_scalars(const Step& step) {
+  return {.beta1 = static_cast<T>(step.beta1),
           .one_minus_beta1 = static_cast<T>(1 - step.beta1),
           .beta2 = static_cast<T>(step.beta2),
-          .one_minus_beta2 = static_cast<T>(1 - step.beta2),
+          .one_minus_beta2 = static_cast<T>(1 - step.beta2)};
+}
+
+template <typename T>
+LambScalars<T> lamb_scalars(const LambStep& step) {
+  return {.gradient_scale = static_cast<T>(step.gradient_scale),
+          .moments = moment_scalars<T>(step),
           .inverse_bias_correction1 = static_cast<T>(1 / step.bias_correction1),
           .inverse_root_bias_correction2 = static_cast<T>(1 / std::sqrt(step.bias_correction2)),
           .epsilon = static_cast<T>(step.epsilon),
@@ -40,10 +49,7 @@ void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* la
   const AdamScalars<T> scalars{
       .gradient_scale = static_cast<T>(step.gradient_scale),
       .gradient_decay = static_cast<T>(step.decoupled ? 0 : step.weight_decay),
-      .beta1 = static_cast<T>(step.beta1),
-      .one_minus_beta1 = static_cast<T>(1 - step.beta1),
-      .beta2 = static_cast<T>(step.beta2),
-      .one_minus_beta2 = static_cast<T>(1 - step.beta2),
+      .moments = moment_scalars<T>(step),
       .weight_factor = static_cast<T>(step.decoupled ? 1 - step.learning_rate * step.weight_decay : 1),
       .step_size = static_cast<T>(step.learning_rate / step.bias_correction1),
       .inverse_root_bias_correction2 = static_cast<T>(1 / std::sqrt(step.bias_correction2)),
@@ -51,11 +57,7 @@ void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* la
   };
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
-    if (largest == nullptr) {
-      kernels.adam(weight + at, gradient + at, first_moment + at, second_moment + at, part, scalars);
-    } else {
-      kernels.amsgrad(weight + at, gradient + at, first_moment + at, second_moment + at, largest + at, part, scalars);
-    }
+    kernels.adam(weight + at, gradient + at, first_moment + at, second_moment + at, from(largest, at), part, scalars);
   });
 }
 
@@ -71,11 +73,8 @@ void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const Sgd
   };
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
-    if (step.momentum == 0) {
-      kernels.sgd(weight + at, gradient + at, part, scalars);
-    } else {
-      kernels.sgd_momentum(weight + at, gradient + at, momentum + at, part, scalars, step.nesterov, step.first);
-    }
+    kernels.sgd(weight + at, gradient + at, step.momentum == 0 ? nullptr : momentum + at, part, scalars, step.nesterov,
+                step.first);
   });
 }
 
@@ -92,8 +91,7 @@ void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* mom
                                   .learning_rate = static_cast<T>(step.learning_rate)};
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
-    kernels.rmsprop(weight + at, gradient + at, square_average + at, average == nullptr ? nullptr : average + at,
-                    momentum == nullptr ? nullptr : momentum + at, part, scalars);
+    kernels.rmsprop(weight + at, gradient + at, square_average + at, from(average, at), from(momentum, at), part, scalars);
   });
 }
 
@@ -112,10 +110,7 @@ void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
 template <typename T>
 void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step, Cpu) {
   const LionScalars<T> scalars{.gradient_scale = static_cast<T>(step.gradient_scale),
-                               .beta1 = static_cast<T>(step.beta1),
-                               .one_minus_beta1 = static_cast<T>(1 - step.beta1),
-                               .beta2 = static_cast<T>(step.beta2),
-                               .one_minus_beta2 = static_cast<T>(1 - step.beta2),
+                               .moments = moment_scalars<T>(step),
                                .weight_factor = static_cast<T>(1 - step.learning_rate * step.weight_decay),
                                .learning_rate = static_cast<T>(step.learning_rate)};
   const auto& kernels = optimizer_kernels().of<T>();
@@ -175,22 +170,6 @@ void move_average(T* average, const T* value, std::size_t count, double rate, Cp
   });
 }
 
-template <typename T>
-GradientNorms gradient_norms(const T* gradient, std::size_t count, Cpu) {
-  const auto& kernels = reduce_kernels().of<T>();
-  auto norms = combine_blocks<GradientNorms>(
-      static_cast<std::int64_t>(count),
-      [&](std::int64_t begin, std::int64_t part) {
-        return GradientNorms{.sum_of_squares = kernels.sum_of_squares(gradient + begin, part),
-                             .max_abs = kernels.max_abs(gradient + begin, part)};
-      },
-      [](const GradientNorms& a, const GradientNorms& b) {
-        return GradientNorms{.sum_of_squares = a.sum_of_squares + b.sum_of_squares, .max_abs = std::max(a.max_abs, b.max_abs)};
-      });
-  if (std::isnan(norms.sum_of_squares)) norms.max_abs = std::numeric_limits<double>::quiet_NaN();
-  return norms;
-}
-
 #define TRIREME_INSTANTIATE(T)                                                                        \
   template void adam(T*, const T*, T*, T*, T*, std::size_t, const AdamStep&, Cpu);                    \
   template void sgd(T*, const T*, T*, std::size_t, const SgdStep&, Cpu);                              \
@@ -201,8 +180,7 @@ GradientNorms gradient_norms(const T* gradient, std::size_t count, Cpu) {
   template void lamb(T*, const T*, const T*, std::size_t, const LambStep&, Cpu);                      \
   template void lars(T*, const T*, T*, std::size_t, const LarsStep&, Cpu);                            \
   template void clip_by_value(T*, std::size_t, double, double, Cpu);                                  \
-  template void move_average(T*, const T*, std::size_t, double, Cpu);                                 \
-  template GradientNorms gradient_norms(const T*, std::size_t, Cpu);
+  template void move_average(T*, const T*, std::size_t, double, Cpu);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

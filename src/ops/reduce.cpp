@@ -48,11 +48,12 @@ double sum(const Tensor<T, D>& x) {
       [](double a, double b) { return a + b; });
 }
 
-template <typename T, typename D>
-double sum_of_squares(const Tensor<T, D>& x) {
+template <typename T>
+double sum_of_squares(const T* x, std::size_t count, Cpu) {
   const auto& kernels = reduce_kernels().of<T>();
   return combine_blocks<double>(
-      x.numel(), [&](std::int64_t begin, std::int64_t count) { return kernels.sum_of_squares(x.data() + begin, count); },
+      static_cast<std::int64_t>(count),
+      [&](std::int64_t begin, std::int64_t part) { return kernels.sum_of_squares(x + begin, part); },
       [](double a, double b) { return a + b; });
 }
 
@@ -64,7 +65,7 @@ template double sum(const Tensor<float, Cpu>&);
 template double sum(const Tensor<double, Cpu>&);
 template double sum(const Tensor<bfloat16, Cpu>&);
 template double sum(const Tensor<float16, Cpu>&);
-template double sum_of_squares(const Tensor<float, Cpu>&);
-template double sum_of_squares(const Tensor<double, Cpu>&);
+template double sum_of_squares(const float*, std::size_t, Cpu);
+template double sum_of_squares(const double*, std::size_t, Cpu);
 
 }  // namespace trireme::ops

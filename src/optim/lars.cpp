@@ -2,6 +2,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/reduce.hpp"
 
 namespace trireme::optim {
 
@@ -19,8 +20,8 @@ template <typename P, typename D>
 auto Lars<P, D>::measure(const typename Optimizer<P, D>::Run& run) -> typename Optimizer<P, D>::SumsOfSquares {
   if (!run.adapts) return {};
   const double scale = run.gradient_scale;
-  return {.weight = ops::gradient_norms<T>(run.values, run.count, D{}).sum_of_squares,
-          .update = scale * scale * ops::gradient_norms(run.gradients, run.count, D{}).sum_of_squares};
+  return {.weight = ops::sum_of_squares<T>(run.values, run.count, D{}),
+          .update = scale * scale * ops::sum_of_squares(run.gradients, run.count, D{})};
 }
 
 template <typename P, typename D>

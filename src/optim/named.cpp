@@ -29,6 +29,8 @@ Options options_of(const NamedOptions& named) {
     options.beta2 = named.beta2;
   }
   if constexpr (requires { options.momentum; }) options.momentum = named.beta1;
+  if constexpr (requires { options.nesterov; }) options.nesterov = named.nesterov;
+  if constexpr (requires { options.epsilon; }) options.epsilon = named.epsilon.value_or(options.epsilon);
   if constexpr (requires { options.smoothing; }) options.smoothing = named.beta2;
   return options;
 }

@@ -7,15 +7,14 @@
 #include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/reduce.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
 namespace {
 
 double sum_of_squares(FlatStore& store, const Range& range) {
-  return with_gradients(store, range,
-                        [](auto gradients) { return ops::gradient_norms(gradients.data(), gradients.size()).sum_of_squares; });
+  return with_gradients(store, range, [](auto gradients) { return ops::sum_of_squares(gradients.data(), gradients.size()); });
 }
 
 }  // namespace

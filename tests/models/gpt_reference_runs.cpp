@@ -92,7 +92,7 @@ class ReferenceRun {
       if (step == 0) data_parallel.gather_gradients();
       largest = std::max(largest, compare_step(step, summary));
       optimizer->set_learning_rate(schedule(step));
-      const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = hyper.value("clip", 0.0)});
+      const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = tests::clip_norm_of(hyper)});
       report_.expect(stepped, fmt::format("step {} was skipped", step));
       scaler.update();
     }

@@ -61,7 +61,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
     const StepSummary summary = reduction.finish();
     largest = std::max(largest, tests::compare_step(fixture, step, summary, report));
     optimizer->set_learning_rate(schedule(step));
-    optimizer->step(summary, {.clip_norm = hyper.value("clip", 0.0)});
+    optimizer->step(summary, {.clip_norm = tests::clip_norm_of(hyper)});
   }
   const auto values_of = [&](int index) {
     const Tensor<float> values = model.store().values<float>(index);

@@ -1,6 +1,7 @@
 #include "models/reference_run.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdio>
 
@@ -14,24 +15,29 @@ void RunReport::expect(bool ok, const std::string& text) {
   std::fprintf(stderr, "%s, rank %d: %s\n", run_.c_str(), world_.rank(), text.c_str());
 }
 
+namespace {
+
+// Some runs have all fields in `hyper`, others those of the optimizer in `hyper.optim`.
+const json& optimizer_fields(const json& hyper) { return hyper.contains("optim") ? hyper.at("optim") : hyper; }
+
+}  // namespace
+
 template <typename P>
 std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, FlatStore& store) {
-  const auto decay = hyper.value("decay", "all") == "all" ? optim::Decay::all : optim::Decay::matrices;
-  const std::string kind = hyper.at("optimizer");
-  const double weight_decay = hyper.value("weight_decay", 0.0);
-  if (kind == "AdamW" || (kind == "Adam" && weight_decay == 0)) {
-    return std::make_unique<optim::AdamW<P>>(store, optim::AdamWOptions{.learning_rate = hyper.at("lr"),
-                                                                        .beta1 = hyper.at("betas")[0],
-                                                                        .beta2 = hyper.at("betas")[1],
-                                                                        .epsilon = hyper.at("eps"),
-                                                                        .weight_decay = weight_decay,
-                                                                        .decay = decay});
+  const json& fields = optimizer_fields(hyper);
+  std::string name = fields.at(fields.contains("name") ? "name" : "optimizer");
+  std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
+  optim::NamedOptions options{.learning_rate = fields.at("lr"),
+                              .weight_decay = fields.value("weight_decay", 0.0),
+                              .beta1 = fields.value("momentum", 0.0),
+                              .nesterov = fields.value("nesterov", false),
+                              .decay = fields.value("decay", "all") == "all" ? optim::Decay::all : optim::Decay::matrices};
+  if (fields.contains("betas")) {
+    options.beta1 = fields.at("betas")[0];
+    options.beta2 = fields.at("betas")[1];
   }
-  require(kind == "SGD", "the reference run wants {}", kind);
-  return std::make_unique<optim::Sgd<P>>(store, optim::SgdOptions{.learning_rate = hyper.at("lr"),
-                                                                  .momentum = hyper.value("momentum", 0.0),
-                                                                  .weight_decay = weight_decay,
-                                                                  .decay = decay});
+  if (fields.contains("eps")) options.epsilon = fields.at("eps");
+  return optim::make_optimizer<P>(name, store, options);
 }
 
 template std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json&, FlatStore&);
@@ -39,13 +45,17 @@ template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const j
 template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, FlatStore&);
 
 optim::Schedule make_schedule(const json& hyper) {
-  const double base = hyper.at("lr");
+  const double base = optimizer_fields(hyper).at("lr");
   if (!hyper.contains("schedule")) return optim::constant(base);
   const json& rule = hyper.at("schedule");
   return optim::warmup_cosine({.base = base,
                                .warmup = rule.at("warmup"),
                                .total = rule.at("total"),
                                .minimum = base * rule.at("min_ratio").get<double>()});
+}
+
+double clip_norm_of(const json& hyper) {
+  return hyper.contains("clip") && hyper.at("clip").is_number() ? hyper.at("clip").get<double>() : 0;
 }
 
 Tensor<std::int32_t> rows_of(const std::vector<std::int64_t>& all, const Shape& shape, std::int64_t step, std::int64_t first,

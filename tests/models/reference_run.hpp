@@ -28,6 +28,7 @@ class RunReport {
 template <typename P>
 std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper, FlatStore& store);
 optim::Schedule make_schedule(const nlohmann::json& hyper);
+double clip_norm_of(const nlohmann::json& hyper);  // 0: the run does not clip
 
 // Of [steps, batch, time] the samples [first, first + count) of one step.
 Tensor<std::int32_t> rows_of(const std::vector<std::int64_t>& all, const Shape& shape, std::int64_t step, std::int64_t first,

@@ -78,32 +78,3 @@ TEST_CASE("sgd with momentum needs a buffer") {
   CHECK_THROWS_WITH(sgd<float>(&weight, &gradient, nullptr, 1, {.momentum = 0.5}),
                     "sgd: a momentum of 0.5 needs a momentum buffer");
 }
-
-TEMPLATE_TEST_CASE("gradient norms", "", float, double) {
-  auto g = random_tensor<TestType>({9001}, 1);
-  double squares = 0;
-  double largest = 0;
-  for (const TestType element : g.span()) {
-    squares += static_cast<double>(element) * static_cast<double>(element);
-    largest = std::max(largest, std::abs(static_cast<double>(element)));
-  }
-  const auto norms = gradient_norms(g.data(), 9001);
-  CHECK(norms.sum_of_squares == Approx(squares).epsilon(1e-12));
-  CHECK(norms.max_abs == largest);
-
-  g.data()[5000] = -std::numeric_limits<TestType>::infinity();
-  CHECK(std::isinf(gradient_norms(g.data(), 9001).max_abs));
-  g.data()[8999] = std::numeric_limits<TestType>::quiet_NaN();
-  CHECK(std::isnan(gradient_norms(g.data(), 9001).max_abs));
-  CHECK(std::isnan(gradient_norms(g.data(), 9001).sum_of_squares));
-  CHECK(gradient_norms(g.data(), 0).sum_of_squares == 0);
-}
-
-TEST_CASE("gradient norms have the same bits for any number of threads") {
-  const auto g = random_tensor<float>({300007}, 1);
-  GradientNorms one;
-  GradientNorms three;
-  with_threads(1, [&] { one = gradient_norms(g.data(), 300007); });
-  with_threads(3, [&] { three = gradient_norms(g.data(), 300007); });
-  CHECK(one.sum_of_squares == three.sum_of_squares);
-}

@@ -122,12 +122,4 @@ void clip_by_value(T* gradient, std::size_t count, double scale, double limit, C
 template <typename T>
 void move_average(T* average, const T* value, std::size_t count, double rate, Cpu = {});
 
-// Sum of squares and largest magnitude of a gradient range, in double in blocks of 4,096 elements.
-struct GradientNorms {
-  double sum_of_squares = 0;
-  double max_abs = 0;  // nan or inf when an element is
-};
-template <typename T>
-GradientNorms gradient_norms(const T* gradient, std::size_t count, Cpu = {});
-
 }  // namespace trireme::ops

@@ -13,8 +13,8 @@ void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool acc
 template <typename T, typename D>
 double sum(const Tensor<T, D>& x);
 
-// Sum of all squares, likewise; inf or nan when an element is.
-template <typename T, typename D>
-double sum_of_squares(const Tensor<T, D>& x);
+// Sum of the squares of `count` elements, likewise; inf or nan when an element is.
+template <typename T>
+double sum_of_squares(const T* x, std::size_t count, Cpu = {});
 
 }  // namespace trireme::ops

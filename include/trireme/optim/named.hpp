@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@ namespace trireme::optim {
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
-  double beta1 = 0.9;    // decay of the first moment; the momentum of sgd, lars and rmsprop
-  double beta2 = 0.999;  // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
+  double beta1 = 0.9;                  // decay of the first moment; the momentum of sgd, lars and rmsprop
+  double beta2 = 0.999;                // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
+  std::optional<double> epsilon = {};  // the optimizer's own unless said
+  bool nesterov = false;               // of sgd
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

@@ -5,62 +5,66 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
+// Moves the moments by a gradient.
 template <typename T>
-TRIREME_HOST_DEVICE T adam_weight(T weight, T first, T second, const AdamScalars<T>& s) {
-  return s.weight_factor * weight -
-         s.step_size * first / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon);
+TRIREME_HOST_DEVICE void move_moments(T g, T& first, T& second, const MomentScalars<T>& s) {
+  first = s.beta1 * first + s.one_minus_beta1 * g;
+  second = s.beta2 * second + s.one_minus_beta2 * (g * g);
 }
 
-template <typename T>
-void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count, const AdamScalars<T>& scalars) {
-  const AdamScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.gradient_decay * weight[i];
-    const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
-    const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
-    first_moment[i] = m;
-    second_moment[i] = v;
-    weight[i] = adam_weight(weight[i], m, v, s);
-  }
-}
-
-template <typename T>
-void amsgrad(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
+template <bool keeps_largest, typename T>
+void adam_of(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
              const AdamScalars<T>& scalars) {
   const AdamScalars<T> s = scalars;
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.gradient_decay * weight[i];
-    const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
-    const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
-    const T most = largest[i] > v ? largest[i] : v;
-    first_moment[i] = m;
-    second_moment[i] = v;
-    largest[i] = most;
-    weight[i] = adam_weight(weight[i], m, most, s);
+    T first = first_moment[i];
+    T second = second_moment[i];
+    move_moments(s.gradient_scale * gradient[i] + s.gradient_decay * weight[i], first, second, s.moments);
+    first_moment[i] = first;
+    second_moment[i] = second;
+    if constexpr (keeps_largest) {
+      second = largest[i] > second ? largest[i] : second;
+      largest[i] = second;
+    }
+    weight[i] = s.weight_factor * weight[i] -
+                s.step_size * first / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon);
   }
 }
 
 template <typename T>
-void sgd(T* weight, const T* gradient, std::size_t count, const SgdScalars<T>& scalars) {
+void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
+          const AdamScalars<T>& scalars) {
+  if (largest == nullptr) {
+    adam_of<false>(weight, gradient, first_moment, second_moment, largest, count, scalars);
+  } else {
+    adam_of<true>(weight, gradient, first_moment, second_moment, largest, count, scalars);
+  }
+}
+
+template <bool has_momentum, typename T>
+void sgd_of(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
+            bool first) {
   const SgdScalars<T> s = scalars;
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
-    weight[i] -= s.learning_rate * (s.gradient_scale * gradient[i] + s.weight_decay * weight[i]);
+    T direction = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
+    if constexpr (has_momentum) {
+      const T velocity = first ? direction : s.momentum * momentum[i] + s.one_minus_dampening * direction;
+      momentum[i] = velocity;
+      direction = nesterov ? direction + s.momentum * velocity : velocity;
+    }
+    weight[i] -= s.learning_rate * direction;
   }
 }
 
 template <typename T>
-void sgd_momentum(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
-                  bool first) {
-  const SgdScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
-    const T velocity = first ? g : s.momentum * momentum[i] + s.one_minus_dampening * g;
-    momentum[i] = velocity;
-    weight[i] -= s.learning_rate * (nesterov ? g + s.momentum * velocity : velocity);
+void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
+         bool first) {
+  if (momentum == nullptr) {
+    sgd_of<false>(weight, gradient, momentum, count, scalars, nesterov, first);
+  } else {
+    sgd_of<true>(weight, gradient, momentum, count, scalars, nesterov, first);
   }
 }
 
@@ -121,9 +125,9 @@ void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const Li
 #pragma omp simd
   for (std::size_t i = 0; i < count; ++i) {
     const T g = s.gradient_scale * gradient[i];
-    const T direction = s.beta1 * momentum[i] + s.one_minus_beta1 * g;
+    const T direction = s.moments.beta1 * momentum[i] + s.moments.one_minus_beta1 * g;
     const T rate = direction > 0 ? s.learning_rate : -s.learning_rate;
-    momentum[i] = s.beta2 * momentum[i] + s.one_minus_beta2 * g;
+    momentum[i] = s.moments.beta2 * momentum[i] + s.moments.one_minus_beta2 * g;
     weight[i] = s.weight_factor * weight[i] - (direction == 0 ? 0 : rate);
   }
 }
@@ -142,13 +146,13 @@ UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, 
   double weights[lanes] = {};
   double updates[lanes] = {};
   const auto add = [&](std::size_t i, std::size_t lane) {
-    const T g = s.gradient_scale * gradient[i];
-    const T m = s.beta1 * first_moment[i] + s.one_minus_beta1 * g;
-    const T v = s.beta2 * second_moment[i] + s.one_minus_beta2 * (g * g);
-    first_moment[i] = m;
-    second_moment[i] = v;
+    T first = first_moment[i];
+    T second = second_moment[i];
+    move_moments(s.gradient_scale * gradient[i], first, second, s.moments);
+    first_moment[i] = first;
+    second_moment[i] = second;
     const auto w = static_cast<double>(weight[i]);
-    const auto u = static_cast<double>(lamb_update(weight[i], m, v, s));
+    const auto u = static_cast<double>(lamb_update(weight[i], first, second, s));
     weights[lane] += w * w;
     updates[lane] += u * u;
   };
@@ -204,8 +208,8 @@ void move_average(T* average, const T* value, std::size_t count, T rate) {
 }
 
 template <typename T>
-constexpr OptimizerKernels<T> kernels{adam<T>, amsgrad<T>,      sgd<T>,  sgd_momentum<T>, rmsprop<T>,       adagrad<T>,
-                                      lion<T>, lamb_moments<T>, lamb<T>, lars<T>,         clip_by_value<T>, move_average<T>};
+constexpr OptimizerKernels<T> kernels{adam<T>,         sgd<T>,  rmsprop<T>, adagrad<T>,       lion<T>,
+                                      lamb_moments<T>, lamb<T>, lars<T>,    clip_by_value<T>, move_average<T>};
 
 }  // namespace
 

@@ -9,13 +9,18 @@ namespace trireme::ops {
 
 // The scalars of a step, rounded to the element type once.
 template <typename T>
-struct AdamScalars {
-  T gradient_scale;
-  T gradient_decay;  // weight decay that is added to the gradient
+struct MomentScalars {
   T beta1;
   T one_minus_beta1;
   T beta2;
   T one_minus_beta2;
+};
+
+template <typename T>
+struct AdamScalars {
+  T gradient_scale;
+  T gradient_decay;  // weight decay that is added to the gradient
+  MomentScalars<T> moments;
   T weight_factor;                  // 1 - learning_rate * weight_decay, where that is decoupled
   T step_size;                      // learning_rate / bias_correction1
   T inverse_root_bias_correction2;  // 1 / sqrt(bias_correction2)
@@ -53,10 +58,7 @@ struct AdagradScalars {
 template <typename T>
 struct LionScalars {
   T gradient_scale;
-  T beta1;
-  T one_minus_beta1;
-  T beta2;
-  T one_minus_beta2;
+  MomentScalars<T> moments;
   T weight_factor;  // 1 - learning_rate * weight_decay
   T learning_rate;
 };
@@ -64,10 +66,7 @@ struct LionScalars {
 template <typename T>
 struct LambScalars {
   T gradient_scale;
-  T beta1;
-  T one_minus_beta1;
-  T beta2;
-  T one_minus_beta2;
+  MomentScalars<T> moments;
   T inverse_bias_correction1;
   T inverse_root_bias_correction2;
   T epsilon;
@@ -85,13 +84,11 @@ struct LarsScalars {
 
 template <typename T>
 struct OptimizerKernels {
-  void (*adam)(T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+  // What a variant does not keep is null: largest, momentum, average.
+  void (*adam)(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
                const AdamScalars<T>& scalars);
-  void (*amsgrad)(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                  const AdamScalars<T>& scalars);
-  void (*sgd)(T* weight, const T* gradient, std::size_t count, const SgdScalars<T>& scalars);
-  void (*sgd_momentum)(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars,
-                       bool nesterov, bool first);
+  void (*sgd)(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
+              bool first);
   void (*rmsprop)(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
                   const RmspropScalars<T>& scalars);
   void (*adagrad)(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradScalars<T>& scalars);

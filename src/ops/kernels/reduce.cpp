@@ -52,18 +52,7 @@ double sum_of_squares(const T* x, std::int64_t count) {
 }
 
 template <typename T>
-double max_abs(const T* x, std::int64_t count) {
-  T largest = 0;
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const T magnitude = math::absolute(x[i]);
-    largest = magnitude > largest ? magnitude : largest;
-  }
-  return static_cast<double>(largest);
-}
-
-template <typename T>
-constexpr ReduceKernels<T> kernels{sum_rows<T>, sum<T>, sum_of_squares<T>, max_abs<T>};
+constexpr ReduceKernels<T> kernels{sum_rows<T>, sum<T>, sum_of_squares<T>};
 
 }  // namespace
 

@@ -15,7 +15,6 @@ struct ReduceKernels {
   // Of at most sum_block elements, in double.
   double (*sum)(const T* x, std::int64_t count);
   double (*sum_of_squares)(const T* x, std::int64_t count);
-  double (*max_abs)(const T* x, std::int64_t count);  // nan elements are left out
 };
 
 TRIREME_KERNEL_TABLE(KernelTable<ReduceKernels>, reduce_kernels)
