@@ -61,3 +61,4 @@ struct GptSizes {
 
 void measure_memory_bound(Report& report, const GptSizes& sizes);
 void measure_products(Report& report, const GptSizes& sizes);
+void measure_images(Report& report);

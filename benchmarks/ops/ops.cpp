@@ -4,9 +4,10 @@
 
 #include "ops/measure.hpp"
 
-// Time and rate of every operation at the sizes of one GPT, beside what memory and arithmetic of this machine allow.
+// Time and rate of every operation at the sizes of one GPT and one ResNet, beside what memory and arithmetic of this machine
+// allow.
 int main(int argc, char** argv) {
-  CLI::App options("Measures the operations of a GPT step");
+  CLI::App options("Measures the operations of a GPT step and of a ResNet step");
   std::string filter;
   int threads = 1;
   options.add_option("--filter", filter, "only operations whose name contains this");
@@ -17,4 +18,5 @@ int main(int argc, char** argv) {
   const GptSizes sizes;
   measure_memory_bound(report, sizes);
   measure_products(report, sizes);
+  measure_images(report);
 }

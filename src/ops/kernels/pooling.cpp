@@ -1,79 +1,129 @@
 #include "ops/kernels/pooling.hpp"
 
+#include "ops/kernels/vector.hpp"
 #include "trireme/core/host_device.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Calls body(offset, number) for the pixels of a window in row-major order.
+// `count` elements of one pixel, at any address.
+template <typename T, int count>
+struct ChannelsOf {
+  typedef T type __attribute__((vector_size(count * sizeof(T)), aligned(alignof(T)), may_alias));
+};
+template <typename T, int count>
+using Channels = typename ChannelsOf<T, count>::type;
+
+template <typename V, typename T>
+TRIREME_HOST_DEVICE V& at(T* elements) {
+  return *reinterpret_cast<V*>(elements);
+}
+template <typename V, typename T>
+TRIREME_HOST_DEVICE const V& at(const T* elements) {
+  return *reinterpret_cast<const V*>(elements);
+}
+
+// Calls body(offset) for the pixels of a window in row-major order.
 template <typename Body>
 TRIREME_HOST_DEVICE void for_each_pixel(const PoolWindow& window, Body body) {
-  std::int64_t number = 0;
   for (std::int64_t row = 0; row < window.rows; ++row) {
-    for (std::int64_t column = 0; column < window.columns; ++column, ++number) {
-      body(row * window.row_stride + column * window.column_stride, number);
+    for (std::int64_t column = 0; column < window.columns; ++column) {
+      body(row * window.row_stride + column * window.column_stride);
     }
   }
 }
 
+// Calls body(first, count) for runs of channels that fit a number of registers: fewer registers, then shorter ones, at the
+// end. What a window adds up or compares stays in them.
+template <typename T, typename Body>
+TRIREME_HOST_DEVICE void for_each_run(std::int64_t channels, Body body) {
+  constexpr int whole = lanes<T>;
+  std::int64_t c = 0;
+  for (; c + 4 * whole <= channels; c += 4 * whole) body.template operator()<whole, 4>(c);
+  for (; c + whole <= channels; c += whole) body.template operator()<whole, 1>(c);
+  if constexpr (vector_bytes > 32) {
+    for (; c + whole / 2 <= channels; c += whole / 2) body.template operator()<whole / 2, 1>(c);
+  }
+  if constexpr (vector_bytes > 16) {
+    constexpr int least = 16 / static_cast<int>(sizeof(T));
+    for (; c + least <= channels; c += least) body.template operator()<least, 1>(c);
+  }
+  for (; c < channels; ++c) body.template operator()<1, 1>(c);
+}
+
 template <typename T>
 void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
-  const std::int64_t channels = window.channels;
-  for_each_pixel(window, [=](std::int64_t offset, std::int64_t number) {
-    const T* pixel = x + offset;
-    if (number == 0) {
-#pragma omp simd
-      for (std::int64_t c = 0; c < channels; ++c) {
-        y[c] = pixel[c];
-        argmax[c] = 0;
-      }
-      return;
+  for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
+    using V = Channels<T, count>;
+    using Places = decltype(V{} > V{});
+    V largest[registers];
+    Places places[registers];
+    for (int r = 0; r < registers; ++r) {
+      largest[r] = at<V>(x + c + r * count);
+      places[r] = Places{};
     }
-    const auto place = static_cast<std::uint16_t>(number);
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) {
-      const bool larger = (pixel[c] > y[c]) | (pixel[c] != pixel[c]);
-      y[c] = larger ? pixel[c] : y[c];
-      argmax[c] = larger ? place : argmax[c];
+    Places place{};
+    for_each_pixel(window, [&](std::int64_t offset) {
+#pragma GCC unroll 4
+      for (int r = 0; r < registers; ++r) {
+        const V pixel = at<V>(x + offset + c + r * count);
+        const Places larger = (pixel > largest[r]) | (pixel != pixel);
+        largest[r] = larger ? pixel : largest[r];
+        places[r] = larger ? place : places[r];
+      }
+      place += 1;
+    });
+    using Argmax = Channels<std::uint16_t, count>;
+    for (int r = 0; r < registers; ++r) {
+      at<V>(y + c + r * count) = largest[r];
+      at<Argmax>(argmax + c + r * count) = __builtin_convertvector(places[r], Argmax);
     }
   });
 }
 
 template <typename T>
 void max_backward(const PoolWindow& window, const T* dy, const std::uint16_t* argmax, T* dx) {
-  const std::int64_t channels = window.channels;
-  for_each_pixel(window, [=](std::int64_t offset, std::int64_t number) {
-    T* pixel = dx + offset;
-    const auto place = static_cast<std::uint16_t>(number);
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) pixel[c] += argmax[c] == place ? dy[c] : T(0);
+  for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
+    using V = Channels<T, count>;
+    using Places = decltype(V{} > V{});
+    V gradients[registers];
+    Places places[registers];
+    for (int r = 0; r < registers; ++r) {
+      gradients[r] = at<V>(dy + c + r * count);
+      places[r] = __builtin_convertvector(at<Channels<std::uint16_t, count>>(argmax + c + r * count), Places);
+    }
+    Places place{};
+    for_each_pixel(window, [&](std::int64_t offset) {
+#pragma GCC unroll 4
+      for (int r = 0; r < registers; ++r) at<V>(dx + offset + c + r * count) += places[r] == place ? gradients[r] : V{};
+      place += 1;
+    });
   });
 }
 
 template <typename T>
 void average(const PoolWindow& window, const T* x, T scale, T* y) {
-  const std::int64_t channels = window.channels;
-  for_each_pixel(window, [=](std::int64_t offset, std::int64_t number) {
-    const T* pixel = x + offset;
-    if (number == 0) {
-#pragma omp simd
-      for (std::int64_t c = 0; c < channels; ++c) y[c] = pixel[c];
-      return;
-    }
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) y[c] += pixel[c];
+  for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
+    using V = Channels<T, count>;
+    V sums[registers] = {};
+    for_each_pixel(window, [&](std::int64_t offset) {
+#pragma GCC unroll 4
+      for (int r = 0; r < registers; ++r) sums[r] += at<V>(x + offset + c + r * count);
+    });
+    for (int r = 0; r < registers; ++r) at<V>(y + c + r * count) = sums[r] * scale;
   });
-#pragma omp simd
-  for (std::int64_t c = 0; c < channels; ++c) y[c] *= scale;
 }
 
 template <typename T>
 void average_backward(const PoolWindow& window, const T* dy, T scale, T* dx) {
-  const std::int64_t channels = window.channels;
-  for_each_pixel(window, [=](std::int64_t offset, std::int64_t) {
-    T* pixel = dx + offset;
-#pragma omp simd
-    for (std::int64_t c = 0; c < channels; ++c) pixel[c] += scale * dy[c];
+  for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
+    using V = Channels<T, count>;
+    V gradients[registers];
+    for (int r = 0; r < registers; ++r) gradients[r] = at<V>(dy + c + r * count) * scale;
+    for_each_pixel(window, [&](std::int64_t offset) {
+#pragma GCC unroll 4
+      for (int r = 0; r < registers; ++r) at<V>(dx + offset + c + r * count) += gradients[r];
+    });
   });
 }
 
