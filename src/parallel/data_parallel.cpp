@@ -13,8 +13,8 @@
 #include "parallel/gradient_tree.hpp"
 #include "parallel/hooked_buckets.hpp"
 #include "parallel/planes.hpp"
+#include "parallel/replica_check.hpp"
 #include "parallel/sharding.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/settings.hpp"
@@ -24,27 +24,7 @@ namespace {
 
 constexpr std::int64_t slice_bytes = std::int64_t{4} << 20;  // inside a node: what one pass leaves in the cache for the next
 
-template <typename T>
-std::string describe(FlatStore& store, int index) {
-  const ParameterInfo& parameter = store.parameter(index);
-  const std::string computed =
-      store.compute_dtype() == store.dtype() ? "" : fmt::format(" computed in {}", name_of(store.compute_dtype()));
-  return fmt::format("{}{} {}{}, values with digest {:016x}", name_of(store.dtype()), computed, parameter.shape.str(),
-                     parameter.trainable ? "" : " frozen",
-                     digest<T>(parameter.name, std::span<const T>(store.values<T>(index).span())));
-}
-
-void require_same_parameters(FlatStore& store, const Group& group) {
-  if (group.size() == 1) return;
-  std::vector<std::pair<std::string, std::string>> entries;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    entries.emplace_back(store.parameter(index).name,
-                         store.dtype() == DType::float64 ? describe<double>(store, index) : describe<float>(store, index));
-  }
-  require_same(group, "parameter", entries);
-}
-
-void check_virtual_shards(const DataParallelOptions& options, int ranks) {
+void check_virtual_shards(const DataParallelOptions& options, int ranks, const BufferPlane& buffers) {
   const int shards = options.virtual_shards;
   require(shards >= 0, "virtual_shards is 0 or more, got {}", shards);
   if (shards == 0) return;
@@ -52,6 +32,11 @@ void check_virtual_shards(const DataParallelOptions& options, int ranks) {
           "{} virtual shards can't be divided into equal powers of two over {} ranks; {}, {} or {} can", shards, ranks, ranks,
           2 * ranks, 4 * ranks);
   require(options.sharding != Sharding::on, "a step with virtual shards can't be sharded: leave sharding automatic or off");
+  require(
+      buffers.size() == 0,
+      "with virtual shards a step's result does not depend on how the batch is divided, but that of batch norm does, and the "
+      "model has {}: use group norm, or no virtual shards",
+      buffers.size() == 0 ? "none" : buffers.info(0).name);
 }
 
 void check_compression(const DataParallelOptions& options) {
@@ -61,6 +46,12 @@ void check_compression(const DataParallelOptions& options) {
           name);
   require(options.sharding != Sharding::on, "a step with compression {} can't be sharded: leave sharding automatic or off",
           name);
+}
+
+SumOverRanks make_sum_over_ranks(const Group& group) {
+  return [own = group.split(0, group.rank(), "batch norm")](std::span<double> values) {
+    own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
+  };
 }
 
 std::string describe(const CompressionOptions& options) {
@@ -80,16 +71,17 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
       virtual_shards_(options.virtual_shards) {
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
-  check_virtual_shards(options, group.size());
+  check_virtual_shards(options, group.size(), store.buffers());
   check_compression(options);
   const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
                        (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
-  require_same_parameters(store, group);
+  require_same_replicas(store, group);
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
                 {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
+                {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"bucket_profile", options.bucket_profile},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
@@ -102,6 +94,9 @@ DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParal
   if (options.compression.hook != nullptr) {
     compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression);
   }
+  const bool shared_buffers = group.size() > 1 && store.buffers().size() > 0;
+  averages_buffers_ = shared_buffers && !options.synchronize_batch_norm;
+  store.set_sum_over_ranks(shared_buffers && options.synchronize_batch_norm ? make_sum_over_ranks(group) : SumOverRanks());
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
 }
@@ -235,6 +230,13 @@ bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
                    [&](auto gradients) { pending.push_back(group_.reduce_scatter(gradients, ReduceOp::sum, bucket.name)); });
   }
   return pending.size() == bucket.slices_end;
+}
+
+Pending DataParallel::average_buffers() const {
+  if (!averages_buffers_) return {};
+  BufferPlane& buffers = store_.buffers();
+  const auto average = [this](auto values) { return group_.all_reduce(values, ReduceOp::mean, "buffers"); };
+  return store_.dtype() == DType::float64 ? average(buffers.values<double>().span()) : average(buffers.values<float>().span());
 }
 
 void DataParallel::gather_gradients() const {

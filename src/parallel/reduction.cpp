@@ -94,7 +94,9 @@ StepSummary Reduction::finish() {
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
   take_norms(true);
   StepSummary summary = reduce_summary();
+  Pending buffers = owner_.average_buffers();
   for (Pending& bucket : pending_) wait_for(bucket);
+  wait_for(buffers);
   if (owner_.tuner_ != nullptr) owner_.tuner_->end();
   summary.exposed_communication_seconds = waited_seconds_;
   if (owner_.shard_ == nullptr) sum_of_squares_ = sum_of_squares(owner_.store_, {0, owner_.store_.trainable_numel()});

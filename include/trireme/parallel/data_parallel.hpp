@@ -43,6 +43,12 @@ struct DataParallelOptions {
   // many threads a rank. The step is not sharded.
   int virtual_shards = 0;
 
+  // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
+  // backward, so every rank calls the same layers in the same order, with any number of rows. Otherwise each rank normalises by
+  // its own rows, and after each step the running statistics, and all other buffers, become their average over the ranks.
+  // Each micro-batch has statistics of its own.
+  bool synchronize_batch_norm = true;
+
   // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
   CompressionOptions compression = {};
 };
@@ -127,8 +133,8 @@ class Reduction final : public GradientListener {
 //   optimizer.step(reduction.finish());
 class DataParallel {
  public:
-  // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters with the
-  // same values: Error{rank_mismatch} names the parameter otherwise.
+  // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters and
+  // buffers with the same values: Error{rank_mismatch} names the one that differs.
   template <typename P, typename D>
   DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const DataParallelOptions& options = {})
       : DataParallel(model.store(), mesh.data(), options) {}
@@ -168,6 +174,7 @@ class DataParallel {
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
+  Pending average_buffers() const;                                       // after a step, where they are each rank's own
   bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
 
   FlatStore& store_;
@@ -182,6 +189,7 @@ class DataParallel {
   std::shared_ptr<Compression> compression_;  // null without a hook
   std::vector<int> position_of_;              // of a parameter among the trainable ones, in their order
   int virtual_shards_;
+  bool averages_buffers_ = false;
 };
 
 }  // namespace trireme::parallel

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/comm/group.hpp"
+
+namespace trireme::parallel {
+
+// Checks that all ranks hold the same parameters and buffers with the same values: Error{rank_mismatch} names the one that
+// differs. Collective.
+void require_same_replicas(FlatStore& store, const Group& group);
+
+}  // namespace trireme::parallel

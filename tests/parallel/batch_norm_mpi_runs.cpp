@@ -1,0 +1,16 @@
+// Synchronised batch norm on processes: mpirun -n N batch_norm_mpi_runs
+
+#include <cstdio>
+
+#include "batch_norm_runs.hpp"
+#include "trireme/comm/launch.hpp"
+
+int main() {
+  return trireme::launch(trireme::BackendKind::mpi, {}, [](const trireme::Group& world) {
+    const auto problems = trireme::tests::batch_norm_problems(world);
+    for (const auto& problem : problems) std::fprintf(stderr, "rank %d: %s\n", world.rank(), problem.c_str());
+    auto count = static_cast<std::int64_t>(problems.size());
+    world.all_reduce(std::span(&count, 1)).wait_on_host();
+    return count == 0 ? 0 : 1;
+  });
+}

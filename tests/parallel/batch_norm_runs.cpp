@@ -1,0 +1,204 @@
+#include "batch_norm_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "fixtures.hpp"
+#include "ops/reference_fixture.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/ops/transpose.hpp"
+#include "trireme/trireme.hpp"
+
+namespace trireme::tests {
+namespace {
+
+// This rank's rows of dim 0, which need not be equally many: of three or more ranks the last has none.
+Range share_of(std::int64_t count, const Group& world) {
+  const int parts = world.size() < 3 ? world.size() : world.size() - 1;
+  const auto bound = [&](int rank) { return count * std::min(rank, parts) / parts; };
+  return {bound(world.rank()), bound(world.rank() + 1)};
+}
+
+// Every rank's rows, on every rank.
+template <typename T>
+Tensor<T> gathered(const Tensor<T>& rows, const Shape& shape, const Group& world) {
+  const auto all = Tensor<T>::zeros(shape);
+  const Range share = share_of(shape[0], world);
+  std::copy_n(rows.data(), rows.numel(), all.narrow(share.begin, share.count()).data());
+  world.all_reduce(all.span()).wait_on_host();
+  return all;
+}
+
+// [batch, channels, ...] as [batch, ..., channels], and back.
+Tensor<float> exchanged(const Tensor<float>& x) {
+  Tensor<float> y(ops::transposed_shape(x.shape(), 1, 2));
+  ops::transpose(x, 1, 2, y);
+  return y;
+}
+Tensor<float> channels_last(const Tensor<float>& x) {
+  return exchanged(x.reshape({x.dim(0), x.dim(1), x.numel() / (x.dim(0) * x.dim(1))}));
+}
+
+// The reference results for a whole batch, from ranks that hold shards of it.
+void compare_fixture(const Fixture& reference, const Group& world, std::vector<std::string>& problems) {
+  ops::OpFixture fixture(reference);
+  const auto& hyper = fixture.hyper();
+  const auto x = channels_last(fixture.input("x"));
+  const auto upstream = channels_last(fixture.input("gout_out"));
+  const Range share = share_of(x.dim(0), world);
+  struct Net : nn::Module<Float32> {
+    nn::BatchNorm2d<Float32> norm;
+    explicit Net(const nn::BatchNormOptions& options) : norm(*this, "norm", options) {}
+  } model({.channels = x.shape().back(), .momentum = hyper.at("momentum"), .epsilon = hyper.at("eps")});
+  const auto fill = [&](const Tensor<float>& to, const std::string& name) {
+    const auto from = fixture.input(name);
+    std::copy_n(from.data(), from.numel(), to.data());
+  };
+  fill(model.norm.weight.value(), "weight");
+  fill(model.norm.bias.value(), "bias");
+  fill(model.norm.running_mean.value(), "running_mean");
+  fill(model.norm.running_var.value(), "running_var");
+  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  model.train(hyper.at("training"));
+
+  auto reduction = data_parallel.begin_step();
+  Tape tape;
+  reduction.listen(tape);
+  Tensor<float> dx;
+  const auto rows = watch(x.narrow(share.begin, share.count()), [&](const Tensor<float>& gradient) { dx = gradient; });
+  const auto y = model.norm.forward(rows);
+  const Variable<float> weights(upstream.narrow(share.begin, share.count()));
+  const Loss<float> loss{.sum = sum(multiply(y, weights)), .kept = 1, .count = 1};
+  loss.backward();
+  reduction.add(loss);
+  reduction.finish();
+  data_parallel.gather_gradients();
+  fixture.result("out", exchanged(gathered(y.value(), x.shape(), world)));
+  fixture.result("grad_x", exchanged(gathered(dx, x.shape(), world)));
+  fixture.result("grad_weight", model.norm.weight.gradient());
+  fixture.result("grad_bias", model.norm.bias.gradient());
+  fixture.result("new_running_mean", model.norm.running_mean.value());
+  fixture.result("new_running_var", model.norm.running_var.value());
+  for (const std::string& text : fixture.mismatches()) problems.push_back(reference.id() + ": " + text);
+}
+
+struct Net : nn::Module<Float64> {
+  nn::Linear<Float64> first{*this, "first", {.in = 5, .out = 6, .bias = false}};
+  nn::BatchNorm1d<Float64> bn1{*this, "bn1", {.channels = 6}};
+  nn::Linear<Float64> second{*this, "second", {.in = 6, .out = 6, .bias = false}};
+  nn::BatchNorm1d<Float64> bn2{*this, "bn2", {.channels = 6}};
+  nn::Linear<Float64> output{*this, "output", {.in = 6, .out = 3}};
+
+  Variable<double> forward(const Variable<double>& x) const {
+    const auto inner = bn1.forward_relu(first.forward(x));
+    return output.forward(bn2.forward_add_relu(second.forward(inner), inner));
+  }
+};
+
+// Losses of some steps and of an evaluation, then weights and running statistics.
+std::vector<double> train(const Group& world, int micro_batches, const parallel::DataParallelOptions& options) {
+  constexpr std::int64_t samples = 14;  // of a micro-batch; 3 and 4 ranks do not divide it
+  Net model;
+  model.initialize({.seed = 4});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+  optim::Sgd<Float64> optimizer(model.store(), {.learning_rate = 0.1, .momentum = 0.9});
+  std::vector<double> results;
+  const auto loss_of = [&](int step, int micro) {
+    Tensor<double> x({samples, 5});
+    Tensor<std::int32_t> targets({samples});
+    for (std::int64_t index = 0; index < x.numel(); ++index) {
+      x.data()[index] = philox_normal(5, static_cast<std::uint64_t>(10 * step + micro), static_cast<std::uint64_t>(index));
+    }
+    for (std::int64_t row = 0; row < samples; ++row) targets.data()[row] = static_cast<std::int32_t>((row + step) % 3);
+    const Range share = share_of(samples, world);
+    auto loss = cross_entropy(model.forward(x.narrow(share.begin, share.count())), targets.narrow(share.begin, share.count()));
+    loss.count = samples;  // the same on all ranks
+    return loss;
+  };
+  for (int step = 0; step < 4; ++step) {
+    auto reduction = data_parallel.begin_step(micro_batches);
+    for (int micro = 0; micro < micro_batches; ++micro) {
+      Tape tape;
+      reduction.listen(tape);
+      const auto loss = loss_of(step, micro);
+      loss.backward();
+      reduction.add(loss);
+    }
+    const auto summary = reduction.finish();
+    results.push_back(summary.loss());
+    optimizer.step(summary);
+  }
+  model.eval();
+  double sum = loss_of(9, 0).sum.value().item();
+  world.all_reduce(std::span(&sum, 1)).wait_on_host();
+  results.push_back(sum);
+  const auto values = model.store().values<double>();
+  const auto buffers = model.store().buffers().values<double>();
+  results.insert(results.end(), values.data(), values.data() + values.numel());
+  results.insert(results.end(), buffers.data(), buffers.data() + buffers.numel());
+  return results;
+}
+
+void compare_training(const Group& world, std::vector<std::string>& problems) {
+  const Group alone = world.split(world.rank(), 0, "one rank");
+  for (const int micro_batches : {1, 2}) {
+    const auto expected = train(alone, micro_batches, {});
+    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+      for (const std::int64_t bucket_bytes : {1, 1 << 20}) {
+        const auto got = train(world, micro_batches,
+                               {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding});
+        double worst = 0;
+        for (std::size_t index = 0; index < got.size(); ++index) {
+          const double difference = std::abs(got[index] - expected[index]);
+          if (!(difference <= worst)) worst = difference;
+        }
+        if (!(worst < 1e-11)) {
+          problems.push_back(fmt::format("{} micro-batches, sharding {}, buckets of {} bytes: {} from the run on one rank",
+                                         micro_batches, static_cast<int>(sharding), bucket_bytes, worst));
+        }
+      }
+    }
+  }
+}
+
+// Each rank by its own rows: the running statistics are then the average of the ranks' own.
+void compare_averages(const Group& world, std::vector<std::string>& problems) {
+  struct Norm : nn::Module<Float32> {
+    nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 1}};
+  } model;
+  model.initialize({.seed = 1});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.synchronize_batch_norm = false});
+  auto reduction = data_parallel.begin_step();
+  Tape tape;
+  reduction.listen(tape);
+  const auto rank = static_cast<float>(world.rank());
+  const auto y = model.norm.forward(Variable<float>(Tensor<float>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
+  const Loss<float> loss{.sum = sum(y), .kept = 1, .count = 1};
+  loss.backward();
+  reduction.add(loss);
+  reduction.finish();
+  const double mean = model.norm.running_mean.value().item(), var = model.norm.running_var.value().item();
+  const double wanted_mean = 0.1 * (5.0 * (world.size() - 1) + 1), wanted_var = 0.9 + 0.1 * 2;
+  if (std::abs(mean - wanted_mean) > 1e-5 || std::abs(var - wanted_var) > 1e-6 || std::abs(y.value().data()[1] - 1) > 1e-3) {
+    problems.push_back(fmt::format("unsynchronised: running mean {} and variance {} instead of {} and {}", mean, var,
+                                   wanted_mean, wanted_var));
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> batch_norm_problems(const Group& world) {
+  std::vector<std::string> problems;
+  if (refs_folder().has_value()) {
+    for (const Fixture& fixture : fixtures_of_kind("op")) {
+      if (fixture.index.at("op") == "batch_norm") compare_fixture(fixture, world, problems);
+    }
+  }
+  compare_training(world, problems);
+  compare_averages(world, problems);
+  return problems;
+}
+
+}  // namespace trireme::tests

@@ -1,0 +1,116 @@
+#include <chrono>
+#include <mutex>
+
+#include "batch_norm_runs.hpp"
+#include "catch.hpp"
+#include "trireme/testing/ranks.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Net : nn::Module<Float32> {
+  nn::Linear<Float32> linear{*this, "linear", {.in = 3, .out = 4}};
+  nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 4}};
+  Variable<float> forward(const Variable<float>& x) const { return norm.forward(linear.forward(x)); }
+};
+
+std::string error_of(int ranks, const std::function<void(const Group&, Net&)>& body) {
+  try {
+    testing::run_ranks(ranks, [&](const Group& world) {
+      Net model;
+      model.initialize({.seed = 1});
+      body(world, model);
+    });
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("batch norm over shards of a batch is that over the batch") {
+  for (const int ranks : {1, 2, 3, 4}) {
+    std::mutex mutex;
+    std::vector<std::string> problems;
+    testing::run_ranks(ranks, [&](const Group& world) {
+      const auto mine = tests::batch_norm_problems(world);
+      const std::lock_guard lock(mutex);
+      problems.insert(problems.end(), mine.begin(), mine.end());
+    });
+    CAPTURE(ranks);
+    CHECK(problems == std::vector<std::string>());
+  }
+}
+
+TEST_CASE("replicas with batch norm stay equal under compression and with buckets that are tuned") {
+  for (const bool compressed : {true, false}) {
+    CAPTURE(compressed);
+    std::mutex mutex;
+    std::vector<std::vector<float>> replicas;
+    testing::run_ranks(2, [&](const Group& world) {
+      Net model;
+      model.initialize({.seed = 1});
+      parallel::DataParallelOptions options{.sharding = parallel::Sharding::off, .tune_buckets = !compressed};
+      if (compressed) {
+        options.compression = {
+            .hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks};
+      }
+      parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+      optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+      for (int step = 0; step < 8; ++step) {
+        auto reduction = data_parallel.begin_step();
+        Tape tape;
+        reduction.listen(tape);
+        Tensor<float> x({5, 3});
+        for (std::int64_t i = 0; i < 15; ++i) x.data()[i] = static_cast<float>((i * i * 7 + step + 3 * world.rank()) % 11);
+        const auto loss = mse_loss(model.forward(x), Tensor<float>::full({5, 4}, 0.5f));
+        loss.backward();
+        reduction.add(loss);
+        optimizer.step(reduction.finish());
+      }
+      std::vector<float> mine;
+      for (const auto& plane : {model.store().values<float>(), model.store().buffers().values<float>()}) {
+        mine.insert(mine.end(), plane.data(), plane.data() + plane.numel());
+      }
+      const std::lock_guard lock(mutex);
+      replicas.push_back(mine);
+    });
+    CHECK(replicas[0] == replicas[1]);
+    CHECK(replicas[0].back() != 1);
+  }
+}
+
+TEST_CASE("a rank that fails before its batch norm ends the wait of the others") {
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = error_of(3, [](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    require(world.rank() != 1, "rank 1 has no data");
+    model.forward(Tensor<float>::full({4, 3}, 1));
+  });
+  CHECK(text.find("rank 1 has no data") != std::string::npos);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("one row is too few, but one row on each rank is a batch") {
+  const auto forward = [](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    model.forward(Tensor<float>::full({1, 3}, 1));
+  };
+  CHECK(error_of(2, forward) == "no error");
+  CHECK(error_of(1, forward).find("more than one value per channel") != std::string::npos);
+}
+
+TEST_CASE("running statistics that differ at the start, and virtual shards, are refused") {
+  const auto differ = error_of(3, [](const Group& world, Net& model) {
+    if (world.rank() == 2) model.norm.running_var.value().data()[1] = 2;
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  });
+  CHECK(differ.find("norm.running_var") != std::string::npos);
+  const auto shards = error_of(2, [](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world), {.virtual_shards = 4});
+  });
+  CHECK(shards.find("norm.running_mean: use group norm") != std::string::npos);
+}
