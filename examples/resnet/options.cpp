@@ -47,8 +47,6 @@ void check(const Options& options) {
   require(augmentation.crop_padding >= 0 && augmentation.rotation >= 0 && augmentation.brightness >= 0 &&
               augmentation.contrast >= 0 && augmentation.saturation >= 0,
           "--crop-padding, --rotation, --brightness, --contrast and --saturation are 0 or more");
-  require(options.training.virtual_shards == 0 && options.training.reduction == "default",
-          "--reduction fixed is not for batch norm, whose statistics are those of all ranks' images; leave it out");
 }
 
 }  // namespace

@@ -1,0 +1,190 @@
+// Trains the reference image classifiers of the index and compares the first logits, loss, gradient norms and final
+// parameters and buffers:
+//   image_reference_runs thread N | mpi       (under mpirun)
+// Each run is done with replicated and with sharded steps, and without batch norm in several micro-batches too.
+
+#include <cstdio>
+
+#include "models/reference_run.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+struct Division {
+  int micro_batches = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+
+  std::string text() const {
+    return fmt::format("{} micro-batches, {} steps", micro_batches,
+                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
+  }
+};
+
+// Images of bytes [steps, batch, height, width] or [steps, batch, channels, height, width], normalised and channels last.
+class Batches {
+ public:
+  explicit Batches(const tests::Fixture& fixture)
+      : images_(tests::read_integers(fixture.tensors(), "images")),
+        labels_(tests::read_integers(fixture.tensors(), "labels")),
+        mean_(fixture.index.at("hyper").at("normalise_mean").get<std::vector<double>>()),
+        std_(fixture.index.at("hyper").at("normalise_std").get<std::vector<double>>()) {
+    const Shape shape = fixture.tensors().at("images").shape;
+    batch_ = shape[1];
+    height_ = shape[shape.size() - 2];
+    width_ = shape[shape.size() - 1];
+    channels_ = shape.size() == 5 ? shape[2] : 1;
+  }
+
+  std::int64_t batch() const { return batch_; }
+  std::int64_t height() const { return height_; }
+  std::int64_t width() const { return width_; }
+  std::int64_t channels() const { return channels_; }
+
+  Tensor<float> images(std::int64_t step, std::int64_t first, std::int64_t count) const {
+    Tensor<float> result({count, height_, width_, channels_});
+    const std::int64_t pixels = height_ * width_;
+    const std::int64_t begin = (step * batch_ + first) * channels_ * pixels;
+    for (std::int64_t index = 0; index < result.numel(); ++index) {
+      const std::int64_t channel = index % channels_;
+      const std::int64_t pixel = index / channels_ % pixels;
+      const std::int64_t image = index / (channels_ * pixels);
+      const auto byte = static_cast<double>(images_[at(begin + (image * channels_ + channel) * pixels + pixel)]);
+      result.data()[index] = static_cast<float>((byte / 255 - mean_[at(channel)]) / std_[at(channel)]);
+    }
+    return result;
+  }
+
+  Tensor<std::int32_t> labels(std::int64_t step, std::int64_t first, std::int64_t count) const {
+    Tensor<std::int32_t> result({count});
+    for (std::int64_t index = 0; index < count; ++index) {
+      result.data()[index] = static_cast<std::int32_t>(labels_[at(step * batch_ + first + index)]);
+    }
+    return result;
+  }
+
+ private:
+  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
+
+  std::vector<std::int64_t> images_;
+  std::vector<std::int64_t> labels_;
+  std::vector<double> mean_;
+  std::vector<double> std_;
+  std::int64_t batch_ = 0;
+  std::int64_t height_ = 0;
+  std::int64_t width_ = 0;
+  std::int64_t channels_ = 0;
+};
+
+models::Cnn<Float32> make_model(const models::CnnOptions& options) { return models::Cnn<Float32>(options); }
+models::ResNet<Float32> make_model(const models::ResNetOptions& options) { return models::ResNet<Float32>(options); }
+
+models::CnnOptions cnn_options(const json& config, const Batches& batches) {
+  return {.image = {batches.height(), batches.width()},
+          .channels = batches.channels(),
+          .first = config.at("c1"),
+          .second = config.at("c2"),
+          .hidden = config.at("hidden"),
+          .batch_norm = config.at("batch_norm")};
+}
+
+models::ResNetOptions resnet_options(const json& config, const Batches& batches) {
+  const auto widths = config.at("widths").get<std::vector<std::int64_t>>();
+  return {.widths = widths, .blocks = std::vector<int>(widths.size(), config.at("blocks")), .channels = batches.channels()};
+}
+
+void compare_buffers(const tests::Fixture& fixture, FlatStore& store, double bound, tests::RunReport& report) {
+  const SafetensorsFile expected = fixture.tensors();
+  for (int index = 0; index < store.buffers().size(); ++index) {
+    const std::string name = "final." + store.buffers().info(index).name;
+    const Tensor<float> values = store.buffers().values<float>(index);
+    const std::string worst = tests::mismatch(values.span(), tests::read_floats(expected, name), {.atol = bound, .rtol = 0});
+    report.expect(worst.empty(), fmt::format("{}: {}", name, worst));
+  }
+}
+
+template <typename Options>
+int train(const tests::Fixture& fixture, const Group& world, const Division& division, const Batches& batches,
+          const Options& options) {
+  tests::RunReport report(world, fmt::format("{}, {} ranks, {}", fixture.id(), world.size(), division.text()));
+  const auto model = make_model(options);
+  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
+  models::load_weights<float>(model.store(), tests::fixture(folder + "/init").file.string());
+  parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                       {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding});
+  const json& hyper = fixture.index.at("hyper");
+  const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
+  const optim::Schedule schedule = tests::make_schedule(hyper);
+  const std::int64_t share = batches.batch() / world.size() / division.micro_batches;
+  double largest = 0;
+  const std::int64_t steps = std::ssize(fixture.index.at("values").at("loss_f64"));
+  for (std::int64_t step = 0; step < steps; ++step) {
+    auto reduction = data_parallel.begin_step(division.micro_batches);
+    for (int micro = 0; micro < division.micro_batches; ++micro) {
+      const std::int64_t first = (world.rank() * division.micro_batches + micro) * share;
+      Tape tape;
+      reduction.listen(tape);
+      const Variable<float> logits = model.logits(batches.images(step, first, share));
+      if (step == 0) {
+        const auto wanted = tests::read_floats(fixture.tensors(), "logits_step0");
+        const auto begin = static_cast<std::size_t>(first * logits.shape()[1]);
+        const auto count = static_cast<std::size_t>(logits.shape().numel());
+        const std::string worst = tests::mismatch(logits.value().span(), std::span(wanted).subspan(begin, count),
+                                                  {.atol = fixture.index.at("tolerance").at("loss_abs"), .rtol = 1e-5});
+        report.expect(worst.empty(), "first logits: " + worst);
+      }
+      const auto loss =
+          cross_entropy(logits, batches.labels(step, first, share), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
+      loss.backward();
+      reduction.add(loss);
+    }
+    const StepSummary summary = reduction.finish();
+    largest = std::max(largest, tests::compare_step(fixture, step, summary, report));
+    optimizer->set_learning_rate(schedule(step));
+    optimizer->step(summary, {.clip_norm = tests::clip_norm_of(hyper)});
+  }
+  const double bound = fixture.index.at("tolerance").at("final_param_abs");
+  const auto values_of = [&](int index) {
+    const Tensor<float> values = model.store().template values<float>(index);
+    return std::vector<float>(values.data(), values.data() + values.numel());
+  };
+  tests::compare_tensors(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), values_of, report);
+  compare_buffers(fixture, model.store(), bound, report);
+  if (world.rank() == 0) {
+    std::printf("%s: %d ranks, %s: loss within %.2e\n", fixture.id().c_str(), world.size(), division.text().c_str(), largest);
+  }
+  return report.failures();
+}
+
+int run_divisions(const tests::Fixture& fixture, const Group& world, bool resnet) {
+  const json& config = fixture.index.at("config");
+  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
+  const Batches batches(tests::fixture(folder + "/batches"));
+  const bool batch_norm = config.value("batch_norm", true);  // whose statistics are those of a micro-batch of all ranks
+  int failures = 0;
+  for (const int micro_batches : {1, 2}) {
+    if (batch_norm && micro_batches > 1) continue;
+    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+      if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+      const Division division{.micro_batches = micro_batches, .sharding = sharding};
+      failures += resnet ? train(fixture, world, division, batches, resnet_options(config, batches))
+                         : train(fixture, world, division, batches, cnn_options(config, batches));
+    }
+  }
+  return failures;
+}
+
+int run_all(const Group& world) {
+  int failures = 0;
+  for (const std::string model : {"cnn_mnist", "cnn_mnist_bn", "resnet_cifar"}) {
+    failures += tests::run_fixtures(world, model, [&](const tests::Fixture& fixture) {
+      return run_divisions(fixture, world, model.starts_with("resnet"));
+    });
+  }
+  return failures;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, run_all); }
