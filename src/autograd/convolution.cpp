@@ -1,5 +1,7 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme {
@@ -61,6 +63,8 @@ Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Ac
                                              const ops::ConvTranspose2dOptions&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

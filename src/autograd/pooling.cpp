@@ -1,5 +1,7 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 namespace trireme {
 namespace {
@@ -77,6 +79,8 @@ Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d&
   template Variable<T, Cpu> adaptive_avg_pool2d(const Variable<T, Cpu>&, const ops::Extent2d&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

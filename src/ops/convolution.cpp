@@ -4,8 +4,11 @@
 
 #include "ops/check.hpp"
 #include "ops/convolution_plan.hpp"
+#include "ops/floats.hpp"
 #include "ops/kernels/elementwise.hpp"
+#include "ops/matmul_plan.hpp"
 #include "ops/parallel.hpp"
+#include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops {
@@ -49,18 +52,62 @@ void write_or_add(Tensor<T, Cpu>& sum, bool accumulate, const Write& write) {
   add(sum, addend, sum);
 }
 
-// images[..., channels] += bias[channels]. The bias is added in blocks of several pixels: few channels are a short loop.
+// Whether oneDNN takes the operands as they are; if not, they are converted to float.
 template <typename T>
-void add_bias(Tensor<T, Cpu>& images, const Tensor<T, Cpu>& bias) {
+bool taken_as_is() {
+  return !is_half<T> || has_matmul(dtype_of<T>);
+}
+
+template <typename T>
+void forward(ConvolutionShape shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& weight, const Accumulate<T>* bias,
+             Tensor<T, Cpu>& y) {
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) {
+      Tensor<float, Cpu> floats(y.shape());
+      run_convolution(shape, as_floats(x).data(), as_floats(weight).data(), bias, floats.data());
+      return cast(floats, y);
+    }
+  }
+  shape.operands = dtype_of<T>;
+  run_convolution(shape, x.data(), weight.data(), bias, y.data());
+}
+
+template <typename T>
+void backward_data(ConvolutionShape shape, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& weight, Tensor<T, Cpu>& dx) {
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) {
+      Tensor<float, Cpu> floats(dx.shape());
+      run_convolution_data(shape, as_floats(dy).data(), as_floats(weight).data(), floats.data());
+      return cast(floats, dx);
+    }
+  }
+  shape.operands = dtype_of<T>;
+  run_convolution_data(shape, dy.data(), weight.data(), dx.data());
+}
+
+template <typename T>
+void backward_weight(ConvolutionShape shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& dy, Accumulate<T>* dweight) {
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) return run_convolution_weight(shape, as_floats(x).data(), as_floats(dy).data(), dweight);
+  }
+  shape.operands = dtype_of<T>;
+  run_convolution_weight(shape, x.data(), dy.data(), dweight);
+}
+
+// images[..., channels] += bias[channels]. The bias is added in blocks of several pixels: few channels are a short loop.
+template <typename T, typename A = Accumulate<T>>
+void add_bias(Tensor<T, Cpu>& images, const Tensor<A, Cpu>& bias) {
   const std::int64_t channels = bias.numel();
-  const std::int64_t pixels = 1 + 1023 / channels;
-  Tensor<T, Cpu> block({pixels, channels});
+  const std::int64_t pixels = 1 + (piece_elements - 1) / channels;
+  Tensor<A, Cpu> block({pixels, channels});
   for (std::int64_t pixel = 0; pixel < pixels; ++pixel) std::copy_n(bias.data(), channels, block.data() + pixel * channels);
-  const auto& kernels = elementwise_kernels().of<T>();
+  const auto& kernels = elementwise_kernels().of<A>();
   parallel_ranges(images.numel(), block.numel(), least_elements, [&](std::int64_t begin, std::int64_t end) {
     for (; begin < end; begin += block.numel()) {
-      T* part = images.data() + begin;
-      kernels.add(part, block.data(), part, std::min(block.numel(), end - begin));
+      for_pieces<T>(begin, std::min(begin + block.numel(), end), [&](std::int64_t first, std::int64_t count) {
+        Output<T> part(images.data() + first, count, true);
+        kernels.add(part.data(), block.data() + (first - begin), part.data(), count);
+      });
     }
   });
 }
@@ -84,12 +131,12 @@ Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv
 }
 
 template <typename T, typename D>
-void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, const Conv2dOptions& options,
-            Tensor<T, D>& y) {
+void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+            const Conv2dOptions& options, Tensor<T, D>& y) {
   auto shape = convolution_shape("conv2d", x.shape(), weight.shape(), y.shape(), options);
   shape.bias = bias.defined();
   if (shape.bias) require_count("conv2d", "bias", bias.shape(), shape.out);
-  if (shape.batch > 0) run_convolution(shape, x.data(), weight.data(), bias.data(), y.data());
+  if (shape.batch > 0) forward(shape, x, weight, bias.data(), y);
 }
 
 template <typename T, typename D>
@@ -97,18 +144,18 @@ void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, co
                           bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
   if (shape.batch == 0) return;
-  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { run_convolution_data(shape, dy.data(), weight.data(), to.data()); });
+  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { backward_data(shape, dy, weight, to); });
 }
 
 template <typename T, typename D>
-void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options, Tensor<T, D>& dweight,
-                            bool accumulate) {
+void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options,
+                            Tensor<Accumulate<T>, D>& dweight, bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_weight", x.shape(), dweight.shape(), dy.shape(), options);
   if (shape.batch == 0) {
-    if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), T{0});
+    if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), Accumulate<T>{0});
     return;
   }
-  write_or_add(dweight, accumulate, [&](Tensor<T, D>& to) { run_convolution_weight(shape, x.data(), dy.data(), to.data()); });
+  write_or_add(dweight, accumulate, [&](auto& to) { backward_weight(shape, x, dy, to.data()); });
 }
 
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options) {
@@ -132,12 +179,12 @@ Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, 
 }
 
 template <typename T, typename D>
-void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias,
+void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                       const ConvTranspose2dOptions& options, Tensor<T, D>& y) {
   const auto shape = convolution_shape("conv_transpose2d", y.shape(), weight.shape(), x.shape(), mirrored(options));
   if (bias.defined()) require_count("conv_transpose2d", "bias", bias.shape(), shape.in);
   if (shape.batch == 0) return;
-  run_convolution_data(shape, x.data(), weight.data(), y.data());
+  backward_data(shape, x, weight, y);
   if (bias.defined()) add_bias(y, bias);
 }
 
@@ -149,25 +196,27 @@ void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& 
 
 template <typename T, typename D>
 void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
-                                      Tensor<T, D>& dweight, bool accumulate) {
+                                      Tensor<Accumulate<T>, D>& dweight, bool accumulate) {
   conv2d_backward_weight(dy, x, mirrored(options), dweight, accumulate);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                                \
-  template void conv2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&,             \
+#define TRIREME_INSTANTIATE(T, A)                                                                                             \
+  template void conv2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<A, Cpu>&, const Conv2dOptions&,             \
                        Tensor<T, Cpu>&);                                                                                      \
   template void conv2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,     \
                                      bool);                                                                                   \
-  template void conv2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<T, Cpu>&,   \
+  template void conv2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Conv2dOptions&, Tensor<A, Cpu>&,   \
                                        bool);                                                                                 \
-  template void conv_transpose2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<T, Cpu>&,                         \
+  template void conv_transpose2d(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const Tensor<A, Cpu>&,                         \
                                  const ConvTranspose2dOptions&, Tensor<T, Cpu>&);                                             \
   template void conv_transpose2d_backward_data(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const ConvTranspose2dOptions&,   \
                                                Tensor<T, Cpu>&, bool);                                                        \
   template void conv_transpose2d_backward_weight(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, const ConvTranspose2dOptions&, \
-                                                 Tensor<T, Cpu>&, bool)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
+                                                 Tensor<A, Cpu>&, bool)
+TRIREME_INSTANTIATE(float, float);
+TRIREME_INSTANTIATE(double, double);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -2,13 +2,13 @@
 
 #include <omp.h>
 
-#include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
+#include "ops/onednn.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/memory.hpp"
 
@@ -21,15 +21,14 @@ enum class Pass : std::uint8_t { forward, data, weight };
 
 // Images stay as they are, channels last; oneDNN chooses the layout of the weights.
 Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels) {
-  return {{shape.batch, channels, extent.height, extent.width}, dnnl::memory::data_type::f32, Tag::nhwc};
+  return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), Tag::nhwc};
 }
-Descriptor weights(const ConvolutionShape& s, bool any) {
-  const auto f32 = dnnl::memory::data_type::f32;
-  if (s.groups == 1) return {{s.out, s.in, s.kernel.height, s.kernel.width}, f32, any ? Tag::any : Tag::oihw};
-  return {{s.groups, s.out / s.groups, s.in / s.groups, s.kernel.height, s.kernel.width}, f32, any ? Tag::any : Tag::goihw};
+Descriptor weights(const ConvolutionShape& s, dnnl::memory::data_type type, bool any) {
+  if (s.groups == 1) return {{s.out, s.in, s.kernel.height, s.kernel.width}, type, any ? Tag::any : Tag::oihw};
+  return {{s.groups, s.out / s.groups, s.in / s.groups, s.kernel.height, s.kernel.width}, type, any ? Tag::any : Tag::goihw};
 }
 
-using Arguments = std::unordered_map<int, const float*>;
+using Arguments = std::unordered_map<int, const void*>;
 
 // A primitive, the reorder of its weights where that is needed, and their memory objects.
 class ConvolutionPlan {
@@ -37,7 +36,8 @@ class ConvolutionPlan {
   ConvolutionPlan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine) : pass_(pass) {
     const auto x = image(shape, shape.x, shape.in);
     const auto y = image(shape, shape.y, shape.out);
-    const auto weight = weights(shape, true);
+    const auto weight = weights(shape, onednn_type(shape.operands), true);
+    const auto dweight = weights(shape, dnnl::memory::data_type::f32, true);
     const auto bias = shape.bias ? Descriptor({shape.out}, dnnl::memory::data_type::f32, Tag::a) : Descriptor();
     const dnnl::memory::dims stride{shape.stride.height, shape.stride.width};
     const dnnl::memory::dims padding{shape.padding.height, shape.padding.width};
@@ -61,7 +61,7 @@ class ConvolutionPlan {
       add(DNNL_ARG_DIFF_SRC, x, engine);
     } else {
       const dnnl::convolution_backward_weights::primitive_desc backward(
-          {direct, x, weight, y, stride, dilation, padding, padding}, attributes, engine, forward);
+          {direct, x, dweight, y, stride, dilation, padding, padding}, attributes, engine, forward);
       make<dnnl::convolution_backward_weights>(backward, backward.diff_weights_desc(), shape, engine);
       add(DNNL_ARG_SRC, x, engine);
       add(DNNL_ARG_DIFF_DST, y, engine);
@@ -72,12 +72,12 @@ class ConvolutionPlan {
   std::size_t weight_bytes() const { return reorders_ ? weight_.get_desc().get_size() : 0; }
 
   // `pointers` by oneDNN's argument numbers, the weights of the parameter's layout apart.
-  void run(dnnl::stream& stream, const Arguments& pointers, const float* weight, void* scratchpad, void* reordered) {
+  void run(dnnl::stream& stream, const Arguments& pointers, const void* weight, void* scratchpad, void* reordered) {
     for (const auto& [argument, pointer] : pointers) {
-      arguments_.at(argument).set_data_handle(const_cast<float*>(pointer));  // oneDNN only reads the inputs
+      arguments_.at(argument).set_data_handle(const_cast<void*>(pointer));  // oneDNN only reads the inputs
     }
-    plain_weight_.set_data_handle(const_cast<float*>(weight));
-    weight_.set_data_handle(reorders_ ? reordered : const_cast<float*>(weight));
+    plain_weight_.set_data_handle(const_cast<void*>(weight));
+    weight_.set_data_handle(reorders_ ? reordered : const_cast<void*>(weight));
     arguments_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratchpad);
     if (reorders_ && pass_ != Pass::weight) reorder_.execute(stream, plain_weight_, weight_);
     primitive_.execute(stream, arguments_);
@@ -91,7 +91,8 @@ class ConvolutionPlan {
     primitive_ = Primitive(descriptor);
     scratchpad_bytes_ = descriptor.scratchpad_desc().get_size();
     add(DNNL_ARG_SCRATCHPAD, descriptor.scratchpad_desc(), engine);
-    const auto plain = weights(shape, false);
+    const auto plain =
+        weights(shape, pass_ == Pass::weight ? dnnl::memory::data_type::f32 : onednn_type(shape.operands), false);
     plain_weight_ = dnnl::memory(plain, engine, nullptr);
     weight_ = dnnl::memory(weight, engine, nullptr);
     reorders_ = weight != plain;
@@ -131,7 +132,7 @@ class Workspace {
 // The plans of one thread, which is one rank.
 class ConvolutionPlans {
  public:
-  void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers, const float* weight) {
+  void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers, const void* weight) {
     ConvolutionPlan& plan = find(pass, shape);
     plan.run(stream_, pointers, weight, scratchpad_.of(plan.scratchpad_bytes()), reordered_.of(plan.weight_bytes()));
     stream_.wait();
@@ -154,7 +155,7 @@ class ConvolutionPlans {
   Workspace reordered_;
 };
 
-void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers, const float* weight) {
+void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers, const void* weight) {
   thread_local ConvolutionPlans plans;
   try {
     plans.run(pass, shape, pointers, weight);
@@ -168,17 +169,17 @@ void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers, co
 
 }  // namespace
 
-void run_convolution(const ConvolutionShape& shape, const float* x, const float* weight, const float* bias, float* y) {
+void run_convolution(const ConvolutionShape& shape, const void* x, const void* weight, const float* bias, void* y) {
   Arguments pointers{{DNNL_ARG_SRC, x}, {DNNL_ARG_DST, y}};
   if (shape.bias) pointers.emplace(DNNL_ARG_BIAS, bias);
   run(Pass::forward, shape, pointers, weight);
 }
 
-void run_convolution_data(const ConvolutionShape& shape, const float* dy, const float* weight, float* dx) {
+void run_convolution_data(const ConvolutionShape& shape, const void* dy, const void* weight, void* dx) {
   run(Pass::data, shape, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_SRC, dx}}, weight);
 }
 
-void run_convolution_weight(const ConvolutionShape& shape, const float* x, const float* dy, float* dweight) {
+void run_convolution_weight(const ConvolutionShape& shape, const void* x, const void* dy, float* dweight) {
   run(Pass::weight, shape, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, dy}}, dweight);
 }
 

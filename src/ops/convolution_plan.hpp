@@ -3,6 +3,7 @@
 #include <compare>
 #include <cstdint>
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/ops/convolution.hpp"
 
 namespace trireme::ops {
@@ -19,15 +20,16 @@ struct ConvolutionShape {
   Extent2d stride;
   Extent2d padding;
   Extent2d dilation;
-  bool bias = false;
+  bool bias = false;                // always float32, as the gradient of the weight
+  DType operands = DType::float32;  // of x, y and the weight; also bfloat16
 
   auto operator<=>(const ConvolutionShape&) const = default;
 };
 
 // With oneDNN. What oneDNN prepares for a shape is kept by the calling thread.
-void run_convolution(const ConvolutionShape& shape, const float* x, const float* weight, const float* bias, float* y);
-void run_convolution_data(const ConvolutionShape& shape, const float* dy, const float* weight, float* dx);
-void run_convolution_weight(const ConvolutionShape& shape, const float* x, const float* dy, float* dweight);
+void run_convolution(const ConvolutionShape& shape, const void* x, const void* weight, const float* bias, void* y);
+void run_convolution_data(const ConvolutionShape& shape, const void* dy, const void* weight, void* dx);
+void run_convolution_weight(const ConvolutionShape& shape, const void* x, const void* dy, float* dweight);
 
 // Plain loops, for gradient checks.
 void run_convolution(const ConvolutionShape& shape, const double* x, const double* weight, const double* bias, double* y);

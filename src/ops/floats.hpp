@@ -6,6 +6,7 @@
 
 #include "ops/kernels/cast.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/ops/cast.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Kernels compute with float and double. Elements of bfloat16 and float16 pass through them as floats, in pieces that stay in
@@ -82,6 +83,14 @@ class Output<T> {
   std::int64_t count_;
   float floats_[piece_elements];
 };
+
+// For what knows float alone: a whole tensor's elements.
+template <typename T>
+Tensor<float, Cpu> as_floats(const Tensor<T, Cpu>& x) {
+  Tensor<float, Cpu> floats(x.shape());
+  cast(x, floats);
+  return floats;
+}
 
 // Whole rows of any width: one row's floats at a time for the half types, the caller's own elements for the others.
 template <typename T>

@@ -20,13 +20,6 @@ Matrix as_matrix(const Tensor<T, Cpu>& tensor, bool transpose) {
   return transpose ? Matrix{stored.columns, stored.rows} : stored;
 }
 
-template <typename T>
-Tensor<float, Cpu> as_floats(const Tensor<T, Cpu>& x) {
-  Tensor<float, Cpu> floats(x.shape());
-  cast(x, floats);
-  return floats;
-}
-
 template <typename T, typename C>
 void run_in_float(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const float* bias, Tensor<C, Cpu>& c) {
   shape.operands = shape.result = DType::float32;

@@ -2,12 +2,12 @@
 
 #include <omp.h>
 
-#include <dnnl.hpp>
 #include <map>
 #include <memory>
 #include <unordered_map>
 #include <utility>
 
+#include "ops/onednn.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/isa.hpp"
 #include "trireme/device/memory.hpp"
@@ -17,13 +17,9 @@ namespace {
 
 using Descriptor = dnnl::memory::desc;
 
-dnnl::memory::data_type type_of(DType dtype) {
-  return dtype == DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
-}
-
 Descriptor matrix(std::int64_t rows, std::int64_t columns, bool transposed, DType dtype) {
   const dnnl::memory::dims strides = transposed ? dnnl::memory::dims{1, rows} : dnnl::memory::dims{columns, 1};
-  return {{rows, columns}, type_of(dtype), strides};
+  return {{rows, columns}, onednn_type(dtype), strides};
 }
 
 // A primitive and its memory objects; only the pointers change from call to call.
@@ -54,7 +50,7 @@ class MatmulPlan {
       attributes.set_post_ops(add_to_old);
     }
     const auto a = matrix(shape.m, shape.k, shape.transpose_a, shape.operands);
-    const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, type_of(shape.operands), dnnl::memory::format_tag::any)
+    const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, onednn_type(shape.operands), dnnl::memory::format_tag::any)
                                   : matrix(shape.k, shape.n, shape.transpose_b, shape.operands);
     const auto c = matrix(shape.m, shape.n, false, shape.result);
     const auto bias = shape.bias ? matrix(1, shape.n, false, DType::float32) : Descriptor();

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 #include "ops/kernels/pooling.hpp"
 #include "ops/parallel.hpp"
 #include "ops/pooling_windows.hpp"
@@ -11,59 +12,81 @@
 namespace trireme::ops {
 namespace {
 
-// Calls body(window, element of x, element of y, divisor) for the windows of row `row` of the image number `image`.
+// Calls body(window, element of x, element of y, divisor) for the windows of row `row` of an image with `x` pixels.
 template <typename Body>
-void for_windows(const PoolWindows& windows, const Shape& x, std::int64_t image, std::size_t row, const Body& body) {
+void for_windows(const PoolWindows& windows, const Shape& x, std::size_t row, const Body& body) {
   const std::int64_t channels = x[3];
   const std::int64_t row_elements = x[2] * channels;
   const PoolSpan& down = windows.rows[row];
-  const auto columns = static_cast<std::int64_t>(windows.columns.size());
-  const std::int64_t from = (image * x[1] + down.begin) * row_elements;
-  const std::int64_t to =
-      (image * static_cast<std::int64_t>(windows.rows.size()) + static_cast<std::int64_t>(row)) * columns * channels;
   PoolWindow window{.rows = down.count,
                     .columns = 0,
                     .row_stride = windows.dilation.height * row_elements,
                     .column_stride = windows.dilation.width * channels,
                     .channels = channels};
-  for (std::int64_t column = 0; column < columns; ++column) {
-    const PoolSpan& across = windows.columns[static_cast<std::size_t>(column)];
+  std::int64_t to = static_cast<std::int64_t>(row * windows.columns.size()) * channels;
+  for (const PoolSpan& across : windows.columns) {
     window.columns = across.count;
-    body(window, from + across.begin * channels, to + column * channels, down.divisor * across.divisor);
+    body(window, down.begin * row_elements + across.begin * channels, to, down.divisor * across.divisor);
+    to += channels;
   }
 }
 
-template <typename Body>
-void forward(const PoolWindows& windows, const Shape& x, const Body& body) {
+// Calls body(window, elements of x, elements of y, the first one's place in the whole y, divisor) for all windows.
+template <typename T, typename Body>
+void forward(const PoolWindows& windows, const Tensor<T, Cpu>& x, Tensor<T, Cpu>& y, const Body& body) {
   if (x.numel() == 0) return;
-  const auto rows = static_cast<std::int64_t>(windows.rows.size());
-  parallel_rows(x[0] * rows, x[1] * x[2] * x[3] / rows, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t index = begin; index < end; ++index) {
-      for_windows(windows, x, index / rows, static_cast<std::size_t>(index % rows), body);
+  const std::int64_t x_elements = x.numel() / x.dim(0);
+  const std::int64_t y_elements = y.numel() / y.dim(0);
+  parallel_rows(x.dim(0), x_elements, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> x_floats(x_elements), y_floats(y_elements);
+    for (std::int64_t image = begin; image < end; ++image) {
+      const std::int64_t place = image * y_elements;
+      const auto* from = x_floats.read(x.data() + image * x_elements);
+      auto* to = y_floats.place(y.data() + place);
+      for (std::size_t row = 0; row < windows.rows.size(); ++row) {
+        for_windows(windows, x.shape(), row,
+                    [&](const PoolWindow& window, std::int64_t i, std::int64_t j, std::int64_t divisor) {
+                      body(window, from + i, to + j, place + j, divisor);
+                    });
+      }
+      y_floats.write(y.data() + place);
     }
   });
 }
 
-// body adds to dx. Rows that are overwritten become zero right before their first window, while they are in the cache.
+// The same with elements of dx and dy; body adds to dx. Rows to be overwritten become zero right before their first window,
+// while they are in the cache.
 template <typename T, typename Body>
-void backward(const PoolWindows& windows, Tensor<T, Cpu>& dx, bool accumulate, const Body& body) {
-  const Shape& x = dx.shape();
-  if (x.numel() == 0) return;
-  const std::int64_t row_elements = x[2] * x[3];
-  parallel_rows(x[0], x[1] * row_elements, [&](std::int64_t begin, std::int64_t end) {
+void backward(const PoolWindows& windows, Tensor<T, Cpu>& dx, const Tensor<T, Cpu>& dy, bool accumulate, const Body& body) {
+  if (dx.numel() == 0) return;
+  const std::int64_t x_elements = dx.numel() / dx.dim(0);
+  const std::int64_t y_elements = dy.numel() / dy.dim(0);
+  const std::int64_t x_rows = dx.dim(1);
+  const std::int64_t row_elements = x_elements / x_rows;
+  parallel_rows(dx.dim(0), x_elements, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> x_floats(x_elements), y_floats(y_elements);
     for (std::int64_t image = begin; image < end; ++image) {
-      std::int64_t zeroed = accumulate ? x[1] : 0;
+      const std::int64_t place = image * y_elements;
+      T* result = dx.data() + image * x_elements;
+      const auto* from = y_floats.read(dy.data() + place);
+      if (accumulate) x_floats.read(result);
+      auto* to = x_floats.place(result);
+      std::int64_t zeroed = accumulate ? x_rows : 0;
       const auto zero_until = [&](std::int64_t row) {
         if (row <= zeroed) return;
-        std::fill_n(dx.data() + (image * x[1] + zeroed) * row_elements, (row - zeroed) * row_elements, T{0});
+        std::fill_n(to + zeroed * row_elements, (row - zeroed) * row_elements, Accumulate<T>{0});
         zeroed = row;
       };
       for (std::size_t row = 0; row < windows.rows.size(); ++row) {
         const PoolSpan& down = windows.rows[row];
         zero_until(down.begin + (down.count - 1) * windows.dilation.height + 1);
-        for_windows(windows, x, image, row, body);
+        for_windows(windows, dx.shape(), row,
+                    [&](const PoolWindow& window, std::int64_t i, std::int64_t j, std::int64_t divisor) {
+                      body(window, to + i, from + j, place + j, divisor);
+                    });
       }
-      zero_until(x[1]);
+      zero_until(x_rows);
+      x_floats.write(result);
     }
   });
 }
@@ -76,9 +99,9 @@ void run_max(std::string_view op, const PoolWindows& windows, const Tensor<T, Cp
   require(largest(windows.rows) * largest(windows.columns) <= 1 + std::numeric_limits<std::uint16_t>::max(),
           "{}: windows of {} x {} pixels have more than the 65536 that a place counts", op, largest(windows.rows),
           largest(windows.columns));
-  const auto& kernels = pooling_kernels().of<T>();
-  forward(windows, x.shape(), [&](const PoolWindow& window, std::int64_t from, std::int64_t to, std::int64_t) {
-    kernels.max(window, x.data() + from, y.data() + to, argmax.data() + to);
+  const auto& kernels = pooling_kernels().of<Accumulate<T>>();
+  forward(windows, x, y, [&](const PoolWindow& window, const auto* from, auto* to, std::int64_t place, std::int64_t) {
+    kernels.max(window, from, to, argmax.data() + place);
   });
 }
 
@@ -86,26 +109,30 @@ template <typename T>
 void run_max_backward(std::string_view op, const PoolWindows& windows, const Tensor<T, Cpu>& dy, const PoolArgmax<Cpu>& argmax,
                       Tensor<T, Cpu>& dx, bool accumulate) {
   require_shape(op, "argmax", argmax.shape(), dy.shape());
-  const auto& kernels = pooling_kernels().of<T>();
-  backward(windows, dx, accumulate, [&](const PoolWindow& window, std::int64_t to, std::int64_t from, std::int64_t) {
-    kernels.max_backward(window, dy.data() + from, argmax.data() + from, dx.data() + to);
-  });
+  const auto& kernels = pooling_kernels().of<Accumulate<T>>();
+  backward(windows, dx, dy, accumulate,
+           [&](const PoolWindow& window, auto* to, const auto* from, std::int64_t place, std::int64_t) {
+             kernels.max_backward(window, from, argmax.data() + place, to);
+           });
 }
 
 template <typename T>
 void run_average(const PoolWindows& windows, const Tensor<T, Cpu>& x, Tensor<T, Cpu>& y) {
-  const auto& kernels = pooling_kernels().of<T>();
-  forward(windows, x.shape(), [&](const PoolWindow& window, std::int64_t from, std::int64_t to, std::int64_t divisor) {
-    kernels.average(window, x.data() + from, T{1} / static_cast<T>(divisor), y.data() + to);
+  using A = Accumulate<T>;
+  const auto& kernels = pooling_kernels().of<A>();
+  forward(windows, x, y, [&](const PoolWindow& window, const A* from, A* to, std::int64_t, std::int64_t divisor) {
+    kernels.average(window, from, A{1} / static_cast<A>(divisor), to);
   });
 }
 
 template <typename T>
 void run_average_backward(const PoolWindows& windows, const Tensor<T, Cpu>& dy, Tensor<T, Cpu>& dx, bool accumulate) {
-  const auto& kernels = pooling_kernels().of<T>();
-  backward(windows, dx, accumulate, [&](const PoolWindow& window, std::int64_t to, std::int64_t from, std::int64_t divisor) {
-    kernels.average_backward(window, dy.data() + from, T{1} / static_cast<T>(divisor), dx.data() + to);
-  });
+  using A = Accumulate<T>;
+  const auto& kernels = pooling_kernels().of<A>();
+  backward(windows, dx, dy, accumulate,
+           [&](const PoolWindow& window, A* to, const A* from, std::int64_t, std::int64_t divisor) {
+             kernels.average_backward(window, from, A{1} / static_cast<A>(divisor), to);
+           });
 }
 
 }  // namespace
@@ -165,6 +192,8 @@ void adaptive_avg_pool2d_backward(const Tensor<T, D>& dy, Tensor<T, D>& dx, bool
   template void adaptive_avg_pool2d_backward(const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -6,8 +6,10 @@
 
 #include "catch.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/ops/cast.hpp"
+#include "trireme/ops/convolution.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/reduce.hpp"
 
@@ -142,6 +144,77 @@ TEMPLATE_TEST_CASE("matrix products sum in float, into half or float", "", bfloa
   ops::sum_rows(x, columns, false);
   ops::sum_rows(doubles(x), wide, false);
   require_near(columns, wide, 1e-5, 1e-3);
+}
+
+TEMPLATE_TEST_CASE("convolutions sum in float, into half images and float gradients of weights", "", bfloat16, float16) {
+  using T = TestType;
+  const auto check = [](const Shape& image, const Shape& kernel, const ops::Conv2dOptions& options) {
+    const auto extent = ops::conv2d_extent({image[1], image[2]}, {kernel[2], kernel[3]}, options);
+    const Tensor<T> x = random<T>(image, 1), weight = random<T>(kernel, 2);
+    const Tensor<T> dy = random<T>({image[0], extent.height, extent.width, kernel[0]}, 3);
+    const Tensor<float> bias = random<float>({kernel[0]}, 4);
+    Tensor<T> y(dy.shape());
+    Tensor<double> wide_y(dy.shape());
+    ops::conv2d(x, weight, bias, options, y);
+    ops::conv2d(doubles(x), doubles(weight), doubles(bias), options, wide_y);
+    require_near(y, wide_y, rounding<T>, 1e-3);
+    for (const bool accumulate : {false, true}) {
+      Tensor<T> dx = random<T>(image, 5);
+      Tensor<float> dweight = random<float>(kernel, 6);
+      Tensor<double> wide_dx = doubles(dx), wide_dweight = doubles(dweight);
+      ops::conv2d_backward_data(dy, weight, options, dx, accumulate);
+      ops::conv2d_backward_data(doubles(dy), doubles(weight), options, wide_dx, accumulate);
+      require_near(dx, wide_dx, rounding<T>, accumulate ? 50 * rounding<T> : 1e-3);  // the addend is rounded too
+      ops::conv2d_backward_weight(x, dy, options, dweight, accumulate);
+      ops::conv2d_backward_weight(doubles(x), doubles(dy), options, wide_dweight, accumulate);
+      require_near(dweight, wide_dweight, 1e-5, 1e-3);
+    }
+  };
+  check({2, 9, 7, 3}, {16, 3, 3, 3}, {.padding = 1});
+  check({3, 8, 8, 32}, {32, 32, 3, 3}, {.stride = 2, .padding = 1});
+  check({2, 7, 5, 8}, {12, 4, 2, 3}, {.padding = {0, 1}, .dilation = 2, .groups = 2});
+  check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = 1, .groups = 16});
+}
+
+TEMPLATE_TEST_CASE("pooling of half images rounds once", "", bfloat16, float16) {
+  using T = TestType;
+  const Shape images{3, 9, 8, 37};
+  // A pixel can be the maximum of four windows, each with an upstream gradient that is rounded.
+  compare_with_double<T>([](const auto& x) { return max_pool2d(x[0], {.kernel = 3, .stride = 2, .padding = 1}); }, {images}, 5);
+  compare_with_double<T>([](const auto& x) { return avg_pool2d(x[0], {.kernel = 2, .ceil_mode = true}); }, {images}, 2);
+  compare_with_double<T>([](const auto& x) { return adaptive_avg_pool2d(x[0], {2, 3}); }, {images}, 2);
+  compare_with_double<T>([](const auto& x) { return adaptive_max_pool2d(x[0], 1); }, {images}, 2);
+  // The second contribution adds to the first, which is rounded.
+  compare_with_double<T>([](const auto& x) { return add(avg_pool2d(x[0], {.kernel = 2}), max_pool2d(x[0], {.kernel = 2})); },
+                         {images}, 4);
+}
+
+TEMPLATE_TEST_CASE("convolution layers have float gradients", "", MixedBfloat16, MixedFloat16) {
+  using P = TestType;
+  using T = typename P::Compute;
+  const auto run = [](auto policy, const auto& x) {
+    using Policy = decltype(policy);
+    struct Net : nn::Module<Policy> {
+      nn::Conv2d<Policy> down{*this, "down", {.in = 3, .out = 16, .kernel = 3, .stride = 2, .padding = 1}};
+      nn::ConvTranspose2d<Policy> up{*this, "up", {.in = 16, .out = 5, .kernel = 4, .stride = 2, .padding = 1}};
+    } net;
+    net.initialize({.seed = 5});
+    Tape tape;
+    sum(net.up.forward(relu(net.down.forward({x})))).backward();
+    std::vector<Tensor<typename Policy::Gradient>> gradients;
+    for (const auto& parameter : {net.down.weight, net.down.bias, net.up.weight, net.up.bias}) {
+      gradients.push_back(parameter.gradient().clone());
+    }
+    return gradients;
+  };
+  const Tensor<T> x = random<T>({2, 8, 8, 3}, 6);
+  const auto gradients = run(P{}, x);
+  const auto wanted = run(Float64{}, doubles(x));
+  for (std::size_t i = 0; i < gradients.size(); ++i) {
+    double largest = 0;
+    for (const double element : wanted[i].span()) largest = std::max(largest, std::abs(element));
+    require_near(gradients[i], wanted[i], 8 * rounding<T>, 8 * rounding<T> * largest);
+  }
 }
 
 TEMPLATE_TEST_CASE("norms, losses and gradients of weights stay in float", "", MixedBfloat16, MixedFloat16) {

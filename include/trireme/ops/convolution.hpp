@@ -1,10 +1,12 @@
 #pragma once
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/ops/extent2d.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Images are [batch, height, width, channels]; a batch of 0 is fine. oneDNN for float, which orders the weights as it likes;
-// plain loops for double. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit throw Error.
+// Images are [batch, height, width, channels]; a batch of 0 is fine. oneDNN for float and bfloat16, which orders the weights as
+// it likes; plain loops for double; float16 in float. `accumulate` adds to the output instead of overwriting it. Shapes that do
+// not fit throw Error.
 namespace trireme::ops {
 
 struct Conv2dOptions {
@@ -20,8 +22,8 @@ Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv
 // Cross-correlation of x[batch, height, width, in] with weight[out, in / groups, kernel height, kernel width] into
 // y[batch, y height, y width, out]; an undefined bias[out] adds nothing.
 template <typename T, typename D>
-void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias, const Conv2dOptions& options,
-            Tensor<T, D>& y);
+void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+            const Conv2dOptions& options, Tensor<T, D>& y);
 
 // dx for a conv2d from the shape of dx to that of dy.
 template <typename T, typename D>
@@ -30,8 +32,8 @@ void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, co
 
 // The gradient of the weight; that of the bias is sum_rows(dy).
 template <typename T, typename D>
-void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options, Tensor<T, D>& dweight,
-                            bool accumulate);
+void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options,
+                            Tensor<Accumulate<T>, D>& dweight, bool accumulate);
 
 struct ConvTranspose2dOptions {
   Extent2d stride = 1;
@@ -46,7 +48,7 @@ Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
 // y[batch, y height, y width, out]: what conv2d_backward_data does to its dy, and a bias[out], which may be undefined.
 template <typename T, typename D>
-void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<T, D>& bias,
+void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                       const ConvTranspose2dOptions& options, Tensor<T, D>& y);
 
 template <typename T, typename D>
@@ -55,6 +57,6 @@ void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& 
 
 template <typename T, typename D>
 void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
-                                      Tensor<T, D>& dweight, bool accumulate);
+                                      Tensor<Accumulate<T>, D>& dweight, bool accumulate);
 
 }  // namespace trireme::ops
