@@ -1,6 +1,10 @@
+#include <vector>
+
 #include "ops/measure.hpp"
+#include "trireme/ops/batch_norm.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/embedding.hpp"
+#include "trireme/ops/group_norm.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/norm.hpp"
 #include "trireme/ops/optimizer.hpp"
@@ -86,6 +90,62 @@ void measure_norms(Report& report, const GptSizes& sizes) {
   });
 }
 
+// Images of a ResNet on CIFAR. Statistics and gradients each read x before anything can be written, so forward is two reads and
+// a write, backward four reads and a write.
+void measure_image_norms(Report& report, const Shape& shape) {
+  const std::int64_t channels = shape.back();
+  const auto x = filled(shape);
+  const auto residual = filled(shape);
+  const auto weight = filled({channels});
+  const auto mean = Tensor<double>::zeros({channels}), rstd = Tensor<double>::full({channels}, 1);
+  const Tensor<float> y(shape);
+  Tensor<float> dx(shape), dresidual(shape);
+  std::vector<double> sums(2 * static_cast<std::size_t>(channels), 0.0);
+  const auto row = [&](const std::string& name, int arrays, const auto& run) {
+    report.memory_bound(name + " " + shape.str(), bytes(x.numel(), arrays), run);
+  };
+  const auto forward = [&](const Tensor<float>& added, bool relu) {
+    ops::batch_norm_sums(x, std::span(sums));
+    ops::batch_norm<float, Cpu>(
+        {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = weight, .residual = added, .relu = relu, .y = y});
+  };
+  const auto backward = [&](const Tensor<float>& result, const Tensor<float>& through_residual) {
+    const ops::BatchNormBackward<float, Cpu> pass{
+        .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = result, .dy = residual};
+    ops::batch_norm_backward_sums(pass, std::span(sums));
+    ops::batch_norm_backward<float, Cpu>(pass, sums, dx, false, through_residual);
+  };
+  row("batch_norm sums", 1, [&] { ops::batch_norm_sums(x, std::span(sums)); });
+  row("batch_norm", 3, [&] { forward({}, false); });
+  row("batch_norm, relu", 3, [&] { forward({}, true); });
+  row("batch_norm, relu after it", 5, [&] {
+    forward({}, false);
+    ops::activation(ops::Activation::relu, y, dx);
+  });
+  row("batch_norm, add, relu", 4, [&] { forward(residual, true); });
+  row("batch_norm, add and relu after it", 8, [&] {
+    forward({}, false);
+    ops::add(y, residual, dx);
+    ops::activation(ops::Activation::relu, dx, dx);
+  });
+  row("batch_norm backward", 5, [&] { backward({}, {}); });
+  row("batch_norm backward, relu", 7, [&] { backward(y, {}); });
+  row("batch_norm backward, relu before it", 8, [&] {
+    ops::activation_backward(ops::Activation::relu, y, residual, dresidual, false);
+    backward({}, {});
+  });
+  row("batch_norm backward, add, relu", 8, [&] { backward(y, dresidual); });
+  const int groups = channels % 4 == 0 ? 4 : 1;
+  const Tensor<double> group_mean({shape[0], groups}), group_rstd({shape[0], groups});
+  row("group_norm", 3, [&] {
+    ops::group_norm<float, Cpu>({.x = x, .groups = groups, .weight = weight, .y = y, .mean = group_mean, .rstd = group_rstd});
+  });
+  row("group_norm backward", 5, [&] {
+    ops::group_norm_backward<float, Cpu>(
+        {.x = x, .groups = groups, .weight = weight, .mean = group_mean, .rstd = group_rstd, .dy = residual, .dx = dx});
+  });
+}
+
 void measure_ends(Report& report, const GptSizes& sizes) {
   for (const std::int64_t classes : {sizes.vocabulary, std::int64_t{50257}}) {
     const std::int64_t rows = classes > 1000 ? 256 : sizes.rows();
@@ -126,6 +186,9 @@ void measure_optimizers(Report& report, const GptSizes& sizes) {
 void measure_memory_bound(Report& report, const GptSizes& sizes) {
   measure_elementwise(report, sizes);
   measure_norms(report, sizes);
+  for (const Shape& shape : {Shape{128, 32, 32, 64}, Shape{128, 32, 32, 3}, Shape{128, 4, 4, 512}}) {
+    measure_image_norms(report, shape);
+  }
   measure_ends(report, sizes);
   measure_optimizers(report, sizes);
 }
