@@ -37,12 +37,16 @@ Turn turn_by(double degrees) {
   }
 }
 
-// Adds weight * pixel (y, x), which is zero outside of the image.
-void add_pixel(const std::vector<float>& pixels, const ImageShape& shape, std::int64_t y, std::int64_t x, float weight,
-               float* sum) {
-  if (y < 0 || y >= shape.height || x < 0 || x >= shape.width) return;
-  const float* pixel = &pixels[static_cast<std::size_t>((y * shape.width + x) * shape.channels)];
-  for (std::int64_t channel = 0; channel < shape.channels; ++channel) sum[channel] += weight * pixel[channel];
+// The image with `border` pixels of zeros on all sides.
+std::vector<float> with_border(const Image& image, std::int64_t border) {
+  const auto [height, width, channels] = image.shape;
+  const std::int64_t row = (width + 2 * border) * channels;
+  std::vector<float> padded(static_cast<std::size_t>((height + 2 * border) * row));
+  for (std::int64_t y = 0; y < height; ++y) {
+    std::copy_n(image.pixels.data() + y * width * channels, width * channels,
+                padded.data() + (y + border) * row + border * channels);
+  }
+  return padded;
 }
 
 }  // namespace
@@ -70,27 +74,33 @@ void flip_horizontally(Image image) {
 }
 
 void rotate(Image image, double degrees) {
-  const std::vector<float> before(image.pixels.begin(), image.pixels.end());
-  const ImageShape& shape = image.shape;
+  constexpr std::int64_t border = 2;  // zeros for the neighbours of all that lies outside
+  const auto [height, width, channels] = image.shape;
+  const std::vector<float> before = with_border(image, border);
+  const std::int64_t row_size = (width + 2 * border) * channels;
   const auto [sine, cosine] = turn_by(degrees);
-  const float centre_y = static_cast<float>(shape.height - 1) / 2;
-  const float centre_x = static_cast<float>(shape.width - 1) / 2;
-  std::ranges::fill(image.pixels, 0.0f);
-  float* sum = image.pixels.data();
-  for (std::int64_t row = 0; row < shape.height; ++row) {
-    for (std::int64_t column = 0; column < shape.width; ++column, sum += shape.channels) {
-      const float down = static_cast<float>(row) - centre_y;
+  const float centre_y = static_cast<float>(height - 1) / 2;
+  const float centre_x = static_cast<float>(width - 1) / 2;
+  const auto place = [](float at, std::int64_t size) {  // within the bordered image: truncating is rounding down
+    return std::min(std::max(at, -1.0f), static_cast<float>(size)) + static_cast<float>(border);
+  };
+  float* to = image.pixels.data();
+  for (std::int64_t row = 0; row < height; ++row) {
+    const float down = static_cast<float>(row) - centre_y;
+    for (std::int64_t column = 0; column < width; ++column) {
       const float right = static_cast<float>(column) - centre_x;
-      const float from_y = centre_y + cosine * down + sine * right;
-      const float from_x = centre_x + cosine * right - sine * down;
-      const auto y = static_cast<std::int64_t>(std::floor(from_y));
-      const auto x = static_cast<std::int64_t>(std::floor(from_x));
-      const float lower = from_y - static_cast<float>(y);
-      const float righter = from_x - static_cast<float>(x);
-      add_pixel(before, shape, y, x, (1 - lower) * (1 - righter), sum);
-      add_pixel(before, shape, y, x + 1, (1 - lower) * righter, sum);
-      add_pixel(before, shape, y + 1, x, lower * (1 - righter), sum);
-      add_pixel(before, shape, y + 1, x + 1, lower * righter, sum);
+      const float from_y = place(centre_y + cosine * down + sine * right, height);
+      const float from_x = place(centre_x - sine * down + cosine * right, width);
+      const auto y = static_cast<std::int64_t>(from_y);
+      const auto x = static_cast<std::int64_t>(from_x);
+      const float part_y = from_y - static_cast<float>(y);
+      const float part_x = from_x - static_cast<float>(x);
+      const float* upper = before.data() + y * row_size + x * channels;
+      const float* lower = upper + row_size;
+      for (std::int64_t channel = 0; channel < channels; ++channel) {
+        *to++ = (1 - part_y) * ((1 - part_x) * upper[channel] + part_x * upper[channel + channels]) +
+                part_y * ((1 - part_x) * lower[channel] + part_x * lower[channel + channels]);
+      }
     }
   }
 }
@@ -122,8 +132,8 @@ void normalize(Image image, const Normalization& normalization) {
   const std::size_t channels = normalization.mean.size();
   for (std::size_t channel = 0; channel < channels; ++channel) {
     const float mean = normalization.mean[channel];
-    const float std = normalization.std[channel];
-    for (std::size_t i = channel; i < image.pixels.size(); i += channels) image.pixels[i] = (image.pixels[i] - mean) / std;
+    const float scale = 1 / normalization.std[channel];
+    for (std::size_t i = channel; i < image.pixels.size(); i += channels) image.pixels[i] = (image.pixels[i] - mean) * scale;
   }
 }
 
