@@ -47,13 +47,12 @@ Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                             \
+  template Variable<T, Cpu> rotary(const Variable<T, Cpu>&, const ops::RotaryOptions&);                    \
   template Variable<T, Cpu> scaled_dot_product_attention(const Variable<T, Cpu>&, const Variable<T, Cpu>&, \
                                                          const ops::AttentionOptions&, const Tensor<std::int32_t, Cpu>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);
 TRIREME_INSTANTIATE(float16);
-template Variable<float, Cpu> rotary(const Variable<float, Cpu>&, const ops::RotaryOptions&);
-template Variable<double, Cpu> rotary(const Variable<double, Cpu>&, const ops::RotaryOptions&);
 
 }  // namespace trireme

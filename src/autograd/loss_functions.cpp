@@ -2,6 +2,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise_loss.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/softmax.hpp"
@@ -15,12 +16,12 @@ void require_targets(const Variable<T, D>& logits, const Tensor<std::int32_t, D>
           targets.numel(), logits.shape());
 }
 
-template <typename T, typename D>
-Variable<T, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& x, const Tensor<T, D>& target,
+template <typename T, typename D, typename A = Accumulate<T>>
+Variable<A, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& x, const Tensor<A, D>& target,
                                double positive_weight = 1) {
   const double sum = ops::elementwise_loss(kind, x.value(), target, positive_weight);
-  return record("elementwise_loss", Tensor<T, D>::full({}, static_cast<T>(sum)), {x.slot()},
-                [kind, target, positive_weight, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
+  return record("elementwise_loss", Tensor<A, D>::full({}, static_cast<A>(sum)), {x.slot()},
+                [kind, target, positive_weight, value = x.value(), dx = x.gradient()](const Tensor<A, D>& dy) {
                   dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
                     ops::elementwise_loss_backward(kind, value, target, dy.item(), out, accumulate, positive_weight);
                   });
@@ -65,7 +66,7 @@ Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, cons
 }
 
 template <typename T, typename D>
-Loss<T, D> mse_loss(const Variable<T, D>& x, const Tensor<T, D>& target) {
+Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   const std::int64_t count = target.numel();
   return {.sum = elementwise_sum(ops::ElementwiseLoss::squared_error, x, target),
           .kept = static_cast<double>(count),
@@ -73,7 +74,8 @@ Loss<T, D> mse_loss(const Variable<T, D>& x, const Tensor<T, D>& target) {
 }
 
 template <typename T, typename D>
-Loss<T, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<T, D>& target, double positive_weight) {
+Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                       double positive_weight) {
   const std::int64_t count = target.numel();
   return {.sum = elementwise_sum(ops::ElementwiseLoss::binary_cross_entropy, logits, target, positive_weight),
           .kept = static_cast<double>(count),
@@ -81,41 +83,44 @@ Loss<T, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<T, D>& tar
 }
 
 template <typename T, typename D>
-Loss<T, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<T, D>& target, bool log_target) {
+Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<Accumulate<T>, D>& target,
+                                     bool log_target) {
   const auto kind = log_target ? ops::ElementwiseLoss::kl_divergence_log_target : ops::ElementwiseLoss::kl_divergence;
   const std::int64_t rows = target.shape().rows();
   return {.sum = elementwise_sum(kind, log_probabilities, target), .kept = static_cast<double>(rows), .count = rows};
 }
 
 template <typename T, typename D>
-Loss<T, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature) {
+Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature) {
   require(temperature > 0, "distillation_loss: the temperature is {}, but must be above 0", temperature);
-  const auto factor = static_cast<T>(1 / temperature);
-  Tensor<T, D> target(teacher.shape());
-  ops::scale(teacher, factor, target);
-  ops::log_softmax(target, target);
-  Loss<T, D> loss = kl_divergence(log_softmax(scale(student, factor)), target, true);
-  loss.sum = scale(loss.sum, static_cast<T>(temperature * temperature));
-  return loss;
+  using A = Accumulate<T>;
+  if constexpr (!std::same_as<T, A>) {  // log-probabilities of a half type would lose what the two differ in
+    Tensor<A, D> floats(teacher.shape());
+    ops::cast(teacher, floats);
+    return distillation_loss(cast<A>(student), floats, temperature);
+  } else {
+    const auto factor = static_cast<T>(1 / temperature);
+    Tensor<T, D> target(teacher.shape());
+    ops::scale(teacher, factor, target);
+    ops::log_softmax(target, target);
+    Loss<T, D> loss = kl_divergence(log_softmax(scale(student, factor)), target, true);
+    loss.sum = scale(loss.sum, static_cast<T>(temperature * temperature));
+    return loss;
+  }
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template Loss<Accumulate<T>, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,          \
-                                                  const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);               \
-  template Variable<Accumulate<T>, Cpu> cross_entropy_rows(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, \
-                                                           const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&)
+#define TRIREME_INSTANTIATE(T)                                                                                           \
+  template Loss<Accumulate<T>, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,             \
+                                                  const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);                  \
+  template Variable<Accumulate<T>, Cpu> cross_entropy_rows(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,    \
+                                                           const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);         \
+  template Loss<Accumulate<T>, Cpu> mse_loss(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&);                \
+  template Loss<Accumulate<T>, Cpu> bce_with_logits(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&, double); \
+  template Loss<Accumulate<T>, Cpu> kl_divergence(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&, bool);     \
+  template Loss<Accumulate<T>, Cpu> distillation_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);
 TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
-
-#define TRIREME_INSTANTIATE(T)                                                                   \
-  template Loss<T, Cpu> mse_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&);                \
-  template Loss<T, Cpu> bce_with_logits(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double); \
-  template Loss<T, Cpu> kl_divergence(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, bool);     \
-  template Loss<T, Cpu> distillation_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
 
 }  // namespace trireme

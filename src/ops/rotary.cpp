@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 #include "ops/parallel.hpp"
 
 namespace trireme::ops {
@@ -18,30 +19,34 @@ void rotate(std::string_view op, const Tensor<T, Cpu>& x, const RotaryOptions& o
   const std::int64_t time = x.dim(1);
   const std::int64_t width = x.dim(2);
   const std::int64_t half = options.size / 2;
-  std::vector<T> cosines(static_cast<std::size_t>(time * half));
-  std::vector<T> sines(cosines.size());
+  using A = Accumulate<T>;
+  std::vector<A> cosines(static_cast<std::size_t>(time * half));
+  std::vector<A> sines(cosines.size());
   for (std::int64_t place = 0; place < time * half; ++place) {
     const auto position = static_cast<double>(options.first_position + place / half);
     const double angle =
         position * std::pow(options.base, -2.0 * static_cast<double>(place % half) / static_cast<double>(options.size));
-    cosines[static_cast<std::size_t>(place)] = static_cast<T>(std::cos(angle));
-    sines[static_cast<std::size_t>(place)] = static_cast<T>(direction * std::sin(angle));
+    cosines[static_cast<std::size_t>(place)] = static_cast<A>(std::cos(angle));
+    sines[static_cast<std::size_t>(place)] = static_cast<A>(direction * std::sin(angle));
   }
   parallel_rows(x.dim(0) * time, width, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> read(width);
+    FloatRow<T> written(width);
     for (std::int64_t row = begin; row < end; ++row) {
-      const T* cosine = cosines.data() + row % time * half;
-      const T* sine = sines.data() + row % time * half;
-      const T* from = x.data() + row * width;
-      T* to = y.data() + row * width;
+      const A* cosine = cosines.data() + row % time * half;
+      const A* sine = sines.data() + row % time * half;
+      const A* from = read.read(x.data() + row * width);
+      A* to = written.place(y.data() + row * width);
       for (std::int64_t head = 0; head < options.heads; ++head, from += options.size, to += options.size) {
         for (std::int64_t j = 0; j < half; ++j) {
-          const T first = from[j];
-          const T second = from[j + half];
+          const A first = from[j];
+          const A second = from[j + half];
           to[j] = first * cosine[j] - second * sine[j];
           to[j + half] = second * cosine[j] + first * sine[j];
         }
       }
       if (from != to) std::copy_n(from, width - options.heads * options.size, to);
+      written.write(y.data() + row * width);
     }
   });
 }
@@ -63,6 +68,8 @@ void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tenso
   template void rotary_backward(const Tensor<T, Cpu>&, const RotaryOptions&, Tensor<T, Cpu>&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

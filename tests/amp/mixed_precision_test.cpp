@@ -118,6 +118,39 @@ TEMPLATE_TEST_CASE("elementwise functions, dropout and attention round once", ""
   compare_with_double<T>(
       [](const auto& x) { return scaled_dot_product_attention(x[0], x[1], {.heads = 4, .kv_heads = 2, .keys = 41}); },
       {{2, 33, 4 * 20}, {2, 50, 2 * 2 * 20}}, 4);
+  compare_with_double<T>([](const auto& x) { return rotary(x[0], {.size = 10, .heads = 3}); }, {{2, 17, 45}}, 2);
+}
+
+TEMPLATE_TEST_CASE("elementwise losses of half types are float, their gradients round once", "", bfloat16, float16) {
+  using T = TestType;
+  const Tensor<T> x = random<T>({37, 61}, 1);
+  Tensor<float> target = random<float>(x.shape(), 2);
+  for (float& element : target.span()) element = 1 / (1 + std::exp(-element));
+  const auto compare = [&](const auto& loss_of) {
+    const auto run_with = [&](const auto& input, const auto& compared) {
+      using X = std::remove_cvref_t<decltype(*input.data())>;
+      Tape tape;
+      Tensor<X> gradient;
+      const auto watched = watch(input, [&](const Tensor<X>& dx) { gradient = dx; });
+      const auto loss = loss_of(watched, compared);
+      loss.sum.backward();
+      return std::pair(loss, gradient);
+    };
+    const auto [loss, gradient] = run_with(x, target);
+    const auto [wide_loss, wide_gradient] = run_with(doubles(x), doubles(target));
+    static_assert(std::is_same_v<decltype(loss), const Loss<float>>);
+    CHECK(loss.kept == wide_loss.kept);
+    CHECK(std::abs(loss.mean() - wide_loss.mean()) <= 1e-5 * (1 + std::abs(wide_loss.mean())));
+    require_near(gradient, wide_gradient, 1.01 * rounding<T>, 1e-5);
+  };
+  compare([](const auto& in, const auto& to) { return mse_loss(in, to); });
+  compare([](const auto& in, const auto& to) { return bce_with_logits(in, to, 2.5); });
+  compare([](const auto& in, const auto& to) { return kl_divergence(in, to); });
+  compare([](const auto& in, const auto& to) { return kl_divergence(in, to, true); });
+
+  const Tensor<T> teacher = random<T>(x.shape(), 3);
+  const double distilled = distillation_loss(Variable<T>(x), teacher, 1.5).mean();
+  CHECK(distilled == Approx(distillation_loss(Variable<double>(doubles(x)), doubles(teacher), 1.5).mean()).epsilon(1e-5));
 }
 
 TEMPLATE_TEST_CASE("matrix products sum in float, into half or float", "", bfloat16, float16) {
@@ -217,19 +250,20 @@ TEMPLATE_TEST_CASE("convolution layers have float gradients", "", MixedBfloat16,
   }
 }
 
-TEMPLATE_TEST_CASE("norms, losses and gradients of weights stay in float", "", MixedBfloat16, MixedFloat16) {
-  using P = TestType;
+namespace {
+
+template <typename P, template <typename, typename> typename Norm>
+struct Net : nn::Module<P> {
+  Norm<P, Cpu> norm{*this, "norm", {.width = 40}};
+  nn::Linear<P> layer{*this, "layer", {.in = 40, .out = 40}};
+  Norm<P, Cpu> last{*this, "last", {.width = 40}};
+};
+
+template <typename P, template <typename, typename> typename Norm>
+void compare_net_with_double() {
   using T = typename P::Compute;
-  struct Net : nn::Module<P> {
-    nn::LayerNorm<P> norm{*this, "norm", {.width = 40}};
-    nn::Linear<P> layer{*this, "layer", {.in = 40, .out = 40}};
-    nn::LayerNorm<P> last{*this, "last", {.width = 40}};
-  } net;
-  struct Wide : nn::Module<Float64> {
-    nn::LayerNorm<Float64> norm{*this, "norm", {.width = 40}};
-    nn::Linear<Float64> layer{*this, "layer", {.in = 40, .out = 40}};
-    nn::LayerNorm<Float64> last{*this, "last", {.width = 40}};
-  } wide;
+  Net<P, Norm> net;
+  Net<Float64, Norm> wide;
   net.initialize({.seed = 5});
   wide.initialize({.seed = 5});
   const auto loss_of = [](auto& model, const auto& x) {
@@ -260,4 +294,11 @@ TEMPLATE_TEST_CASE("norms, losses and gradients of weights stay in float", "", M
     for (const double element : gradient.span()) largest = std::max(largest, std::abs(element));
     require_near(net.store().template gradient<float>(index), gradient, 8 * rounding<T>, 8 * rounding<T> * largest);
   }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("norms, losses and gradients of weights stay in float", "", MixedBfloat16, MixedFloat16) {
+  compare_net_with_double<TestType, nn::LayerNorm>();
+  compare_net_with_double<TestType, nn::RmsNorm>();
 }

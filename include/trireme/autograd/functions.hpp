@@ -166,20 +166,23 @@ template <typename T, typename D>
 Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                               const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Element by element against a constant target of the same shape; every element is a kept target.
+// Element by element against a constant target of the same shape; every element is a kept target. What is compared with
+// bfloat16 or float16 is float, and so is the loss.
 template <typename T, typename D>
-Loss<T, D> mse_loss(const Variable<T, D>& x, const Tensor<T, D>& target);
+Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
 template <typename T, typename D>
-Loss<T, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<T, D>& target, double positive_weight = 1);
+Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                       double positive_weight = 1);
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
 // The target holds probabilities, or their logarithms.
 template <typename T, typename D>
-Loss<T, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<T, D>& target, bool log_target = false);
+Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<Accumulate<T>, D>& target,
+                                     bool log_target = false);
 
 // temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)), logits over the last dim
 // (Hinton, Vinyals, Dean 2015, arXiv 1503.02531).
 template <typename T, typename D>
-Loss<T, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature);
+Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature);
 
 }  // namespace trireme

@@ -33,11 +33,12 @@ struct RecurrentState {
   }
 };
 
-// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values.
+// torch.nn.LSTM and torch.nn.GRU with batch_first: the same names, shapes, gates and first values. In mixed precision they
+// read, compute and give float32.
 template <typename P, ops::RecurrentCell kind, typename D = Cpu>
 class Recurrent : public Module<P, D> {
  public:
-  using T = typename P::Compute;
+  using T = typename P::Master;
   using State = RecurrentState<T, D>;
 
   explicit Recurrent(const RecurrentOptions& options) : options_(options) { add_layers(); }
@@ -65,10 +66,10 @@ class Recurrent : public Module<P, D> {
       }
       std::vector<RecurrentVariables<T, D>> directions;
       for (const Weights& weights : layers_[layer]) {
-        directions.push_back({.weight_ih = weights.weight_ih.variable(),
-                              .weight_hh = weights.weight_hh.variable(),
-                              .bias_ih = weights.bias_ih.variable(),
-                              .bias_hh = weights.bias_hh.variable()});
+        directions.push_back({.weight_ih = weights.weight_ih.master(),
+                              .weight_hh = weights.weight_hh.master(),
+                              .bias_ih = weights.bias_ih.master(),
+                              .bias_hh = weights.bias_hh.master()});
       }
       const auto of_layer = recurrent_layer<T, D>(kind, result.out, first.hidden[layer],
                                                   has_cell ? first.cell[layer] : Variable<T, D>(), directions, lengths);
@@ -83,10 +84,10 @@ class Recurrent : public Module<P, D> {
   static constexpr bool has_cell = kind == ops::RecurrentCell::lstm;
 
   struct Weights {
-    Parameter<T, D> weight_ih;
-    Parameter<T, D> weight_hh;
-    Parameter<T, D> bias_ih;
-    Parameter<T, D> bias_hh;
+    Parameter<typename P::Compute, D, T> weight_ih;
+    Parameter<typename P::Compute, D, T> weight_hh;
+    Parameter<typename P::Compute, D, T> bias_ih;
+    Parameter<typename P::Compute, D, T> bias_hh;
   };
 
   std::int64_t num_directions() const { return options_.bidirectional ? 2 : 1; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Losses that compare two tensors of one shape element by element.
@@ -13,13 +14,14 @@ enum class ElementwiseLoss : std::uint8_t {
 };
 
 // Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
-// to a target of 1; the other losses take no notice of it.
+// to a target of 1; the other losses take no notice of it. Targets of bfloat16 and float16 are float.
 template <typename T, typename D>
-double elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<T, D>& target, double positive_weight = 1);
+double elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                        double positive_weight = 1);
 
 // dx = scale * derivative in x.
 template <typename T, typename D>
-void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<T, D>& target, T scale,
-                               Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
+void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                               Accumulate<T> scale, Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
 
 }  // namespace trireme::ops

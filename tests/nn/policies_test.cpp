@@ -1,0 +1,80 @@
+// Every module with every policy: what lacks an operation of some type does not link.
+
+#include "catch.hpp"
+#include "trireme/nn/attention.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/transformer.hpp"
+
+using namespace trireme;
+
+namespace {
+
+template <typename P>
+struct AllModules : nn::Module<P> {
+  using M = typename P::Master;
+  static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1};
+
+  nn::Embedding<P> embedding{*this, "embedding", {.rows = 11, .width = 16}};
+  nn::Lstm<P> lstm{*this, "lstm", {.in = 16, .hidden = 8, .bidirectional = true}};
+  nn::Gru<P> gru{*this, "gru", {.in = 16, .hidden = 16, .layers = 2, .dropout = 0.1}};
+  nn::RmsNorm<P> rms_norm{*this, "rms_norm", {.width = 16}};
+  nn::MultiheadAttention<P> attention{
+      *this, "attention", {.embed_dim = 16, .num_heads = 4, .num_kv_heads = 2, .rotary_base = 100}};
+  nn::RmsNorm<P> next_rms_norm{*this, "next_rms_norm", {.width = 16}};
+  nn::Linear<P> linear{*this, "linear", {.in = 16, .out = 16}};
+  nn::TransformerBlock<P> block{*this, "block", block_options};
+  nn::LayerNorm<P> last_norm{*this, "last_norm", {.width = 16}};
+  nn::Dropout<P> dropout{*this, "dropout", 0.1};
+  nn::Linear<P> head{*this, "head", {.in = 16, .out = 11, .bias = false}};
+
+  Loss<M> loss(const Tensor<std::int32_t>& tokens, const Tensor<std::int32_t>& padding) const {
+    const auto recurrent = gru.forward(lstm.forward(embedding.forward(tokens)).out).out;
+    const auto attended = attention.forward(rms_norm.forward(recurrent), padding);
+    const auto [stream, normalized] = next_rms_norm.add_and_normalize(recurrent, attended);
+    const auto [before, before_normalized] = block.ln_1.add_and_normalize(stream, linear.forward(normalized));
+    const auto [last, last_normalized] = block.forward(before, before_normalized, last_norm);
+    return cross_entropy(head.forward(dropout.forward(last_normalized)), tokens);
+  }
+};
+
+template <typename P>
+constexpr double rounding = std::is_same_v<P, Float32>        ? 0x1p-24
+                            : std::is_same_v<P, MixedFloat16> ? 0x1p-11
+                                                              : 0x1p-8;
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32, MixedBfloat16, MixedFloat16) {
+  using P = TestType;
+  Tensor<std::int32_t> tokens({3, 7});
+  auto padding = Tensor<std::int32_t>::zeros({3, 7});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.data()[i] = static_cast<std::int32_t>(i * 5 % 11);
+  padding.data()[6] = 1;
+  const auto run = [&](auto& model) {
+    model.initialize({.seed = 3});
+    Tape tape({.seed = 4});
+    auto loss = model.loss(tokens, padding);
+    loss.scale = 1024;  // float16 loses small gradients
+    loss.backward();
+    return loss.mean();
+  };
+  AllModules<P> model;
+  AllModules<Float64> wide;
+  const double loss = run(model);
+  const double wanted = run(wide);
+  CHECK(std::abs(loss - wanted) <= 8 * rounding<P> * wanted);
+  for (int index = 0; index < wide.store().num_parameters(); ++index) {
+    CAPTURE(wide.store().parameter(index).name);
+    const Tensor<double> expected = wide.store().template gradient<double>(index);
+    const Tensor<float> got = model.store().template gradient<float>(index);
+    double largest = 0;
+    double worst = 0;
+    for (std::int64_t i = 0; i < expected.numel(); ++i) {
+      largest = std::max(largest, std::abs(expected.data()[i]));
+      worst = std::max(worst, std::abs(static_cast<double>(got.data()[i]) - expected.data()[i]));
+    }
+    CHECK(largest > 0);
+    CHECK(worst <= 40 * rounding<P> * largest);  // as many results are rounded, forward and backward
+  }
+}
