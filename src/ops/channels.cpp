@@ -17,7 +17,7 @@ struct Lines {
 
   template <typename T>
   explicit Lines(const ChannelRows<T>& in) : count(in.rows * in.channels), channels(in.channels), width(in.channels) {
-    while (width < 128 || (width % 16 != 0 && width < 1024)) width *= 2;
+    while (width < 64 || (width % 16 != 0 && width < 1024)) width *= 2;
   }
   std::int64_t number() const { return (count + width - 1) / width; }
 
@@ -62,7 +62,10 @@ void sum_columns(const Lines& lines, double* sums, const Body& body) {
   std::fill_n(sums, 2 * lines.channels, 0.0);
   for (std::int64_t row = 0; row < 2 * parts; ++row) {
     double* of_kind = sums + row % 2 * lines.channels;
-    for (std::int64_t j = 0; j < lines.width; ++j) of_kind[j % lines.channels] += partial.data()[row * lines.width + j];
+    const double* columns = partial.data() + row * lines.width;
+    for (const double* end = columns + lines.width; columns < end; columns += lines.channels) {
+      for (std::int64_t channel = 0; channel < lines.channels; ++channel) of_kind[channel] += columns[channel];
+    }
   }
 }
 

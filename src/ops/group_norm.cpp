@@ -53,9 +53,9 @@ double sum_of_group(const Sizes& sizes, std::int64_t group, const Value& value) 
 
 // A group's numbers, by channel.
 std::vector<double> by_channel(const Sizes& sizes, const double* of_groups) {
-  std::vector<double> values(static_cast<std::size_t>(sizes.channels));
-  for (std::size_t channel = 0; channel < values.size(); ++channel) {
-    values[channel] = of_groups[static_cast<std::int64_t>(channel) / sizes.group_channels()];
+  std::vector<double> values;
+  for (std::int64_t group = 0; group < sizes.groups; ++group) {
+    values.insert(values.end(), static_cast<std::size_t>(sizes.group_channels()), of_groups[group]);
   }
   return values;
 }

@@ -1,52 +1,121 @@
 #include "ops/kernels/channels.hpp"
 
+#include "ops/kernels/vector.hpp"
 #include "ops/kernels/write.hpp"
 #include "trireme/math/functors.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-struct Terms {
-  double first;
-  double second;
+// One vector of doubles, and as many elements of T; or one of each, for columns that fill no vector.
+template <typename T>
+struct Lanes {
+  using Doubles = Vector<double>;
+  typedef T Elements __attribute__((vector_size(lanes<double> * sizeof(T)), aligned(alignof(T)), may_alias));
+  static constexpr int count = lanes<double>;
+  TRIREME_HOST_DEVICE static Doubles widen(Elements elements) { return __builtin_convertvector(elements, Doubles); }
+};
+template <typename T>
+struct Lane {
+  using Doubles = double;
+  using Elements = T;
+  static constexpr int count = 1;
+  TRIREME_HOST_DEVICE static Doubles widen(T element) { return static_cast<double>(element); }
 };
 
-// Adds term(element, column) of all elements to their columns, four lines at a time: sums of doubles are read and written once
-// for each.
-template <typename Term>
-TRIREME_HOST_DEVICE void add_columns(std::int64_t count, std::int64_t width, double* sums, Term term) {
-  double* first = sums;
-  double* second = sums + width;
-  std::int64_t line = 0;
-  for (; line + 4 * width <= count; line += 4 * width) {
-#pragma omp simd
-    for (std::int64_t j = 0; j < width; ++j) {
-      const Terms a = term(line + j, j);
-      const Terms b = term(line + width + j, j);
-      const Terms c = term(line + 2 * width + j, j);
-      const Terms d = term(line + 3 * width + j, j);
-      first[j] += (a.first + b.first) + (c.first + d.first);
-      second[j] += (a.second + b.second) + (c.second + d.second);
+template <typename Elements, typename T>
+TRIREME_HOST_DEVICE Elements load(const T* data) {
+  return *reinterpret_cast<const Elements*>(data);
+}
+
+// What is added up: an element and its square.
+template <typename T>
+struct Moments {
+  const T* x;
+
+  template <typename L>
+  TRIREME_HOST_DEVICE void add(std::int64_t i, std::int64_t, typename L::Doubles& first, typename L::Doubles& second) const {
+    const auto element = L::widen(load<typename L::Elements>(x + i));
+    first += element;
+    second += element * element;
+  }
+};
+
+// dy, where there is ReLU only what passed it, and dy * (x - center).
+template <typename T, bool relu>
+struct Gradients {
+  const T* x;
+  const T* y;
+  const T* dy;
+  const T* center;
+
+  template <typename L>
+  TRIREME_HOST_DEVICE void add(std::int64_t i, std::int64_t j, typename L::Doubles& first, typename L::Doubles& second) const {
+    using Elements = typename L::Elements;
+    Elements gradient = load<Elements>(dy + i);
+    if constexpr (relu) gradient = load<Elements>(y + i) > T(0) ? gradient : Elements{};
+    first += L::widen(gradient);
+    second += L::widen(gradient * (load<Elements>(x + i) - load<Elements>(center + j)));
+  }
+};
+
+// The sums of `vectors` neighbouring vectors of columns stay in registers while all lines go by.
+template <typename L, int vectors, typename Terms>
+TRIREME_HOST_DEVICE void add_lines(const Terms& terms, std::int64_t begin, std::int64_t end, std::int64_t width,
+                                   std::int64_t column, double* sums) {
+  using Doubles = typename L::Doubles;
+  Doubles first[vectors];
+  Doubles second[vectors];
+#pragma GCC unroll 8
+  for (int vector = 0; vector < vectors; ++vector) {
+    first[vector] = load<Doubles>(sums + column + vector * L::count);
+    second[vector] = load<Doubles>(sums + width + column + vector * L::count);
+  }
+  for (std::int64_t line = begin; line < end; line += width) {
+#pragma GCC unroll 8
+    for (int vector = 0; vector < vectors; ++vector) {
+      const std::int64_t j = column + vector * L::count;
+      terms.template add<L>(line + j, j, first[vector], second[vector]);
     }
   }
-  for (; line < count; line += width) {
-    const std::int64_t columns = width < count - line ? width : count - line;
-#pragma omp simd
-    for (std::int64_t j = 0; j < columns; ++j) {
-      const Terms a = term(line + j, j);
-      first[j] += a.first;
-      second[j] += a.second;
-    }
+#pragma GCC unroll 8
+  for (int vector = 0; vector < vectors; ++vector) {
+    *reinterpret_cast<Doubles*>(sums + column + vector * L::count) = first[vector];
+    *reinterpret_cast<Doubles*>(sums + width + column + vector * L::count) = second[vector];
   }
+}
+
+// Lines are taken in blocks that stay in the first cache, whose columns go by in blocks of `vectors` vectors.
+template <typename T, typename Terms>
+TRIREME_HOST_DEVICE void add_columns(const Terms& terms, std::int64_t count, std::int64_t width, double* sums) {
+  constexpr int vectors = num_registers / 4;
+  constexpr std::int64_t block = 4096;
+  const std::int64_t whole = count / width * width;
+  const std::int64_t step = (block < 8 * width ? 8 : block / width) * width;
+  for (std::int64_t begin = 0; begin < whole; begin += step) {
+    const std::int64_t end = begin + step < whole ? begin + step : whole;
+    std::int64_t j = 0;
+    for (; j + vectors * lanes<double> <= width; j += vectors * lanes<double>) {
+      add_lines<Lanes<T>, vectors>(terms, begin, end, width, j, sums);
+    }
+    for (; j + lanes<double> <= width; j += lanes<double>) add_lines<Lanes<T>, 1>(terms, begin, end, width, j, sums);
+    for (; j < width; ++j) add_lines<Lane<T>, 1>(terms, begin, end, width, j, sums);
+  }
+  for (std::int64_t j = 0; whole + j < count; ++j) add_lines<Lane<T>, 1>(terms, whole, whole + 1, width, j, sums);
 }
 
 template <typename T>
 void add_moments(const T* x, std::int64_t count, std::int64_t width, double* sums) {
-  add_columns(
-      count, width, sums, [=](std::int64_t i, std::int64_t) __attribute__((always_inline)) {
-        const auto element = static_cast<double>(x[i]);
-        return Terms{element, element * element};
-      });
+  add_columns<T>(Moments<T>{x}, count, width, sums);
+}
+
+template <typename T>
+void add_gradients(const GradientLines<T>& pass, std::int64_t count, std::int64_t width, double* sums) {
+  if (pass.y != nullptr) {
+    add_columns<T>(Gradients<T, true>{pass.x, pass.y, pass.dy, pass.center}, count, width, sums);
+  } else {
+    add_columns<T>(Gradients<T, false>{pass.x, pass.y, pass.dy, pass.center}, count, width, sums);
+  }
 }
 
 // dy, or where there is ReLU its part that passed.
@@ -54,24 +123,6 @@ template <typename T, bool relu>
 TRIREME_HOST_DEVICE T passed(const T* y, const T* dy, std::int64_t i) {
   if constexpr (relu) return y[i] > T(0) ? dy[i] : T(0);
   return dy[i];
-}
-
-template <bool relu, typename T>
-void add_gradients_of(const GradientLines<T>& pass, std::int64_t count, std::int64_t width, double* sums) {
-  const T* x = pass.x;
-  const T* y = pass.y;
-  const T* dy = pass.dy;
-  const T* center = pass.center;
-  add_columns(
-      count, width, sums, [=](std::int64_t i, std::int64_t j) __attribute__((always_inline)) {
-        const T gradient = passed<T, relu>(y, dy, i);
-        return Terms{static_cast<double>(gradient), static_cast<double>(gradient * (x[i] - center[j]))};
-      });
-}
-
-template <typename T>
-void add_gradients(const GradientLines<T>& pass, std::int64_t count, std::int64_t width, double* sums) {
-  pass.y != nullptr ? add_gradients_of<true>(pass, count, width, sums) : add_gradients_of<false>(pass, count, width, sums);
 }
 
 // Calls visit(first element, elements) for each line.
