@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <set>
+#include <string>
 
 #include "catch.hpp"
 #include "data/image_files.hpp"
@@ -155,6 +156,16 @@ TEST_CASE("CIFAR-10 records become images with the channels last") {
   CHECK(read_cifar10({folder.path() / "b.bin", folder.path() / "a.bin"}).label(0) == 9);
 }
 
+TEST_CASE("the files of a CIFAR-10 folder are read in the order of their names") {
+  const TemporaryFolder folder;
+  for (const std::uint8_t label : Bytes{3, 7, 1, 9, 0, 5, 2, 8, 6, 4}) {
+    write_bytes(folder.path() / ("batch_" + std::to_string(label) + ".bin"), Bytes(3073, label));
+  }
+  const ImageDataset dataset = read_cifar10({folder.path()});
+  REQUIRE(dataset.count() == 10);
+  for (std::int64_t i = 0; i < 10; ++i) CHECK(dataset.label(i) == i);
+}
+
 TEST_CASE("CIFAR-10 files that are damaged are refused") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(read_cifar10({folder.path()}), ContainsSubstring("no CIFAR-10 images") && ContainsSubstring("*.bin"));
@@ -216,6 +227,8 @@ TEST_CASE("shuffled images come once an epoch, in a new order each, also where b
   CHECK(std::set(labels.begin(), labels.begin() + 10).size() == 10);
   CHECK(std::set(labels.begin() + 10, labels.end()).size() == 10);
   CHECK_FALSE(std::equal(labels.begin(), labels.begin() + 10, labels.begin() + 10));
+  const ImageBatch other = ImageLoader(numbered(10), {.batch_size = 10, .seed = 4}).load(0);
+  CHECK_FALSE(std::equal(labels.begin(), labels.begin() + 10, other.labels.data()));
 }
 
 TEST_CASE("in their own order all images come exactly once, whatever the number of ranks") {
