@@ -51,6 +51,7 @@ struct Setup {
   std::int64_t bucket_bytes = 1 << 20;
   std::function<bool(std::int64_t)> ignored = [](std::int64_t) { return false; };  // by global sample
   int rare_from_rank = 1 << 20;                                                    // ranks from here on use the `rare` layer
+  ops::CrossEntropyOptions<double, Cpu> loss = {};
 };
 
 std::pair<Tensor<double>, Tensor<std::int32_t>> batch(const Setup& setup, int step, std::int64_t first, std::int64_t count) {
@@ -85,7 +86,7 @@ Result train(const Setup& setup) {
         const auto [x, targets] = batch(setup, step, first, share);
         Tape tape;
         reduction.listen(tape);
-        const auto loss = cross_entropy(model.forward(x, world.rank() >= setup.rare_from_rank), targets);
+        const auto loss = cross_entropy(model.forward(x, world.rank() >= setup.rare_from_rank), targets, setup.loss);
         loss.backward();
         reduction.add(loss);
       }
@@ -103,6 +104,33 @@ Result train(const Setup& setup) {
       throw std::runtime_error("the replicas differ");
     }
   });
+  return result;
+}
+
+// The same steps on whole batches, without groups.
+Result train_alone(const Setup& setup) {
+  Net model;
+  model.initialize({.seed = 3});
+  optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+  Result result;
+  for (int step = 0; step < 5; ++step) {
+    const auto [x, targets] = batch(setup, step, 0, samples);
+    Tape tape;
+    const auto loss = cross_entropy(model.forward(x, false), targets, setup.loss);
+    loss.sum.backward(1 / loss.kept);
+    StepSummary summary{.loss_sum = loss.sum.value().item(), .kept = loss.kept};
+    for (int index = 0; index < model.store().num_parameters(); ++index) {
+      summary.used.push_back(model.store().has_gradient(index));
+      if (!summary.used.back()) continue;
+      for (const double element : model.store().gradient<double>(index).span()) summary.gradient_norm += element * element;
+    }
+    summary.gradient_norm = std::sqrt(summary.gradient_norm);
+    result.losses.push_back(loss.mean());
+    result.norms.push_back(summary.gradient_norm);
+    optimizer.step(summary, {.clip_norm = 0.5});
+  }
+  const auto values = model.store().values<double>().span();
+  result.values.assign(values.begin(), values.end());
   return result;
 }
 
@@ -148,6 +176,22 @@ TEST_CASE("ranks with different numbers of kept targets, none at all too") {
     expect_equal(train({.ranks = 2, .ignored = ignored}), wanted);
     expect_equal(train({.ranks = 4, .ignored = ignored}), wanted);
     expect_equal(train({.ranks = 2, .micro_batches = 2, .ignored = ignored}), wanted);
+  }
+}
+
+TEST_CASE("a loss with class weights is the mean by weight over all ranks") {
+  Setup setup;
+  setup.ignored = [](std::int64_t sample) { return sample % 3 == 0; };  // the ranks' sums of weights differ
+  setup.loss.class_weight = Tensor<double>::from({classes}, std::vector<double>{0.25, 3, 1, 0.5});
+  setup.loss.label_smoothing = 0.1;
+  const Result wanted = train_alone(setup);
+  for (const int ranks : {1, 2, 4}) {
+    for (const int micro_batches : {1, 2}) {
+      CAPTURE(ranks, micro_batches);
+      setup.ranks = ranks;
+      setup.micro_batches = micro_batches;
+      expect_equal(train(setup), wanted);
+    }
   }
 }
 
