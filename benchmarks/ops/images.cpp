@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <type_traits>
+
 #include "ops/measure.hpp"
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/ops/convolution.hpp"
 #include "trireme/ops/pooling.hpp"
 #include "trireme/ops/reduce.hpp"
@@ -11,23 +14,31 @@ namespace {
 
 constexpr std::int64_t batch = 64;
 
-Tensor<float> filled(const Shape& shape) {
-  Tensor<float> tensor(shape);
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data()[i] = static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f;
+template <typename T = float>
+Tensor<T> filled(const Shape& shape) {
+  Tensor<T> tensor(shape);
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data()[i] = T(static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f);
   return tensor;
 }
 
-double bytes(const Tensor<float>& tensor) { return static_cast<double>(tensor.numel()) * sizeof(float); }
+template <typename T>
+double bytes(const Tensor<T>& tensor) {
+  return static_cast<double>(tensor.numel()) * sizeof(T);
+}
 
+template <typename T = float>
 void measure_convolution(Report& report, std::int64_t in, std::int64_t out, std::int64_t size, std::int64_t kernel,
                          std::int64_t stride) {
   const ops::Conv2dOptions options{.stride = stride, .padding = kernel / 2};
   const auto extent = ops::conv2d_extent(size, kernel, options);
-  const auto x = filled({batch, size, size, in}), weight = filled({out, in, kernel, kernel}), bias = filled({out});
-  auto y = filled({batch, extent.height, extent.width, out});
-  Tensor<float> dx(x.shape()), dweight(weight.shape()), dbias({out});
+  const auto x = filled<T>({batch, size, size, in}), weight = filled<T>({out, in, kernel, kernel});
+  const auto bias = filled({out});
+  auto y = filled<T>({batch, extent.height, extent.width, out});
+  Tensor<T> dx(x.shape());
+  Tensor<float> dweight(weight.shape()), dbias({out});
   const double operations = 2 * static_cast<double>(y.numel() * in * kernel * kernel);
-  const auto name = fmt::format("conv2d {0}x{0}x{1} to {2}, {3}x{3} / {4}", size, in, out, kernel, stride);
+  const auto name = fmt::format("conv2d {0}x{0}x{1} to {2}, {3}x{3} / {4}{5}", size, in, out, kernel, stride,
+                                std::is_same_v<T, float> ? "" : " bfloat16");
   report.product(name, operations, [&] { ops::conv2d(x, weight, bias, options, y); });
   report.product(name + " dx", operations, [&] { ops::conv2d_backward_data(y, weight, options, dx, false); });
   report.product(name + " dweight", operations, [&] { ops::conv2d_backward_weight(x, y, options, dweight, false); });
@@ -63,6 +74,8 @@ void measure_images(Report& report) {
   measure_convolution(report, 128, 128, 16, 3, 1);
   measure_convolution(report, 256, 256, 8, 3, 1);
   measure_convolution(report, 512, 512, 4, 3, 1);
+  measure_convolution<bfloat16>(report, 64, 64, 32, 3, 1);
+  measure_convolution<bfloat16>(report, 256, 256, 8, 3, 1);
   measure_pooling(report, {batch, 32, 32, 64}, 2, 2, 0);
   measure_pooling(report, {16, 112, 112, 64}, 3, 2, 1);
   measure_pooling(report, {batch, 28, 28, 8}, 2, 2, 0);
