@@ -2,7 +2,9 @@
 
 #include "catch.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
 #include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/transformer.hpp"
 
@@ -11,7 +13,7 @@ using namespace trireme;
 namespace {
 
 template <typename P>
-struct AllModules : nn::Module<P> {
+struct SequenceModules : nn::Module<P> {
   using M = typename P::Master;
   static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1};
 
@@ -28,7 +30,11 @@ struct AllModules : nn::Module<P> {
   nn::Dropout<P> dropout{*this, "dropout", 0.1};
   nn::Linear<P> head{*this, "head", {.in = 16, .out = 11, .bias = false}};
 
-  Loss<M> loss(const Tensor<std::int32_t>& tokens, const Tensor<std::int32_t>& padding) const {
+  Loss<M> loss() const {
+    Tensor<std::int32_t> tokens({3, 7});
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.data()[i] = static_cast<std::int32_t>(i * 5 % 11);
+    const auto padding = Tensor<std::int32_t>::zeros({3, 7});
+    padding.data()[6] = 1;
     const auto recurrent = gru.forward(lstm.forward(embedding.forward(tokens)).out).out;
     const auto attended = attention.forward(rms_norm.forward(recurrent), padding);
     const auto [stream, normalized] = next_rms_norm.add_and_normalize(recurrent, attended);
@@ -39,28 +45,42 @@ struct AllModules : nn::Module<P> {
 };
 
 template <typename P>
+struct ImageModules : nn::Module<P> {
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  nn::Conv2d<P> down{*this, "down", {.in = 3, .out = 8, .kernel = 3, .stride = 2, .padding = 1, .bias = false}};
+  nn::BatchNorm2d<P> batch_norm{*this, "batch_norm", {.channels = 8}};
+  nn::ConvTranspose2d<P> up{*this, "up", {.in = 8, .out = 6, .kernel = 4, .stride = 2, .padding = 1}};
+  nn::GroupNorm<P> group_norm{*this, "group_norm", {.groups = 2, .channels = 6}};
+
+  Loss<M> loss() const {
+    Tensor<T> images({2, 6, 6, 3});
+    for (std::int64_t i = 0; i < images.numel(); ++i) images.data()[i] = static_cast<T>(static_cast<float>(i * 7 % 17 - 8) / 8);
+    Tensor<std::int32_t> targets({2, 6, 6});
+    for (std::int64_t i = 0; i < targets.numel(); ++i) targets.data()[i] = static_cast<std::int32_t>(i * 5 % 6);
+    const auto y = tanh(batch_norm.forward(down.forward(Variable<T>(images))));
+    return cross_entropy(group_norm.forward(up.forward(y)), targets);
+  }
+};
+
+template <typename P>
 constexpr double rounding = std::is_same_v<P, Float32>        ? 0x1p-24
                             : std::is_same_v<P, MixedFloat16> ? 0x1p-11
                                                               : 0x1p-8;
 
-}  // namespace
-
-TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32, MixedBfloat16, MixedFloat16) {
-  using P = TestType;
-  Tensor<std::int32_t> tokens({3, 7});
-  auto padding = Tensor<std::int32_t>::zeros({3, 7});
-  for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.data()[i] = static_cast<std::int32_t>(i * 5 % 11);
-  padding.data()[6] = 1;
-  const auto run = [&](auto& model) {
+template <template <typename> typename Model, typename P>
+void compare_with_double() {
+  const auto run = [](auto& model) {
     model.initialize({.seed = 3});
     Tape tape({.seed = 4});
-    auto loss = model.loss(tokens, padding);
+    auto loss = model.loss();
     loss.scale = 1024;  // float16 loses small gradients
     loss.backward();
     return loss.mean();
   };
-  AllModules<P> model;
-  AllModules<Float64> wide;
+  Model<P> model;
+  Model<Float64> wide;
   const double loss = run(model);
   const double wanted = run(wide);
   CHECK(std::abs(loss - wanted) <= 8 * rounding<P> * wanted);
@@ -77,4 +97,11 @@ TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32
     CHECK(largest > 0);
     CHECK(worst <= 40 * rounding<P> * largest);  // as many results are rounded, forward and backward
   }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32, MixedBfloat16, MixedFloat16) {
+  compare_with_double<SequenceModules, TestType>();
+  compare_with_double<ImageModules, TestType>();
 }
