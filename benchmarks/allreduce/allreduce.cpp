@@ -104,7 +104,7 @@ int run(const trireme::Group& world, const Options& options) {
     if (world.rank() == 0) print_row(bytes, contenders, seconds);
   }
   world.agree([&] {
-    if (world.rank() == 0) write_text(options.json, results.dump(2) + "\n");
+    if (world.rank() == 0) write_json(options.json, results);
   });
   return 0;
 }

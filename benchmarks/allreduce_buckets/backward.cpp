@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+
+#include "measurement/measurement.hpp"
 
 namespace {
 
@@ -19,9 +20,7 @@ double seconds_per_iteration() {
   constexpr std::int64_t trial = 200'000;
   double best = 1;
   for (int round = 0; round < 5; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    compute(trial);
-    best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() / trial);
+    best = std::min(best, seconds_of([] { compute(trial); }) / trial);
   }
   return best;
 }

@@ -27,7 +27,7 @@ std::string setting(const Row& row) {
   return row.bucket_mib > 0 && row.plan.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
 }
 
-std::string json_text(const Sweep& sweep, const ReportOptions& options, int ranks) {
+nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options, int ranks) {
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   for (const Row& row : sweep.rows) {
     const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
@@ -44,17 +44,17 @@ std::string json_text(const Sweep& sweep, const ReportOptions& options, int rank
                     {"predicted_exposed_seconds", row.predicted_seconds},
                     {"megabytes_sent", row.megabytes_sent}});
   }
-  const nlohmann::ordered_json result = {{"model", options.model},
-                                         {"algorithm", options.algorithm},
-                                         {"progress", options.progress},
-                                         {"ranks", ranks},
-                                         {"bytes", sweep.bytes},
-                                         {"backward_seconds", sweep.backward_seconds},
-                                         {"latency_seconds", sweep.cost.latency_seconds},
-                                         {"seconds_per_byte", sweep.cost.seconds_per_byte},
-                                         {"rows", rows},
-                                         {"recommended", setting(recommended(sweep))}};
-  return result.dump(2) + "\n";
+  nlohmann::ordered_json result = {{"model", options.model},
+                                   {"algorithm", options.algorithm},
+                                   {"progress", options.progress},
+                                   {"ranks", ranks},
+                                   {"bytes", sweep.bytes},
+                                   {"backward_seconds", sweep.backward_seconds},
+                                   {"latency_seconds", sweep.cost.latency_seconds},
+                                   {"seconds_per_byte", sweep.cost.seconds_per_byte},
+                                   {"rows", rows},
+                                   {"recommended", setting(recommended(sweep))}};
+  return result;
 }
 
 std::string csv_text(const Sweep& sweep, int ranks) {
@@ -109,7 +109,7 @@ void print_table(const Sweep& sweep, const ReportOptions& options, int ranks) {
 }
 
 void write_files(const Sweep& sweep, const ReportOptions& options, int ranks) {
-  write_text(options.json, json_text(sweep, options, ranks));
+  write_json(options.json, json_of(sweep, options, ranks));
   write_text(options.csv, csv_text(sweep, ranks));
   write_text(options.svg, plot(sweep, options, ranks));
 }

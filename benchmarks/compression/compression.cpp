@@ -125,7 +125,7 @@ int benchmark(const Options& options, const Group& world) {
                       {"megabytes_sent", row.megabytes_sent},
                       {"speedup", speedup}});
   }
-  write_text(options.json, result.dump(1) + "\n");
+  write_json(options.json, result);
   return 0;
 }
 

@@ -111,7 +111,7 @@ int report(const Options& options, const Results& results) {
   }
   const nlohmann::json result({{"ranks", results.ranks}, {"entry_nanoseconds", entry}, {"sizes", sizes}});
   try {
-    write_text(options.json, result.dump(2) + "\n");
+    write_json(options.json, result);
   } catch (const trireme::Error& error) {
     fmt::print(stderr, "flight_benchmark: {}\n", error.what());
     return 2;

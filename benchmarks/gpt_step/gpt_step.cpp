@@ -8,8 +8,8 @@
 #include <optional>
 #include <trireme/trireme.hpp>
 
-#include "fma_peak.hpp"
 #include "matmul_floor.hpp"
+#include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
 #include "training_step.hpp"
 
@@ -78,7 +78,7 @@ int benchmark(const Options& options, const Group& world) {
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));
-  write_text(options.json, result.dump(1) + "\n");
+  write_json(options.json, result);
   return 0;
 }
 

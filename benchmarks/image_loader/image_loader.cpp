@@ -4,7 +4,6 @@
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -40,13 +39,6 @@ data::ImageDataset random_images(const data::ImageShape& shape) {
   return {shape, std::move(pixels), std::vector<std::int32_t>(count, 3), 10};
 }
 
-template <typename Run>
-double timed(const Run& run) {
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 struct Case {
   const char* name;
   data::Augmentation augmentation;
@@ -75,10 +67,10 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
   for (int step = 0; step <= steps; ++step) {  // in turn, so that all see the same machine
     data::ImageBatch batch;
     for (std::size_t i = 0; i < cases.size(); ++i) {
-      const double seconds = timed([&] { batch = loaders[i].load(step); });
+      const double seconds = seconds_of([&] { batch = loaders[i].load(step); });
       if (step > 0) of_load[i].push_back(seconds);
     }
-    const double seconds = timed([&] {
+    const double seconds = seconds_of([&] {
       Tape tape;
       cross_entropy(model.forward(batch.images), batch.labels).backward();
       model.store().clear_gradients();
@@ -116,5 +108,5 @@ int main(int argc, char** argv) {
   fmt::print("{} thread(s), medians of {} steps\n", threads, steps);
   const auto mnist = measure("28 x 28 grey", {.height = 28, .width = 28, .channels = 1}, batch_size, steps);
   const auto cifar = measure("32 x 32 colour", {.height = 32, .width = 32, .channels = 3}, batch_size, steps);
-  write_text(json, nlohmann::json{mnist, cifar}.dump());
+  write_json(json, nlohmann::ordered_json::array({mnist, cifar}));
 }

@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <array>
-#include <chrono>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -39,13 +38,6 @@ class Step {
   Tensor<float> x_;
 };
 
-template <typename Run>
-double timed(const Run& run) {
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -69,7 +61,8 @@ int main(int argc, char** argv) {
   OnednnLstm onednn(sizes);
   std::vector<double> of_lstm, of_gru, of_onednn;
   for (int step = 0; step <= steps; ++step) {  // in turn, so that all see the same machine
-    const std::array seconds{timed([&] { lstm.run(); }), timed([&] { gru.run(); }), timed([&] { onednn.run(); })};
+    const std::array seconds{seconds_of([&] { lstm.run(); }), seconds_of([&] { gru.run(); }),
+                             seconds_of([&] { onednn.run(); })};
     if (step == 0) continue;
     of_lstm.push_back(seconds[0]);
     of_gru.push_back(seconds[1]);
@@ -85,5 +78,5 @@ int main(int argc, char** argv) {
   fmt::print("LSTM                {:8.2f} ms  {:6.1f} GFLOP/s\n", 1e3 * ours, operations / ours / 1e9);
   fmt::print("oneDNN's primitive  {:8.2f} ms  ours: {:.2f}x the speed\n", 1e3 * theirs, theirs / ours);
   fmt::print("GRU                 {:8.2f} ms\n", 1e3 * median(of_gru));
-  write_text(json, nlohmann::json{{"lstm_seconds", ours}, {"gru_seconds", median(of_gru)}, {"onednn_seconds", theirs}}.dump());
+  write_json(json, {{"lstm_seconds", ours}, {"gru_seconds", median(of_gru)}, {"onednn_seconds", theirs}});
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
@@ -25,3 +26,5 @@ void write_text(const std::string& path, const std::string& text) {
     throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot write the results", .path = path});
   }
 }
+
+void write_json(const std::string& path, const nlohmann::ordered_json& figures) { write_text(path, figures.dump(2) + "\n"); }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -8,13 +9,18 @@
 
 double median(std::vector<double> values);  // at least one
 
+template <typename Run>
+double seconds_of(const Run& run) {
+  const auto start = std::chrono::steady_clock::now();
+  run();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // What all ranks do at the same time: the slowest rank's seconds.
 template <typename Run>
 double slowest_seconds(const trireme::Group& world, const Run& run) {
   world.barrier();
-  const auto start = std::chrono::steady_clock::now();
-  run();
-  double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  double seconds = seconds_of(run);
   world.all_reduce(std::span(&seconds, 1), trireme::ReduceOp::max).wait_on_host();
   return seconds;
 }
@@ -25,3 +31,4 @@ void tune_malloc();
 
 // Nothing where `path` is empty. Throws Error{io}.
 void write_text(const std::string& path, const std::string& text);
+void write_json(const std::string& path, const nlohmann::ordered_json& figures);

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "gpt_step/fma_peak.hpp"
+#include "measurement/fma_peak.hpp"
 #include "ops/measure.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -14,10 +14,8 @@ double measure_copy() {
   const auto to = trireme::Tensor<float>::full({count}, 2);
   double best = 0;
   for (int round = 0; round < 10; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    std::memcpy(to.data(), from.data(), count * sizeof(float));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    best = std::max(best, 2.0 * count * sizeof(float) / seconds.count());
+    const double seconds = seconds_of([&] { std::memcpy(to.data(), from.data(), count * sizeof(float)); });
+    best = std::max(best, 2.0 * count * sizeof(float) / seconds);
   }
   return best;
 }

@@ -1,9 +1,10 @@
 #pragma once
 
-#include <algorithm>
-#include <chrono>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "measurement/measurement.hpp"
 
 // What this machine can do, measured in the same run.
 struct Ceilings {
@@ -29,17 +30,10 @@ class Report {
  private:
   template <typename Run>
   static double median_seconds(const Run& run) {
-    using Clock = std::chrono::steady_clock;
     run();
     std::vector<double> seconds;
-    for (double total = 0; total < 0.15 || seconds.size() < 7;) {
-      const auto start = Clock::now();
-      run();
-      seconds.push_back(std::chrono::duration<double>(Clock::now() - start).count());
-      total += seconds.back();
-    }
-    std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
-    return seconds[seconds.size() / 2];
+    for (double total = 0; total < 0.15 || seconds.size() < 7; total += seconds.back()) seconds.push_back(seconds_of(run));
+    return median(std::move(seconds));
   }
   bool wanted(const std::string& name) const { return name.find(filter_) != std::string::npos; }
   static void print(const std::string& name, double seconds, double amount, double ceiling, const char* unit);

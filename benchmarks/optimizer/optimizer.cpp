@@ -4,7 +4,6 @@
 #include <fmt/core.h>
 
 #include <CLI/CLI.hpp>
-#include <chrono>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -60,12 +59,6 @@ constexpr Traffic traffic[] = {
     {"lion", 5},     //
 };
 
-double seconds_of(const auto& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -115,6 +108,6 @@ int main(int argc, char** argv) {
                   {"copy_bytes_per_second", copy},
                   {"in_place_bytes_per_second", in_place}};
   }
-  write_text(json_path, json.dump(2) + "\n");
+  write_json(json_path, json);
   return 0;
 }

@@ -57,7 +57,7 @@ void report(const std::vector<Way>& ways, double wire, const Options& options, i
     rows.push_back({{"name", way.name}, {"step_seconds", seconds}, {"hidden", hidden}});
   }
   const nlohmann::ordered_json result = {{"ranks", ranks}, {"wire_seconds", wire}, {"steps", rows}};
-  write_text(options.json, result.dump(2) + "\n");
+  write_json(options.json, result);
 }
 
 int benchmark(const Options& options, const Group& world) {

@@ -125,7 +125,7 @@ int benchmark(const Options& options, const Group& world) {
   const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
                                       {"ratio", with / without}, {"million_parameters", options.millions},
                                       {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
-  write_text(options.json, result.dump(1) + "\n");
+  write_json(options.json, result);
   return 0;
 }
 

@@ -1,10 +1,11 @@
-#include "fma_peak.hpp"
+#include "measurement/fma_peak.hpp"
 
 #include <immintrin.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdint>
+
+#include "measurement/measurement.hpp"
 
 namespace {
 
@@ -14,9 +15,7 @@ template <typename Run>
 double best_rate(double operations_per_run, Run run) {
   double best = 0;
   for (int round = 0; round < 20; ++round) {
-    const auto start = std::chrono::steady_clock::now();
-    run();
-    best = std::max(best, operations_per_run / std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+    best = std::max(best, operations_per_run / seconds_of(run));
   }
   return best;
 }
