@@ -43,9 +43,7 @@ Variable<typename P::Compute, D> Cnn<P, D>::logits(const Tensor<M, D>& images) c
     return max_pool2d(norm ? norm->forward_relu(y) : relu(y), {.kernel = 2});
   };
   const Variable<T, D> y = stage(conv2_, bn2_, stage(conv1_, bn1_, cast<T>(Variable<M, D>(images))));
-  const std::int64_t pixels = y.shape()[1] * y.shape()[2];
-  const Variable<T, D> channels_first = transpose(reshape(y, {shape[0], pixels, options_.second}), 1, 2);
-  const Variable<T, D> hidden = relu(fc1_.forward(reshape(channels_first, {shape[0], options_.second * pixels})));
+  const Variable<T, D> hidden = relu(fc1_.forward(flatten(y)));
   return fc2_.forward(dropout_.forward(hidden));
 }
 

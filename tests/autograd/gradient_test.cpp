@@ -188,6 +188,19 @@ TEST_CASE("losses have the values of their definitions") {
   CHECK(distillation_loss(Variable<double>(x), x, 3.0).mean() == Approx(0).margin(1e-12));
 }
 
+TEST_CASE("the mean of a sum of losses is the sum of their means; losses of other targets have none") {
+  const auto x = random({3, 4}, 1);
+  const auto loss = [&](const Variable<double>& in) {
+    return add(mse_loss(in, Tensor<double>::full({3, 4}, 1)), mse_loss(scale(in, 2.0), Tensor<double>::zeros({3, 4})));
+  };
+  CHECK(loss({x}).mean() == Approx(mse_loss(Variable<double>(x), Tensor<double>::full({3, 4}, 1)).mean() +
+                                   4 * mse_loss(Variable<double>(x), Tensor<double>::zeros({3, 4})).mean()));
+  CHECK(loss({x}).kept == 12);
+  expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
+  const auto smaller = mse_loss(Variable<double>(random({3, 3}, 1)), Tensor<double>::zeros({3, 3}));
+  CHECK_THROWS_AS(add(loss({x}), smaller), Error);
+}
+
 TEST_CASE("gradients of dropout") {
   expect_passed(check_gradients([](const Inputs& in) { return dropout(in[0], 0.3, "layer"); }, {random({4, 9}, 1)},
                                 {.tape = {.seed = 5, .step = 2}}));

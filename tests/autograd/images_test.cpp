@@ -1,5 +1,7 @@
 #include "trireme/autograd/images.hpp"
 
+#include <array>
+
 #include "catch.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
@@ -43,6 +45,23 @@ TEST_CASE("gradients of convolutions") {
   // x twice: the second contribution adds
   expect_passed(check_gradients([](const Inputs& in) { return add(conv2d(in[0], in[1]), conv2d(in[0], in[1])); },
                                 {random({1, 3, 3, 2}, 1), random({2, 2, 2, 2}, 2)}));
+}
+
+TEST_CASE("flatten takes channels before pixels, and unflatten back") {
+  const auto x = random({2, 3, 2, 4}, 1);
+  const auto flat = flatten(Variable<double>(x));
+  CHECK(flat.shape() == Shape{2, 24});
+  for (const auto& [image, y, column, channel] : {std::array{0, 0, 0, 0}, {1, 2, 1, 3}, {1, 0, 1, 2}, {0, 2, 0, 1}}) {
+    CHECK(flat.value().data()[image * 24 + channel * 6 + y * 2 + column] ==
+          x.data()[((image * 3 + y) * 2 + column) * 4 + channel]);
+  }
+  const auto back = unflatten(flat, {3, 2}, 4);
+  CHECK(back.shape() == x.shape());
+  for (std::int64_t index = 0; index < x.numel(); ++index) CHECK(back.value().data()[index] == x.data()[index]);
+  expect_passed(check_gradients([](const Inputs& in) { return flatten(in[0]); }, {x}));
+  expect_passed(check_gradients([](const Inputs& in) { return unflatten(in[0], {3, 2}, 4); }, {random({2, 24}, 1)}));
+  CHECK_THROWS_AS(flatten(flat), Error);
+  CHECK_THROWS_AS(unflatten(flat, {3, 2}, 3), Error);
 }
 
 TEST_CASE("gradients of transposed convolutions") {

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
@@ -84,6 +85,41 @@ TEST_CASE("each parameter is announced once, unused ones first, used ones when t
   CHECK_FALSE(store.store->has_gradient(unused.index()));
   CHECK_FALSE(store.store->has_gradient(aside.index()));
   CHECK(first.gradient().data()[0] == 5);
+}
+
+TEST_CASE("while parameters are frozen, gradients pass through to the input and their own stay as they are") {
+  Store store;
+  const auto weight = store.add("weight");
+  store.store->initialize<float>(0);
+  float through = 0;
+  Tape tape;
+  const auto x = watch(Tensor<float>::full({2}, 3), [&](const Tensor<float>& dx) { through = dx.data()[0]; });
+  Variable<float> frozen_twice;
+  {
+    const FrozenParameters frozen(*store.store);
+    {
+      const FrozenParameters inner(*store.store);
+      frozen_twice = multiply(x, weight.variable());
+    }
+    CHECK(weight.variable().slot() == nullptr);  // the inner scope's end does not end the outer one
+  }
+  sum(frozen_twice).backward();
+  CHECK(through == 2);
+  CHECK_FALSE(store.store->has_gradient(weight.index()));
+  store.store->clear_gradients();
+  Tape later;
+  sum(multiply(Variable<float>(x.value()), weight.variable())).backward();
+  CHECK(weight.gradient().data()[0] == 3);
+}
+
+TEST_CASE("a detached value is a constant") {
+  float through = 0;
+  Tape tape;
+  const auto x = watch(Tensor<float>::full({2}, 3), [&](const Tensor<float>& dx) { through = dx.data()[0]; });
+  const auto y = scale(x, 2.0F);
+  CHECK(y.detach().slot() == nullptr);
+  sum(multiply(y, y.detach())).backward();
+  CHECK(through == 12);  // 2 * y, not 2 * 2 * y
 }
 
 TEST_CASE("activations are freed while backward runs") {

@@ -116,6 +116,10 @@ class FlatStore {
   bool training() const { return training_; }
   void set_training(bool on) { training_ = on; }
 
+  // Whether parameters enter the tape, as they do at first; otherwise they are constants. See FrozenParameters.
+  bool requires_gradient() const { return requires_gradient_; }
+  void set_requires_gradient(bool on) { requires_gradient_ = on; }
+
   // How layers whose result depends on the whole batch add up over the ranks that share it.
   const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
   void set_sum_over_ranks(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
@@ -152,6 +156,7 @@ class FlatStore {
   std::shared_ptr<Shard> shard_;
   BufferPlane buffers_;
   bool training_ = true;
+  bool requires_gradient_ = true;
   SumOverRanks sum_over_ranks_;
 };
 

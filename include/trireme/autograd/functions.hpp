@@ -156,6 +156,16 @@ struct Loss {
   void backward() const { sum.backward(static_cast<T>(scale / static_cast<double>(count))); }
 };
 
+// Its mean is the sum of both means. That of a step over several micro-batches and ranks is too, since both keep equally many
+// targets: others are an error, and so are losses that are scaled differently.
+template <typename T, typename D>
+Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
+  require(a.kept == b.kept && a.count == b.count && a.scale == b.scale,
+          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones", a.kept,
+          a.count, b.kept, b.count, a.scale, b.scale);
+  return {.sum = add(a.sum, b.sum), .kept = a.kept, .count = a.count, .scale = a.scale};
+}
+
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,

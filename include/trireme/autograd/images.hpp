@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/autograd/variable.hpp"
+#include "trireme/autograd/functions.hpp"
 #include "trireme/ops/convolution.hpp"
 #include "trireme/ops/pooling.hpp"
 
@@ -27,5 +27,26 @@ template <typename T, typename D>
 Variable<T, D> adaptive_max_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
 template <typename T, typename D>
 Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
+
+// Channels before pixels, as torch flattens: [batch, height, width, channels] -> [batch, channels * height * width].
+template <typename T, typename D>
+Variable<T, D> flatten(const Variable<T, D>& x) {
+  require(x.shape().size() == 4, "flatten: x {} is not [batch, height, width, channels]", x.shape());
+  const std::int64_t pixels = x.shape()[1] * x.shape()[2];
+  const std::int64_t channels = x.shape()[3];
+  const Variable<T, D> rows = reshape(x, {x.shape()[0], pixels, channels});
+  return reshape(channels == 1 ? rows : transpose(rows, 1, 2), {x.shape()[0], channels * pixels});
+}
+
+// Back: [batch, channels * height * width] -> [batch, height, width, channels].
+template <typename T, typename D>
+Variable<T, D> unflatten(const Variable<T, D>& x, const ops::Extent2d& extent, std::int64_t channels) {
+  const std::int64_t pixels = extent.height * extent.width;
+  const Shape& shape = x.shape();
+  require(shape.size() == 2 && shape[1] == channels * pixels, "unflatten: x {} is not [batch, {} * {} * {}]", shape, channels,
+          extent.height, extent.width);
+  const Variable<T, D> rows = reshape(x, {shape[0], channels, pixels});
+  return reshape(channels == 1 ? rows : transpose(rows, 1, 2), {shape[0], extent.height, extent.width, channels});
+}
 
 }  // namespace trireme

@@ -63,7 +63,7 @@ class Parameter {
   template <typename X>
   Variable<X, D, M> recorded(Tensor<X, D> value) const {
     Tape* tape = Tape::current();
-    if (tape == nullptr || !info().trainable) return Variable<X, D, M>(std::move(value));
+    if (tape == nullptr || !info().trainable || !store_->requires_gradient()) return Variable<X, D, M>(std::move(value));
     return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, *store_, index_))};
   }
 

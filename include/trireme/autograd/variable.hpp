@@ -95,6 +95,8 @@ class Variable {
   const Gradient<G, D>& gradient() const { return gradient_; }
   GradientSlot* slot() const { return gradient_.slot(); }  // null for a constant
 
+  Variable detach() const { return Variable(value_); }  // the same value as a constant: gradients end here
+
   // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
   void backward(G upstream = G{1}) const {
     require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");

@@ -27,8 +27,8 @@ struct RecurrentState {
   // The same values without a gradient: truncated backpropagation through time starts its next stretch with them.
   RecurrentState detached() const {
     RecurrentState state;
-    for (const auto& h : hidden) state.hidden.emplace_back(h.value());
-    for (const auto& c : cell) state.cell.emplace_back(c.value());
+    for (const auto& h : hidden) state.hidden.push_back(h.detach());
+    for (const auto& c : cell) state.cell.push_back(c.detach());
     return state;
   }
 };
