@@ -24,6 +24,7 @@
 #include "trireme/data/window_loader.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/models/cnn.hpp"
+#include "trireme/models/gan.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"

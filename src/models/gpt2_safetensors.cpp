@@ -27,12 +27,12 @@ bool stored_transposed(std::string_view parameter) {
 
 template <typename P, typename D>
 void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  load_weights<typename P::Master>(model.store(), path, gpt2);
+  load_weights<typename P::Master>({{.prefix = "", .store = model.store()}}, path, gpt2);
 }
 
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
-  save_weights<typename P::Master>(model.store(), path, gpt2);
+  save_weights<typename P::Master>({{.prefix = "", .store = model.store()}}, path, gpt2);
 }
 
 #define TRIREME_INSTANTIATE(P)                               \

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "models/weights_format.hpp"
@@ -29,15 +30,16 @@ void transpose(const From* from, std::int64_t rows, std::int64_t columns, To* to
 }
 
 // `shape`: as the file stores it.
-const SafetensorsEntry& entry_of(const SafetensorsFile& file, std::string_view name, const Shape& shape,
+const SafetensorsEntry& entry_of(const SafetensorsFile& file, const std::string& name, const Shape& shape,
                                  const WeightsFormat& format) {
   const SafetensorsEntry* entry = file.find(name);
   const std::string_view prefix = format.optional_prefix;
-  if (entry == nullptr && !prefix.empty() && name.starts_with(prefix)) entry = file.find(name.substr(prefix.size()));
+  if (entry == nullptr && !prefix.empty() && name.starts_with(prefix))
+    entry = file.find(std::string_view(name).substr(prefix.size()));
   if (entry == nullptr) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "the file lacks a tensor of the model",
-                 .name = std::string(name),
+                 .name = name,
                  .path = file.path().string(),
                  .hint = "give the model the layers of the file"});
   }
@@ -53,90 +55,142 @@ const SafetensorsEntry& entry_of(const SafetensorsFile& file, std::string_view n
   return *entry;
 }
 
-}  // namespace
-
-template <typename T>
-void load_weights(FlatStore& store, const std::string& path, const WeightsFormat& format) {
-  const SafetensorsFile file(path);
-  std::set<std::string_view> known;
+// Those of the store's parameters, then those of its buffers.
+std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, const PrefixedStore& model,
+                                                const WeightsFormat& format) {
   std::vector<const SafetensorsEntry*> entries;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = store.parameter(index);
-    entries.push_back(&entry_of(file, parameter.name, stored_shape(parameter.name, parameter.shape, format), format));
-    known.insert(entries.back()->name);
+  for (int index = 0; index < model.store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = model.store.parameter(index);
+    const Shape shape = stored_shape(parameter.name, parameter.shape, format);
+    entries.push_back(&entry_of(file, model.prefix + parameter.name, shape, format));
   }
-  BufferPlane& buffers = store.buffers();
+  BufferPlane& buffers = model.store.buffers();
   for (int index = 0; index < buffers.size(); ++index) {
-    known.insert(entry_of(file, buffers.info(index).name, buffers.info(index).shape, format).name);
+    entries.push_back(&entry_of(file, model.prefix + buffers.info(index).name, buffers.info(index).shape, format));
   }
+  return entries;
+}
+
+void refuse_unknown(const SafetensorsFile& file, const std::set<const SafetensorsEntry*>& known, const WeightsFormat& format) {
   for (const SafetensorsEntry& entry : file.tensors()) {
-    if (known.contains(entry.name) || passed_over(entry.name, format)) continue;
+    if (known.contains(&entry) || passed_over(entry.name, format)) continue;
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "the file holds a tensor that the model lacks",
                  .name = entry.name,
-                 .path = path,
+                 .path = file.path().string(),
                  .hint = "give the model the layers of the file"});
   }
-  for (int index = 0; index < store.num_parameters(); ++index) {  // nothing is changed before all is checked
-    const ParameterInfo& parameter = store.parameter(index);
-    const SafetensorsEntry& entry = *entries[static_cast<std::size_t>(index)];
-    const std::vector<float> stored = file.read_values<float>(entry.name);
+}
+
+template <typename T>
+void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const SafetensorsEntry*>& entries,
+          const WeightsFormat& format) {
+  auto entry = entries.begin();
+  for (int index = 0; index < store.num_parameters(); ++index, ++entry) {
+    const std::vector<float> stored = file.read_values<float>((*entry)->name);
     T* values = store.values<T>(index).data();
-    if (format.stored_transposed(parameter.name)) {
-      transpose(stored.data(), entry.shape[0], entry.shape[1], values);
+    if (format.stored_transposed(store.parameter(index).name)) {
+      transpose(stored.data(), (*entry)->shape[0], (*entry)->shape[1], values);
     } else {
       std::copy(stored.begin(), stored.end(), values);
     }
   }
-  for (int index = 0; index < buffers.size(); ++index) {
-    const BufferInfo& buffer = buffers.info(index);
-    const std::vector<float> stored = file.read_values<float>(entry_of(file, buffer.name, buffer.shape, format).name);
-    std::copy(stored.begin(), stored.end(), buffers.values<T>(index).data());
+  for (int index = 0; index < store.buffers().size(); ++index, ++entry) {
+    const std::vector<float> stored = file.read_values<float>((*entry)->name);
+    std::copy(stored.begin(), stored.end(), store.buffers().values<T>(index).data());
   }
   store.round_values();
 }
 
-template <typename T>
-void save_weights(FlatStore& store, const std::string& path, const WeightsFormat& format) {
-  std::vector<std::vector<float>> stored;
-  std::vector<TensorRef> tensors;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = store.parameter(index);
-    const Tensor<T> values = store.values<T>(index);
-    auto& buffer = stored.emplace_back(static_cast<std::size_t>(values.numel()));
-    if (format.stored_transposed(parameter.name)) {
-      transpose(values.data(), parameter.shape[0], parameter.shape[1], buffer.data());
-    } else {
-      std::transform(values.data(), values.data() + values.numel(), buffer.begin(),
-                     [](T value) { return static_cast<float>(value); });
+// What is written of one model: float32, in the file's layout.
+class StoredTensors {
+ public:
+  template <typename T>
+  void add(const PrefixedStore& model, const WeightsFormat& format) {
+    for (int index = 0; index < model.store.num_parameters(); ++index) {
+      const ParameterInfo& parameter = model.store.parameter(index);
+      const Tensor<T> values = model.store.values<T>(index);
+      float* stored = place(model.prefix + parameter.name, stored_shape(parameter.name, parameter.shape, format));
+      if (format.stored_transposed(parameter.name)) {
+        transpose(values.data(), parameter.shape[0], parameter.shape[1], stored);
+      } else {
+        convert(values, stored);
+      }
     }
-    tensors.push_back({parameter.name, DType::float32, stored_shape(parameter.name, parameter.shape, format), buffer.data()});
+    BufferPlane& buffers = model.store.buffers();
+    for (int index = 0; index < buffers.size(); ++index) {
+      convert(buffers.values<T>(index), place(model.prefix + buffers.info(index).name, buffers.info(index).shape));
+    }
   }
-  BufferPlane& buffers = store.buffers();
-  for (int index = 0; index < buffers.size(); ++index) {
-    const Tensor<T> values = buffers.values<T>(index);
-    auto& buffer = stored.emplace_back(static_cast<std::size_t>(values.numel()));
-    std::transform(values.data(), values.data() + values.numel(), buffer.begin(),
-                   [](T value) { return static_cast<float>(value); });
-    tensors.push_back({buffers.info(index).name, DType::float32, buffers.info(index).shape, buffer.data()});
+
+  std::span<const TensorRef> tensors() const { return tensors_; }
+
+ private:
+  float* place(std::string name, const Shape& shape) {
+    auto& values = values_.emplace_back(static_cast<std::size_t>(shape.numel()));
+    tensors_.push_back({std::move(name), DType::float32, shape, values.data()});
+    return values.data();
   }
-  write_safetensors(path, tensors, {{"format", "pt"}});
+
+  template <typename T>
+  static void convert(const Tensor<T>& values, float* stored) {
+    std::ranges::transform(values.span(), stored, [](T value) { return static_cast<float>(value); });
+  }
+
+  std::vector<std::vector<float>> values_;
+  std::vector<TensorRef> tensors_;
+};
+
+}  // namespace
+
+template <typename T>
+void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+  const SafetensorsFile file(path);
+  std::vector<std::vector<const SafetensorsEntry*>> entries;
+  std::set<const SafetensorsEntry*> known;
+  for (const PrefixedStore& model : stores) {
+    entries.push_back(entries_of(file, model, format));
+    known.insert(entries.back().begin(), entries.back().end());
+  }
+  refuse_unknown(file, known, format);
+  for (std::size_t index = 0; index < stores.size(); ++index) {  // nothing is changed before all is checked
+    fill<T>(stores[index].store, file, entries[index], format);
+  }
+}
+
+template <typename T>
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+  StoredTensors stored;
+  for (const PrefixedStore& model : stores) stored.add<T>(model, format);
+  write_safetensors(path, stored.tensors(), {{"format", "pt"}});
+}
+
+template <typename T>
+void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
+  load_weights<T>(stores, path, WeightsFormat{});
+}
+
+template <typename T>
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
+  save_weights<T>(stores, path, WeightsFormat{});
 }
 
 template <typename T>
 void load_weights(FlatStore& store, const std::string& path) {
-  load_weights<T>(store, path, WeightsFormat{});
+  load_weights<T>({{.prefix = "", .store = store}}, path);
 }
 
 template <typename T>
 void save_weights(FlatStore& store, const std::string& path) {
-  save_weights<T>(store, path, WeightsFormat{});
+  save_weights<T>({{.prefix = "", .store = store}}, path);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                         \
-  template void load_weights<T>(FlatStore&, const std::string&, const WeightsFormat&); \
-  template void save_weights<T>(FlatStore&, const std::string&, const WeightsFormat&); \
-  template void load_weights<T>(FlatStore&, const std::string&);                       \
+#define TRIREME_INSTANTIATE(T)                                                                                \
+  template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
+  template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
+  template void load_weights<T>(FlatStore&, const std::string&);                                              \
   template void save_weights<T>(FlatStore&, const std::string&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)

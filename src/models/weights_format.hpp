@@ -2,8 +2,9 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/models/weights.hpp"
 
 namespace trireme::models {
 
@@ -15,8 +16,8 @@ struct WeightsFormat {
 };
 
 template <typename T>
-void load_weights(FlatStore& store, const std::string& path, const WeightsFormat& format);
+void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
 template <typename T>
-void save_weights(FlatStore& store, const std::string& path, const WeightsFormat& format);
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
 
 }  // namespace trireme::models

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
 
@@ -14,5 +15,17 @@ void load_weights(FlatStore& store, const std::string& path);
 
 template <typename T>
 void save_weights(FlatStore& store, const std::string& path);
+
+// One of several models in a file, as the two of a GAN: its names there begin with the prefix.
+struct PrefixedStore {
+  std::string prefix;
+  FlatStore& store;
+};
+
+template <typename T>
+void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path);
+
+template <typename T>
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path);
 
 }  // namespace trireme::models

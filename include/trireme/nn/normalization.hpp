@@ -11,6 +11,7 @@ struct BatchNormOptions {
   double momentum = 0.1;  // of the batch in the running statistics
   double epsilon = 1e-5;
   bool affine = true;  // weight and bias [channels]
+  Initializer weight_initializer = Initializer::constant(1);
 };
 
 // x [..., channels] normalised over all rows: in training those of the batch, on all ranks where DataParallel synchronises
@@ -26,7 +27,7 @@ class BatchNorm2d : public Module<P, D> {
     require(options.channels > 0, "{}: batch norm needs channels above 0, got {}", this->name(), options.channels);
     const Shape shape{options.channels};
     if (options.affine) {
-      weight = this->add_parameter("weight", shape, Initializer::constant(1));
+      weight = this->add_parameter("weight", shape, options.weight_initializer);
       bias = this->add_parameter("bias", shape, Initializer::constant(0));
     }
     running_mean = this->add_buffer("running_mean", shape, 0);
