@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "models/reference_images.hpp"
 #include "models/reference_run.hpp"
 
 using namespace trireme;
@@ -22,59 +23,23 @@ struct Division {
   }
 };
 
-// Images of bytes [steps, batch, height, width] or [steps, batch, channels, height, width], normalised and channels last.
-class Batches {
+class Batches : public tests::ImageBatches {
  public:
   explicit Batches(const tests::Fixture& fixture)
-      : images_(tests::read_integers(fixture.tensors(), "images")),
-        labels_(tests::read_integers(fixture.tensors(), "labels")),
-        mean_(fixture.index.at("hyper").at("normalise_mean").get<std::vector<double>>()),
-        std_(fixture.index.at("hyper").at("normalise_std").get<std::vector<double>>()) {
-    const Shape shape = fixture.tensors().at("images").shape;
-    batch_ = shape[1];
-    height_ = shape[shape.size() - 2];
-    width_ = shape[shape.size() - 1];
-    channels_ = shape.size() == 5 ? shape[2] : 1;
-  }
-
-  std::int64_t batch() const { return batch_; }
-  std::int64_t height() const { return height_; }
-  std::int64_t width() const { return width_; }
-  std::int64_t channels() const { return channels_; }
-
-  Tensor<float> images(std::int64_t step, std::int64_t first, std::int64_t count) const {
-    Tensor<float> result({count, height_, width_, channels_});
-    const std::int64_t pixels = height_ * width_;
-    const std::int64_t begin = (step * batch_ + first) * channels_ * pixels;
-    for (std::int64_t index = 0; index < result.numel(); ++index) {
-      const std::int64_t channel = index % channels_;
-      const std::int64_t pixel = index / channels_ % pixels;
-      const std::int64_t image = index / (channels_ * pixels);
-      const auto byte = static_cast<double>(images_[at(begin + (image * channels_ + channel) * pixels + pixel)]);
-      result.data()[index] = static_cast<float>((byte / 255 - mean_[at(channel)]) / std_[at(channel)]);
-    }
-    return result;
-  }
+      : ImageBatches(fixture.tensors(), fixture.index.at("hyper").at("normalise_mean").get<std::vector<double>>(),
+                     fixture.index.at("hyper").at("normalise_std").get<std::vector<double>>()),
+        labels_(tests::read_integers(fixture.tensors(), "labels")) {}
 
   Tensor<std::int32_t> labels(std::int64_t step, std::int64_t first, std::int64_t count) const {
     Tensor<std::int32_t> result({count});
     for (std::int64_t index = 0; index < count; ++index) {
-      result.data()[index] = static_cast<std::int32_t>(labels_[at(step * batch_ + first + index)]);
+      result.data()[index] = static_cast<std::int32_t>(labels_[static_cast<std::size_t>(step * batch() + first + index)]);
     }
     return result;
   }
 
  private:
-  static std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
-
-  std::vector<std::int64_t> images_;
   std::vector<std::int64_t> labels_;
-  std::vector<double> mean_;
-  std::vector<double> std_;
-  std::int64_t batch_ = 0;
-  std::int64_t height_ = 0;
-  std::int64_t width_ = 0;
-  std::int64_t channels_ = 0;
 };
 
 models::Cnn<Float32> make_model(const models::CnnOptions& options) { return models::Cnn<Float32>(options); }
@@ -92,16 +57,6 @@ models::CnnOptions cnn_options(const json& config, const Batches& batches) {
 models::ResNetOptions resnet_options(const json& config, const Batches& batches) {
   const auto widths = config.at("widths").get<std::vector<std::int64_t>>();
   return {.widths = widths, .blocks = std::vector<int>(widths.size(), config.at("blocks")), .channels = batches.channels()};
-}
-
-void compare_buffers(const tests::Fixture& fixture, FlatStore& store, double bound, tests::RunReport& report) {
-  const SafetensorsFile expected = fixture.tensors();
-  for (int index = 0; index < store.buffers().size(); ++index) {
-    const std::string name = "final." + store.buffers().info(index).name;
-    const Tensor<float> values = store.buffers().values<float>(index);
-    const std::string worst = tests::mismatch(values.span(), tests::read_floats(expected, name), {.atol = bound, .rtol = 0});
-    report.expect(worst.empty(), fmt::format("{}: {}", name, worst));
-  }
 }
 
 template <typename Options>
@@ -145,12 +100,8 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
     optimizer->step(summary, {.clip_norm = tests::clip_norm_of(hyper)});
   }
   const double bound = fixture.index.at("tolerance").at("final_param_abs");
-  const auto values_of = [&](int index) {
-    const Tensor<float> values = model.store().template values<float>(index);
-    return std::vector<float>(values.data(), values.data() + values.numel());
-  };
-  tests::compare_tensors(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), values_of, report);
-  compare_buffers(fixture, model.store(), bound, report);
+  tests::compare_tensors(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), tests::values_in(model.store()), report);
+  tests::compare_buffers(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), report);
   if (world.rank() == 0) {
     std::printf("%s: %d ranks, %s: loss within %.2e\n", fixture.id().c_str(), world.size(), division.text().c_str(), largest);
   }

@@ -63,12 +63,8 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
     optimizer->set_learning_rate(schedule(step));
     optimizer->step(summary, {.clip_norm = tests::clip_norm_of(hyper)});
   }
-  const auto values_of = [&](int index) {
-    const Tensor<float> values = model.store().values<float>(index);
-    return std::vector<float>(values.data(), values.data() + values.numel());
-  };
   tests::compare_tensors(fixture, "final.", {.atol = fixture.index.at("tolerance").at("final_param_abs"), .rtol = 0},
-                         model.store(), values_of, report);
+                         model.store(), tests::values_in(model.store()), report);
   if (world.rank() == 0) {
     std::printf("%s: %d ranks, %s: loss within %.2e\n", fixture.id().c_str(), world.size(), division.text().c_str(), largest);
   }

@@ -85,6 +85,13 @@ double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary
   return difference;
 }
 
+ValuesOf values_in(FlatStore& store) {
+  return [&store](int index) {
+    const Tensor<float> values = store.values<float>(index);
+    return std::vector<float>(values.data(), values.data() + values.numel());
+  };
+}
+
 void compare_tensors(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
                      const ValuesOf& values_of, RunReport& report, const Adapt& adapt) {
   const SafetensorsFile expected = fixture.tensors();
@@ -101,6 +108,17 @@ void compare_tensors(const Fixture& fixture, const std::string& prefix, Toleranc
   }
   const auto given = std::ranges::any_of(expected.tensors(), [&](const auto& entry) { return entry.name.starts_with(prefix); });
   report.expect(compared > 0 || !given, fmt::format("no tensor {}* is named after a parameter", prefix));
+}
+
+void compare_buffers(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
+                     RunReport& report) {
+  const SafetensorsFile expected = fixture.tensors();
+  for (int index = 0; index < store.buffers().size(); ++index) {
+    const std::string name = prefix + store.buffers().info(index).name;
+    const Tensor<float> values = store.buffers().values<float>(index);
+    const std::string worst = tests::mismatch(values.span(), read_floats(expected, name), tolerance);
+    report.expect(worst.empty(), fmt::format("{}: {}", name, worst));
+  }
 }
 
 int run_fixtures(const Group& world, const std::string& model, const std::function<int(const Fixture&)>& run) {

@@ -41,11 +41,14 @@ double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary
 
 // The values of a parameter, and a last change to them and to those that are wanted.
 using ValuesOf = std::function<std::vector<float>(int parameter)>;
+ValuesOf values_in(FlatStore& store);
 using Adapt = std::function<void(const ParameterInfo& parameter, std::vector<float>& got, std::vector<float>& wanted)>;
 
-// Compares the tensors "<prefix><parameter>" that the fixture holds.
+// Compares the tensors "<prefix><parameter>" or "<prefix><buffer>" that the fixture holds; all buffers have to be there.
 void compare_tensors(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
                      const ValuesOf& values_of, RunReport& report, const Adapt& adapt = {});
+void compare_buffers(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
+                     RunReport& report);
 
 // Runs run(fixture) for every training run of a model and says whether any ran and none failed, on all ranks together.
 int run_fixtures(const Group& world, const std::string& model, const std::function<int(const Fixture&)>& run);
