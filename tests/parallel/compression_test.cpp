@@ -1,5 +1,7 @@
 #include "trireme/parallel/compression.hpp"
 
+#include <fmt/ranges.h>
+
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -171,6 +173,30 @@ TEST_CASE("compressions have names") {
     CAPTURE(name);
     CHECK_THROWS_AS(parse_compression(name), Error);
   }
+}
+
+TEST_CASE("PowerSGD takes a convolution's weight as a matrix with a row for each channel that it gives") {
+  testing::run_ranks(2, [](const Group& world) {
+    struct Convolutions : nn::Module<Float32> {
+      nn::Conv2d<Float32> first{*this, "first", {.in = 1, .out = 4, .kernel = 3, .bias = false}};  // too small to gain
+      nn::Conv2d<Float32> second{*this, "second", {.in = 4, .out = 32, .kernel = 3, .bias = false}};
+    };
+    Convolutions model;
+    model.initialize({.seed = 1});
+    DataParallel data_parallel(model, ProcessMesh(world), with(power_sgd_hook({.rank = 2})));
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    const auto y = model.second.forward(model.first.forward(Variable<float>(Tensor<float>::full({1, 5, 5, 1}, 1))));
+    const auto loss = cross_entropy(reshape(y, {1, 32}), Tensor<std::int32_t>::full({1}, 3));
+    loss.backward();
+    reduction.add(loss);
+    reduction.finish();
+    std::vector<std::string> kept;
+    for (const auto& [name, values] : data_parallel.compression_state()) kept.push_back(name + " " + values.shape().str());
+    const std::vector<std::string> wanted{"second.weight.error [32, 4, 3, 3]", "second.weight.right_factor [36, 2]"};
+    require(kept == wanted, "kept: {}", fmt::join(kept, ", "));
+  });
 }
 
 TEST_CASE("what compression excludes is refused with its name") {

@@ -85,9 +85,11 @@ class PowerSgdHook final : public CommunicationHook {
   }
 
  private:
+  // A convolution's weight is taken as the paper does: a row for each channel that it gives.
+  static Shape matrix_of(const Shape& shape) { return {shape[0], shape.numel() / shape[0]}; }
   Sizes sizes_of(const Shape& shape) const {
-    const std::int64_t rows = shape.rows();
-    const std::int64_t columns = shape.back();
+    const std::int64_t rows = matrix_of(shape)[0];
+    const std::int64_t columns = matrix_of(shape)[1];
     return {.rows = rows, .columns = columns, .rank = std::min({static_cast<std::int64_t>(options_.rank), rows, columns})};
   }
   bool shrinks(const Shape& shape) const {
@@ -100,7 +102,7 @@ class PowerSgdHook final : public CommunicationHook {
     std::int64_t count = 0;
     for (const auto& [name, values] : bucket.gradients()) {
       const Tensor<float>* right = rights_.find(name);
-      count += right == nullptr ? values.numel() : values.shape().rows() * right->dim(1);
+      count += right == nullptr ? values.numel() : values.dim(0) * right->dim(1);
     }
     return count;
   }
@@ -117,8 +119,8 @@ class PowerSgdHook final : public CommunicationHook {
       const Tensor<float>* right = rights_.find(name);
       if (right == nullptr) continue;
       fill_zero_columns(name, *right);
-      const Shape left{values.shape().rows(), right->dim(1)};
-      const Shape matrix{values.shape().rows(), values.shape().back()};
+      const Shape left{values.dim(0), right->dim(1)};
+      const Shape matrix = matrix_of(values.shape());
       all.push_back({.name = name,
                      .gradient = values.reshape(matrix),
                      .error = errors_.find(name)->reshape(matrix),
