@@ -8,6 +8,8 @@
 #include "report.hpp"
 #include "sweep.hpp"
 #include "trireme/comm/launch.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/parallel/compression.hpp"
 
 namespace {
 
@@ -50,6 +52,8 @@ int main(int argc, char** argv) {
   app.add_option("--algorithm", options.report.algorithm, "between nodes: automatic, exchange, direct, ring, halving_doubling")
       ->capture_default_str();
   app.add_option("--progress", options.report.progress, "between nodes: thread or cooperative")->capture_default_str();
+  app.add_option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R")
+      ->delimiter(',');
   app.add_option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -63,6 +67,9 @@ int main(int argc, char** argv) {
   try {
     launch.algorithm = trireme::parse_algorithm(options.report.algorithm);
     launch.progress = trireme::parse_progress(options.report.progress);
+    for (const std::string& hook : options.sweep.hooks) {
+      trireme::require(trireme::parallel::parse_compression(hook) != nullptr, "--compress {} leaves nothing to measure", hook);
+    }
   } catch (const trireme::Error& error) {
     fmt::print(stderr, "allreduce_buckets: {}\n", error.what());
     return 2;

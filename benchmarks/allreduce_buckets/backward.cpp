@@ -8,7 +8,7 @@
 namespace {
 
 // Multiply-adds in registers and the first-level cache.
-void compute(std::int64_t iterations) {
+void multiply_add(std::int64_t iterations) {
   static thread_local std::array<float, 256> values{};
   for (std::int64_t iteration = 0; iteration < iterations; ++iteration) {
     for (float& value : values) value = value * 0.999f + 0.001f;
@@ -20,7 +20,7 @@ double seconds_per_iteration() {
   constexpr std::int64_t trial = 200'000;
   double best = 1;
   for (int round = 0; round < 5; ++round) {
-    best = std::min(best, seconds_of([] { compute(trial); }) / trial);
+    best = std::min(best, seconds_of([] { multiply_add(trial); }) / trial);
   }
   return best;
 }
@@ -38,11 +38,13 @@ Backward::Backward(std::span<const GradientSize> gradients, std::span<float> val
   }
 }
 
+void Backward::compute(std::size_t index) const { multiply_add(iterations_[index]); }
+
 void Backward::run(const std::function<void(std::size_t)>& on_final) const {
   std::size_t offset = 0;
   for (std::size_t index = 0; index < gradients_.size(); ++index) {
-    compute(iterations_[index]);
-    const auto elements = static_cast<std::size_t>(gradients_[index].elements);
+    compute(index);
+    const auto elements = static_cast<std::size_t>(gradients_[index].shape.numel());
     std::ranges::fill(values_.subspan(offset, elements), 1.0f);
     offset += elements;
     on_final(index);

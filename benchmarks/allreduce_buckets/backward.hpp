@@ -12,6 +12,8 @@ class Backward {
   // Calibrated on this machine as it is now, so that all of it takes about `seconds`; 0: only writes the gradients.
   Backward(std::span<const GradientSize> gradients, std::span<float> values, double seconds);
 
+  void compute(std::size_t index) const;  // what comes before the gradient is written
+
   // After each gradient calls on_final(its index).
   void run(const std::function<void(std::size_t)>& on_final) const;
 

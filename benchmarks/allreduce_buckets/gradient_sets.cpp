@@ -8,23 +8,33 @@ namespace {
 using Gradients = std::vector<GradientSize>;
 
 // A weight is used at `positions` places of a sample, and its backward is two products.
-void add(Gradients& gradients, std::int64_t elements, double positions) {
-  gradients.push_back({elements, 2.0 * static_cast<double>(elements) * positions});
+void add(Gradients& gradients, const trireme::Shape& shape, double positions) {
+  gradients.push_back({shape, 2.0 * static_cast<double>(shape.numel()) * positions});
 }
 
 Gradients gpt(int layers, std::int64_t width, std::int64_t vocabulary, std::int64_t block) {
   Gradients forward;
   const auto positions = static_cast<double>(block);
-  add(forward, vocabulary * width, positions);  // tied with the output: final at the very end
-  add(forward, block * width, 0);
+  add(forward, {vocabulary, width}, positions);  // tied with the output: final at the very end
+  add(forward, {block, width}, 0);
   for (int layer = 0; layer < layers; ++layer) {
-    for (const std::int64_t elements : {width, width, 3 * width * width, 3 * width, width * width, width, width, width,
-                                        4 * width * width, 4 * width, 4 * width * width, width}) {
-      add(forward, elements, positions);
+    for (const trireme::Shape& shape : std::vector<trireme::Shape>{{width},
+                                                                   {width},
+                                                                   {3 * width, width},
+                                                                   {3 * width},
+                                                                   {width, width},
+                                                                   {width},
+                                                                   {width},
+                                                                   {width},
+                                                                   {4 * width, width},
+                                                                   {4 * width},
+                                                                   {width, 4 * width},
+                                                                   {width}}) {
+      add(forward, shape, positions);
     }
   }
-  add(forward, width, positions);
-  add(forward, width, positions);
+  add(forward, {width}, positions);
+  add(forward, {width}, positions);
   std::ranges::reverse(forward);
   return forward;
 }
@@ -54,8 +64,8 @@ class ResNet {
       }
       side /= 2;
     }
-    add(forward_, channels * 1000, 1);
-    add(forward_, 1000, 1);
+    add(forward_, {1000, channels}, 1);
+    add(forward_, {1000}, 1);
     std::ranges::reverse(forward_);
     return forward_;
   }
@@ -64,9 +74,9 @@ class ResNet {
   // With the scale and shift of its batch norm.
   void convolution(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t side) {
     const auto positions = static_cast<double>(side * side);
-    add(forward_, in * out * kernel * kernel, positions);
-    add(forward_, out, positions);
-    add(forward_, out, positions);
+    add(forward_, {out, in, kernel, kernel}, positions);
+    add(forward_, {out}, positions);
+    add(forward_, {out}, positions);
   }
 
   bool bottleneck_;
@@ -86,10 +96,10 @@ Gradients gradient_set(const std::string& name) {
 
 Gradients uniform_gradients(std::int64_t elements) {
   constexpr std::int64_t count = 64;
+  constexpr std::int64_t columns = 256;
   Gradients gradients;
   for (std::int64_t index = 0; index < count; ++index) {
-    add(gradients, elements * (index + 1) / count - elements * index / count, 1);
+    add(gradients, {(elements + count * columns - 1) / (count * columns), columns}, 1);
   }
-  std::erase_if(gradients, [](const GradientSize& gradient) { return gradient.elements == 0; });
   return gradients;
 }

@@ -30,9 +30,10 @@ class Bench {
   Bench(const trireme::Group& world, std::span<const GradientSize> gradients)
       : world_(world),
         gradients_(gradients),
-        elements_(std::accumulate(
-            gradients.begin(), gradients.end(), std::size_t{0},
-            [](std::size_t sum, const GradientSize& gradient) { return sum + static_cast<std::size_t>(gradient.elements); })),
+        elements_(std::accumulate(gradients.begin(), gradients.end(), std::size_t{0},
+                                  [](std::size_t sum, const GradientSize& gradient) {
+                                    return sum + static_cast<std::size_t>(gradient.shape.numel());
+                                  })),
         shared_(std::make_shared<trireme::device::Storage>(world.memory(), elements_ * sizeof(float))),
         heap_(elements_) {}
 
@@ -96,7 +97,7 @@ class Bench {
     std::size_t gradient = 0;
     for (const int count : plan) {
       std::size_t elements = 0;
-      for (int i = 0; i < count; ++i) elements += static_cast<std::size_t>(gradients_[gradient++].elements);
+      for (int i = 0; i < count; ++i) elements += static_cast<std::size_t>(gradients_[gradient++].shape.numel());
       result.push_back(values.first(elements));
       values = values.subspan(elements);
     }
@@ -114,7 +115,7 @@ class Bench {
 std::vector<std::int64_t> bytes_of(std::span<const GradientSize> gradients) {
   std::vector<std::int64_t> bytes;
   for (const GradientSize& gradient : gradients) {
-    bytes.push_back(gradient.elements * static_cast<std::int64_t>(sizeof(float)));
+    bytes.push_back(gradient.shape.numel() * static_cast<std::int64_t>(sizeof(float)));
   }
   return bytes;
 }
@@ -197,6 +198,16 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
     row.exposed_seconds = steps[index] - result.backward_seconds;
     row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
+  }
+  for (const std::string& hook : options.hooks) {
+    HookRows of_hook{.hook = hook, .steps = {}};
+    for (const Row& row : rows) {
+      if (row.name == "solved") continue;
+      const double cap = row.bucket_mib > 0 ? row.bucket_mib * (1 << 20) : result.bytes;
+      of_hook.steps.push_back(time_hooked_step(
+          world, gradients, {.hook = hook, .cap = cap, .backward_seconds = result.backward_seconds, .rounds = options.rounds}));
+    }
+    result.hooks.push_back(std::move(of_hook));
   }
   return result;
 }

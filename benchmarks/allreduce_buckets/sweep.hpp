@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "gradient_sets.hpp"
+#include "hooked_step.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 
@@ -12,6 +13,7 @@ struct SweepOptions {
   std::vector<double> bucket_mib;  // caps; 0: one bucket
   double backward_seconds = -1;    // simulated; below 0: as long as the reduction of one bucket takes
   int rounds = 5;
+  std::vector<std::string> hooks = {};  // compressions to be tried too: parallel::parse_compression
 };
 
 // One bucket size, medians over the rounds; each time is the slowest rank's.
@@ -27,8 +29,15 @@ struct Row {
   double megabytes_sent = 0;     // to other nodes by rank 0, a step
 };
 
+// A compression with each bucket size, "solved" left out.
+struct HookRows {
+  std::string hook;
+  std::vector<HookedStep> steps;  // by row
+};
+
 struct Sweep {
   std::vector<Row> rows;
+  std::vector<HookRows> hooks = {};
   double bytes = 0;             // of all gradients
   double backward_seconds = 0;  // alone
   trireme::parallel::ReductionCost cost;
