@@ -1,7 +1,6 @@
 // One training step of a GPT against its floor: all matrix products of the step alone, in the same process.
 
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
@@ -26,14 +25,6 @@ struct Options {
   std::string precision = "fp32";
   std::string json;
 };
-
-double peak_rss_bytes(const Group& world) {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  double bytes = static_cast<double>(usage.ru_maxrss) * 1024;
-  world.all_reduce(std::span(&bytes, 1), ReduceOp::max).wait_on_host();
-  return bytes;
-}
 
 template <typename P>
 int benchmark(const Options& options, const Group& world) {

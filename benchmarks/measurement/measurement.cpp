@@ -1,6 +1,7 @@
 #include "measurement/measurement.hpp"
 
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <fstream>
@@ -10,6 +11,14 @@ double median(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
+}
+
+double peak_rss_bytes(const trireme::Group& world) {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  double bytes = static_cast<double>(usage.ru_maxrss) * 1024;
+  world.all_reduce(std::span(&bytes, 1), trireme::ReduceOp::max).wait_on_host();
+  return bytes;
 }
 
 void tune_malloc() {

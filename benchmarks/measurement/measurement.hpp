@@ -25,6 +25,8 @@ double slowest_seconds(const trireme::Group& world, const Run& run) {
   return seconds;
 }
 
+double peak_rss_bytes(const trireme::Group& world);  // of the rank with most
+
 // MPI allocates buffers inside its calls: from here on malloc keeps them, instead of asking the system for zeroed pages each
 // time.
 void tune_malloc();

@@ -4,17 +4,12 @@ Run by compare_gpt; by hand: mpirun-free, one process a rank:
   RANK=0 WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=29500 python3 gpt_torch.py --steps 5 --json out.json
 """
 
-import argparse
-import json
 import math
-import os
-import resource
-import time
 
 import torch
-import torch.distributed as dist
 from torch import nn
 from torch.nn import functional as F
+from torch_ddp import measure, parser_of, start
 
 
 class Block(nn.Module):
@@ -68,58 +63,15 @@ class Gpt(nn.Module):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    for name, value in [("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256),
-                        ("batch-per-rank", 8), ("steps", 5), ("warmup", 2), ("threads", 1)]:
-        parser.add_argument(f"--{name}", type=int, default=value)
-    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
-    parser.add_argument("--json")
-    options = parser.parse_args()
-
-    torch.set_num_threads(options.threads)
-    torch.manual_seed(1)
-    rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    options = parser_of([("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256),
+                         ("batch", 8)]).parse_args()
+    start(options)
     model = Gpt(options)
-    if ranks > 1:
-        dist.init_process_group("gloo")
-        model = nn.parallel.DistributedDataParallel(model)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
-    tokens = torch.randint(options.vocabulary, (options.batch_per_rank, options.block))
-    targets = torch.randint(options.vocabulary, (options.batch_per_rank, options.block))
-
-    seconds = []
-    for step in range(options.warmup + options.steps):
-        if ranks > 1:
-            dist.barrier()
-        start = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
-            loss = model(tokens, targets)
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        if ranks > 1:
-            dist.barrier()
-        if step >= options.warmup:
-            seconds.append(time.perf_counter() - start)
-
-    median = sorted(seconds)[len(seconds) // 2]
-    if rank == 0 and options.json:
-        with open(options.json, "w") as file:
-            json.dump({
-                "library": "torch",
-                "version": torch.__version__,
-                "config": torch.__config__.show(),
-                "parallel_info": torch.__config__.parallel_info(),
-                "threads": torch.get_num_threads(),
-                "ranks": ranks,
-                "step_seconds": median,
-                "tokens_per_second": ranks * options.batch_per_rank * options.block / median,
-                "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-                "precision": options.precision,
-            }, file)
-    if ranks > 1:
-        dist.destroy_process_group()
+    tokens = torch.randint(options.vocabulary, (options.batch, options.block))
+    targets = torch.randint(options.vocabulary, (options.batch, options.block))
+    measure(options, model,
+            lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1),
+            lambda ddp: ddp(tokens, targets), "tokens", options.batch * options.block, clip_norm=1.0)
 
 
 if __name__ == "__main__":

@@ -54,5 +54,7 @@ Loss<typename P::Master, D> Cnn<P, D>::loss(const Tensor<M, D>& images, const Te
 
 template class Cnn<Float32, Cpu>;
 template class Cnn<Float64, Cpu>;
+template class Cnn<MixedBfloat16, Cpu>;
+template class Cnn<MixedFloat16, Cpu>;
 
 }  // namespace trireme::models

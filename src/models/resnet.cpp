@@ -130,5 +130,7 @@ Loss<typename P::Master, D> ResNet<P, D>::loss(const Tensor<M, D>& images, const
 
 template class ResNet<Float32, Cpu>;
 template class ResNet<Float64, Cpu>;
+template class ResNet<MixedBfloat16, Cpu>;
+template class ResNet<MixedFloat16, Cpu>;
 
 }  // namespace trireme::models

@@ -1,0 +1,70 @@
+"""What gpt_torch.py and resnet_torch.py share: the timed steps of a model with DistributedDataParallel over gloo."""
+
+import argparse
+import json
+import os
+import resource
+import time
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+
+def parser_of(sizes):
+    """`sizes`: (name, value) of the integers that a script takes beside the common ones."""
+    parser = argparse.ArgumentParser()
+    for name, value in [*sizes, ("steps", 5), ("warmup", 2), ("threads", 1)]:
+        parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--json")
+    return parser
+
+
+def start(options):
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(1)
+    if int(os.environ.get("WORLD_SIZE", 1)) > 1:
+        dist.init_process_group("gloo")
+
+
+def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_norm=None):
+    """optimizer_of(parameters), loss_of(model). `units_per_step`: of one rank, "tokens" or "images"."""
+    rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
+    if ranks > 1:
+        model = nn.parallel.DistributedDataParallel(model)
+    optimizer = optimizer_of(model.parameters())
+    seconds = []
+    for step in range(options.warmup + options.steps):
+        if ranks > 1:
+            dist.barrier()
+        begin = time.perf_counter()
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+            loss = loss_of(model)
+        loss.backward()
+        if clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+        optimizer.step()
+        if ranks > 1:
+            dist.barrier()
+        if step >= options.warmup:
+            seconds.append(time.perf_counter() - begin)
+
+    median = sorted(seconds)[len(seconds) // 2]
+    if rank == 0 and options.json:
+        with open(options.json, "w") as file:
+            json.dump({
+                "library": "torch",
+                "version": torch.__version__,
+                "config": torch.__config__.show(),
+                "parallel_info": torch.__config__.parallel_info(),
+                "threads": torch.get_num_threads(),
+                "ranks": ranks,
+                "step_seconds": median,
+                f"{unit}_per_second": ranks * units_per_step / median,
+                "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                "precision": options.precision,
+            }, file)
+    if ranks > 1:
+        dist.destroy_process_group()

@@ -1,0 +1,91 @@
+#include "convolution_floor.hpp"
+
+#include <algorithm>
+#include <dnnl.hpp>
+#include <random>
+#include <unordered_map>
+
+#include "trireme/core/bfloat16.hpp"
+
+using Descriptor = dnnl::memory::desc;
+
+struct ConvolutionFloor::Plans {
+  struct Plan {
+    dnnl::primitive primitive;
+    std::unordered_map<int, dnnl::memory> arguments;
+  };
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  std::vector<Plan> forward;
+  std::vector<Plan> backward;
+
+  dnnl::memory random_memory(const Descriptor& layout) {
+    dnnl::memory memory(layout, engine);
+    if (layout.data_type() == dnnl::memory::data_type::f32) {
+      fill(static_cast<float*>(memory.get_data_handle()), layout);
+    } else {
+      fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
+    }
+    return memory;
+  }
+  template <typename T>
+  void fill(T* values, const Descriptor& layout) {
+    std::generate_n(values, layout.get_size() / sizeof(T), [this] { return T(distribution(generator)); });
+  }
+
+  void add(const Layer& layer, std::int64_t batch, dnnl::memory::data_type type, bool first) {
+    const auto any = [](const dnnl::memory::dims& dims, dnnl::memory::data_type dtype) {
+      return Descriptor(dims, dtype, dnnl::memory::format_tag::any);
+    };
+    const auto x = any({batch, layer.in, layer.side, layer.side}, type);
+    const auto y = any({batch, layer.out, layer.out_side(), layer.out_side()}, type);
+    const auto weight = any({layer.out, layer.in, layer.kernel, layer.kernel}, type);
+    const auto dweight = any({layer.out, layer.in, layer.kernel, layer.kernel}, dnnl::memory::data_type::f32);
+    const dnnl::memory::dims stride{layer.stride, layer.stride};
+    const dnnl::memory::dims padding{layer.padding(), layer.padding()};
+    const auto direct = dnnl::algorithm::convolution_direct;
+    const dnnl::convolution_forward::primitive_desc description(
+        {dnnl::prop_kind::forward_training, direct, x, weight, y, stride, padding, padding}, engine);
+    forward.push_back({dnnl::convolution_forward(description),
+                       {{DNNL_ARG_SRC, random_memory(description.src_desc())},
+                        {DNNL_ARG_WEIGHTS, random_memory(description.weights_desc())},
+                        {DNNL_ARG_DST, random_memory(description.dst_desc())}}});
+    const dnnl::convolution_backward_weights::primitive_desc of_weight({direct, x, dweight, y, stride, padding, padding},
+                                                                       engine, description);
+    backward.push_back({dnnl::convolution_backward_weights(of_weight),
+                        {{DNNL_ARG_SRC, random_memory(of_weight.src_desc())},
+                         {DNNL_ARG_DIFF_DST, random_memory(of_weight.diff_dst_desc())},
+                         {DNNL_ARG_DIFF_WEIGHTS, random_memory(of_weight.diff_weights_desc())}}});
+    if (first) return;
+    const dnnl::convolution_backward_data::primitive_desc of_data({direct, x, weight, y, stride, padding, padding}, engine,
+                                                                  description);
+    backward.push_back({dnnl::convolution_backward_data(of_data),
+                        {{DNNL_ARG_DIFF_DST, random_memory(of_data.diff_dst_desc())},
+                         {DNNL_ARG_WEIGHTS, random_memory(of_data.weights_desc())},
+                         {DNNL_ARG_DIFF_SRC, random_memory(of_data.diff_src_desc())}}});
+  }
+
+  std::minstd_rand generator{1};
+  std::uniform_real_distribution<float> distribution{-1, 1};
+};
+
+ConvolutionFloor::ConvolutionFloor(const std::vector<Layer>& layers, std::int64_t batch, trireme::DType dtype)
+    : plans_(std::make_unique<Plans>()) {
+  const auto type = dtype == trireme::DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  for (const Layer& layer : layers) plans_->add(layer, batch, type, &layer == &layers.front());
+  std::ranges::reverse(plans_->backward);
+}
+
+ConvolutionFloor::~ConvolutionFloor() = default;
+
+void ConvolutionFloor::run() {
+  for (auto& plan : plans_->forward) plan.primitive.execute(plans_->stream, plan.arguments);
+  for (auto& plan : plans_->backward) plan.primitive.execute(plans_->stream, plan.arguments);
+  plans_->stream.wait();
+}
+
+double convolution_operations(const std::vector<Layer>& layers, std::int64_t batch) {
+  double operations = 0;
+  for (const Layer& layer : layers) operations += (&layer == &layers.front() ? 2 : 3) * layer.operations(batch);
+  return operations;
+}
