@@ -196,6 +196,7 @@ TEST_CASE("the mean of a sum of losses is the sum of their means; losses of othe
   CHECK(loss({x}).mean() == Approx(mse_loss(Variable<double>(x), Tensor<double>::full({3, 4}, 1)).mean() +
                                    4 * mse_loss(Variable<double>(x), Tensor<double>::zeros({3, 4})).mean()));
   CHECK(loss({x}).kept == 12);
+  CHECK(loss({x}).count == 12);
   expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
   const auto smaller = mse_loss(Variable<double>(random({3, 3}, 1)), Tensor<double>::zeros({3, 3}));
   CHECK_THROWS_AS(add(loss({x}), smaller), Error);
