@@ -62,6 +62,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   options.training.clip = 0;
   CLI::App app{"Trains a classifier of images, on one rank or on many: mpirun -n N train_resnet --data FOLDER"};
   TrainingParser parser(app, "train_resnet", options.training);
+  parser.add_validation();
   add_data(app, options);
   add_model(app, options);
   add_augmentation(app, options);

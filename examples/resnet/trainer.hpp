@@ -3,8 +3,8 @@
 #include <memory>
 #include <optional>
 
-#include "images.hpp"
 #include "options.hpp"
+#include "training/images.hpp"
 #include "training/training.hpp"
 #include "trireme/data/image_loader.hpp"
 #include "trireme/trireme.hpp"

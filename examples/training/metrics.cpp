@@ -3,6 +3,7 @@
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -21,23 +22,29 @@ MetricsFile::MetricsFile(const std::string& path, std::string unit) : path_(path
 }
 
 void MetricsFile::write(const StepMetrics& metrics) {
-  if (!file_) return;
-  nlohmann::ordered_json line{{"step", metrics.step},
-                              {"loss", metrics.loss},
-                              {"learning_rate", metrics.learning_rate},
-                              {"gradient_norm", metrics.gradient_norm},
-                              {unit_ + "_per_second", metrics.samples_per_second},
-                              {"seconds", metrics.seconds},
-                              {"compute_seconds", metrics.compute_seconds},
-                              {"exposed_communication_seconds", metrics.exposed_communication_seconds},
-                              {"bytes_sent", metrics.bytes_sent}};
-  if (metrics.validation_loss) line["validation_loss"] = *metrics.validation_loss;
-  if (metrics.validation_accuracy) line["validation_accuracy"] = *metrics.validation_accuracy;
+  std::vector<Metric> line{{"step", metrics.step},
+                           {"loss", metrics.loss},
+                           {"learning_rate", metrics.learning_rate},
+                           {"gradient_norm", metrics.gradient_norm},
+                           {unit_ + "_per_second", metrics.samples_per_second},
+                           {"seconds", metrics.seconds},
+                           {"compute_seconds", metrics.compute_seconds},
+                           {"exposed_communication_seconds", metrics.exposed_communication_seconds},
+                           {"bytes_sent", static_cast<std::int64_t>(metrics.bytes_sent)}};
+  if (metrics.validation_loss) line.emplace_back("validation_loss", *metrics.validation_loss);
+  if (metrics.validation_accuracy) line.emplace_back("validation_accuracy", *metrics.validation_accuracy);
   if (metrics.loss_scale) {
-    line["loss_scale"] = *metrics.loss_scale;
-    line["skipped_steps"] = metrics.skipped_steps;
+    line.emplace_back("loss_scale", *metrics.loss_scale);
+    line.emplace_back("skipped_steps", metrics.skipped_steps);
   }
-  const std::string text = line.dump() + "\n";
+  write(line);
+}
+
+void MetricsFile::write(std::span<const Metric> line) {
+  if (!file_) return;
+  nlohmann::ordered_json object;
+  for (const auto& [name, value] : line) std::visit([&](auto number) { object[name] = number; }, value);
+  const std::string text = object.dump() + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) {
     refuse(path_, "the metrics file can't be written");
   }

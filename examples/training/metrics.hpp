@@ -4,7 +4,10 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
+#include <variant>
 
 // What one step showed.
 struct StepMetrics {
@@ -23,6 +26,9 @@ struct StepMetrics {
   std::int64_t skipped_steps = 0;         // so far
 };
 
+// A named value of a line.
+using Metric = std::pair<std::string, std::variant<std::int64_t, double>>;
+
 // A file with one JSON object a line. A failed write is an error that names the file: no line is lost unnoticed.
 class MetricsFile {
  public:
@@ -30,6 +36,7 @@ class MetricsFile {
   MetricsFile(const std::string& path, std::string unit);
 
   void write(const StepMetrics& metrics);
+  void write(std::span<const Metric> line);
 
  private:
   struct Close {

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
-#include "trireme/optim/named.hpp"
 #include "trireme/parallel/compression.hpp"
 
 using namespace trireme;
@@ -85,7 +84,6 @@ void TrainingParser::add_run() {
   add("--threads", options_.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend_, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options_.ranks, "ranks of the thread backend");
-  add("--validation-interval", options_.validation_interval, "steps between validations; 0: none");
   app_.add_option("--init", options_.init, "start from these weights (safetensors)")->group("Run");
   app_.add_option("--save", options_.save, "write the trained weights here (safetensors)")->group("Run");
   app_.add_option("--metrics", options_.metrics, "write a JSON object a step to this file")->group("Run");
@@ -93,7 +91,14 @@ void TrainingParser::add_run() {
       ->group("Run");
 }
 
+void TrainingParser::add_validation() {
+  app_.add_option("--validation-interval", options_.validation_interval, "steps between validations; 0: none")
+      ->group("Run")
+      ->capture_default_str();
+}
+
 void TrainingParser::add_text() {
+  add_validation();
   app_.add_option("--data", options_.data, "a text file, or a folder of text files")->required();
   const auto add = [&](const char* name, auto& value, const char* text) {
     app_.add_option(name, value, text)->group("Run")->capture_default_str();
@@ -222,4 +227,17 @@ parallel::DataParallelOptions TrainingOptions::data_parallel() const {
     result.first_bucket_bytes = std::min<std::int64_t>(result.bucket_bytes, 1 << 20);
   }
   return result;
+}
+
+optim::NamedOptions TrainingOptions::optimizer_options() const {
+  return {.learning_rate = learning_rate,
+          .weight_decay = weight_decay,
+          .beta1 = beta1,
+          .beta2 = beta2,
+          .decay = optim::Decay::matrices};
+}
+
+optim::Schedule TrainingOptions::schedule() const {
+  return optim::warmup_cosine(
+      {.base = learning_rate, .warmup = warmup, .total = steps, .minimum = learning_rate * min_learning_rate_ratio});
 }

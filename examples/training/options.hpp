@@ -6,7 +6,9 @@
 
 #include "trireme/comm/group.hpp"
 #include "trireme/comm/launch.hpp"
+#include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizer.hpp"
+#include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // What every trainer can be told beside its model's options; see train_gpt --help.
@@ -56,6 +58,8 @@ struct TrainingOptions {
   void complete(const trireme::Group& world);
 
   trireme::parallel::DataParallelOptions data_parallel() const;
+  trireme::optim::NamedOptions optimizer_options() const;
+  trireme::optim::Schedule schedule() const;
 };
 
 // Adds the options to a command line, and reads them with those of the model.
@@ -63,7 +67,8 @@ class TrainingParser {
  public:
   TrainingParser(CLI::App& app, std::string program, TrainingOptions& options);
 
-  void add_text();  // what training on a text takes
+  void add_validation();
+  void add_text();  // what training on a text takes, validation included
 
   // Throws trireme::Error for what can't be used. False when --help was asked for, whose text is in `help` then.
   bool parse(int argc, char** argv, std::string& help);

@@ -43,7 +43,7 @@ Progress::~Progress() {
   if (drawn_) std::fputs("\n", stdout);
 }
 
-void Progress::step(std::int64_t step, double loss, double samples_per_second, std::uint64_t bytes_sent) {
+void Progress::step(std::int64_t step, std::string_view losses, double samples_per_second, std::uint64_t bytes_sent) {
   if (!shown_) return;
   const auto now = Clock::now();
   const std::int64_t done = step + 1;
@@ -51,8 +51,8 @@ void Progress::step(std::int64_t step, double loss, double samples_per_second, s
   if (!last && now - last_ < (terminal_ ? Clock::duration(redraw_interval) : Clock::duration(line_interval))) return;
   last_ = now;
   const std::string sent = bytes_sent == 0 ? "" : fmt::format("{:.3f} MB sent  ", 1e-6 * static_cast<double>(bytes_sent));
-  const std::string figures = fmt::format("step {}/{}  loss {:.4f}  {:.0f} {}/s  {}{} left", done, steps_, loss,
-                                          samples_per_second, unit_, sent, duration(seconds_left(done)));
+  const std::string figures = fmt::format("step {}/{}  {}  {:.0f} {}/s  {}{} left", done, steps_, losses, samples_per_second,
+                                          unit_, sent, duration(seconds_left(done)));
   if (terminal_) {
     erase();
     fmt::print("{} {}", bar(done), figures);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 // One line that is redrawn on a terminal; plain lines now and then elsewhere. Only rank 0 has one.
 class Progress {
@@ -12,7 +13,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  void step(std::int64_t step, double loss, double samples_per_second, std::uint64_t bytes_sent);
+  void step(std::int64_t step, std::string_view losses, double samples_per_second, std::uint64_t bytes_sent);
   void note(const std::string& line);  // a line of its own, above the bar
 
  private:

@@ -38,23 +38,21 @@ std::string validation_text(const StepMetrics& metrics) {
 
 }  // namespace
 
+void print_binding(const TrainingOptions& options, const Group& world) {
+  if (world.rank() != 0 || options.backend != BackendKind::mpi || options.threads != 0) return;
+  const std::string notice = binding_notice(world);
+  if (!notice.empty()) fmt::print("{}\n", notice);
+}
+
 template <typename P>
 Training<P>::Training(const TrainingOptions& options, const Group& world, FlatStore& store, std::string unit)
     : options_(options),
       world_(world),
       unit_(std::move(unit)),
       data_parallel_(store, world, options.data_parallel()),
-      optimizer_(optim::make_optimizer<P>(options.optimizer, store,
-                                          {.learning_rate = options.learning_rate,
-                                           .weight_decay = options.weight_decay,
-                                           .beta1 = options.beta1,
-                                           .beta2 = options.beta2,
-                                           .decay = optim::Decay::matrices})),
+      optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
-      schedule_(optim::warmup_cosine({.base = options.learning_rate,
-                                      .warmup = options.warmup,
-                                      .total = options.steps,
-                                      .minimum = options.learning_rate * options.min_learning_rate_ratio})) {
+      schedule_(options.schedule()) {
   const auto open = [&] {
     metrics_ = std::make_unique<MetricsFile>(world.rank() == 0 ? options.metrics : std::string(), unit_);
   };
@@ -63,17 +61,14 @@ Training<P>::Training(const TrainingOptions& options, const Group& world, FlatSt
 
 template <typename P>
 void Training<P>::run(const TrainingWork& work) {
-  print_binding();
+  print_binding(options_, world_);
   progress_ = std::make_unique<Progress>(options_.steps, unit_, world_.rank() == 0);
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     const auto step_start = std::chrono::steady_clock::now();
-    const bool tuned = data_parallel_.tuning().has_value();
-    const bool decided = data_parallel_.compression_decision().has_value();
     const std::uint64_t sent_before = data_parallel_.bytes_sent();
     const StepSummary summary = train_step(work, step);
-    if (data_parallel_.tuning() && !tuned) report(*data_parallel_.tuning());
-    if (data_parallel_.compression_decision() && !decided) progress_->note(data_parallel_.compression_decision()->text);
+    for (const std::string& line : decisions_.take()) progress_->note(line);
     StepMetrics metrics{.step = step,
                         .loss = summary.loss(),
                         .learning_rate = optimizer_->learning_rate(),
@@ -114,14 +109,6 @@ StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step)
 }
 
 template <typename P>
-void Training<P>::report(const parallel::BucketTuning& tuning) {
-  progress_->note(fmt::format(
-      "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms{}{}",
-      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds, 1e3 * tuning.initial_step_seconds,
-      tuning.text.empty() ? "" : "; ", tuning.text));
-}
-
-template <typename P>
 void Training<P>::report(const StepMetrics& metrics) {
   if (metrics.step == 0) first_ = metrics;
   if (metrics.validation_loss) validation_ = validation_text(metrics);
@@ -131,14 +118,7 @@ void Training<P>::report(const StepMetrics& metrics) {
   if (metrics.validation_loss) {
     progress_->note(fmt::format("step {}: {}", metrics.step + 1, validation_));
   }
-  progress_->step(metrics.step, metrics.loss, metrics.samples_per_second, metrics.bytes_sent);
-}
-
-template <typename P>
-void Training<P>::print_binding() const {
-  if (world_.rank() != 0 || options_.backend != BackendKind::mpi || options_.threads != 0) return;
-  const std::string notice = binding_notice(world_);
-  if (!notice.empty()) fmt::print("{}\n", notice);
+  progress_->step(metrics.step, fmt::format("loss {:.4f}", metrics.loss), metrics.samples_per_second, metrics.bytes_sent);
 }
 
 template <typename P>

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "training/decisions.hpp"
 #include "training/metrics.hpp"
 #include "training/options.hpp"
 #include "training/progress.hpp"
@@ -32,6 +33,9 @@ struct TrainingWork {
   std::function<void()> save;            // called by rank 0 when --save is given
 };
 
+// Tells, on rank 0, of cores that mpirun leaves idle.
+void print_binding(const TrainingOptions& options, const trireme::Group& world);
+
 // The part of a training run that does not depend on the model: steps, metrics, progress and the last words.
 // P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
 template <typename P>
@@ -44,15 +48,14 @@ class Training {
 
  private:
   trireme::StepSummary train_step(const TrainingWork& work, std::int64_t step);
-  void report(const trireme::parallel::BucketTuning& tuning);
   void report(const StepMetrics& metrics);
-  void print_binding() const;
   void print_end(double seconds, double samples) const;
 
   TrainingOptions options_;
   trireme::Group world_;
   std::string unit_;
   trireme::parallel::DataParallel data_parallel_;
+  Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
   trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;

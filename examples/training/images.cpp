@@ -1,4 +1,4 @@
-#include "images.hpp"
+#include "training/images.hpp"
 
 #include <algorithm>
 #include <filesystem>

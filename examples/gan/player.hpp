@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "training/decisions.hpp"
+#include "training/options.hpp"
+#include "trireme/autograd/functions.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/optim/schedule.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+// One of a GAN's two models in training: its reduction over the ranks and its optimizer, apart from those of the other one.
+class Player {
+ public:
+  // Collective. The parameters have their first values.
+  Player(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, const std::string& name);
+  Player(const Player&) = delete;
+  Player& operator=(const Player&) = delete;
+
+  // Listens to a tape before its forward pass.
+  trireme::parallel::Reduction begin_step() { return data_parallel_.begin_step(); }
+
+  // Backward on that tape, then the update.
+  trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float>& loss);
+
+  std::vector<std::string> decisions() { return decisions_.take(); }
+  double learning_rate() const { return optimizer_->learning_rate(); }
+  std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
+
+ private:
+  trireme::parallel::DataParallel data_parallel_;
+  Decisions decisions_{data_parallel_};
+  std::unique_ptr<trireme::optim::Optimizer<trireme::Float32>> optimizer_;
+  trireme::optim::Schedule schedule_;
+  double clip_norm_;
+};

@@ -1,0 +1,200 @@
+#include "trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <chrono>
+
+#include "training/training.hpp"
+#include "trireme/core/philox.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t num_samples = 64;
+constexpr std::int64_t sample_columns = 8;
+
+Options completed(Options options, const Group& world) {
+  options.training.complete(world);
+  return options;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// [count, width], normal: a function of the seed and of each sample's number, whichever rank reads it.
+Tensor<float> latent_vectors(std::uint64_t seed, std::string_view stream, std::int64_t first_sample, std::int64_t count,
+                             std::int64_t width) {
+  Tensor<float> latent({count, width});
+  const std::uint64_t key = hash_name(stream);
+  for (std::int64_t index = 0; index < latent.numel(); ++index) {
+    const auto element = static_cast<std::uint64_t>(first_sample * width + index);
+    latent.data()[index] = static_cast<float>(philox_normal(seed, key, element));
+  }
+  return latent;
+}
+
+std::string losses_text(const StepSummary& discriminator, const StepSummary& generator) {
+  return fmt::format("loss_d {:.4f}  loss_g {:.4f}", discriminator.loss(), generator.loss());
+}
+
+}  // namespace
+
+models::MlpGanOptions MlpGan::options(const Options& options, const data::ImageShape& image) {
+  models::MlpGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
+  if (options.features > 0) result.hidden = options.features;
+  return result;
+}
+
+models::DcGanOptions DcGan::options(const Options& options, const data::ImageShape& image) {
+  models::DcGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
+  if (options.features > 0) result.features = options.features;
+  return result;
+}
+
+template <typename Gan>
+Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
+  parallel::require_same(world, "option", options_.settings());
+  world.agree([this] { open(); }, "open data and files");
+  generator_player_.emplace(options_.training, world, generator_->store(), "generator");
+  discriminator_player_.emplace(options_.training, world, discriminator_->store(), "discriminator");
+}
+
+template <typename Gan>
+void Trainer<Gan>::open() {
+  const TrainingOptions& training = options_.training;
+  const data::ImageDataset images = read_images(training.data, {}).training;
+  const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
+  loader_.emplace(images, data::ImageLoaderOptions{.batch_size = training.batch_size,
+                                                   .seed = training.seed,
+                                                   .index = world_.rank(),
+                                                   .count = world_.size(),
+                                                   .normalization = {.mean = half, .std = half}});  // to [-1, 1]
+  const auto model_options = Gan::options(options_, images.shape());
+  generator_ = std::make_unique<typename Gan::Generator>(model_options);
+  discriminator_ = std::make_unique<typename Gan::Discriminator>(model_options);
+  generator_->initialize({.seed = training.seed});
+  discriminator_->initialize({.seed = training.seed});
+  if (!training.init.empty()) models::load_weights<float>(stores(), training.init);
+  metrics_.emplace(world_.rank() == 0 ? training.metrics : std::string(), "images");
+}
+
+template <typename Gan>
+std::vector<models::PrefixedStore> Trainer<Gan>::stores() const {
+  return {{.prefix = "G.", .store = generator_->store()}, {.prefix = "D.", .store = discriminator_->store()}};
+}
+
+template <typename Gan>
+void Trainer<Gan>::run() {
+  const TrainingOptions& training = options_.training;
+  print_start();
+  print_binding(training, world_);
+  write_samples();  // a file that can't be written is found out before the first step
+  progress_.emplace(training.steps, "images", world_.rank() == 0);
+  const auto start = std::chrono::steady_clock::now();
+  std::string first, last;
+  for (std::int64_t step = 0; step < training.steps; ++step) {
+    const Step result = train_step(step);
+    report(step, result);
+    last = losses_text(result.discriminator, result.generator);
+    if (step == 0) first = last;
+    const std::int64_t done = step + 1;
+    if (done == training.steps || (options_.sample_interval > 0 && done % options_.sample_interval == 0)) write_samples();
+  }
+  progress_.reset();
+  world_.agree([this] { save(); });
+  print_end(seconds_since(start), first, last);
+  world_.barrier("end of training");
+}
+
+// The generator's tape stays open while the discriminator, on a tape of its own, takes its step on the same images.
+template <typename Gan>
+typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
+  const auto start = std::chrono::steady_clock::now();
+  const std::uint64_t sent_before = generator_player_->bytes_sent() + discriminator_player_->bytes_sent();
+  const data::ImageBatch batch = loader_->load(step);
+  const TapeOptions names{
+      .seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample};
+  Step result;
+  auto of_generator = generator_player_->begin_step();
+  Tape tape(names);
+  of_generator.listen(tape);
+  const Variable<float> fake =
+      generator_->images(latent_vectors(names.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent));
+  {
+    auto of_discriminator = discriminator_player_->begin_step();
+    Tape inner(names);
+    of_discriminator.listen(inner);
+    const auto loss = models::discriminator_loss(*discriminator_, Variable<float>(batch.images), fake);
+    result.discriminator = discriminator_player_->update(step, of_discriminator, loss);
+  }
+  result.generator = generator_player_->update(step, of_generator, models::generator_loss(*discriminator_, fake));
+  result.seconds = seconds_since(start);
+  result.bytes_sent = generator_player_->bytes_sent() + discriminator_player_->bytes_sent() - sent_before;
+  return result;
+}
+
+template <typename Gan>
+void Trainer<Gan>::report(std::int64_t step, const Step& result) {
+  const StepSummary& of_d = result.discriminator;
+  const StepSummary& of_g = result.generator;
+  const double exposed = of_d.exposed_communication_seconds + of_g.exposed_communication_seconds;
+  const double images_per_second = static_cast<double>(options_.training.batch_size) / result.seconds;
+  exposed_seconds_ += exposed;
+  metrics_->write(std::vector<Metric>{{"step", step},
+                                      {"loss_d", of_d.loss()},
+                                      {"loss_g", of_g.loss()},
+                                      {"learning_rate", generator_player_->learning_rate()},
+                                      {"gradient_norm_d", of_d.gradient_norm},
+                                      {"gradient_norm_g", of_g.gradient_norm},
+                                      {"images_per_second", images_per_second},
+                                      {"seconds", result.seconds},
+                                      {"compute_seconds", result.seconds - exposed},
+                                      {"exposed_communication_seconds", exposed},
+                                      {"bytes_sent", static_cast<std::int64_t>(result.bytes_sent)}});
+  for (const std::string& line : generator_player_->decisions()) progress_->note("generator: " + line);
+  for (const std::string& line : discriminator_player_->decisions()) progress_->note("discriminator: " + line);
+  progress_->step(step, losses_text(of_d, of_g), images_per_second, result.bytes_sent);
+}
+
+// All ranks hold the same weights and running statistics; rank 0 makes the images.
+template <typename Gan>
+void Trainer<Gan>::write_samples() const {
+  if (options_.samples.empty()) return;
+  const auto write = [&] {
+    if (world_.rank() != 0) return;
+    generator_->eval();
+    const auto images = generator_->images(latent_vectors(options_.training.seed, "samples", 0, num_samples, options_.latent));
+    generator_->train();
+    data::write_png(options_.samples, data::image_grid(images.value(), {.columns = sample_columns, .low = -1, .high = 1}));
+  };
+  world_.agree(write, "write samples");
+}
+
+template <typename Gan>
+void Trainer<Gan>::save() const {
+  if (world_.rank() == 0 && !options_.training.save.empty()) models::save_weights<float>(stores(), options_.training.save);
+}
+
+template <typename Gan>
+void Trainer<Gan>::print_start() const {
+  if (world_.rank() != 0) return;
+  fmt::print("{}: {} parameters of the generator, {} of the discriminator; {} rank{}, {} images a step\n", options_.model,
+             generator_->store().numel(), discriminator_->store().numel(), world_.size(), world_.size() == 1 ? "" : "s",
+             options_.training.batch_size);
+}
+
+template <typename Gan>
+void Trainer<Gan>::print_end(double seconds, const std::string& first, const std::string& last) const {
+  if (world_.rank() != 0) return;
+  const TrainingOptions& training = options_.training;
+  fmt::print("{} steps in {:.1f} s: {} -> {}, {:.0f} images/s, {:.1f} % of the time waiting for other ranks\n", training.steps,
+             seconds, first, last, static_cast<double>(training.steps * training.batch_size) / seconds,
+             100 * exposed_seconds_ / seconds);
+  if (!options_.samples.empty()) fmt::print("samples written to {}\n", options_.samples);
+  if (!training.save.empty()) fmt::print("weights written to {}\n", training.save);
+}
+
+template class Trainer<MlpGan>;
+template class Trainer<DcGan>;
