@@ -181,8 +181,8 @@ template <typename Gan>
 void Trainer<Gan>::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{}: {} parameters of the generator, {} of the discriminator; {} rank{}, {} images a step\n", options_.model,
-             generator_->store().numel(), discriminator_->store().numel(), world_.size(), world_.size() == 1 ? "" : "s",
-             options_.training.batch_size);
+             generator_->store().num_elements(), discriminator_->store().num_elements(), world_.size(),
+             world_.size() == 1 ? "" : "s", options_.training.batch_size);
 }
 
 template <typename Gan>

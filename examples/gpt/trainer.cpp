@@ -97,7 +97,7 @@ template <typename P>
 void Trainer<P>::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{} parameters, {} layers of width {}; {} tokens to train on; {} rank{}, {} sequences of {} a step\n",
-             model_.store().numel(), options_.layers, options_.width, text_->training.size(), world_.size(),
+             model_.store().num_elements(), options_.layers, options_.width, text_->training.size(), world_.size(),
              world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
 }
 

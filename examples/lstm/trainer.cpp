@@ -98,7 +98,7 @@ Validation Trainer::validate() const {
 void Trainer::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{} parameters, {} layers of width {}; {} tokens to train on, {} different; {} rank{}, {} rows of {} a step\n",
-             model_->store().numel(), options_.layers, options_.hidden, text_->training.size(), vocabulary_->size(),
+             model_->store().num_elements(), options_.layers, options_.hidden, text_->training.size(), vocabulary_->size(),
              world_.size(), world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
 }
 

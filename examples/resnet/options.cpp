@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "trireme/core/error.hpp"
 
 using trireme::require;
@@ -23,7 +25,9 @@ void add_model(CLI::App& app, Options& options) {
   app.add_option("--label-smoothing", options.label_smoothing, "share of a target that is spread over all classes")
       ->group("Training")
       ->capture_default_str();
-  app.add_option("--epochs", options.epochs, "passes over the training images, in place of --steps")->group("Training");
+  app.add_option("--epochs", options.epochs, "passes over the training images, in place of --steps")
+      ->group("Training")
+      ->excludes("--steps");
 }
 
 void add_augmentation(CLI::App& app, Options& options) {
@@ -32,7 +36,7 @@ void add_augmentation(CLI::App& app, Options& options) {
     app.add_option(name, value, text)->group("Augmentation")->capture_default_str();
   };
   add("--crop-padding", augmentation.crop_padding, "pixels by which an image is padded before a part of its size is taken");
-  app.add_flag("--flip", augmentation.horizontal_flip, "every second image is mirrored")->group("Augmentation");
+  app.add_flag("--flip", augmentation.horizontal_flip, "each image is mirrored with probability 1/2")->group("Augmentation");
   add("--rotation", augmentation.rotation, "the largest turn, in degrees");
   add("--brightness", augmentation.brightness, "the largest change, as a share");
   add("--contrast", augmentation.contrast, "the largest change, as a share");
@@ -40,7 +44,7 @@ void add_augmentation(CLI::App& app, Options& options) {
 }
 
 void check(const Options& options) {
-  require(options.epochs >= 0, "--epochs {} is below 0", options.epochs);
+  require(options.epochs >= 0 && std::isfinite(options.epochs), "--epochs {} is not a number of 0 or more", options.epochs);
   require(options.label_smoothing >= 0 && options.label_smoothing < 1, "--label-smoothing {} does not lie in [0, 1)",
           options.label_smoothing);
   const trireme::data::Augmentation& augmentation = options.augmentation;

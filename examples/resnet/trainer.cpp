@@ -56,11 +56,11 @@ template <typename Model>
 void Trainer<Model>::open() {
   TrainingOptions& training = options_.training;
   images_ = read_images(training.data, options_.test_data);
+  normalization_ = data::normalization_of(images_->training);
   loader_ = loader(images_->training, data::ImageOrder::shuffled);
   if (options_.epochs > 0) {
     const double steps = options_.epochs * static_cast<double>(images_->training.count());
     training.steps = static_cast<std::int64_t>(std::ceil(steps / static_cast<double>(training.batch_size)));
-    training.warmup = std::min(training.warmup, training.steps);
   }
   model_ = make_model<Model>(options_.model, images_->training);
   model_->initialize({.seed = training.seed});
@@ -77,7 +77,7 @@ data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data:
            .seed = options_.training.seed,
            .index = world_.rank(),
            .count = world_.size(),
-           .normalization = data::normalization_of(images_->training),
+           .normalization = normalization_,
            .augmentation = trains ? options_.augmentation : data::Augmentation()}};
 }
 
@@ -133,8 +133,8 @@ void Trainer<Model>::print_start() const {
   if (world_.rank() != 0) return;
   const data::ImageShape& shape = images_->training.shape();
   fmt::print("{}: {} parameters; {} images of {} x {} x {} to train on, {} to test; {} rank{}, {} images a step\n",
-             options_.model, model_->store().numel(), images_->training.count(), shape.height, shape.width, shape.channels,
-             images_->test ? images_->test->count() : 0, world_.size(), world_.size() == 1 ? "" : "s",
+             options_.model, model_->store().num_elements(), images_->training.count(), shape.height, shape.width,
+             shape.channels, images_->test ? images_->test->count() : 0, world_.size(), world_.size() == 1 ? "" : "s",
              options_.training.batch_size);
 }
 

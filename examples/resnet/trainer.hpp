@@ -28,6 +28,7 @@ class Trainer {
   Options options_;
   trireme::Group world_;
   std::optional<Images> images_;
+  trireme::data::Normalization normalization_;
   std::optional<trireme::data::ImageLoader> loader_;
   std::unique_ptr<Model> model_;
 };

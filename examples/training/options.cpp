@@ -127,8 +127,6 @@ void TrainingParser::check() const {
   require(options_.learning_rate > 0, "--learning-rate {} is not above 0", options_.learning_rate);
   require(options_.min_learning_rate_ratio >= 0 && options_.min_learning_rate_ratio <= 1,
           "--min-learning-rate-ratio {} does not lie in [0, 1]", options_.min_learning_rate_ratio);
-  require(options_.warmup >= 0 && options_.warmup <= options_.steps, "--warmup {} does not lie in [0, --steps {}]",
-          options_.warmup, options_.steps);
   require(options_.beta1 >= 0 && options_.beta1 < 1 && options_.beta2 >= 0 && options_.beta2 < 1,
           "--beta1 {} and --beta2 {} must lie in [0, 1)", options_.beta1, options_.beta2);
   require(options_.weight_decay >= 0 && options_.clip >= 0, "--weight-decay and --clip are 0 or more");
@@ -238,6 +236,7 @@ optim::NamedOptions TrainingOptions::optimizer_options() const {
 }
 
 optim::Schedule TrainingOptions::schedule() const {
+  require(warmup >= 0 && warmup <= steps, "--warmup {} does not lie in [0, {}], the steps of this run", warmup, steps);
   return optim::warmup_cosine(
       {.base = learning_rate, .warmup = warmup, .total = steps, .minimum = learning_rate * min_learning_rate_ratio});
 }

@@ -63,6 +63,12 @@ std::int64_t FlatStore::trainable_numel() {
   return trainable_numel_;
 }
 
+std::int64_t FlatStore::num_elements() const {
+  std::int64_t count = 0;
+  for (const ParameterInfo& parameter : parameters_) count += parameter.shape.numel();
+  return count;
+}
+
 std::int64_t FlatStore::numel() {
   lay_out();
   return numel_;

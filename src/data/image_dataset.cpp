@@ -16,7 +16,9 @@ std::vector<Histogram> histograms_of(const ImageDataset& dataset) {
   std::vector<Histogram> histograms(channels, Histogram{});
   for (std::int64_t index = 0; index < dataset.count(); ++index) {
     const std::span<const std::uint8_t> image = dataset.image(index);
-    for (std::size_t i = 0; i < image.size(); ++i) ++histograms[i % channels][image[i]];
+    for (std::size_t first = 0; first < image.size(); first += channels) {
+      for (std::size_t channel = 0; channel < channels; ++channel) ++histograms[channel][image[first + channel]];
+    }
   }
   return histograms;
 }

@@ -14,21 +14,28 @@ CnnOptions checked(const CnnOptions& options) {
   return options;
 }
 
+// An optional made in place: layers are registered in the order of forward, and can't be moved.
+template <typename P, typename D>
+std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& parent, std::string_view name,
+                                                      const CnnOptions& options, std::int64_t channels) {
+  using Norm = std::optional<nn::BatchNorm2d<P, D>>;
+  if (!options.batch_norm) return Norm();
+  return Norm(std::in_place, parent, name, nn::BatchNormOptions{.channels = channels});
+}
+
 }  // namespace
 
 template <typename P, typename D>
 Cnn<P, D>::Cnn(const CnnOptions& options)
     : options_(checked(options)),
       conv1_(*this, "conv1", {.in = options.channels, .out = options.first, .kernel = 3, .padding = 1}),
+      bn1_(batch_norm_after(*this, "bn1", options, options.first)),
       conv2_(*this, "conv2", {.in = options.first, .out = options.second, .kernel = 3, .padding = 1}),
+      bn2_(batch_norm_after(*this, "bn2", options, options.second)),
       fc1_(*this, "fc1",
            {.in = options.second * (options.image.height / 4) * (options.image.width / 4), .out = options.hidden}),
       dropout_(*this, "dropout", options.dropout),
-      fc2_(*this, "fc2", {.in = options.hidden, .out = options.classes}) {
-  if (!options.batch_norm) return;
-  bn1_.emplace(*this, "bn1", nn::BatchNormOptions{.channels = options.first});
-  bn2_.emplace(*this, "bn2", nn::BatchNormOptions{.channels = options.second});
-}
+      fc2_(*this, "fc2", {.in = options.hidden, .out = options.classes}) {}
 
 template <typename P, typename D>
 Variable<typename P::Compute, D> Cnn<P, D>::logits(const Tensor<M, D>& images) const {

@@ -74,7 +74,8 @@ struct ResNet<P, D>::Block : nn::Module<P, D> {
     for (std::size_t index = 0; index + 1 < path.size(); ++index) {
       y = path[index]->norm.forward_relu(path[index]->conv.forward(y));
     }
-    return path.back()->norm.forward_add_relu(path.back()->conv.forward(y), downsample ? downsample->forward(x) : x);
+    y = path.back()->conv.forward(y);
+    return path.back()->norm.forward_add_relu(y, downsample ? downsample->forward(x) : x);
   }
 
   std::vector<std::unique_ptr<Convolution>> path;

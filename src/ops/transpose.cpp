@@ -4,6 +4,8 @@
 
 #include "ops/check.hpp"
 #include "ops/parallel.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -55,5 +57,7 @@ void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y) {
 
 template void transpose(const Tensor<float, Cpu>&, int, int, Tensor<float, Cpu>&);
 template void transpose(const Tensor<double, Cpu>&, int, int, Tensor<double, Cpu>&);
+template void transpose(const Tensor<bfloat16, Cpu>&, int, int, Tensor<bfloat16, Cpu>&);
+template void transpose(const Tensor<float16, Cpu>&, int, int, Tensor<float16, Cpu>&);
 
 }  // namespace trireme::ops

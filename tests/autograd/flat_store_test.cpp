@@ -21,6 +21,7 @@ TEST_CASE("parameters lie in reverse registration order at 64-byte boundaries, f
   CHECK(store.parameter(frozen).offset == 32);
   CHECK(store.trainable_numel() == 32);
   CHECK(store.numel() == 48);
+  CHECK(store.num_elements() == 24);
   CHECK(store.values<float>(first).data()[14] == 1);
   CHECK(store.values<float>().data()[15 + 16] == 0);  // the gap after `first`
   CHECK(reinterpret_cast<std::uintptr_t>(store.values<float>(first).data()) % 64 == 0);

@@ -66,6 +66,7 @@ class FlatStore {
   std::span<const int> layout();              // parameter indices by offset
   std::int64_t trainable_numel();             // elements of the gradient plane, gaps included
   std::int64_t numel();
+  std::int64_t num_elements() const;  // of all parameters, gaps left out
 
   template <typename T>
   Tensor<T> values() {  // the whole plane

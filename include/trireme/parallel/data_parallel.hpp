@@ -44,9 +44,10 @@ struct DataParallelOptions {
   int virtual_shards = 0;
 
   // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
-  // backward, so every rank calls the same layers in the same order, with any number of rows. Otherwise each rank normalises by
-  // its own rows, and after each step the running statistics, and all other buffers, become their average over the ranks.
-  // Each micro-batch has statistics of its own.
+  // backward, so every rank calls the same layers in the same order, with any number of rows (but the same Loss::count, as in
+  // every step). Otherwise each rank normalises by its own rows, and after each step the running statistics, and all other
+  // buffers, become their average over the ranks. Each micro-batch has statistics of its own. Buffers that a layer of your own
+  // changes are left alone where batch norm is synchronised.
   bool synchronize_batch_norm = true;
 
   // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
