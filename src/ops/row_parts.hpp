@@ -4,7 +4,7 @@
 
 namespace trireme::ops {
 
-// The rows of a norm are split into this many parts, whatever the number of threads; each adds up its own parameter gradients.
+// Rows that are summed are split into this many parts, whatever the number of threads; each adds up its own.
 inline std::int64_t num_row_parts(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 64, 1, 32); }
 
 // Calls body(part, begin, end) for each part of the rows.

@@ -105,3 +105,34 @@ TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32
   compare_with_double<SequenceModules, TestType>();
   compare_with_double<ImageModules, TestType>();
 }
+
+TEMPLATE_TEST_CASE("an empty batch overwrites the gradients of the step before with zeros", "", Float32, Float64, MixedBfloat16,
+                   MixedFloat16) {
+  using P = TestType;
+  struct : nn::Module<P> {
+    nn::Conv2d<P> conv{*this, "conv", {.in = 3, .out = 4, .kernel = 3}};
+    nn::ConvTranspose2d<P> up{*this, "up", {.in = 4, .out = 5, .kernel = 2}};
+    nn::Linear<P> linear{*this, "linear", {.in = 5, .out = 6}};
+  } model;
+  model.initialize({.seed = 3});
+  const auto largest_gradients = [&](std::int64_t batch) {
+    Tape tape;
+    const auto images = Tensor<typename P::Compute>::full({batch, 4, 4, 3}, typename P::Compute(0.5F));
+    const auto y = model.linear.forward(model.up.forward(model.conv.forward({images})));
+    auto loss = cross_entropy(y, Tensor<std::int32_t>::zeros({batch, 3, 3}));
+    loss.count = 18;
+    loss.backward();
+    std::vector<double> largest;
+    for (int index = 0; index < model.store().num_parameters(); ++index) {
+      double of_parameter = 0;
+      for (const auto element : model.store().template gradient<typename P::Gradient>(index).span()) {
+        of_parameter = std::max(of_parameter, std::abs(static_cast<double>(element)));
+      }
+      largest.push_back(of_parameter);
+    }
+    model.store().clear_gradients();
+    return largest;
+  };
+  for (const double largest : largest_gradients(2)) CHECK(largest > 0);
+  CHECK(largest_gradients(0) == std::vector<double>(6, 0.0));
+}

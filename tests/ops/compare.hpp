@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // What the tests of ops share: random inputs, and the comparison with plain loops in double.
@@ -18,7 +19,7 @@ Tensor<T> random_tensor(const Shape& shape, std::uint32_t seed, double spread = 
   std::mt19937 generator(seed);
   std::normal_distribution<double> normal(0, spread);
   Tensor<T> tensor(shape);
-  for (T& element : tensor.span()) element = static_cast<T>(normal(generator));
+  for (T& element : tensor.span()) element = static_cast<T>(static_cast<Accumulate<T>>(normal(generator)));
   return tensor;
 }
 

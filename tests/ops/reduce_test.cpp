@@ -4,25 +4,29 @@
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
 
-TEMPLATE_TEST_CASE("sum_rows adds up the rows, overwriting and adding", "", float, double) {
-  for (const Shape& shape : {Shape{1, 1}, Shape{0, 3}, Shape{7, 33}, Shape{2, 4, 96}, Shape{513, 130}}) {
+TEMPLATE_TEST_CASE("sum_rows adds up the rows, overwriting and adding", "", float, double, bfloat16, float16) {
+  using A = Accumulate<TestType>;
+  for (const Shape& shape : {Shape{1, 1}, Shape{0, 3}, Shape{0, 600}, Shape{7, 33}, Shape{2, 4, 96}, Shape{513, 130},
+                             Shape{5003, 3}, Shape{2100, 16}, Shape{131, 515}, Shape{9, 1030}}) {
     CAPTURE(shape.str());
     const auto x = random_tensor<TestType>(shape, 1);
     const std::int64_t width = shape.back();
     Doubles expected(static_cast<std::size_t>(width));
     for (std::int64_t i = 0; i < x.numel(); ++i)
       expected[static_cast<std::size_t>(i % width)] += static_cast<double>(x.data()[i]);
-    const auto old = random_tensor<TestType>({width}, 2);
+    const auto old = random_tensor<A>({width}, 2);
     auto columns = old.clone();
     sum_rows(x, columns, false);
-    require_close(columns, expected, tolerance<TestType>(2e-5));
+    require_close(columns, expected, tolerance<A>(2e-5));
     columns = old.clone();
     sum_rows(x, columns, true);
-    require_close(columns, add(as_doubles(old), expected), tolerance<TestType>(2e-5));
+    require_close(columns, add(as_doubles(old), expected), tolerance<A>(2e-5));
   }
 }
 
@@ -45,21 +49,24 @@ TEMPLATE_TEST_CASE("sum and sum_of_squares", "", float, double) {
   CHECK(std::isnan(sum_of_squares(x.data(), static_cast<std::size_t>(x.numel()))));
 }
 
-TEST_CASE("reductions give the same bits for any number of threads") {
-  const auto x = random_tensor<float>({1000, 333}, 1);
-  const auto run = [&](int threads) {
-    Tensor<float> columns({333});
-    double total = 0;
-    double squares = 0;
-    with_threads(threads, [&] {
-      sum_rows(x, columns, false);
-      total = sum(x);
-      squares = sum_of_squares(x.data(), static_cast<std::size_t>(x.numel()));
-    });
-    auto results = as_doubles(columns);
-    results.push_back(total);
-    results.push_back(squares);
-    return results;
-  };
-  CHECK(run(1) == run(3));
+TEMPLATE_TEST_CASE("reductions give the same bits for any number of threads", "", float, double, bfloat16, float16) {
+  for (const Shape& shape : {Shape{1000, 333}, Shape{50000, 3}, Shape{999, 1033}}) {
+    CAPTURE(shape.str());
+    const auto x = random_tensor<TestType>(shape, 1);
+    const auto run = [&](int threads) {
+      Tensor<Accumulate<TestType>> columns({shape.back()});
+      double total = 0;
+      double squares = 0;
+      with_threads(threads, [&] {
+        sum_rows(x, columns, false);
+        total = sum(x);
+        squares = sum_of_squares(columns.data(), static_cast<std::size_t>(columns.numel()));
+      });
+      auto results = as_doubles(columns);
+      results.push_back(total);
+      results.push_back(squares);
+      return results;
+    };
+    CHECK(run(1) == run(3));
+  }
 }

@@ -5,7 +5,8 @@
 
 namespace trireme::ops {
 
-// columns[n] = sum over rows of x[rows, n]: the gradient of a bias.
+// columns[n] = sum over rows of x[rows, n], zero where there are none: the gradient of a bias. The same bits for any number of
+// threads.
 template <typename T, typename D>
 void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
