@@ -38,9 +38,22 @@ ConvolutionShape convolution_shape(std::string_view op, const Shape& x, const Sh
           .dilation = options.dilation};
 }
 
-// The convolution whose backward pass a transposed one is.
-Conv2dOptions mirrored(const ConvTranspose2dOptions& options) {
-  return {.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups};
+// Of the convolution from y to x, whose backward pass the transposed one from x to y is.
+ConvolutionShape transposed_shape(std::string_view op, const Shape& x, const Shape& weight, const Shape& y,
+                                  const ConvTranspose2dOptions& options) {
+  require(
+      x.size() == 4 && y.size() == 4 && weight.size() == 4,
+      "{}: images {} and {} need [batch, height, width, channels] and the weight {} needs [in, out / groups, height, width]",
+      op, x, y, weight);
+  require(x[3] > 0 && weight.numel() > 0, "{}: images {} and the weight {} need channels and a kernel", op, x, weight);
+  require(options.groups > 0 && x[3] == weight[0] && weight[0] % options.groups == 0,
+          "{}: a weight of shape {} in {} groups is for {} channels and does not fit images {} with {}", op, weight,
+          options.groups, weight[0], x, x[3]);
+  const Extent2d extent = conv_transpose2d_extent({x[1], x[2]}, {weight[2], weight[3]}, options);
+  require_shape(op, "the result", y, {x[0], extent.height, extent.width, weight[1] * options.groups});
+  return convolution_shape(
+      op, y, weight, x,
+      {.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups});
 }
 
 // Runs write(tensor), which overwrites, so that the result is added to `sum` where that is asked for.
@@ -92,6 +105,16 @@ void backward_weight(ConvolutionShape shape, const Tensor<T, Cpu>& x, const Tens
   }
   shape.operands = dtype_of<T>;
   run_convolution_weight(shape, x.data(), dy.data(), dweight);
+}
+
+template <typename T>
+void backward_weight(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& dy,
+                     Tensor<Accumulate<T>, Cpu>& dweight, bool accumulate) {
+  if (shape.batch == 0) {
+    if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), Accumulate<T>{0});
+    return;
+  }
+  write_or_add(dweight, accumulate, [&](auto& to) { backward_weight(shape, x, dy, to.data()); });
 }
 
 // images[..., channels] += bias[channels]. The bias is added in blocks of several pixels: few channels are a short loop.
@@ -151,11 +174,7 @@ template <typename T, typename D>
 void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options,
                             Tensor<Accumulate<T>, D>& dweight, bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_weight", x.shape(), dweight.shape(), dy.shape(), options);
-  if (shape.batch == 0) {
-    if (!accumulate) std::fill_n(dweight.data(), dweight.numel(), Accumulate<T>{0});
-    return;
-  }
-  write_or_add(dweight, accumulate, [&](auto& to) { backward_weight(shape, x, dy, to.data()); });
+  backward_weight(shape, x, dy, dweight, accumulate);
 }
 
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options) {
@@ -181,7 +200,7 @@ Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, 
 template <typename T, typename D>
 void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                       const ConvTranspose2dOptions& options, Tensor<T, D>& y) {
-  const auto shape = convolution_shape("conv_transpose2d", y.shape(), weight.shape(), x.shape(), mirrored(options));
+  const auto shape = transposed_shape("conv_transpose2d", x.shape(), weight.shape(), y.shape(), options);
   if (bias.defined()) require_count("conv_transpose2d", "bias", bias.shape(), shape.in);
   if (shape.batch == 0) return;
   backward_data(shape, x, weight, y);
@@ -191,13 +210,16 @@ void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const T
 template <typename T, typename D>
 void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const ConvTranspose2dOptions& options,
                                     Tensor<T, D>& dx, bool accumulate) {
-  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { conv2d(dy, weight, {}, mirrored(options), to); });
+  const auto shape = transposed_shape("conv_transpose2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
+  if (shape.batch == 0) return;
+  write_or_add(dx, accumulate, [&](Tensor<T, D>& to) { forward<T>(shape, dy, weight, nullptr, to); });
 }
 
 template <typename T, typename D>
 void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
                                       Tensor<Accumulate<T>, D>& dweight, bool accumulate) {
-  conv2d_backward_weight(dy, x, mirrored(options), dweight, accumulate);
+  const auto shape = transposed_shape("conv_transpose2d_backward_weight", x.shape(), dweight.shape(), dy.shape(), options);
+  backward_weight(shape, dy, x, dweight, accumulate);
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                             \

@@ -130,7 +130,18 @@ TEST_CASE("functions of images say what does not fit") {
   CHECK_THROWS_WITH(conv2d(x, weight, row), ContainsSubstring("conv2d: bias has shape [4], but needs 2 elements"));
   CHECK_THROWS_WITH(conv_transpose2d(x, Variable<double>(random({3, 2, 3, 3}, 2)), {}, {.stride = 2, .output_padding = {1, 2}}),
                     ContainsSubstring("an output padding of 2 needs to be below the stride of 2"));
-  CHECK_THROWS_WITH(conv_transpose2d(x, weight), ContainsSubstring("conv_transpose2d"));
+  CHECK_THROWS_WITH(conv_transpose2d(x, weight),
+                    ContainsSubstring("conv_transpose2d: a weight of shape [2, 3, 3, 3] in 1 groups is for 2 channels and does "
+                                      "not fit images [1, 4, 5, 3] with 3"));
+  CHECK_THROWS_WITH(conv_transpose2d(x, Variable<double>(random({3, 2, 3, 3}, 2)), {}, {.groups = 2}),
+                    ContainsSubstring("conv_transpose2d: a weight of shape [3, 2, 3, 3] in 2 groups"));
+  Tensor<double> too_small({1, 5, 7, 2}), dx({1, 4, 5, 3}), dweight({3, 2, 3, 3});
+  CHECK_THROWS_WITH(ops::conv_transpose2d(x.value(), dweight, {}, {}, too_small),
+                    ContainsSubstring("conv_transpose2d: the result has shape [1, 5, 7, 2], but needs [1, 6, 7, 2]"));
+  CHECK_THROWS_WITH(ops::conv_transpose2d_backward_data(too_small, dweight, {}, dx, false),
+                    ContainsSubstring("conv_transpose2d_backward_data: the result has shape [1, 5, 7, 2]"));
+  CHECK_THROWS_WITH(ops::conv_transpose2d_backward_weight(x.value(), too_small, {}, dweight, false),
+                    ContainsSubstring("conv_transpose2d_backward_weight: the result has shape [1, 5, 7, 2]"));
   CHECK_THROWS_WITH(max_pool2d(row, {.kernel = 2}), ContainsSubstring("max_pool2d: x [4] needs"));
   CHECK_THROWS_WITH(max_pool2d(x, {.kernel = 5}),
                     ContainsSubstring("max_pool2d: a kernel of 5 with dilation 1 does not fit 4"));

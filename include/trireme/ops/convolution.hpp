@@ -16,7 +16,8 @@ struct Conv2dOptions {
   std::int64_t groups = 1;  // as many as channels: a depthwise convolution
 };
 
-// The height and width of conv2d's result for an image of `input` and a kernel of `kernel`, in pixels.
+// The height and width of conv2d's result for an image of `input` and a kernel of `kernel`, in pixels. A kernel that does not
+// fit the padded image is an error.
 Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv2dOptions& options);
 
 // Cross-correlation of x[batch, height, width, in] with weight[out, in / groups, kernel height, kernel width] into
@@ -43,6 +44,8 @@ struct ConvTranspose2dOptions {
   std::int64_t groups = 1;
 };
 
+// The height and width of conv_transpose2d's result, in pixels: (input - 1) * stride - 2 * padding + dilation * (kernel - 1) +
+// output_padding + 1. Where nothing is left, or output_padding is not below the stride, is an error.
 Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, const ConvTranspose2dOptions& options);
 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
@@ -51,10 +54,12 @@ template <typename T, typename D>
 void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                       const ConvTranspose2dOptions& options, Tensor<T, D>& y);
 
+// dx for a conv_transpose2d from the shape of dx to that of dy.
 template <typename T, typename D>
 void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const ConvTranspose2dOptions& options,
                                     Tensor<T, D>& dx, bool accumulate);
 
+// The gradient of the weight [in, out / groups, kernel height, kernel width]; that of the bias is sum_rows(dy).
 template <typename T, typename D>
 void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
                                       Tensor<Accumulate<T>, D>& dweight, bool accumulate);
