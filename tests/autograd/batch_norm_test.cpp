@@ -2,29 +2,13 @@
 
 #include <cmath>
 
-#include "catch.hpp"
-#include "trireme/core/philox.hpp"
-#include "trireme/testing/gradient_check.hpp"
+#include "gradient_check.hpp"
 
 using namespace trireme;
+using namespace trireme::tests;
 using testing::check_gradients;
 
 namespace {
-
-Tensor<double> random(const Shape& shape, std::uint64_t stream) {
-  Tensor<double> tensor(shape);
-  for (std::int64_t index = 0; index < tensor.numel(); ++index) {
-    tensor.data()[index] = philox_normal(12, stream, static_cast<std::uint64_t>(index));
-  }
-  return tensor;
-}
-
-using Inputs = std::vector<Variable<double>>;
-
-void expect_passed(const testing::GradientCheck& check) {
-  INFO(check.where);
-  CHECK(check.passed);
-}
 
 RunningStatistics<double> fresh_statistics(std::int64_t channels) {
   return {.mean = Tensor<double>::zeros({channels}), .var = Tensor<double>::full({channels}, 1)};

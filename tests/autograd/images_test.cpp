@@ -2,33 +2,13 @@
 
 #include <array>
 
-#include "catch.hpp"
+#include "gradient_check.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/core/philox.hpp"
-#include "trireme/testing/gradient_check.hpp"
 
 using namespace trireme;
+using namespace trireme::tests;
 using testing::check_gradients;
-
-namespace {
-
-Tensor<double> random(const Shape& shape, std::uint64_t stream) {
-  Tensor<double> tensor(shape);
-  for (std::int64_t index = 0; index < tensor.numel(); ++index) {
-    tensor.data()[index] = philox_normal(11, stream, static_cast<std::uint64_t>(index));
-  }
-  return tensor;
-}
-
-using Inputs = std::vector<Variable<double>>;
-
-void expect_passed(const testing::GradientCheck& check) {
-  INFO(check.where);
-  CHECK(check.passed);
-}
-
-}  // namespace
 
 TEST_CASE("gradients of convolutions") {
   const auto check = [](const Shape& x, const Shape& weight, const ops::Conv2dOptions& options) {

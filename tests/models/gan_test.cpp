@@ -3,25 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "catch.hpp"
+#include "gradient_check.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/core/philox.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/models/weights.hpp"
-#include "trireme/testing/gradient_check.hpp"
 
 using namespace trireme;
+using namespace trireme::tests;
 
 namespace {
-
-template <typename T>
-Tensor<T> random(const Shape& shape, std::uint64_t stream) {
-  Tensor<T> tensor(shape);
-  for (std::int64_t index = 0; index < tensor.numel(); ++index) {
-    tensor.data()[index] = static_cast<T>(philox_normal(13, stream, static_cast<std::uint64_t>(index)));
-  }
-  return tensor;
-}
 
 constexpr models::DcGanOptions small_dc{.image = {4, 8},
                                         .channels = 2,
@@ -38,14 +28,13 @@ void check_both(const Options& options) {
   Discriminator discriminator(options);
   generator.initialize({.seed = 1});
   discriminator.initialize({.seed = 2});
-  const auto latent = random<double>({3, options.latent}, 1);
-  const Variable<double> real(random<double>({3, options.image.height, options.image.width, options.channels}, 2));
+  const auto latent = random({3, options.latent}, 1);
+  const Variable<double> real(random({3, options.image.height, options.image.width, options.channels}, 2));
   const auto loss_d = [&] { return models::discriminator_loss(discriminator, real, generator.images(latent)).sum; };
   const auto loss_g = [&] { return models::generator_loss(discriminator, generator.images(latent)).sum; };
   for (const auto& check : {testing::check_parameter_gradients(discriminator.store(), loss_d),
                             testing::check_parameter_gradients(generator.store(), loss_g)}) {
-    INFO(check.where);
-    CHECK(check.passed);
+    expect_passed(check);
   }
 }
 

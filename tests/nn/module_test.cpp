@@ -1,13 +1,13 @@
 #include "trireme/nn/module.hpp"
 
-#include "catch.hpp"
+#include "gradient_check.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/nn/attention.hpp"
-#include "trireme/testing/gradient_check.hpp"
 
 using namespace trireme;
+using namespace trireme::tests;
 
 namespace {
 
@@ -45,9 +45,7 @@ TEST_CASE("gradients of a small model's parameters") {
   for (std::int64_t index = 0; index < x.numel(); ++index) {
     x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));
   }
-  const auto check = testing::check_parameter_gradients(model.store(), [&] { return model.forward(Variable<double>(x)); });
-  INFO(check.where);
-  CHECK(check.passed);
+  expect_passed(testing::check_parameter_gradients(model.store(), [&] { return model.forward(Variable<double>(x)); }));
 }
 
 TEST_CASE("gradients of a layer with RMS norm and grouped-query attention with rotary positions") {
@@ -62,10 +60,8 @@ TEST_CASE("gradients of a layer with RMS norm and grouped-query attention with r
   for (std::int64_t index = 0; index < x.numel(); ++index) {
     x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));
   }
-  const auto check = testing::check_parameter_gradients(
-      layer.store(), [&] { return layer.attention.forward(layer.norm.forward(Variable<double>(x))); });
-  INFO(check.where);
-  CHECK(check.passed);
+  expect_passed(testing::check_parameter_gradients(
+      layer.store(), [&] { return layer.attention.forward(layer.norm.forward(Variable<double>(x))); }));
 }
 
 TEST_CASE("gradients of a GPT's parameters, tied embedding and dropout included") {
@@ -73,10 +69,8 @@ TEST_CASE("gradients of a GPT's parameters, tied embedding and dropout included"
   model.initialize({.seed = 2});
   const auto tokens = tokens_of({2, 5}, 11);
   const auto targets = tokens_of({2, 5}, 10);
-  const auto check = testing::check_parameter_gradients(model.store(), [&] { return model.loss(tokens, targets).sum; },
-                                                        {.tape = {.seed = 9, .step = 1}});
-  INFO(check.where);
-  CHECK(check.passed);
+  expect_passed(testing::check_parameter_gradients(model.store(), [&] { return model.loss(tokens, targets).sum; },
+                                                   {.tape = {.seed = 9, .step = 1}}));
 }
 
 TEST_CASE("a GPT's names are those of GPT-2, and its first values do not depend on its depth") {

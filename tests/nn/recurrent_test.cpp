@@ -1,23 +1,13 @@
 #include "trireme/nn/recurrent.hpp"
 
-#include "catch.hpp"
-#include "trireme/core/philox.hpp"
-#include "trireme/testing/gradient_check.hpp"
+#include "gradient_check.hpp"
 
 using namespace trireme;
+using namespace trireme::tests;
 
 namespace {
 
 constexpr std::int64_t batch = 3, time_steps = 4, in = 2, hidden = 3;
-
-template <typename T>
-Tensor<T> random(const Shape& shape, std::uint64_t stream) {
-  Tensor<T> tensor(shape);
-  for (std::int64_t index = 0; index < tensor.numel(); ++index) {
-    tensor.data()[index] = static_cast<T>(philox_normal(3, stream, static_cast<std::uint64_t>(index)));
-  }
-  return tensor;
-}
 
 Tensor<std::int32_t> lengths_of(const std::vector<std::int32_t>& lengths) {
   return Tensor<std::int32_t>::from({static_cast<std::int64_t>(lengths.size())}, lengths);
@@ -44,9 +34,9 @@ void check_gradients_of(const nn::RecurrentOptions& options, const Tensor<std::i
   const std::int64_t directions = options.bidirectional ? 2 : 1;
   const bool cells = kind == ops::RecurrentCell::lstm;
   using State = typename nn::Recurrent<Float64, kind>::State;
-  std::vector<Tensor<double>> inputs{random<double>({batch, time_steps, in}, 1)};
+  std::vector<Tensor<double>> inputs{random({batch, time_steps, in}, 1)};
   for (int state = 0; state < options.layers * (cells ? 2 : 1); ++state) {
-    inputs.push_back(random<double>({directions, batch, hidden}, 2 + static_cast<std::uint64_t>(state)));
+    inputs.push_back(random({directions, batch, hidden}, 2 + static_cast<std::uint64_t>(state)));
   }
   const auto evaluate = [&](const std::vector<Variable<double>>& given) {
     const auto first_cell = given.begin() + 1 + options.layers;
@@ -92,7 +82,7 @@ TEMPLATE_TEST_CASE("a batch of rows of different lengths gives what each row giv
                    nn::Gru<Float64>) {
   TestType module({.in = in, .hidden = hidden, .layers = 2, .bidirectional = true});
   module.initialize({.seed = 1});
-  Tensor<double> x = random<double>({batch, time_steps, in}, 1);
+  Tensor<double> x = random({batch, time_steps, in}, 1);
   const std::vector<std::int32_t> lengths{2, 4, 1};
   const auto together = module.forward(x, {}, lengths_of(lengths));
   for (std::int64_t row = 0; row < batch; ++row) {
@@ -120,7 +110,7 @@ TEMPLATE_TEST_CASE("a sequence in two parts, the state carried over, gives what 
                    nn::Gru<Float64>) {
   TestType module({.in = in, .hidden = hidden, .layers = 2});
   module.initialize({.seed = 1});
-  const auto x = random<double>({1, 6, in}, 1);
+  const auto x = random({1, 6, in}, 1);
   const auto whole = module.forward(x);
   const auto first = module.forward(x.reshape({6, in}).narrow(0, 4).reshape({1, 4, in}));
   const auto second = module.forward(x.reshape({6, in}).narrow(4, 2).reshape({1, 2, in}), first.state.detached());
@@ -131,7 +121,7 @@ TEMPLATE_TEST_CASE("a sequence in two parts, the state carried over, gives what 
 TEST_CASE("a carried state has no gradient once it is detached") {
   nn::Gru<Float64> module({.in = in, .hidden = hidden});
   module.initialize({.seed = 1});
-  const auto x = random<double>({2, 3, in}, 1);
+  const auto x = random({2, 3, in}, 1);
   Tape tape;
   const auto first = module.forward(x);
   CHECK(first.state.hidden.front().slot() != nullptr);
@@ -141,8 +131,8 @@ TEST_CASE("a carried state has no gradient once it is detached") {
 TEST_CASE("recurrent modules name wrong shapes and lengths") {
   nn::Lstm<Float64> module({.in = in, .hidden = hidden});
   module.initialize({.seed = 1});
-  const auto x = random<double>({batch, time_steps, in}, 1);
-  CHECK_THROWS_WITH(module.forward(random<double>({batch, time_steps, in + 1}, 1)), ContainsSubstring("[batch, time, 2]"));
+  const auto x = random({batch, time_steps, in}, 1);
+  CHECK_THROWS_WITH(module.forward(random({batch, time_steps, in + 1}, 1)), ContainsSubstring("[batch, time, 2]"));
   CHECK_THROWS_WITH(module.forward(x, {}, lengths_of({1, 5, 2})), ContainsSubstring("a length of 5 does not lie in [1, 4]"));
   CHECK_THROWS_WITH(module.forward(x, {}, lengths_of({1, 2})), ContainsSubstring("lengths"));
   const Variable<double> narrow(Tensor<double>::zeros({1, batch, hidden + 1}));
