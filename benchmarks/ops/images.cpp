@@ -79,6 +79,11 @@ void measure_images(Report& report) {
   measure_pooling(report, {batch, 32, 32, 64}, 2, 2, 0);
   measure_pooling(report, {16, 112, 112, 64}, 3, 2, 1);
   measure_pooling(report, {batch, 28, 28, 8}, 2, 2, 0);
+  for (const std::int64_t channels : {1, 3, 16, 64}) {
+    const auto dy = filled({batch, 32, 32, channels});
+    Tensor<float> dbias({channels});
+    report.memory_bound(fmt::format("dbias of 64x32x32x{}", channels), bytes(dy), [&] { ops::sum_rows(dy, dbias, false); });
+  }
   const auto x = filled({batch, 4, 4, 512});
   Tensor<float> y({batch, 1, 1, 512}), dx(x.shape());
   report.memory_bound("adaptive_avg_pool2d 64x4x4x512 to 1", bytes(x), [&] { ops::adaptive_avg_pool2d(x, y); });
