@@ -1,5 +1,5 @@
-#include <algorithm>
 #include <cmath>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -50,7 +50,17 @@ struct Statistics {
   double rows = 0;  // of all ranks
 };
 
-// Of the batch; updates the running ones.
+// average[channel] = (1 - momentum) * average[channel] + momentum * values[channel], if there are averages.
+template <typename A, typename D>
+void follow(const Tensor<A, D>& average, std::span<const double> values, double momentum) {
+  if (!average.defined()) return;
+  for (std::size_t channel = 0; channel < values.size(); ++channel) {
+    A& element = average.data()[channel];
+    element = static_cast<A>((1 - momentum) * static_cast<double>(element) + momentum * values[channel]);
+  }
+}
+
+// Of the batch; updates the running ones, unless a batch that overflowed would spoil them.
 template <typename T, typename D>
 Statistics<D> batch_statistics(const BatchNormCall<T, D>& call) {
   const Shape channels{call.x.shape().back()};
@@ -62,20 +72,23 @@ Statistics<D> batch_statistics(const BatchNormCall<T, D>& call) {
   const double rows = sums.back();
   require(rows > 1, "{}: training needs more than one value per channel, x {} makes {} over all ranks", call.name,
           call.x.shape(), rows);
-  Statistics<D> batch{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels), .rows = rows};
-  const auto update = [&](const auto& running, std::size_t channel, double value) {
-    if (!running.defined()) return;
-    auto& average = running.data()[channel];
-    const double momentum = call.options.momentum;
-    average = static_cast<Accumulate<T>>((1 - momentum) * static_cast<double>(average) + momentum * value);
-  };
+  const Statistics<D> batch{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels), .rows = rows};
+  const auto means = std::span(sums).first(count), unbiased = std::span(sums).subspan(count, count);
+  bool finite = true;
   for (std::size_t channel = 0; channel < count; ++channel) {
-    const double mean = sums[channel] / rows;
-    const double variance = std::max(0.0, sums[count + channel] / rows - mean * mean);
-    batch.mean.data()[channel] = mean;
+    means[channel] /= rows;
+    const double difference = unbiased[channel] / rows - means[channel] * means[channel];
+    const double variance = difference < 0 ? 0 : difference;  // rounding; NaN stays
+    batch.mean.data()[channel] = means[channel];
     batch.rstd.data()[channel] = 1 / std::sqrt(variance + call.options.epsilon);
-    update(call.running.mean, channel, mean);
-    update(call.running.var, channel, variance * rows / (rows - 1));
+    unbiased[channel] = variance * rows / (rows - 1);
+    for (const double value : {means[channel], unbiased[channel]}) {
+      finite = finite && std::isfinite(static_cast<Accumulate<T>>(value));
+    }
+  }
+  if (finite) {
+    follow(call.running.mean, means, call.options.momentum);
+    follow(call.running.var, unbiased, call.options.momentum);
   }
   return batch;
 }

@@ -1,6 +1,5 @@
 #include "trireme/ops/group_norm.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -79,7 +78,8 @@ void group_norm(const GroupNormForward<T, D>& pass) {
         return sum_of_group(sizes, group, [of](std::int64_t channel) { return of[channel]; }) / sizes.group_elements();
       };
       means[group] = average(sums.data());
-      const double variance = std::max(0.0, average(sums.data() + sizes.channels) - means[group] * means[group]);
+      const double difference = average(sums.data() + sizes.channels) - means[group] * means[group];
+      const double variance = difference < 0 ? 0 : difference;  // rounding; NaN stays
       rstds[group] = 1 / std::sqrt(variance + pass.epsilon);
     }
     const auto mean = by_channel(sizes, means);

@@ -1,6 +1,7 @@
 #include "trireme/autograd/batch_norm.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "gradient_check.hpp"
 
@@ -56,6 +57,28 @@ TEST_CASE("running statistics follow the batch, evaluation uses them") {
   const auto y = batch_norm(Variable<double>(x), {}, {}, running, {.training = false, .epsilon = 0.5});
   CHECK(y.value().data()[3] == Approx((7 - 1) / std::sqrt(0.75 + 5.0 / 3 + 0.5)));
   CHECK(running.mean.item() == Approx(1));
+}
+
+TEMPLATE_TEST_CASE("an infinite activation makes its channel nan and leaves running statistics alone", "", float, double,
+                   bfloat16, float16) {
+  using A = Accumulate<TestType>;
+  const auto x = random<TestType>({2, 2, 2, 4}, 1);
+  x.data()[5] = static_cast<TestType>(std::numeric_limits<float>::infinity());
+  const RunningStatistics<A> running{.mean = Tensor<A>::zeros({4}), .var = Tensor<A>::full({4}, 1)};
+  const auto is_nan = [](const Tensor<TestType>& y, std::int64_t index) { return std::isnan(static_cast<A>(y.data()[index])); };
+  const auto y = batch_norm(Variable<TestType>(x), {}, {}, running).value();
+  for (std::int64_t index = 0; index < y.numel(); ++index) CHECK(is_nan(y, index) == (index % 4 == 1));
+  for (std::int64_t channel = 0; channel < 4; ++channel) {
+    CHECK(running.mean.data()[channel] == 0);
+    CHECK(running.var.data()[channel] == 1);
+  }
+  const auto grouped = group_norm(Variable<TestType>(x), {}, {}, 2).value();
+  for (std::int64_t index = 0; index < y.numel(); ++index) CHECK(is_nan(grouped, index) == (index < 16 && index % 4 < 2));
+  if constexpr (std::is_same_v<TestType, float>) {  // squares that float does not hold
+    for (float& element : x.span()) element = element < 0 ? -1e30F : 1e30F;
+    batch_norm(Variable<TestType>(x), {}, {}, running);
+    CHECK(running.var.data()[0] == 1);
+  }
 }
 
 TEST_CASE("a sum over ranks makes shards of the rows one batch") {

@@ -5,7 +5,8 @@
 
 namespace trireme {
 
-// Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place.
+// Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place, but leaves both
+// alone when a mean or a variance of the batch is inf or nan: float16 skips the optimizer's step then.
 template <typename A, typename D = Cpu>
 struct RunningStatistics {
   Tensor<A, D> mean = {};
