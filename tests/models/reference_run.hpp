@@ -44,7 +44,8 @@ using ValuesOf = std::function<std::vector<float>(int parameter)>;
 ValuesOf values_in(FlatStore& store);
 using Adapt = std::function<void(const ParameterInfo& parameter, std::vector<float>& got, std::vector<float>& wanted)>;
 
-// Compares the tensors "<prefix><parameter>" or "<prefix><buffer>" that the fixture holds; all buffers have to be there.
+// Compares the tensors "<prefix><parameter>" or "<prefix><buffer>" with those of the fixture: it has to hold all parameters, if
+// it holds any tensor "<prefix>*", and nothing else but buffers; and all buffers.
 void compare_tensors(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,
                      const ValuesOf& values_of, RunReport& report, const Adapt& adapt = {});
 void compare_buffers(const Fixture& fixture, const std::string& prefix, Tolerance tolerance, FlatStore& store,

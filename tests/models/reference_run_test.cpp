@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "catch.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 
@@ -49,4 +51,33 @@ TEST_CASE("every training run of the references names an optimizer that exists")
     CHECK(optimizer->learning_rate() == tests::make_schedule({{"optim", {{"lr", optimizer->learning_rate()}}}})(0));
     CHECK(tests::clip_norm_of(hyper) >= 0);
   }
+}
+
+TEST_CASE("reference tensors and those of a model are the same set") {
+  const tests::TemporaryFolder folder;
+  const auto failures = [&](const std::vector<std::string>& names) {
+    const std::vector<float> zeros(2);
+    std::vector<TensorRef> tensors;
+    for (const std::string& name : names) tensors.push_back({name, DType::float32, {2}, zeros.data()});
+    const auto path = folder.path() / "tensors.safetensors";
+    write_safetensors(path, tensors);
+    FlatStore store(DType::float32);
+    store.add("norm.weight", {2}, Initializer::constant(0));
+    store.add("norm.bias", {2}, Initializer::constant(0));
+    store.add_buffer("norm.running_mean", {2}, 0);
+    store.initialize<float>(1);
+    int count = 0;
+    testing::run_ranks(1, [&](const Group& world) {
+      tests::RunReport report(world, "a run");
+      tests::compare_tensors({.index = {}, .file = path}, "final.", {}, store, tests::values_in(store), report);
+      count = report.failures();
+    });
+    return count;
+  };
+  CHECK(failures({"logits"}) == 0);
+  CHECK(failures({"final.norm.weight", "final.norm.bias"}) == 0);
+  CHECK(failures({"final.norm.weight", "final.norm.bias", "final.norm.running_mean", "final.norm.num_batches_tracked"}) == 0);
+  CHECK(failures({"final.norm.weight"}) == 1);
+  CHECK(failures({"final.norm.weight", "final.norm.bias", "final.norm.scale"}) == 1);
+  CHECK(failures({"final.norm.scale"}) == 3);
 }
