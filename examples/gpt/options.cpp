@@ -16,11 +16,6 @@ void add_model(CLI::App& app, Options& options) {
   app.add_option("--dropout", options.dropout, "of the embedding and of each block's output")
       ->group("Model")
       ->capture_default_str();
-  app.add_option("--precision", options.precision,
-                 "fp32; bf16 or fp16: matrix products in half the bytes, weights and sums in float32")
-      ->group("Model")
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
-      ->capture_default_str();
 }
 
 void check(const Options& options) {
@@ -38,6 +33,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   CLI::App app{"Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE"};
   TrainingParser parser(app, "train_gpt", options.training);
   parser.add_text();
+  parser.add_precision();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   add_model(app, options);
   if (parser.parse(argc, argv, help)) check(options);
@@ -51,7 +47,6 @@ trireme::optim::Settings Options::settings() const {
                                    {"heads", text(heads)},
                                    {"width", text(width)},
                                    {"block", text(block)},
-                                   {"dropout", text(dropout)},
-                                   {"precision", precision}});
+                                   {"dropout", text(dropout)}});
   return settings;
 }

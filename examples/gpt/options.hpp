@@ -15,7 +15,6 @@ struct Options {
   std::int64_t width = 384;
   std::int64_t block = 256;
   double dropout = 0;
-  std::string precision = "fp32";
 
   // What all ranks must share.
   trireme::optim::Settings settings() const;

@@ -5,12 +5,6 @@
 
 int main(int argc, char** argv) {
   return run_program(argc, argv, parse_options, [](const Options& options, const trireme::Group& world) {
-    if (options.precision == "bf16") {
-      Trainer<trireme::MixedBfloat16>(options, world).run();
-    } else if (options.precision == "fp16") {
-      Trainer<trireme::MixedFloat16>(options, world).run();
-    } else {
-      Trainer<trireme::Float32>(options, world).run();
-    }
+    with_precision(options.training.precision, [&]<typename P>(P) { Trainer<P>(options, world).run(); });
   });
 }

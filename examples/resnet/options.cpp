@@ -68,6 +68,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   TrainingParser parser(app, "train_resnet", options.training);
   parser.add_validation();
   add_data(app, options);
+  parser.add_precision();
   add_model(app, options);
   add_augmentation(app, options);
   if (parser.parse(argc, argv, help)) check(options);

@@ -5,10 +5,12 @@
 
 int main(int argc, char** argv) {
   return run_program(argc, argv, parse_options, [](const Options& options, const trireme::Group& world) {
-    if (options.model == "cnn") {
-      Trainer<trireme::models::Cnn<trireme::Float32>>(options, world).run();
-    } else {
-      Trainer<trireme::models::ResNet<trireme::Float32>>(options, world).run();
-    }
+    with_precision(options.training.precision, [&]<typename P>(P) {
+      if (options.model == "cnn") {
+        Trainer<trireme::models::Cnn<P>>(options, world).run();
+      } else {
+        Trainer<trireme::models::ResNet<P>>(options, world).run();
+      }
+    });
   });
 }

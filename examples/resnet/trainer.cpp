@@ -11,9 +11,6 @@ using namespace trireme;
 
 namespace {
 
-using Cnn = models::Cnn<Float32>;
-using ResNet = models::ResNet<Float32>;
-
 Options completed(Options options, const Group& world) {
   options.training.complete(world);
   return options;
@@ -22,14 +19,14 @@ Options completed(Options options, const Group& world) {
 template <typename Model>
 std::unique_ptr<Model> make_model(const std::string& name, const data::ImageDataset& images) {
   const data::ImageShape& shape = images.shape();
-  if constexpr (std::same_as<Model, Cnn>) {
-    return std::make_unique<Cnn>(
+  if constexpr (std::constructible_from<Model, models::CnnOptions>) {
+    return std::make_unique<Model>(
         models::CnnOptions{.image = {shape.height, shape.width}, .channels = shape.channels, .classes = images.classes()});
   } else {
     auto options = name == "resnet50" ? models::ResNetOptions::resnet50() : models::ResNetOptions::resnet18();
     options.channels = shape.channels;
     options.classes = images.classes();
-    return std::make_unique<ResNet>(options);
+    return std::make_unique<Model>(options);
   }
 }
 
@@ -83,13 +80,13 @@ data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data:
 
 template <typename Model>
 void Trainer<Model>::run() {
-  Training<Float32> training(options_.training, world_, model_->store(), "images");
-  TrainingWork work{
-      .micro_batches = static_cast<int>(loader_->num_micro_batches()),
-      .samples_per_step = options_.training.batch_size,
-      .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
-      .validate = {},
-      .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+  Training<typename Model::Precision> training(options_.training, world_, model_->store(), "images");
+  TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
+                    .samples_per_step = options_.training.batch_size,
+                    .backward = [this](std::int64_t step, int micro, auto& reduction,
+                                       const auto& scaler) { backward(step, micro, reduction, scaler); },
+                    .validate = {},
+                    .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
   if (images_->test) work.validate = [this] { return validate(); };
   print_start();
   training.run(work);
@@ -97,12 +94,13 @@ void Trainer<Model>::run() {
 }
 
 template <typename Model>
-void Trainer<Model>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
+void Trainer<Model>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction,
+                              const amp::GradScaler& scaler) {
   const data::ImageBatch batch = loader_->load(step, micro_batch);
   Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
   reduction.listen(tape);
   const auto loss = cross_entropy(model_->logits(batch.images), batch.labels, {.label_smoothing = options_.label_smoothing});
-  loss.backward();
+  scaler.scale(loss).backward();
   reduction.add(loss);
 }
 
@@ -116,7 +114,7 @@ Validation Trainer<Model>::validate() const {
     for (std::int64_t micro_batch = 0; micro_batch < test.num_micro_batches(); ++micro_batch) {
       const data::ImageBatch batch = test.load(step, micro_batch);
       if (batch.valid == 0) continue;
-      const Variable<float> logits = model_->logits(batch.images);
+      const Variable<float> logits = cast<float>(model_->logits(batch.images));
       const auto loss = cross_entropy(logits, batch.labels);
       total[0] += static_cast<double>(loss.sum.value().item());
       total[1] += loss.kept;
@@ -138,5 +136,9 @@ void Trainer<Model>::print_start() const {
              options_.training.batch_size);
 }
 
-template class Trainer<Cnn>;
-template class Trainer<ResNet>;
+template class Trainer<models::Cnn<Float32>>;
+template class Trainer<models::Cnn<MixedBfloat16>>;
+template class Trainer<models::Cnn<MixedFloat16>>;
+template class Trainer<models::ResNet<Float32>>;
+template class Trainer<models::ResNet<MixedBfloat16>>;
+template class Trainer<models::ResNet<MixedFloat16>>;

@@ -9,7 +9,7 @@
 #include "trireme/data/image_loader.hpp"
 #include "trireme/trireme.hpp"
 
-// One rank's part of a training run. Model: models::Cnn, models::ResNet.
+// One rank's part of a training run. Model: models::Cnn or models::ResNet of Float32, MixedBfloat16 or MixedFloat16.
 template <typename Model>
 class Trainer {
  public:
@@ -21,7 +21,8 @@ class Trainer {
  private:
   void open();  // what may fail on one rank alone
   trireme::data::ImageLoader loader(const trireme::data::ImageDataset& images, trireme::data::ImageOrder order) const;
-  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
+  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
+                const trireme::amp::GradScaler& scaler);
   Validation validate() const;
   void print_start() const;
 
@@ -32,6 +33,3 @@ class Trainer {
   std::optional<trireme::data::ImageLoader> loader_;
   std::unique_ptr<Model> model_;
 };
-
-extern template class Trainer<trireme::models::Cnn<trireme::Float32>>;
-extern template class Trainer<trireme::models::ResNet<trireme::Float32>>;

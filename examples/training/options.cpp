@@ -107,6 +107,14 @@ void TrainingParser::add_text() {
   add("--sample", options_.sample, "tokens to generate at the end");
 }
 
+void TrainingParser::add_precision() {
+  app_.add_option("--precision", options_.precision,
+                  "fp32; bf16 or fp16: matrix products and convolutions in half the bytes, weights and sums in float32")
+      ->group("Model")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
+}
+
 void TrainingParser::add_compression() {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app_.add_option(name, value, text)->group("Compression")->capture_default_str();
@@ -188,6 +196,7 @@ optim::Settings TrainingOptions::settings() const {
           {"compress_when", compress_when},
           {"compress_between", compress_between},
           {"seed", text(seed)},
+          {"precision", precision},
           {"validation_fraction", text(validation_fraction)},
           {"validation_interval", text(validation_interval)}};
 }

@@ -10,6 +10,7 @@
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
+#include "trireme/precision/policy.hpp"
 
 // What every trainer can be told beside its model's options; see train_gpt --help.
 struct TrainingOptions {
@@ -42,6 +43,7 @@ struct TrainingOptions {
   std::int64_t validation_interval = 100;
   std::int64_t sample = 0;
 
+  std::string precision = "fp32";
   int threads = 0;
   trireme::BackendKind backend = trireme::BackendKind::mpi;
   int ranks = 1;
@@ -62,13 +64,26 @@ struct TrainingOptions {
   trireme::optim::Schedule schedule() const;
 };
 
+// Calls body(P()) with the policy that --precision names.
+template <typename Body>
+void with_precision(const std::string& precision, const Body& body) {
+  if (precision == "bf16") {
+    body(trireme::MixedBfloat16());
+  } else if (precision == "fp16") {
+    body(trireme::MixedFloat16());
+  } else {
+    body(trireme::Float32());
+  }
+}
+
 // Adds the options to a command line, and reads them with those of the model.
 class TrainingParser {
  public:
   TrainingParser(CLI::App& app, std::string program, TrainingOptions& options);
 
   void add_validation();
-  void add_text();  // what training on a text takes, validation included
+  void add_text();       // what training on a text takes, validation included
+  void add_precision();  // for models that know half types
 
   // Throws trireme::Error for what can't be used. False when --help was asked for, whose text is in `help` then.
   bool parse(int argc, char** argv, std::string& help);

@@ -51,15 +51,16 @@ Variable<T, D> log_softmax(const Variable<T, D>& x, int dim) {
   });
 }
 
+template Variable<float, Cpu> transpose(const Variable<float, Cpu>&, int, int);
+template Variable<double, Cpu> transpose(const Variable<double, Cpu>&, int, int);
+template Variable<bfloat16, Cpu> transpose(const Variable<bfloat16, Cpu>&, int, int);
+template Variable<float16, Cpu> transpose(const Variable<float16, Cpu>&, int, int);
+
 #define TRIREME_INSTANTIATE(T)                                     \
   template Variable<T, Cpu> softmax(const Variable<T, Cpu>&, int); \
   template Variable<T, Cpu> log_softmax(const Variable<T, Cpu>&, int)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 #undef TRIREME_INSTANTIATE
-template Variable<float, Cpu> transpose(const Variable<float, Cpu>&, int, int);
-template Variable<double, Cpu> transpose(const Variable<double, Cpu>&, int, int);
-template Variable<bfloat16, Cpu> transpose(const Variable<bfloat16, Cpu>&, int, int);
-template Variable<float16, Cpu> transpose(const Variable<float16, Cpu>&, int, int);
 
 }  // namespace trireme

@@ -3,7 +3,6 @@
 // Each run is done with one and with several micro-batches, with replicated and with sharded steps. In mixed precision the
 // loss alone is compared.
 
-#include <concepts>
 #include <cstdio>
 
 #include "models/reference_run.hpp"
@@ -29,11 +28,6 @@ constexpr double mixed_bound<MixedBfloat16> = 3e-3;
 template <>
 constexpr double mixed_bound<MixedFloat16> = 1e-3;
 
-template <typename P>
-const char* name_of_precision() {
-  return std::same_as<P, MixedBfloat16> ? "bfloat16" : std::same_as<P, MixedFloat16> ? "float16" : "float32";
-}
-
 // A parameter-shaped tensor in the layout of the reference files.
 std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<const float> values, double scale) {
   std::vector<float> stored(values.size());
@@ -55,8 +49,8 @@ class ReferenceRun {
         world_(world),
         micro_batches_(micro_batches),
         sharding_(sharding),
-        report_(world, fmt::format("{} in {}, {} ranks, {} micro-batches, {} steps", fixture.id(), name_of_precision<P>(),
-                                   world.size(), micro_batches, sharding_text())),
+        report_(world, fmt::format("{} in {}, {} ranks, {} micro-batches, {} steps", fixture.id(),
+                                   tests::name_of_precision<P>(), world.size(), micro_batches, sharding_text())),
         model_(model_options(fixture.index.at("config"))) {}
 
   int run() {
@@ -99,7 +93,7 @@ class ReferenceRun {
     if (!mixed) compare_final();
     if (world_.rank() == 0) {
       std::printf("%s in %s: %d ranks, %d micro-batches, %s steps: loss within %.2e\n", fixture_.id().c_str(),
-                  name_of_precision<P>(), world_.size(), micro_batches_, sharding_text(), largest);
+                  tests::name_of_precision<P>(), world_.size(), micro_batches_, sharding_text(), largest);
     }
     return report_.failures();
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <functional>
 #include <memory>
 #include <string>
@@ -10,6 +11,11 @@
 
 // What the reference training runs of all models share.
 namespace trireme::tests {
+
+template <typename P>
+const char* name_of_precision() {
+  return std::same_as<P, MixedBfloat16> ? "bfloat16" : std::same_as<P, MixedFloat16> ? "float16" : "float32";
+}
 
 // Counts what is out of bounds on this rank.
 class RunReport {

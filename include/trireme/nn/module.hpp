@@ -25,6 +25,7 @@ struct InitializeOptions {
 template <typename P, typename D = Cpu>
 class Module {
  public:
+  using Precision = P;
   using T = typename P::Compute;
   using M = typename P::Master;
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
