@@ -40,6 +40,8 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({2, 8, 8, 32}, {32, 32, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
   check({1, 9, 11, 6}, {9, 2, 3, 5}, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {2, 1}, .groups = 3});
   check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
+  check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // channels and tiles enough for Winograd
+  check({32, 6, 6, 64}, {32, 64, 3, 3}, {});
 }
 
 TEST_CASE("transposed convolutions of float agree with those of double") {
