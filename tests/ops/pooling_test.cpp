@@ -3,6 +3,8 @@
 #include <limits>
 
 #include "ops/compare.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -114,19 +116,38 @@ TEMPLATE_TEST_CASE("average pooling divides by what is asked for", "", float, do
   }
 }
 
-TEST_CASE("NaN is a maximum, and so is minus infinity among its like") {
-  const auto run = [](const std::vector<double>& values, double expected, int place) {
-    const auto x = Tensor<double>::from({1, 2, 2, 1}, values);
-    Tensor<double> y({1, 1, 1, 1});
-    PoolArgmax<Cpu> argmax(y.shape());
-    max_pool2d(x, {.kernel = 2}, y, argmax);
-    CHECK((y.item() == expected || (std::isnan(y.item()) && std::isnan(expected))));
-    CHECK(argmax.item() == place);
+TEMPLATE_TEST_CASE("NaN is a maximum, and so is minus infinity among its like", "", float, double, bfloat16, float16) {
+  const auto cast = [](double value) { return static_cast<TestType>(static_cast<Accumulate<TestType>>(value)); };
+  const auto run = [&](const std::vector<double>& values, double expected, int place) {
+    for (const std::int64_t channels : {1, 37}) {
+      Tensor<TestType> x({1, 2, 2, channels});
+      for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] = cast(static_cast<double>(i % 5));
+      for (std::int64_t i = 0; i < 4; ++i) x.data()[(i + 1) * channels - 1] = cast(values[static_cast<std::size_t>(i)]);
+      Tensor<TestType> y({1, 1, 1, channels});
+      PoolArgmax<Cpu> argmax(y.shape());
+      max_pool2d(x, {.kernel = 2}, y, argmax);
+      const auto got = static_cast<double>(y.data()[channels - 1]);
+      CHECK((got == expected || (std::isnan(got) && std::isnan(expected))));
+      CHECK(argmax.data()[channels - 1] == place);
+      for (std::int64_t c = 0; c + 1 < channels; ++c) CHECK_FALSE(std::isnan(static_cast<double>(y.data()[c])));
+      // Its place alone gets the gradient.
+      auto dy = Tensor<TestType>::full(y.shape(), cast(3));
+      Tensor<TestType> dx(x.shape());
+      max_pool2d_backward(dy, argmax, {.kernel = 2}, dx, false);
+      for (int i = 0; i < 4; ++i) CHECK(static_cast<double>(dx.data()[(i + 1) * channels - 1]) == (i == place ? 3 : 0));
+      // A gradient of NaN reaches it, and nothing else.
+      dy.data()[channels - 1] = cast(std::numeric_limits<double>::quiet_NaN());
+      max_pool2d_backward(dy, argmax, {.kernel = 2}, dx, false);
+      for (std::int64_t i = 0; i < dx.numel(); ++i) {
+        CHECK(std::isnan(static_cast<double>(dx.data()[i])) == (i == (place + 1) * channels - 1));
+      }
+    }
   };
   const double infinity = std::numeric_limits<double>::infinity();
   const double not_a_number = std::numeric_limits<double>::quiet_NaN();
   run({1, not_a_number, 3, 2}, not_a_number, 1);
   run({not_a_number, 1, 2, 3}, not_a_number, 0);
+  run({not_a_number, 2, not_a_number, 1}, not_a_number, 2);  // the last, as in torch
   run({1, 3, 2, 3}, 3, 1);
   run({-infinity, -infinity, -infinity, -infinity}, -infinity, 0);
 }
