@@ -75,8 +75,7 @@ void batch_norm_backward(const BatchNormBackward<T, D>& pass, std::span<const do
   if (!averages.empty()) {
     require_sums("batch_norm_backward", averages.size(), rows.channels);
     for (std::size_t index = 0; index < 2 * channels; ++index) {
-      const double weight = norm.weight != nullptr ? static_cast<double>(norm.weight[index % channels]) : 1;
-      weighted[index] = weight * averages[index];
+      weighted[index] = norm.weight_or_one(static_cast<std::int64_t>(index % channels)) * averages[index];
     }
   }
   channel_gradients<T>(rows, norm,

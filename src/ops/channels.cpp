@@ -69,11 +69,6 @@ void sum_columns(const Lines& lines, double* sums, const Body& body) {
   }
 }
 
-template <typename T>
-double weight_of(const ChannelNorm<T>& norm, std::int64_t channel) {
-  return norm.weight != nullptr ? static_cast<double>(norm.weight[channel]) : 1;
-}
-
 // x - mean is x - center - remainder(mean): exact also where the mean is large and has more digits than x.
 template <typename A>
 double remainder(double mean) {
@@ -100,7 +95,7 @@ template <typename T>
 void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* residual, bool relu, T* y) {
   using A = Accumulate<T>;
   const Lines lines(in);
-  const auto scale_of = [&](std::int64_t channel) { return norm.rstd[channel] * weight_of(norm, channel); };
+  const auto scale_of = [&](std::int64_t channel) { return norm.rstd[channel] * norm.weight_or_one(channel); };
   const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
   const auto scale = lines.columns<A>(scale_of);
   const auto shift = lines.columns<A>([&](std::int64_t channel) {
@@ -149,7 +144,8 @@ void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, con
   const Lines lines(in);
   const auto slope = [&](std::int64_t channel) { return -norm.rstd[channel] * norm.rstd[channel] * pass.average_gn[channel]; };
   const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
-  const auto dy_scale = lines.columns<A>([&](std::int64_t channel) { return norm.rstd[channel] * weight_of(norm, channel); });
+  const auto dy_scale =
+      lines.columns<A>([&](std::int64_t channel) { return norm.rstd[channel] * norm.weight_or_one(channel); });
   const auto x_scale = lines.columns<A>(slope);
   const auto shift = lines.columns<A>([&](std::int64_t channel) {
     return -norm.rstd[channel] * pass.average_g[channel] - slope(channel) * remainder<A>(norm.mean[channel]);

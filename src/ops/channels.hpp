@@ -22,6 +22,8 @@ struct ChannelNorm {
   const double* rstd;
   const Accumulate<T>* weight;
   const Accumulate<T>* bias;
+
+  double weight_or_one(std::int64_t channel) const { return weight != nullptr ? static_cast<double>(weight[channel]) : 1; }
 };
 
 // sums [2 * channels]: of the elements, of their squares. The same for any number of threads.

@@ -107,9 +107,7 @@ void group_norm_backward(const GroupNormBackward<T, D>& pass) {
     const auto averages = [&](const double* of) {
       std::vector<double> of_groups;
       for (std::int64_t group = 0; group < sizes.groups; ++group) {
-        const auto weighted = [&](std::int64_t channel) {
-          return of[channel] * (norm.weight != nullptr ? static_cast<double>(norm.weight[channel]) : 1);
-        };
+        const auto weighted = [&](std::int64_t channel) { return of[channel] * norm.weight_or_one(channel); };
         of_groups.push_back(sum_of_group(sizes, group, weighted) / sizes.group_elements());
       }
       return by_channel(sizes, of_groups.data());
