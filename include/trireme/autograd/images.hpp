@@ -17,6 +17,7 @@ template <typename T, typename D>
 Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                 const Variable<Accumulate<T>, D>& bias = {}, const ops::ConvTranspose2dOptions& options = {});
 
+// x[batch, height, width, channels] -> [batch, y height, y width, channels] of the same channels.
 template <typename T, typename D>
 Variable<T, D> max_pool2d(const Variable<T, D>& x, const ops::Pool2dOptions& options);
 template <typename T, typename D>

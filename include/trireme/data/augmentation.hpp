@@ -8,7 +8,7 @@ namespace trireme::data {
 // function of the seed and of the sample's number alone.
 struct Augmentation {
   std::int64_t crop_padding = 0;  // pixels of zeros around the image, of which a part of the image's extent is taken
-  bool horizontal_flip = false;   // left and right change places in every second image
+  bool horizontal_flip = false;   // left and right change places, in each image with probability 1/2
   double rotation = 0;            // degrees: a turn by up to so much to either side; bilinear, zeros beyond the image
 
   // Colours are changed by a factor from [max(0, 1 - x), 1 + x], in a random order, and clamped to [0, 1] each time, with grey

@@ -8,11 +8,12 @@ namespace trireme::data {
 // row r of a step is sample step * batch_size + r.
 class BatchShare {
  public:
-  // A micro_batch_size of 0 is all of the rank's share. Shares and micro-batches have to come out even.
+  // A micro_batch_size of 0 is all of the rank's share. Shares and micro-batches that do not come out even throw Error.
   BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, int index, int count);
 
   std::int64_t micro_batch_size() const noexcept { return micro_batch_size_; }
   std::int64_t num_micro_batches() const noexcept { return share_ / micro_batch_size_; }
+  // A step or micro-batch that does not exist throws Error.
   std::int64_t first_sample(std::int64_t step, std::int64_t micro_batch) const;
 
  private:

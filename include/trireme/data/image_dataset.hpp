@@ -19,7 +19,7 @@ struct ImageShape {
 // Images of one shape, each of a class. A value: copies share the pixels, which never change.
 class ImageDataset {
  public:
-  // pixels[count, height, width, channels], labels[count] in [0, classes).
+  // pixels[count, height, width, channels], labels[count] in [0, classes); what does not fit throws Error.
   ImageDataset(const ImageShape& shape, std::vector<std::uint8_t> pixels, std::vector<std::int32_t> labels,
                std::int64_t classes);
 
@@ -27,9 +27,11 @@ class ImageDataset {
   std::int64_t classes() const noexcept { return classes_; }
   const ImageShape& shape() const noexcept { return shape_; }
 
+  // An index that is not in [0, count()) throws Error.
   std::span<const std::uint8_t> image(std::int64_t index) const;  // [height, width, channels]
   std::int32_t label(std::int64_t index) const;
 
+  // Images [begin, begin + count), which have to exist.
   ImageDataset part(std::int64_t begin, std::int64_t count) const;
 
  private:
@@ -53,7 +55,8 @@ struct Normalization {
   std::vector<float> std = {};   // [channels]
 };
 
-// The mean and standard deviation of each channel over all pixels of all images.
+// The mean and standard deviation of each channel over all pixels of all images. No images, and a channel that is the same in
+// all pixels, are errors.
 Normalization normalization_of(const ImageDataset& dataset);
 
 }  // namespace trireme::data

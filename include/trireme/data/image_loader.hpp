@@ -40,10 +40,13 @@ struct ImageLoaderOptions {
 // order. A sample is a function of the seed and of its number (step * batch_size + row) alone.
 class ImageLoader {
  public:
+  // Throws Error for a data set without images, shares or micro-batches that do not come out even, and a normalization without
+  // a mean and a std above 0 for each channel.
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
   std::int64_t steps_per_epoch() const;  // rounded up; in sequential order there are no more steps
+  // A step or micro-batch that does not exist throws Error.
   ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:

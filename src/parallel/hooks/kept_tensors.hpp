@@ -27,7 +27,8 @@ class KeptTensors {
     return entry == tensors_.end() ? nullptr : &entry->second;
   }
 
-  // After a gradient that overflowed, whose step all ranks skip: the steps after it know nothing of it.
+  // After a gradient that overflowed, whose step all ranks skip: later steps of this parameter know nothing of it. The others
+  // go on with what that step left them.
   void forget(const std::string& parameter) {
     if (const Tensor<float>* kept = find(parameter)) std::ranges::fill(kept->span(), 0.0F);
   }
