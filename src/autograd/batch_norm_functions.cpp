@@ -22,7 +22,7 @@ struct BatchNormCall {
   Variable<A, D> weight;
   Variable<A, D> bias;
   RunningStatistics<A, D> running;
-  BatchNormOptions options;
+  BatchNormArguments options;
   bool relu;
 };
 
@@ -186,21 +186,21 @@ Variable<T, D> run(const BatchNormCall<T, D>& call) {
 template <typename T, typename D>
 Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                          const BatchNormOptions& options) {
+                          const BatchNormArguments& options) {
   return run<T, D>({"batch_norm", x, {}, weight, bias, running, options, false});
 }
 
 template <typename T, typename D>
 Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                               const BatchNormOptions& options) {
+                               const BatchNormArguments& options) {
   return run<T, D>({"batch_norm_relu", x, {}, weight, bias, running, options, true});
 }
 
 template <typename T, typename D>
 Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
                                    const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
-                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormOptions& options) {
+                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormArguments& options) {
   return run<T, D>({"batch_norm_add_relu", x, residual, weight, bias, running, options, true});
 }
 
@@ -252,12 +252,12 @@ Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>,
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                          \
   template Variable<T, Cpu> batch_norm(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&,          \
-                                       const RunningStatistics<A, Cpu>&, const BatchNormOptions&);                         \
+                                       const RunningStatistics<A, Cpu>&, const BatchNormArguments&);                       \
   template Variable<T, Cpu> batch_norm_relu(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&,     \
-                                            const RunningStatistics<A, Cpu>&, const BatchNormOptions&);                    \
+                                            const RunningStatistics<A, Cpu>&, const BatchNormArguments&);                  \
   template Variable<T, Cpu> batch_norm_add_relu(const Variable<T, Cpu>&, const Variable<T, Cpu>&, const Variable<A, Cpu>&, \
                                                 const Variable<A, Cpu>&, const RunningStatistics<A, Cpu>&,                 \
-                                                const BatchNormOptions&);                                                  \
+                                                const BatchNormArguments&);                                                \
   template Variable<T, Cpu> group_norm(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, int, double)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);

@@ -20,7 +20,7 @@ RunningStatistics<double> fresh_statistics(std::int64_t channels) {
 TEST_CASE("gradients of batch norm in training and evaluation, alone and fused") {
   for (const bool training : {true, false}) {
     CAPTURE(training);
-    const BatchNormOptions options{.training = training};
+    const BatchNormArguments options{.training = training};
     const RunningStatistics<double> running{.mean = random({3}, 8), .var = Tensor<double>::full({3}, 2)};
     const std::vector inputs{random({2, 3, 4, 3}, 1), random({3}, 2), random({3}, 3), random({2, 3, 4, 3}, 4)};
     expect_passed(check_gradients([&](const Inputs& in) { return batch_norm(in[0], in[1], in[2], running, options); }, inputs));

@@ -13,7 +13,7 @@ struct RunningStatistics {
   Tensor<A, D> var = {};  // unbiased
 };
 
-struct BatchNormOptions {
+struct BatchNormArguments {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
   double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
@@ -25,19 +25,19 @@ struct BatchNormOptions {
 template <typename T, typename D>
 Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                          const BatchNormOptions& options = {});
+                          const BatchNormArguments& options = {});
 
 // relu(batch_norm(x)) in as many passes over memory.
 template <typename T, typename D>
 Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                               const BatchNormOptions& options = {});
+                               const BatchNormArguments& options = {});
 
 // relu(batch_norm(x) + residual), the end of a residual block.
 template <typename T, typename D>
 Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
                                    const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
-                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormOptions& options = {});
+                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormArguments& options = {});
 
 // x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It knows no batch:
 // training and evaluation are the same, and so is any division of the batch.

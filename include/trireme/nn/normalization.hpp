@@ -35,14 +35,14 @@ class BatchNorm2d : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
-    return batch_norm(x, weight.master(), bias.master(), running(), options());
+    return batch_norm(x, weight.master(), bias.master(), running(), arguments());
   }
   // relu(forward(x)), relu(forward(x) + residual) in one pass over memory.
   Variable<T, D> forward_relu(const Variable<T, D>& x) const {
-    return batch_norm_relu(x, weight.master(), bias.master(), running(), options());
+    return batch_norm_relu(x, weight.master(), bias.master(), running(), arguments());
   }
   Variable<T, D> forward_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual) const {
-    return batch_norm_add_relu(x, residual, weight.master(), bias.master(), running(), options());
+    return batch_norm_add_relu(x, residual, weight.master(), bias.master(), running(), arguments());
   }
 
   Parameter<T, D, M> weight;
@@ -52,7 +52,7 @@ class BatchNorm2d : public Module<P, D> {
 
  private:
   RunningStatistics<M, D> running() const { return {.mean = running_mean.value(), .var = running_var.value()}; }
-  trireme::BatchNormOptions options() const {
+  BatchNormArguments arguments() const {
     return {.training = this->training(),
             .momentum = options_.momentum,
             .epsilon = options_.epsilon,
