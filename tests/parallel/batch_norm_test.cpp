@@ -3,6 +3,7 @@
 
 #include "batch_norm_runs.hpp"
 #include "catch.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trireme.hpp"
 
@@ -91,6 +92,22 @@ TEST_CASE("a rank that fails before its batch norm ends the wait of the others")
     model.forward(Tensor<float>::full({4, 3}, 1));
   });
   CHECK(text.find("rank 1 has no data") != std::string::npos);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
+}
+
+TEST_CASE("a rank that fails in backward ends the wait of the others' batch norm") {
+  const auto start = std::chrono::steady_clock::now();
+  const auto text = error_of(3, [](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    Tape tape;
+    const auto y = model.forward(Tensor<float>::full({4, 3}, static_cast<float>(world.rank())));
+    const auto last = record("fails", y.value().clone(), {y.slot()}, [&world, dx = y.gradient()](const Tensor<float>& dy) {
+      require(world.rank() != 1, "rank 1 fails in backward");
+      dx.give(dy);
+    });
+    sum(last).backward();
+  });
+  CHECK(text.find("rank 1 fails in backward") != std::string::npos);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
