@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "autograd/norm_weights.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -207,7 +208,6 @@ Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>
 template <typename T, typename D>
 Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, int groups, double epsilon) {
-  using A = Accumulate<T>;
   require(x.shape().size() >= 2 && groups > 0, "group_norm: x {} is not [batch, ..., channels], or {} groups are below 1",
           x.shape(), groups);
   const Shape of_groups{x.shape()[0], groups};
@@ -227,26 +227,13 @@ Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>,
                .x = x.value(), .groups = groups, .weight = weight.value(), .mean = forward.mean, .rstd = forward.rstd},
        dx = x.gradient(), dweight = weight.gradient(), dbias = bias.gradient()](const Tensor<T, D>& dy) mutable {
         pass.dy = dy;
-        pass.dx = Tensor<T, D>(dy.shape());
-        const auto run_pass = [&] { ops::group_norm_backward(pass); };
-        const auto with_bias = [&] {
-          if (!dbias.needed()) return run_pass();
-          dbias.contribute([&](Tensor<A, D>& db, bool accumulate) {
-            pass.dbias = db;
-            pass.accumulate_dbias = accumulate;
-            run_pass();
-          });
+        const auto run = [&](const Tensor<T, D>& out, bool accumulate) {
+          pass.dx = out;
+          pass.accumulate_dx = accumulate;
+          contribute_to_weights(pass, dweight, dbias, [](const auto& full) { ops::group_norm_backward(full); });
         };
-        if (!dweight.needed()) {
-          with_bias();
-        } else {
-          dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-            pass.dweight = dw;
-            pass.accumulate_dweight = accumulate;
-            with_bias();
-          });
-        }
-        dx.give(std::move(pass.dx));
+        if (!dx.needed()) return run(Tensor<T, D>(dy.shape()), false);
+        dx.contribute(run);
       });
 }
 

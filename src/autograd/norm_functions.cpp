@@ -1,3 +1,4 @@
+#include "autograd/norm_weights.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -35,20 +36,7 @@ struct NormGradients {
     pass.dy = dy;
     pass.dx = dx;
     pass.accumulate_dx = accumulate;
-    const auto with_bias = [&] {
-      if (!dbias.needed()) return Norm::backward(pass);
-      dbias.contribute([&](Tensor<A, D>& db, bool add) {
-        pass.dbias = db;
-        pass.accumulate_dbias = add;
-        Norm::backward(pass);
-      });
-    };
-    if (!dweight.needed()) return with_bias();
-    dweight.contribute([&](Tensor<A, D>& dw, bool add) {
-      pass.dweight = dw;
-      pass.accumulate_dweight = add;
-      with_bias();
-    });
+    contribute_to_weights(pass, dweight, dbias, [](const auto& full) { Norm::backward(full); });
   }
 };
 

@@ -45,6 +45,17 @@ TEST_CASE("gradients of group norm") {
                                   {random({2, 2, 3, 6}, 1), random({6}, 2), random({6}, 3)}));
     expect_passed(
         check_gradients([&](const Inputs& in) { return group_norm(in[0], {}, {}, groups); }, {random({2, 2, 3, 6}, 1)}));
+    // Twice: the second contributions add. A constant input still lets weight and bias have their gradients.
+    expect_passed(check_gradients(
+        [&](const Inputs& in) {
+          return add(group_norm(in[0], in[1], in[2], groups), group_norm(in[0], in[1], in[2], groups, 0.5));
+        },
+        {random({2, 2, 3, 6}, 1), random({6}, 2), random({6}, 3)}));
+    expect_passed(check_gradients(
+        [&](const Inputs& in) {
+          return group_norm(Variable<double>(random({2, 2, 3, 6}, 1)), in[0], in[1], groups);
+        },
+        {random({6}, 2), random({6}, 3)}));
   }
 }
 

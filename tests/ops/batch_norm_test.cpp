@@ -234,19 +234,25 @@ TEMPLATE_TEST_CASE("group norm forward and backward", "", float, double) {
     Tensor<T> y(shape), dx(shape), dweight({channels}), dbias({channels});
     Tensor<double> mean({batch, groups}), rstd({batch, groups});
     group_norm<T, Cpu>({.x = x, .groups = groups, .weight = weight, .bias = bias, .y = y, .mean = mean, .rstd = rstd});
-    group_norm_backward<T, Cpu>({.x = x,
-                                 .groups = groups,
-                                 .weight = weight,
-                                 .mean = mean,
-                                 .rstd = rstd,
-                                 .dy = dy,
-                                 .dx = dx,
-                                 .dweight = dweight,
-                                 .dbias = dbias});
+    GroupNormBackward<T, Cpu> pass{.x = x,
+                                   .groups = groups,
+                                   .weight = weight,
+                                   .mean = mean,
+                                   .rstd = rstd,
+                                   .dy = dy,
+                                   .dx = dx,
+                                   .dweight = dweight,
+                                   .dbias = dbias};
+    group_norm_backward(pass);
     require_close(y, expected_y, tolerance<T>(1e-5));
     require_close(dx, expected_dx, tolerance<T>(5e-5));
     require_close(dweight, expected_dweight, tolerance<T>(5e-5));
     require_close(dbias, expected_dbias, tolerance<T>(5e-5));
+    pass.accumulate_dx = pass.accumulate_dweight = pass.accumulate_dbias = true;
+    group_norm_backward(pass);
+    require_close(dx, add(expected_dx, expected_dx), tolerance<T>(5e-5));
+    require_close(dweight, add(expected_dweight, expected_dweight), tolerance<T>(5e-5));
+    require_close(dbias, add(expected_dbias, expected_dbias), tolerance<T>(5e-5));
   }
 }
 

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "trireme/autograd/variable.hpp"
+
+namespace trireme {
+
+// Calls backward(pass) once, with the gradients of weight and bias among its results where they are needed.
+template <typename Pass, typename A, typename D, typename Backward>
+void contribute_to_weights(Pass& pass, const Gradient<A, D>& dweight, const Gradient<A, D>& dbias, const Backward& backward) {
+  const auto with_bias = [&] {
+    if (!dbias.needed()) return backward(pass);
+    dbias.contribute([&](Tensor<A, D>& db, bool accumulate) {
+      pass.dbias = db;
+      pass.accumulate_dbias = accumulate;
+      backward(pass);
+    });
+  };
+  if (!dweight.needed()) return with_bias();
+  dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+    pass.dweight = dw;
+    pass.accumulate_dweight = accumulate;
+    with_bias();
+  });
+}
+
+}  // namespace trireme
