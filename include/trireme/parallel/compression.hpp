@@ -54,8 +54,9 @@ struct TopKOptions {
 std::shared_ptr<CommunicationHook> top_k_hook(const TopKOptions& options = {});
 
 // Matrices as a product of two of `rank` columns, found by one step of power iteration from the last step's; what is lost is
-// added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). Dims after the first are folded into columns. What
-// would not shrink to half is sent whole. Ranks hold the same bits where they compute with the same instruction set.
+// added to the next step's gradient (Vogels et al. 2019, arXiv 1905.13727). Of more than two dims the leading ones become rows
+// and the others columns, so that both together are the fewest. What would not shrink to half is sent whole. Ranks hold the
+// same bits where they compute with the same instruction set.
 struct PowerSgdOptions {
   int rank = 4;
   std::uint64_t seed = 1;  // of the first step's matrices

@@ -85,15 +85,24 @@ class PowerSgdHook final : public CommunicationHook {
   }
 
  private:
-  // A convolution's weight is taken as the paper does: a row for each channel that it gives.
-  static Shape matrix_of(const Shape& shape) { return {shape[0], shape.numel() / shape[0]}; }
+  // The leading dims are rows, as many as make rows and columns together the fewest: of a convolution's weight the channels
+  // that it gives.
+  static Shape matrix_of(const Shape& shape) {
+    Shape best{shape.numel(), 1};
+    std::int64_t rows = 1;
+    for (const std::int64_t dim : shape.dims()) {
+      rows *= dim;
+      if (rows + shape.numel() / rows < best[0] + best[1]) best = {rows, shape.numel() / rows};
+    }
+    return best;
+  }
   Sizes sizes_of(const Shape& shape) const {
     const std::int64_t rows = matrix_of(shape)[0];
     const std::int64_t columns = matrix_of(shape)[1];
     return {.rows = rows, .columns = columns, .rank = std::min({static_cast<std::int64_t>(options_.rank), rows, columns})};
   }
   bool shrinks(const Shape& shape) const {
-    if (shape.size() < 2) return false;
+    if (shape.size() < 2 || shape.numel() == 0) return false;
     const auto [rows, columns, rank] = sizes_of(shape);
     return 2 * rank * (rows + columns) <= rows * columns;
   }
@@ -102,7 +111,7 @@ class PowerSgdHook final : public CommunicationHook {
     std::int64_t count = 0;
     for (const auto& [name, values] : bucket.gradients()) {
       const Tensor<float>* right = rights_.find(name);
-      count += right == nullptr ? values.numel() : values.dim(0) * right->dim(1);
+      count += right == nullptr ? values.numel() : matrix_of(values.shape())[0] * right->dim(1);
     }
     return count;
   }
@@ -119,8 +128,8 @@ class PowerSgdHook final : public CommunicationHook {
       const Tensor<float>* right = rights_.find(name);
       if (right == nullptr) continue;
       fill_zero_columns(name, *right);
-      const Shape left{values.dim(0), right->dim(1)};
       const Shape matrix = matrix_of(values.shape());
+      const Shape left{matrix[0], right->dim(1)};
       all.push_back({.name = name,
                      .gradient = values.reshape(matrix),
                      .error = errors_.find(name)->reshape(matrix),
