@@ -50,6 +50,7 @@ HookedStep time_hooked_step(const Group& world, std::span<const GradientSize> gr
       model, ProcessMesh(world),
       {.bucket_bytes = cap,
        .first_bucket_bytes = cap,
+       .sharding = parallel::Sharding::off,
        .compression = {.hook = parallel::parse_compression(options.hook), .only_if_faster = false, .between = between}});
   const Backward backward(gradients, {}, options.backward_seconds);
   const auto step = [&] {

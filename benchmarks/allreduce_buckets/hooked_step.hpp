@@ -7,7 +7,7 @@
 #include "trireme/comm/group.hpp"
 
 struct HookedStepOptions {
-  std::string hook;  // its name: parallel::parse_compression
+  std::string hook;  // its name: parallel::parse_compression; "none" too
   double cap = 0;    // of a bucket, bytes
   double backward_seconds = 0;
   int rounds = 5;

@@ -65,28 +65,27 @@ nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options,
   return result;
 }
 
-// Step times of the compressions beside those without, for each bucket size.
+// Step times without and with compressions, for each bucket size.
 void print_hooks(const Sweep& sweep) {
-  fmt::print("\nstep ms with the gradients as they are and compressed, as DataParallel reduces them\n{:>12} {:>10}", "cap",
-             "none");
+  fmt::print("\nstep ms as DataParallel reduces the gradients\n{:>12}", "cap");
   for (const HookRows& hook : sweep.hooks) fmt::print(" {:>12}", hook.hook);
   fmt::print("\n");
   for (std::size_t index = 0; index < sweep.hooks.front().steps.size(); ++index) {
-    fmt::print("{:>12} {:>10.2f}", sweep.rows[index].name, sweep.rows[index].step_seconds * 1e3);
+    fmt::print("{:>12}", sweep.rows[index].name);
     for (const HookRows& hook : sweep.hooks) fmt::print(" {:>12.2f}", hook.steps[index].seconds * 1e3);
     fmt::print("\n");
   }
-  const HookRows& best = *std::ranges::min_element(
-      sweep.hooks, {}, [](const HookRows& hook) { return std::ranges::min(hook.steps, {}, &HookedStep::seconds).seconds; });
+  const auto shortest = [](const HookRows& hook) { return std::ranges::min(hook.steps, {}, &HookedStep::seconds).seconds; };
+  const double dense = shortest(sweep.hooks.front());
+  const HookRows& best = *std::ranges::min_element(sweep.hooks, {}, shortest);
+  if (&best == &sweep.hooks.front()) {
+    fmt::print("no compression shortens the step here\n");
+    return;
+  }
   const auto fastest = std::ranges::min_element(best.steps, {}, &HookedStep::seconds);
   const Row& row = sweep.rows[static_cast<std::size_t>(fastest - best.steps.begin())];
-  const Row& dense = recommended(sweep);
-  if (fastest->seconds < dense.step_seconds) {
-    fmt::print("--compress {} with {}: a step {:.2f}x shorter than the best without, {:.2f} MB sent by rank 0 to other nodes\n",
-               best.hook, setting(row), dense.step_seconds / fastest->seconds, fastest->megabytes_sent);
-  } else {
-    fmt::print("no compression shortens the step here\n");
-  }
+  fmt::print("--compress {} with {}: a step {:.2f}x shorter than the best without, {:.2f} MB sent by rank 0 to other nodes\n",
+             best.hook, setting(row), dense / fastest->seconds, fastest->megabytes_sent);
 }
 
 std::string csv_text(const Sweep& sweep, int ranks) {

@@ -199,7 +199,9 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
     row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
   }
-  for (const std::string& hook : options.hooks) {
+  std::vector<std::string> hooks = options.hooks;
+  if (!hooks.empty()) hooks.insert(hooks.begin(), "none");
+  for (const std::string& hook : hooks) {
     HookRows of_hook{.hook = hook, .steps = {}};
     for (const Row& row : rows) {
       if (row.name == "solved") continue;

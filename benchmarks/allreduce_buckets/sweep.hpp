@@ -29,7 +29,7 @@ struct Row {
   double megabytes_sent = 0;     // to other nodes by rank 0, a step
 };
 
-// A compression with each bucket size, "solved" left out.
+// A compression, or "none", with each bucket size, "solved" left out.
 struct HookRows {
   std::string hook;
   std::vector<HookedStep> steps;  // by row
@@ -37,9 +37,9 @@ struct HookRows {
 
 struct Sweep {
   std::vector<Row> rows;
-  std::vector<HookRows> hooks = {};
-  double bytes = 0;             // of all gradients
-  double backward_seconds = 0;  // alone
+  std::vector<HookRows> hooks = {};  // "none" first, where there are any
+  double bytes = 0;                  // of all gradients
+  double backward_seconds = 0;       // alone
   trireme::parallel::ReductionCost cost;
 };
 

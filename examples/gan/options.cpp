@@ -9,9 +9,6 @@ using trireme::require;
 namespace {
 
 void add_model(CLI::App& app, Options& options) {
-  app.add_option("--data", options.training.data,
-                 "a folder with MNIST's files, or a file or folder in CIFAR-10's binary format (data_batch_*.bin)")
-      ->required();
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app.add_option(name, value, text)->group("Model")->capture_default_str();
   };
@@ -59,6 +56,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   options.training.clip = 0;
   CLI::App app{"Trains a GAN on images, on one rank or on many: mpirun -n N train_gan --data FOLDER"};
   TrainingParser parser(app, "train_gan", options.training);
+  parser.add_images();
   add_model(app, options);
   add_samples(app, options);
   if (parser.parse(argc, argv, help)) check(options);

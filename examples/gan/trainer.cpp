@@ -14,15 +14,6 @@ namespace {
 constexpr std::int64_t num_samples = 64;
 constexpr std::int64_t sample_columns = 8;
 
-Options completed(Options options, const Group& world) {
-  options.training.complete(world);
-  return options;
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // [count, width], normal: a function of the seed and of each sample's number, whichever rank reads it.
 Tensor<float> latent_vectors(std::uint64_t seed, std::string_view stream, std::int64_t first_sample, std::int64_t count,
                              std::int64_t width) {

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::int64_t validation_windows = 64;
 
-Options completed(Options options, const Group& world) {
-  options.training.complete(world);
-  return options;
-}
-
 models::GptOptions model_options(const Options& options) {
   return {.layers = options.layers,
           .heads = options.heads,

@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::int64_t validation_steps = 32;
 
-Options completed(Options options, const Group& world) {
-  options.training.complete(world);
-  return options;
-}
-
 }  // namespace
 
 Trainer::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {

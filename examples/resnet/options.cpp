@@ -10,13 +10,6 @@ using trireme::require;
 
 namespace {
 
-void add_data(CLI::App& app, Options& options) {
-  app.add_option("--data", options.training.data,
-                 "a folder with MNIST's files, or a file or folder in CIFAR-10's binary format (data_batch_*.bin)")
-      ->required();
-  app.add_option("--test-data", options.test_data, "the same for the test images [those in the folder of --data]");
-}
-
 void add_model(CLI::App& app, Options& options) {
   app.add_option("--model", options.model, "cnn: two convolutions; resnet18, resnet50: for small images")
       ->group("Model")
@@ -67,7 +60,8 @@ Options parse_options(int argc, char** argv, std::string& help) {
   CLI::App app{"Trains a classifier of images, on one rank or on many: mpirun -n N train_resnet --data FOLDER"};
   TrainingParser parser(app, "train_resnet", options.training);
   parser.add_validation();
-  add_data(app, options);
+  parser.add_images();
+  app.add_option("--test-data", options.test_data, "the same for the test images [those in the folder of --data]");
   parser.add_precision();
   add_model(app, options);
   add_augmentation(app, options);

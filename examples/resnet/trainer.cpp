@@ -11,11 +11,6 @@ using namespace trireme;
 
 namespace {
 
-Options completed(Options options, const Group& world) {
-  options.training.complete(world);
-  return options;
-}
-
 template <typename Model>
 std::unique_ptr<Model> make_model(const std::string& name, const data::ImageDataset& images) {
   const data::ImageShape& shape = images.shape();

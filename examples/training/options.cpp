@@ -97,6 +97,12 @@ void TrainingParser::add_validation() {
       ->capture_default_str();
 }
 
+void TrainingParser::add_images() {
+  app_.add_option("--data", options_.data,
+                  "a folder with MNIST's files, or a file or folder in CIFAR-10's binary format (data_batch_*.bin)")
+      ->required();
+}
+
 void TrainingParser::add_text() {
   add_validation();
   app_.add_option("--data", options_.data, "a text file, or a folder of text files")->required();

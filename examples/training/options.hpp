@@ -64,6 +64,13 @@ struct TrainingOptions {
   trireme::optim::Schedule schedule() const;
 };
 
+// A trainer's options with the sizes that follow from the number of ranks.
+template <typename Options>
+Options completed(Options options, const trireme::Group& world) {
+  options.training.complete(world);
+  return options;
+}
+
 // Calls body(P()) with the policy that --precision names.
 template <typename Body>
 void with_precision(const std::string& precision, const Body& body) {
@@ -82,6 +89,7 @@ class TrainingParser {
   TrainingParser(CLI::App& app, std::string program, TrainingOptions& options);
 
   void add_validation();
+  void add_images();     // --data of images
   void add_text();       // what training on a text takes, validation included
   void add_precision();  // for models that know half types
 

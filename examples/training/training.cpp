@@ -14,10 +14,6 @@ using namespace trireme;
 
 namespace {
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
 // mpirun binds each rank of a small job to one core; the others then idle.
 std::string binding_notice(const Group& world) {
   cpu_set_t mask;
@@ -37,6 +33,10 @@ std::string validation_text(const StepMetrics& metrics) {
 }
 
 }  // namespace
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 void print_binding(const TrainingOptions& options, const Group& world) {
   if (world.rank() != 0 || options.backend != BackendKind::mpi || options.threads != 0) return;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -32,6 +33,8 @@ struct TrainingWork {
   std::function<Validation()> validate;  // the same on all ranks; empty: there is no validation
   std::function<void()> save;            // called by rank 0 when --save is given
 };
+
+double seconds_since(std::chrono::steady_clock::time_point start);
 
 // Tells, on rank 0, of cores that mpirun leaves idle.
 void print_binding(const TrainingOptions& options, const trireme::Group& world);

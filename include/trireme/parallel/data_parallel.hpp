@@ -135,7 +135,8 @@ class Reduction final : public GradientListener {
 class DataParallel {
  public:
   // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters and
-  // buffers with the same values: Error{rank_mismatch} names the one that differs.
+  // buffers with the same values: Error{rank_mismatch} names the one that differs. The store keeps what it is given, memory,
+  // shard and batch norm's sum over the ranks, when DataParallel is gone.
   template <typename P, typename D>
   DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const DataParallelOptions& options = {})
       : DataParallel(model.store(), mesh.data(), options) {}
