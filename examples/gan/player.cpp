@@ -5,7 +5,7 @@
 using namespace trireme;
 
 Player::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name)
-    : data_parallel_(store, world.split(0, world.rank(), name), options.data_parallel()),
+    : data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel()),
       optimizer_(optim::make_optimizer<Float32>(options.optimizer, store, options.optimizer_options())),
       schedule_(options.schedule()),
       clip_norm_(options.clip) {}

@@ -18,11 +18,28 @@ void add_model(CLI::App& app, Options& options) {
       ->capture_default_str();
 }
 
+void add_mesh(CLI::App& app, Options& options) {
+  app.add_option("--data-parallel", options.data_parallel, "replicas of the model [ranks / --tensor-parallel]")->group("Run");
+  app.add_option("--tensor-parallel", options.tensor_parallel,
+                 "ranks that divide heads, hidden features and vocabulary of a replica")
+      ->group("Run")
+      ->capture_default_str();
+  app.add_flag("--sequence-parallel", options.sequence_parallel,
+               "these ranks divide what lies between their layers too: less memory")
+      ->group("Run");
+}
+
 void check(const Options& options) {
   require(options.tokenizer == "byte", "--tokenizer {}: only byte is known", options.tokenizer);
   require(options.layers > 0 && options.heads > 0 && options.width > 0 && options.block > 0,
           "--layers, --heads, --width and --block are above 0");
   require(options.width % options.heads == 0, "--heads {} does not divide --width {}", options.heads, options.width);
+  require(options.data_parallel >= 0 && options.tensor_parallel > 0,
+          "--tensor-parallel is above 0, and so is --data-parallel where it is given");
+  require(options.heads % options.tensor_parallel == 0, "--tensor-parallel {} does not divide --heads {}",
+          options.tensor_parallel, options.heads);
+  require(!options.sequence_parallel || options.tensor_parallel > 1,
+          "--sequence-parallel divides the rows among the ranks of --tensor-parallel, which is 1");
   require(options.dropout >= 0 && options.dropout < 1, "--dropout {} does not lie in [0, 1)", options.dropout);
 }
 
@@ -36,6 +53,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   parser.add_precision();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   add_model(app, options);
+  add_mesh(app, options);
   if (parser.parse(argc, argv, help)) check(options);
   return options;
 }
@@ -47,6 +65,9 @@ trireme::optim::Settings Options::settings() const {
                                    {"heads", text(heads)},
                                    {"width", text(width)},
                                    {"block", text(block)},
-                                   {"dropout", text(dropout)}});
+                                   {"dropout", text(dropout)},
+                                   {"data_parallel", text(data_parallel)},
+                                   {"tensor_parallel", text(tensor_parallel)},
+                                   {"sequence_parallel", sequence_parallel ? "on" : "off"}});
   return settings;
 }

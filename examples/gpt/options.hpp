@@ -16,6 +16,10 @@ struct Options {
   std::int64_t block = 256;
   double dropout = 0;
 
+  int data_parallel = 0;  // 0: what is left of the ranks
+  int tensor_parallel = 1;
+  bool sequence_parallel = false;
+
   // What all ranks must share.
   trireme::optim::Settings settings() const;
 };

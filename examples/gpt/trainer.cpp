@@ -24,7 +24,10 @@ models::GptOptions model_options(const Options& options) {
 
 template <typename P>
 Trainer<P>::Trainer(const Options& options, const Group& world)
-    : options_(completed(options, world)), world_(world), model_(model_options(options_)) {
+    : world_(world),
+      mesh_(world, {.data = options.data_parallel, .tensor = options.tensor_parallel}),
+      options_(completed(options, mesh_.data())),
+      model_(model_options(options_), parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel})) {
   parallel::require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
@@ -37,8 +40,8 @@ void Trainer<P>::open() {
                                                              .micro_batch_size = training.micro_batch_size,
                                                              .length = options_.block,
                                                              .seed = training.seed,
-                                                             .index = world_.rank(),
-                                                             .count = world_.size()});
+                                                             .index = mesh_.data().rank(),
+                                                             .count = mesh_.data().size()});
   require(training.validation_interval == 0 || training.validation_fraction == 0 || text_->validation.size() > options_.block,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
           training.data, text_->validation.size(), options_.block);
@@ -48,7 +51,7 @@ void Trainer<P>::open() {
 
 template <typename P>
 void Trainer<P>::run() {
-  Training<P> training(options_.training, world_, model_.store(), "tokens");
+  Training<P> training(options_.training, mesh_, model_.store(), "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
@@ -72,19 +75,20 @@ void Trainer<P>::backward(std::int64_t step, int micro_batch, parallel::Reductio
   reduction.add(loss);
 }
 
-// The mean loss of evenly spaced windows, spread over the ranks.
+// The mean loss of evenly spaced windows, spread over the replicas.
 template <typename P>
 Validation Trainer<P>::validate() const {
   const auto starts = data::evenly_spaced_windows(text_->validation.size(), options_.block, validation_windows);
   std::array<double, 2> total{};  // loss, tokens
-  for (auto window = static_cast<std::size_t>(world_.rank()); window < starts.size();
-       window += static_cast<std::size_t>(world_.size())) {
+  const Group& replicas = mesh_.data();
+  for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
+       window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
     const auto loss = model_.loss(batch.tokens, batch.targets);
     total[0] += static_cast<double>(loss.sum.value().item());
     total[1] += loss.kept;
   }
-  world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
+  replicas.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};
 }
 
@@ -99,10 +103,10 @@ void Trainer<P>::print_start() const {
 template <typename P>
 void Trainer<P>::print_sample() const {
   const TrainingOptions& training = options_.training;
-  if (world_.rank() != 0 || training.sample == 0) return;
+  if (mesh_.data().rank() != 0 || training.sample == 0) return;
   const auto tokens =
       models::generate(model_, tokenizer_.encode("\n"), {.count = training.sample, .temperature = 0.8, .seed = training.seed});
-  fmt::print("--- sample ---\n{}\n", tokenizer_.decode(tokens));
+  if (world_.rank() == 0) fmt::print("--- sample ---\n{}\n", tokenizer_.decode(tokens));
 }
 
 template class Trainer<Float32>;

@@ -25,8 +25,9 @@ class Trainer {
   void print_start() const;
   void print_sample() const;
 
-  Options options_;
   trireme::Group world_;
+  trireme::ProcessMesh mesh_;
+  Options options_;
   trireme::data::ByteTokenizer tokenizer_;
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;

@@ -47,7 +47,7 @@ data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_
 }
 
 void Trainer::run() {
-  Training<Float32> training(options_.training, world_, model_->store(), "tokens");
+  Training<Float32> training(options_.training, ProcessMesh(world_), model_->store(), "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
       .samples_per_step = options_.training.batch_size * options_.block,

@@ -45,24 +45,24 @@ void print_binding(const TrainingOptions& options, const Group& world) {
 }
 
 template <typename P>
-Training<P>::Training(const TrainingOptions& options, const Group& world, FlatStore& store, std::string unit)
+Training<P>::Training(const TrainingOptions& options, const ProcessMesh& mesh, FlatStore& store, std::string unit)
     : options_(options),
-      world_(world),
+      mesh_(mesh),
       unit_(std::move(unit)),
-      data_parallel_(store, world, options.data_parallel()),
+      data_parallel_(store, mesh, options.data_parallel()),
       optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()) {
   const auto open = [&] {
-    metrics_ = std::make_unique<MetricsFile>(world.rank() == 0 ? options.metrics : std::string(), unit_);
+    metrics_ = std::make_unique<MetricsFile>(mesh.world().rank() == 0 ? options.metrics : std::string(), unit_);
   };
-  world.agree(open, "open the metrics file");
+  mesh.world().agree(open, "open the metrics file");
 }
 
 template <typename P>
 void Training<P>::run(const TrainingWork& work) {
-  print_binding(options_, world_);
-  progress_ = std::make_unique<Progress>(options_.steps, unit_, world_.rank() == 0);
+  print_binding(options_, mesh_.world());
+  progress_ = std::make_unique<Progress>(options_.steps, unit_, mesh_.world().rank() == 0);
   const auto start = std::chrono::steady_clock::now();
   for (std::int64_t step = 0; step < options_.steps; ++step) {
     const auto step_start = std::chrono::steady_clock::now();
@@ -90,8 +90,8 @@ void Training<P>::run(const TrainingWork& work) {
     report(metrics);
   }
   progress_.reset();
-  world_.agree([&] {
-    if (world_.rank() == 0 && !options_.save.empty()) work.save();
+  mesh_.world().agree([&] {
+    if (mesh_.data().rank() == 0 && !options_.save.empty()) work.save();
   });
   print_end(seconds_since(start), static_cast<double>(options_.steps * work.samples_per_step));
 }
@@ -123,7 +123,7 @@ void Training<P>::report(const StepMetrics& metrics) {
 
 template <typename P>
 void Training<P>::print_end(double seconds, double samples) const {
-  if (world_.rank() != 0) return;
+  if (mesh_.world().rank() != 0) return;
   fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} {}/s, {:.1f} % of the time waiting for other ranks\n",
              options_.steps, seconds, first_.loss, last_.loss, samples / seconds, unit_, 100 * exposed_seconds_ / seconds);
   if (data_parallel_.bytes_sent() > 0) {

@@ -31,7 +31,7 @@ struct TrainingWork {
                      const trireme::amp::GradScaler& scaler)>
       backward;
   std::function<Validation()> validate;  // the same on all ranks; empty: there is no validation
-  std::function<void()> save;            // called by rank 0 when --save is given
+  std::function<void()> save;            // called by the ranks of the first replica when --save is given
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start);
@@ -45,7 +45,7 @@ template <typename P>
 class Training {
  public:
   // Collective. The parameters have their first values. `unit`: what samples are, "tokens".
-  Training(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, std::string unit);
+  Training(const TrainingOptions& options, const trireme::ProcessMesh& mesh, trireme::FlatStore& store, std::string unit);
 
   void run(const TrainingWork& work);
 
@@ -55,7 +55,7 @@ class Training {
   void print_end(double seconds, double samples) const;
 
   TrainingOptions options_;
-  trireme::Group world_;
+  trireme::ProcessMesh mesh_;
   std::string unit_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};

@@ -24,9 +24,15 @@ std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) {
 }  // namespace
 
 int FlatStore::add(std::string name, const Shape& shape, const Initializer& initializer) {
+  return add(std::move(name), Placement{.shape = shape}, initializer);
+}
+
+int FlatStore::add(std::string name, const Placement& placement, const Initializer& initializer) {
   require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
-  parameters_.push_back({.name = std::move(name), .shape = shape, .initializer = initializer, .numel = shape.numel()});
+  const Shape shape = placement.local_shape();
+  parameters_.push_back(
+      {.name = std::move(name), .shape = shape, .placement = placement, .initializer = initializer, .numel = shape.numel()});
   return num_parameters() - 1;
 }
 
@@ -65,7 +71,7 @@ std::int64_t FlatStore::trainable_numel() {
 
 std::int64_t FlatStore::num_elements() const {
   std::int64_t count = 0;
-  for (const ParameterInfo& parameter : parameters_) count += parameter.shape.numel();
+  for (const ParameterInfo& parameter : parameters_) count += parameter.placement.shape.numel();
   return count;
 }
 
@@ -126,7 +132,9 @@ void FlatStore::initialize(std::uint64_t seed) {
       }
       return 0;
     };
-    for (std::int64_t element = 0; element < info.numel; ++element) values.data()[element] = static_cast<T>(draw(element));
+    for (const auto& piece : info.placement.pieces()) {
+      for (std::int64_t i = 0; i < piece.count; ++i) values.data()[piece.here + i] = static_cast<T>(draw(piece.whole + i));
+    }
   }
   buffers_.initialize();
   round_values();

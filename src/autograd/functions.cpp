@@ -100,15 +100,16 @@ Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& opt
 }
 
 template <typename T, typename D>
-Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream) {
+Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows) {
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
   const Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
-  const std::int64_t per_sample = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
+  const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
+  const std::int64_t first_row = tape->options().first_sample * rows.per_sample + rows.first;
   const ops::RandomKey key{.seed = tape->options().seed,
                            .stream = hash_name(stream),
                            .step = tape->options().step,
-                           .first_index = static_cast<std::uint64_t>(tape->options().first_sample * per_sample)};
+                           .first_index = static_cast<std::uint64_t>(first_row * per_row)};
   Tensor<T, D> y(x.shape());
   ops::dropout(x.value(), probability, key, y);
   return record("dropout", std::move(y), {x.slot()}, [probability, key, dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -123,7 +124,7 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   template Variable<T, Cpu> scale(const Variable<T, Cpu>&, Accumulate<T>);              \
   template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                               \
   template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);       \
-  template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view)
+  template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view, const DropoutRows&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

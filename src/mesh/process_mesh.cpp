@@ -8,9 +8,12 @@ MeshOptions completed(const Group& world, MeshOptions options) {
           "a mesh needs pipeline and tensor above 0 and data of 0 or more, got {}, {} and {}", options.pipeline, options.tensor,
           options.data);
   const int model_ranks = options.pipeline * options.tensor;
+  require(options.data != 0 || world.size() % model_ranks == 0,
+          "a mesh of pipeline {} x tensor {} needs a multiple of {} ranks, there are {}", options.pipeline, options.tensor,
+          model_ranks, world.size());
   if (options.data == 0) options.data = world.size() / model_ranks;
   require(options.data * model_ranks == world.size(),
-          "a mesh of data {} x pipeline {} x tensor {} does not fit {} ranks; the product must be the number of ranks",
+          "a mesh of data {} x pipeline {} x tensor {} does not fit {} ranks; their product must be the number of ranks",
           options.data, options.pipeline, options.tensor, world.size());
   return options;
 }

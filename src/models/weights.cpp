@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "models/weights_format.hpp"
@@ -61,7 +62,7 @@ std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, con
   std::vector<const SafetensorsEntry*> entries;
   for (int index = 0; index < model.store.num_parameters(); ++index) {
     const ParameterInfo& parameter = model.store.parameter(index);
-    const Shape shape = stored_shape(parameter.name, parameter.shape, format);
+    const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     entries.push_back(&entry_of(file, model.prefix + parameter.name, shape, format));
   }
   BufferPlane& buffers = model.store.buffers();
@@ -87,12 +88,15 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
           const WeightsFormat& format) {
   auto entry = entries.begin();
   for (int index = 0; index < store.num_parameters(); ++index, ++entry) {
-    const std::vector<float> stored = file.read_values<float>((*entry)->name);
+    std::vector<float> whole = file.read_values<float>((*entry)->name);
+    const ParameterInfo& parameter = store.parameter(index);
+    if (format.stored_transposed(parameter.name)) {
+      const std::vector<float> stored = std::exchange(whole, std::vector<float>(whole.size()));
+      transpose(stored.data(), (*entry)->shape[0], (*entry)->shape[1], whole.data());
+    }
     T* values = store.values<T>(index).data();
-    if (format.stored_transposed(store.parameter(index).name)) {
-      transpose(stored.data(), (*entry)->shape[0], (*entry)->shape[1], values);
-    } else {
-      std::copy(stored.begin(), stored.end(), values);
+    for (const auto& piece : parameter.placement.pieces()) {
+      std::copy_n(whole.data() + piece.whole, piece.count, values + piece.here);
     }
   }
   for (int index = 0; index < store.buffers().size(); ++index, ++entry) {
@@ -109,10 +113,11 @@ class StoredTensors {
   void add(const PrefixedStore& model, const WeightsFormat& format) {
     for (int index = 0; index < model.store.num_parameters(); ++index) {
       const ParameterInfo& parameter = model.store.parameter(index);
-      const Tensor<T> values = model.store.values<T>(index);
-      float* stored = place(model.prefix + parameter.name, stored_shape(parameter.name, parameter.shape, format));
+      const Shape& shape = parameter.placement.shape;
+      const Tensor<T> values = whole<T>(model.store, index);
+      float* stored = place(model.prefix + parameter.name, stored_shape(parameter.name, shape, format));
       if (format.stored_transposed(parameter.name)) {
-        transpose(values.data(), parameter.shape[0], parameter.shape[1], stored);
+        transpose(values.data(), shape[0], shape[1], stored);
       } else {
         convert(values, stored);
       }
@@ -130,6 +135,20 @@ class StoredTensors {
     auto& values = values_.emplace_back(static_cast<std::size_t>(shape.numel()));
     tensors_.push_back({std::move(name), DType::float32, shape, values.data()});
     return values.data();
+  }
+
+  // On every rank of the tensor axis, if there is one.
+  template <typename T>
+  static Tensor<T> whole(FlatStore& store, int index) {
+    const ParameterInfo& parameter = store.parameter(index);
+    const Tensor<T> here = store.values<T>(index);
+    if (!parameter.placement.split()) return here;
+    auto values = Tensor<T>::zeros(parameter.placement.shape);
+    for (const auto& piece : parameter.placement.pieces()) {
+      std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
+    }
+    store.tensor_axis()->all_reduce(values.span(), parameter.name)->wait();
+    return values;
   }
 
   template <typename T>
@@ -162,7 +181,10 @@ template <typename T>
 void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
   StoredTensors stored;
   for (const PrefixedStore& model : stores) stored.add<T>(model, format);
-  write_safetensors(path, stored.tensors(), {{"format", "pt"}});
+  const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
+    return model.store.tensor_axis() == nullptr || model.store.tensor_axis()->rank() == 0;
+  });
+  if (writes) write_safetensors(path, stored.tensors(), {{"format", "pt"}});
 }
 
 template <typename T>

@@ -9,6 +9,23 @@
 #include "trireme/ops/optimizer.hpp"
 
 namespace trireme::optim {
+namespace {
+
+// Each rank of a tensor axis has summed its part of the split parameters, and all of the others.
+void sum_over_parts(FlatStore& store, std::vector<double>& sums) {
+  if (store.tensor_axis() == nullptr) return;
+  std::vector<double> parts(sums.size(), 0.0);
+  const auto for_split = [&](const auto& action) {
+    for (std::size_t at = 0; at < sums.size(); ++at) {
+      if (store.parameter(static_cast<int>(at / 2)).placement.split()) action(at);
+    }
+  };
+  for_split([&](std::size_t at) { parts[at] = sums[at]; });
+  store.tensor_axis()->all_reduce(std::span(parts), "norms of split parameters")->wait();
+  for_split([&](std::size_t at) { sums[at] = parts[at]; });
+}
+
+}  // namespace
 
 template <typename P, typename D>
 Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs)
@@ -89,6 +106,7 @@ auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
     });
   }
   if (shard_) shard_->sum_over_ranks(sums);
+  sum_over_parts(store_, sums);
   std::vector<Norms> norms;
   for (std::size_t at = 0; at < sums.size(); at += 2) {
     norms.push_back({.weight = std::sqrt(sums[at]), .update = std::sqrt(sums[at + 1])});

@@ -15,6 +15,7 @@
 #include "parallel/planes.hpp"
 #include "parallel/replica_check.hpp"
 #include "parallel/sharding.hpp"
+#include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/settings.hpp"
@@ -63,12 +64,14 @@ std::string describe(const CompressionOptions& options) {
 
 }  // namespace
 
-DataParallel::DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options)
+DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const DataParallelOptions& options)
     : store_(store),
-      group_(group),
+      group_(mesh.data()),
+      summary_(std::make_shared<const SummaryGroup>(store, mesh)),
       bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
       ready_position_(static_cast<std::size_t>(store.num_parameters()), 0),
       virtual_shards_(options.virtual_shards) {
+  const Group& group = group_;
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
   check_virtual_shards(options, group.size(), store.buffers());

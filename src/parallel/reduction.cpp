@@ -1,23 +1,16 @@
+#include <array>
 #include <chrono>
 #include <cmath>
 
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
 #include "parallel/hooked_buckets.hpp"
-#include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
+#include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/reduce.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
-namespace {
-
-double sum_of_squares(FlatStore& store, const Range& range) {
-  return with_gradients(store, range, [](auto gradients) { return ops::sum_of_squares(gradients.data(), gradients.size()); });
-}
-
-}  // namespace
 
 Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
     : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {}
@@ -83,7 +76,7 @@ void Reduction::take_norms(bool wait) {
   for (; next_norm_ < pending_.size(); ++next_norm_) {
     if (wait) wait_for(pending_[next_norm_]);
     if (!pending_[next_norm_].done()) return;
-    sum_of_squares_ += sum_of_squares(owner_.store_, owner_.shard_->ranges()[next_norm_]);
+    sum_of_squares_ += owner_.summary_->sum_of_squares(owner_.shard_->ranges()[next_norm_]);
   }
 }
 
@@ -93,13 +86,20 @@ StepSummary Reduction::finish() {
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
   take_norms(true);
+  // Replicas take the norm of what all of them hold afterwards; parts of a model have to tell each other theirs.
+  const Range all{0, owner_.store_.trainable_numel()};
+  const bool parts_of_norm = owner_.shard_ != nullptr || !owner_.summary_->whole_model();
+  if (parts_of_norm && owner_.shard_ == nullptr) {
+    wait_for_buckets();
+    sum_of_squares_ = owner_.summary_->sum_of_squares_once(all);
+  }
   StepSummary summary = reduce_summary();
   Pending buffers = owner_.average_buffers();
-  for (Pending& bucket : pending_) wait_for(bucket);
+  wait_for_buckets();
   wait_for(buffers);
   if (owner_.tuner_ != nullptr) owner_.tuner_->end();
   summary.exposed_communication_seconds = waited_seconds_;
-  if (owner_.shard_ == nullptr) sum_of_squares_ = sum_of_squares(owner_.store_, {0, owner_.store_.trainable_numel()});
+  if (!parts_of_norm) sum_of_squares_ = owner_.summary_->sum_of_squares(all);
   summary.gradient_norm = std::sqrt(sum_of_squares_) * summary.gradient_scale;
   return summary;
 }
@@ -110,23 +110,31 @@ void Reduction::wait_for(Pending& pending) {
   waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
+void Reduction::wait_for_buckets() {
+  for (Pending& bucket : pending_) wait_for(bucket);
+}
+
 // The one scalar all-reduce of a step.
 StepSummary Reduction::reduce_summary() {
+  const SummaryGroup& ranks = *owner_.summary_;
+  const bool counts = ranks.counts_loss();
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{tree_sum(losses_), kept_, count, count * count, sum_of_squares_};
-  const std::size_t fixed = values.size();
-  for (const bool used : used_) values.push_back(used ? 1 : 0);
-  Pending sum = owner_.group_.all_reduce(std::span(values), owner_.sum(), "step summary");
+  std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? kept_ : 0, count, count * count, 1, sum_of_squares_};
+  const std::size_t first_used = values.size() + ranks.first_parameter();
+  values.resize(values.size() + ranks.num_parameters(), 0.0);
+  for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
+  Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
-  const auto ranks = static_cast<double>(owner_.group_.size());
-  require(ranks * values[3] == values[2] * values[2],
+  const auto [loss, kept, counts_sum, squares_sum, added, squares] =
+      std::array{values[0], values[1], values[2], values[3], values[4], values[5]};
+  require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
-          values[2] / ranks);
-  sum_of_squares_ = values[4];
-  StepSummary summary{.loss_sum = values[0], .kept = values[1]};
-  summary.gradient_scale = summary.kept == 0 ? 0 : count / summary.kept;
-  for (std::size_t index = fixed; index < values.size(); ++index) summary.used.push_back(values[index] > 0);
+          counts_sum / added);
+  sum_of_squares_ = squares;
+  StepSummary summary{.loss_sum = loss, .kept = kept};
+  summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;
+  for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
   return summary;
 }
 

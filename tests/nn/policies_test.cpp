@@ -39,7 +39,7 @@ struct SequenceModules : nn::Module<P> {
     const auto attended = attention.forward(rms_norm.forward(recurrent), padding);
     const auto [stream, normalized] = next_rms_norm.add_and_normalize(recurrent, attended);
     const auto [before, before_normalized] = block.ln_1.add_and_normalize(stream, linear.forward(normalized));
-    const auto [last, last_normalized] = block.forward(before, before_normalized, last_norm);
+    const auto [last, last_normalized] = block.forward(before, before_normalized, last_norm, before.shape()[1]);
     return cross_entropy(head.forward(dropout.forward(last_normalized)), tokens);
   }
 };

@@ -204,7 +204,7 @@ TEST_CASE("what compression excludes is refused with its name") {
     const auto refused = [&](FlatStore& store, DataParallelOptions options, const std::string& text) {
       options.compression.hook = bfloat16_hook();
       try {
-        DataParallel data_parallel(store, world, options);
+        DataParallel data_parallel(store, ProcessMesh(world), options);
       } catch (const Error& error) {
         if (std::string(error.what()).find(text) != std::string::npos) return;
         throw;

@@ -8,8 +8,10 @@
 #include <vector>
 
 #include "trireme/autograd/buffer_plane.hpp"
+#include "trireme/autograd/placement.hpp"
 #include "trireme/autograd/shard.hpp"
 #include "trireme/autograd/sum_over_ranks.hpp"
+#include "trireme/autograd/tensor_axis.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/device/memory.hpp"
@@ -31,8 +33,9 @@ struct Initializer {
 
 // What the store knows of one parameter.
 struct ParameterInfo {
-  std::string name;  // dotted, unique in the store
-  Shape shape;
+  std::string name;     // dotted, unique in the store
+  Shape shape;          // of what lies here
+  Placement placement;  // that in the whole parameter
   Initializer initializer;
   bool trainable = true;    // a frozen parameter has no gradient and no optimizer state
   std::int64_t offset = 0;  // of its first element in every plane
@@ -53,7 +56,8 @@ class FlatStore {
 
   // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
-  void freeze(int index);  // before the store is laid out
+  int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
+  void freeze(int index);                                                                 // before the store is laid out
 
   // Beside the parameters; they have the element type of values.
   int add_buffer(std::string name, const Shape& shape, double initial);
@@ -66,7 +70,7 @@ class FlatStore {
   std::span<const int> layout();              // parameter indices by offset
   std::int64_t trainable_numel();             // elements of the gradient plane, gaps included
   std::int64_t numel();
-  std::int64_t num_elements() const;  // of all parameters, gaps left out
+  std::int64_t num_elements() const;  // of all parameters as a whole, gaps left out
 
   template <typename T>
   Tensor<T> values() {  // the whole plane
@@ -121,6 +125,10 @@ class FlatStore {
   bool requires_gradient() const { return requires_gradient_; }
   void set_requires_gradient(bool on) { requires_gradient_ = on; }
 
+  // Between which ranks layers are split; null, as at first: each layer lies here as a whole.
+  const std::shared_ptr<const TensorAxis>& tensor_axis() const { return tensor_axis_; }
+  void set_tensor_axis(std::shared_ptr<const TensorAxis> axis) { tensor_axis_ = std::move(axis); }
+
   // How layers whose result depends on the whole batch add up over the ranks that share it.
   const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
   void set_sum_over_ranks(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
@@ -159,6 +167,7 @@ class FlatStore {
   bool training_ = true;
   bool requires_gradient_ = true;
   SumOverRanks sum_over_ranks_;
+  std::shared_ptr<const TensorAxis> tensor_axis_;
 };
 
 }  // namespace trireme

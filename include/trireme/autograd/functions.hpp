@@ -76,10 +76,17 @@ Variable<T, D> softmax(const Variable<T, D>& x, int dim = -1);
 template <typename T, typename D>
 Variable<T, D> log_softmax(const Variable<T, D>& x, int dim = -1);
 
-// Dim 0 of x counts samples: which elements are dropped depends on (the tape's seed and step, `stream`, the global index of
-// the element), never on how samples are spread over ranks. Without a tape x itself: evaluation drops nothing.
+// Which part of the tape's micro-batch dim 0 of a variable counts.
+struct DropoutRows {
+  std::int64_t per_sample = 1;  // rows that make a sample
+  std::int64_t first = 0;       // rows of the micro-batch before these
+};
+
+// Dim 0 of x counts samples, unless `rows` says otherwise: which elements are dropped depends on (the tape's seed and step,
+// `stream`, the global index of the element), never on how samples are spread over ranks. Without a tape x itself: evaluation
+// drops nothing.
 template <typename T, typename D>
-Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream);
+Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows = {});
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
 template <typename T, typename D>

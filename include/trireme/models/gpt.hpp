@@ -16,18 +16,19 @@ struct GptOptions {
   double dropout = 0;  // of the embedding and of what each block adds to the residual stream
 };
 
-// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding.
+// GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
+// tensor axis the ranks divide heads, hidden features and vocabulary.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Module<P, D> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit Gpt(const GptOptions& options);
+  explicit Gpt(const GptOptions& options, const nn::ModelPart& part = {});
 
   const GptOptions& options() const { return options_; }
 
-  // tokens [batch, time <= block] -> [batch, time, vocabulary]
+  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
 
   // targets [batch, time]; ops::ignored_target counts for nothing.
@@ -47,7 +48,9 @@ class Gpt : public nn::Module<P, D> {
     nn::LayerNorm<P, D> ln_f;
   };
 
+  Variable<M, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
   Variable<T, D> final_states(const Tensor<std::int32_t, D>& tokens) const;
+  Variable<T, D> project(const Variable<T, D>& states) const;
 
   GptOptions options_;
   Transformer transformer_;

@@ -13,6 +13,7 @@ namespace trireme::models {
 template <typename T>
 void load_weights(FlatStore& store, const std::string& path);
 
+// Parameters that a tensor axis splits are joined: all its ranks call this, the first writes.
 template <typename T>
 void save_weights(FlatStore& store, const std::string& path);
 

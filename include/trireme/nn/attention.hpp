@@ -16,8 +16,9 @@ struct MultiheadAttentionOptions {
 };
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself.
-// [batch, time, embed_dim] -> the same. in_proj [embed_dim + 2 * width of the kv heads, embed_dim] holds the projections of
-// queries, keys and values, as in torch.nn.MultiheadAttention.
+// [batch, time, embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis
+// divide the heads and the heads of keys and values. in_proj [embed_dim + 2 * width of the kv heads, embed_dim] holds the
+// projections of queries, keys and values, as in torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
  public:
@@ -27,23 +28,36 @@ class MultiheadAttention : public Module<P, D> {
       : Module<P, D>(parent, name),
         in_proj(*this, "in_proj",
                 {.in = options.embed_dim,
-                 .out = options.embed_dim + 2 * kv_heads(options) * head_size(options),
-                 .bias = options.bias}),
-        out_proj(*this, "out_proj", {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias}),
+                 .out = options.embed_dim + 2 * kv_width(options),
+                 .bias = options.bias,
+                 .split = TensorSplit::column,
+                 .packed = {options.embed_dim, kv_width(options), kv_width(options)}}),
+        out_proj(*this, "out_proj",
+                 {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias, .split = TensorSplit::row}),
         options_(options) {
     require(options.num_heads > 0 && options.embed_dim % options.num_heads == 0, "{}: {} heads do not divide a width of {}",
             this->name(), options.num_heads, options.embed_dim);
+    const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
+    require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
+            "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
+            this->name(), ranks, options.num_heads, kv_heads(options));
+    heads_ = options.num_heads / ranks;
+    kv_heads_ = kv_heads(options) / ranks;
   }
 
-  // hidden_keys [batch, time], not 0 where a key is padding; may be undefined.
-  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& hidden_keys = {}) const {
+  // hidden_keys [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
+  // models.
+  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& hidden_keys = {},
+                         std::int64_t time = 0) const {
     auto qkv = in_proj.forward(x);
-    if (options_.rotary_base > 0) {
-      qkv = rotary(
-          qkv, {.size = head_size(options_), .heads = options_.num_heads + kv_heads(options_), .base = options_.rotary_base});
+    if (this->sequence_parallel()) {
+      require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
+      qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
     }
-    const ops::AttentionOptions attention{
-        .heads = options_.num_heads, .kv_heads = kv_heads(options_), .causal = options_.causal};
+    if (options_.rotary_base > 0) {
+      qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
+    }
+    const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal};
     return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, hidden_keys));
   }
 
@@ -58,7 +72,11 @@ class MultiheadAttention : public Module<P, D> {
     return options.embed_dim / std::max(options.num_heads, 1);
   }
 
+  static std::int64_t kv_width(const MultiheadAttentionOptions& options) { return kv_heads(options) * head_size(options); }
+
   MultiheadAttentionOptions options_;
+  int heads_ = 0;  // of this rank
+  int kv_heads_ = 0;
 };
 
 }  // namespace trireme::nn

@@ -1,42 +1,86 @@
 #pragma once
 
 #include <cmath>
+#include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
 
 namespace trireme::nn {
 
+// How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel layer
+// takes what all ranks hold and gives each a part of the outputs; a row-parallel one takes a part of the inputs from each and
+// gives the whole sum to all. Without an axis there is no difference.
+enum class TensorSplit : std::uint8_t { none, column, row };
+
 struct LinearOptions {
   std::int64_t in = 0;
   std::int64_t out = 0;
   bool bias = true;
+  TensorSplit split = TensorSplit::none;
+  std::vector<std::int64_t> packed = {};  // column: the outputs are so many and so many ..., each divided by itself
   std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
   std::optional<Initializer> bias_initializer = {};    // likewise
 };
 
-// y = x weight^T + bias; weight [out, in], bias [out].
+// y = x weight^T + bias; weight [out, in], bias [out]. Where it is split, weight and bias hold this rank's part.
 template <typename P, typename D = Cpu>
 class Linear : public Module<P, D> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  Linear(const Module<P, D>& parent, std::string_view name, const LinearOptions& options) : Module<P, D>(parent, name) {
+  Linear(const Module<P, D>& parent, std::string_view name, const LinearOptions& options)
+      : Module<P, D>(parent, name), split_(this->tensor_axis() == nullptr ? TensorSplit::none : options.split) {
     require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
             options.in, options.out);
     const double bound = 1 / std::sqrt(static_cast<double>(options.in));
     const auto standard = Initializer::uniform(-bound, bound);
-    weight = this->add_parameter("weight", {options.out, options.in}, options.weight_initializer.value_or(standard));
-    if (options.bias) bias = this->add_parameter("bias", {options.out}, options.bias_initializer.value_or(standard));
+    Placement of_weight{.shape = {options.out, options.in}};
+    Placement of_bias{.shape = {options.out}};
+    if (split_ == TensorSplit::column) {
+      of_weight.dim = of_bias.dim = 0;
+      of_weight.ranges = of_bias.ranges = output_parts(options);
+    } else if (split_ == TensorSplit::row) {
+      of_weight.dim = 1;
+      of_weight.ranges = {this->tensor_axis()->part(options.in)};
+    }
+    weight = this->add_parameter("weight", of_weight, options.weight_initializer.value_or(standard));
+    if (options.bias) bias = this->add_parameter("bias", of_bias, options.bias_initializer.value_or(standard));
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return linear(x, weight.variable(), bias.master()); }
+  Variable<T, D> forward(const Variable<T, D>& x) const {
+    switch (split_) {
+      case TensorSplit::column: return column_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis());
+      case TensorSplit::row: return row_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis());
+      case TensorSplit::none: break;
+    }
+    require(!this->sequence_parallel(), "{}: a linear layer of a sequence-parallel model must be split, by column or by row",
+            this->name());
+    return linear(x, weight.variable(), bias.master());
+  }
 
   Parameter<T, D, M> weight;
   Parameter<T, D, M> bias;
+
+ private:
+  std::vector<Range> output_parts(const LinearOptions& options) const {
+    const std::vector<std::int64_t> packed = options.packed.empty() ? std::vector{options.out} : options.packed;
+    std::vector<Range> parts;
+    std::int64_t first = 0;
+    for (const std::int64_t count : packed) {
+      const Range part = this->tensor_axis()->part(count);
+      parts.push_back({first + part.begin, first + part.end});
+      first += count;
+    }
+    require(first == options.out, "{}: the packed outputs are {} together, not {}", this->name(), first, options.out);
+    return parts;
+  }
+
+  TensorSplit split_;
 };
 
 struct LayerNormOptions {
@@ -58,12 +102,12 @@ class LayerNorm : public Module<P, D> {
   }
 
   Variable<T, D> forward(const Variable<M, D>& x) const {
-    return layer_norm<T, D>(x, weight.master(), bias.master(), epsilon_);
+    return layer_norm<T, D>(x, this->shared(weight), this->shared(bias), epsilon_);
   }
 
   // {x + residual, its norm} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
-    return residual_layer_norm(x, residual, weight.master(), bias.master(), epsilon_);
+    return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_);
   }
 
   Parameter<T, D, M> weight;
@@ -90,11 +134,11 @@ class RmsNorm : public Module<P, D> {
     weight = this->add_parameter("weight", {options.width}, Initializer::constant(1));
   }
 
-  Variable<T, D> forward(const Variable<M, D>& x) const { return rms_norm<T, D>(x, weight.master(), epsilon_); }
+  Variable<T, D> forward(const Variable<M, D>& x) const { return rms_norm<T, D>(x, this->shared(weight), epsilon_); }
 
   // {x + residual, its norm} in one pass over memory.
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
-    return residual_rms_norm(x, residual, weight.master(), epsilon_);
+    return residual_rms_norm(x, residual, this->shared(weight), epsilon_);
   }
 
   Parameter<T, D, M> weight;
@@ -108,9 +152,10 @@ struct EmbeddingOptions {
   std::int64_t width = 0;
   Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
   std::int32_t padding_idx = -1;                        // a row that gets no gradient; below 0: none
+  bool split = false;                                   // the ranks of a tensor axis divide the rows; no padding_idx then
 };
 
-// A table of vectors; weight [rows, width].
+// A table of vectors; weight [rows, width]. Where it is split, weight holds this rank's rows.
 template <typename P, typename D = Cpu>
 class Embedding : public Module<P, D> {
  public:
@@ -118,20 +163,38 @@ class Embedding : public Module<P, D> {
   using M = typename P::Master;
 
   Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options)
-      : Module<P, D>(parent, name), padding_idx_(options.padding_idx) {
-    weight = this->add_parameter("weight", {options.rows, options.width}, options.initializer);
+      : Module<P, D>(parent, name),
+        split_(options.split && this->tensor_axis() != nullptr),
+        rows_(options.rows),
+        padding_idx_(options.padding_idx) {
+    require(!options.split || padding_idx_ < 0, "{}: an embedding whose rows are split has no padding_idx", this->name());
+    Placement placement{.shape = {options.rows, options.width}};
+    if (split_) {
+      placement.dim = 0;
+      placement.ranges = {this->tensor_axis()->part(options.rows)};
+    }
+    weight = this->add_parameter("weight", placement, options.initializer);
   }
 
-  Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const { return embedding(index, weight.master(), padding_idx_); }
+  // Where it is split and the axis is sequence-parallel: this rank's rows [rows, width].
+  Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const {
+    if (split_) return vocab_parallel_embedding(index, weight.master(), held_rows().begin, rows_, *this->tensor_axis());
+    return embedding(index, this->shared(weight), padding_idx_);
+  }
+
+  Range held_rows() const { return split_ ? this->tensor_axis()->part(rows_) : Range{0, rows_}; }
 
   Parameter<T, D, M> weight;
 
  private:
+  bool split_;
+  std::int64_t rows_;
   std::int32_t padding_idx_;
 };
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements. Evaluation, or a
-// forward pass without a tape, drops nothing.
+// forward pass without a tape, drops nothing. Dim 0 counts samples or, where the axis is sequence-parallel, this rank's rows,
+// of which rows_per_sample make one.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:
@@ -139,8 +202,11 @@ class Dropout : public Module<P, D> {
       : Module<P, D>(parent, name), probability_(probability) {}
 
   template <typename T>
-  Variable<T, D> forward(const Variable<T, D>& x) const {
-    return this->training() ? dropout(x, probability_, this->name()) : x;
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t rows_per_sample = 1) const {
+    if (!this->training()) return x;
+    if (!this->sequence_parallel()) return dropout(x, probability_, this->name());
+    return dropout(x, probability_, this->name(),
+                   {.per_sample = rows_per_sample, .first = x.value().dim(0) * this->tensor_axis()->rank()});
   }
 
  private:

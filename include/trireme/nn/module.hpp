@@ -7,6 +7,8 @@
 
 #include "trireme/autograd/buffer.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/nn/model_part.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::nn {
@@ -31,13 +33,19 @@ class Module {
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
                 "gradients are kept in the master type, the one that sums of the compute type have");
 
-  Module() : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>)) {}
+  explicit Module(const ModelPart& part = {}) : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>)) {
+    store_->set_tensor_axis(part.tensor);
+  }
   Module(const Module& parent, std::string_view name) : store_(parent.store_), name_(parent.dotted(name)) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
   FlatStore& store() const { return *store_; }
+
+  // The ranks that hold this model's split layers between them; null where they lie here as a whole.
+  const TensorAxis* tensor_axis() const { return store_->tensor_axis().get(); }
+  bool sequence_parallel() const { return tensor_axis() != nullptr && tensor_axis()->sequence_parallel(); }
 
   // Gives every parameter and buffer of the model its first values; they depend on the seed and the names alone.
   void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed); }
@@ -51,7 +59,16 @@ class Module {
   ~Module() = default;
 
   Parameter<T, D, M> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
-    return Parameter<T, D, M>(store_, store_->add(dotted(name), shape, initializer));
+    return add_parameter(name, Placement{.shape = shape}, initializer);
+  }
+  Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
+    return Parameter<T, D, M>(store_, store_->add(dotted(name), placement, initializer));
+  }
+
+  // A parameter that every rank of the tensor axis holds and, where the axis is sequence-parallel, uses for its own rows.
+  Variable<M, D> shared(const Parameter<T, D, M>& parameter) const {
+    const Variable<M, D> value = parameter.master();
+    return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
   }
 
   // Beside the parameters: saved and loaded with them, without gradient.

@@ -15,7 +15,8 @@ struct TransformerOptions {
   double projection_deviation = 0.02;  // of those that write into the residual stream
 };
 
-// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same.
+// Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same; in a sequence-parallel model this
+// rank's rows of that, [batch * time / ranks, width]. The ranks of a tensor axis divide the heads.
 template <typename P, typename D = Cpu>
 class CausalSelfAttention : public Module<P, D> {
  public:
@@ -26,22 +27,30 @@ class CausalSelfAttention : public Module<P, D> {
         c_attn(*this, "c_attn",
                {.in = options.width,
                 .out = 3 * options.width,
+                .split = TensorSplit::column,
+                .packed = {options.width, options.width, options.width},
                 .weight_initializer = Initializer::normal(0, options.weight_deviation),
                 .bias_initializer = Initializer::constant(0)}),
         c_proj(*this, "c_proj",
                {.in = options.width,
                 .out = options.width,
+                .split = TensorSplit::row,
                 .weight_initializer = Initializer::normal(0, options.projection_deviation),
                 .bias_initializer = Initializer::constant(0)}),
-        resid_dropout(*this, "resid_dropout", options.dropout),
-        heads_(options.heads) {
+        resid_dropout(*this, "resid_dropout", options.dropout) {
     require(options.heads > 0 && options.width % options.heads == 0, "{}: {} heads do not divide a width of {}", this->name(),
             options.heads, options.width);
+    const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
+    require(options.heads % ranks == 0, "{}: {} ranks of a tensor axis can't divide {} heads; a number that divides it can",
+            this->name(), ranks, options.heads);
+    heads_ = options.heads / ranks;
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x) const {
-    const auto attended = scaled_dot_product_attention(c_attn.forward(x), {}, {.heads = heads_, .causal = true});
-    return resid_dropout.forward(c_proj.forward(attended));
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
+    auto qkv = c_attn.forward(x);
+    if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
+    const auto attended = scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
+    return resid_dropout.forward(c_proj.forward(attended), time);
   }
 
   Linear<P, D> c_attn;  // queries, keys, values: [3 * width, width]
@@ -49,10 +58,10 @@ class CausalSelfAttention : public Module<P, D> {
   Dropout<P, D> resid_dropout;
 
  private:
-  int heads_;
+  int heads_ = 0;  // of this rank
 };
 
-// width -> 4 * width -> GELU -> width.
+// width -> 4 * width -> GELU -> width, of the same shapes; the ranks of a tensor axis divide the middle.
 template <typename P, typename D = Cpu>
 class TransformerMlp : public Module<P, D> {
  public:
@@ -63,16 +72,20 @@ class TransformerMlp : public Module<P, D> {
         c_fc(*this, "c_fc",
              {.in = options.width,
               .out = 4 * options.width,
+              .split = TensorSplit::column,
               .weight_initializer = Initializer::normal(0, options.weight_deviation),
               .bias_initializer = Initializer::constant(0)}),
         c_proj(*this, "c_proj",
                {.in = 4 * options.width,
                 .out = options.width,
+                .split = TensorSplit::row,
                 .weight_initializer = Initializer::normal(0, options.projection_deviation),
                 .bias_initializer = Initializer::constant(0)}),
         dropout(*this, "dropout", options.dropout) {}
 
-  Variable<T, D> forward(const Variable<T, D>& x) const { return dropout.forward(c_proj.forward(gelu(c_fc.forward(x)))); }
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
+    return dropout.forward(c_proj.forward(gelu(c_fc.forward(x))), time);
+  }
 
   Linear<P, D> c_fc;
   Linear<P, D> c_proj;
@@ -80,7 +93,7 @@ class TransformerMlp : public Module<P, D> {
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2). It gets the residual stream and its norm by ln_1, and returns the stream
-// with the norm by whatever comes next, so that every addition and the norm after it are one pass.
+// with the norm by whatever comes next, so that every addition and the norm after it are one pass. `time`: of a sequence.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:
@@ -95,9 +108,9 @@ class TransformerBlock : public Module<P, D> {
         mlp(*this, "mlp", options) {}
 
   std::pair<Variable<M, D>, Variable<T, D>> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized,
-                                                    const LayerNorm<P, D>& next) const {
-    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized));
-    return next.add_and_normalize(middle, mlp.forward(middle_normalized));
+                                                    const LayerNorm<P, D>& next, std::int64_t time) const {
+    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
+    return next.add_and_normalize(middle, mlp.forward(middle_normalized, time));
   }
 
   LayerNorm<P, D> ln_1;

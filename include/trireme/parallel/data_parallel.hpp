@@ -69,6 +69,7 @@ class DataParallel;
 class GradientTree;
 class HookedBuckets;
 class SlicedShard;
+class SummaryGroup;
 
 // The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
 // each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on. That order
@@ -98,6 +99,7 @@ class Reduction final : public GradientListener {
   void advance();
   void take_norms(bool wait);
   void wait_for(Pending& pending);
+  void wait_for_buckets();
   StepSummary reduce_summary();
 
   DataParallel& owner_;
@@ -139,8 +141,8 @@ class DataParallel {
   // shard and batch norm's sum over the ranks, when DataParallel is gone.
   template <typename P, typename D>
   DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const DataParallelOptions& options = {})
-      : DataParallel(model.store(), mesh.data(), options) {}
-  DataParallel(FlatStore& store, const Group& group, const DataParallelOptions& options);
+      : DataParallel(model.store(), mesh, options) {}
+  DataParallel(FlatStore& store, const ProcessMesh& mesh, const DataParallelOptions& options);
 
   // One micro-batch for each virtual shard of this rank, where there are virtual shards.
   Reduction begin_step(int micro_batches = 1);
@@ -181,6 +183,7 @@ class DataParallel {
 
   FlatStore& store_;
   Group group_;
+  std::shared_ptr<const SummaryGroup> summary_;
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
   int steps_ = 0;

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "trireme/mesh/process_mesh.hpp"
+#include "trireme/nn/model_part.hpp"
+
+namespace trireme::parallel {
+
+struct ModelPartOptions {
+  // Between split layers each rank of the tensor axis keeps its own rows only: less memory, the same bytes on the wire. Layers
+  // that can't say so themselves refuse.
+  bool sequence_parallel = false;
+};
+
+// This rank's part of a model on the mesh. Collective.
+//
+//   const ProcessMesh mesh(world, {.tensor = 2});
+//   models::Gpt<Float32> model({.heads = 12, .width = 768}, parallel::model_part(mesh));
+//   parallel::DataParallel data_parallel(model, mesh);
+nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options = {});
+
+}  // namespace trireme::parallel

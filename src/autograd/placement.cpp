@@ -1,0 +1,31 @@
+#include "trireme/autograd/placement.hpp"
+
+namespace trireme {
+
+Shape Placement::local_shape() const {
+  if (!split()) return shape;
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  std::int64_t& held = dims[static_cast<std::size_t>(dim)] = 0;
+  for (const Range& range : ranges) held += range.count();
+  return Shape(dims);
+}
+
+std::vector<Placement::Piece> Placement::pieces() const {
+  if (!split()) return {{.here = 0, .whole = 0, .count = shape.numel()}};
+  std::int64_t outer = 1;
+  std::int64_t inner = 1;
+  for (int index = 0; index < dim; ++index) outer *= shape[index];
+  for (int index = dim + 1; index < shape.size(); ++index) inner *= shape[index];
+  std::vector<Piece> pieces;
+  std::int64_t here = 0;
+  for (std::int64_t place = 0; place < outer; ++place) {
+    for (const Range& range : ranges) {
+      const std::int64_t count = range.count() * inner;
+      if (count > 0) pieces.push_back({here, (place * shape[dim] + range.begin) * inner, count});
+      here += count;
+    }
+  }
+  return pieces;
+}
+
+}  // namespace trireme

@@ -1,0 +1,242 @@
+#include "trireme/autograd/tensor_parallel.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/vocab_parallel.hpp"
+
+namespace trireme {
+namespace {
+
+Shape with_last_dim(const Shape& shape, std::int64_t last) {
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims.back() = last;
+  return Shape(dims);
+}
+
+template <typename T, typename D>
+void require_fitting(std::string_view operation, const Variable<T, D>& x, const Shape& weight) {
+  require(weight.size() == 2 && x.shape().size() >= 1 && x.shape().back() == weight[1],
+          "{}: x {} does not fit a weight {} of [out, in]", operation, x.shape(), weight);
+}
+
+// Rows that the axis can share out: equal parts whose bounds are those of the collectives, multiples of 16 elements.
+void require_shared_rows(std::int64_t rows, std::int64_t width, const TensorAxis& axis) {
+  require(rows % axis.size() == 0 && rows / axis.size() * width % 16 == 0,
+          "sequence parallelism of {} ranks can't share out {} rows of {} elements: every rank needs equally many rows, of a "
+          "multiple of 16 elements together",
+          axis.size(), rows, width);
+}
+
+template <typename T, typename D>
+Tensor<T, D> own_rows(const Tensor<T, D>& all, const TensorAxis& axis) {
+  const std::int64_t rows = all.shape().rows();
+  const Range own = axis.part(rows);
+  return all.reshape({rows, all.shape().back()}).narrow(own.begin, own.count());
+}
+
+template <typename T, typename D>
+std::span<T> elements(Tensor<T, D>& tensor) {
+  return {tensor.data(), static_cast<std::size_t>(tensor.numel())};
+}
+
+// All rows on their way here.
+template <typename T, typename D>
+struct Gathering {
+  Tensor<T, D> all;
+  std::unique_ptr<TensorAxis::Transfer> transfer;
+};
+
+template <typename T, typename D>
+Gathering<T, D> start_gathering(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
+  const std::int64_t rows = own.shape().rows() * axis.size();
+  const std::int64_t width = own.shape().back();
+  require_shared_rows(rows, width, axis);
+  Tensor<T, D> all({rows, width});
+  Tensor<T, D> here = own_rows(all, axis);
+  std::copy_n(own.data(), own.numel(), here.data());
+  auto transfer = axis.all_gather(elements(all), name);
+  return {std::move(all), std::move(transfer)};
+}
+
+template <typename T, typename D>
+Tensor<T, D> gathered(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
+  auto [all, transfer] = start_gathering(own, axis, name);
+  transfer->wait();
+  return all;
+}
+
+// Parts of a sum on their way to the rows' owners, or to all ranks.
+template <typename T, typename D>
+class Summation {
+ public:
+  Summation(Tensor<T, D> part, const TensorAxis& axis, std::string_view name) : sum_(std::move(part)), axis_(axis) {
+    if (axis.sequence_parallel()) require_shared_rows(sum_.shape().rows(), sum_.shape().back(), axis);
+    transfer_ = axis.sequence_parallel() ? axis.reduce_scatter(elements(sum_), name) : axis.all_reduce(elements(sum_), name);
+  }
+  Tensor<T, D> wait() {  // own rows
+    transfer_->wait();
+    return axis_.sequence_parallel() ? own_rows(sum_, axis_).clone() : sum_;
+  }
+
+ private:
+  Tensor<T, D> sum_;
+  const TensorAxis& axis_;
+  std::unique_ptr<TensorAxis::Transfer> transfer_;
+};
+
+}  // namespace
+
+template <typename T, typename D>
+Variable<T, D> column_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                      const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
+  using A = Accumulate<T>;
+  require_fitting("column_parallel_linear", x, weight.shape());
+  const auto all_rows = [&axis](const Tensor<T, D>& own) {
+    return axis.sequence_parallel() ? gathered(own, axis, "input of a column-parallel layer") : own;
+  };
+  const Tensor<T, D> input = all_rows(x.value());
+  Tensor<T, D> y(with_last_dim(input.shape(), weight.shape()[0]));
+  ops::linear(input, weight.value(), bias.value(), y);
+  return record("column_parallel_linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
+                [x = x, weight = weight, dbias = bias.gradient(), &axis, all_rows](const Tensor<T, D>& dy) {
+                  std::optional<Summation<T, D>> sum;
+                  if (x.gradient().needed()) {
+                    Tensor<T, D> dx(with_last_dim(dy.shape(), weight.shape()[1]));
+                    ops::matmul(dy, weight.value(), dx);
+                    sum.emplace(std::move(dx), axis, "input gradient of a column-parallel layer");
+                  }
+                  if (weight.gradient().needed()) {
+                    const Tensor<T, D> again = all_rows(x.value());
+                    weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
+                      ops::matmul(dy, again, dw, {.transpose_a = true, .accumulate = accumulate});
+                    });
+                  }
+                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+                  if (sum) x.gradient().give(sum->wait());
+                });
+}
+
+template <typename T, typename D>
+Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                   const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
+  using A = Accumulate<T>;
+  require_fitting("row_parallel_linear", x, weight.shape());
+  Tensor<T, D> part(with_last_dim(x.shape(), weight.shape()[0]));
+  ops::linear(x.value(), weight.value(), axis.rank() == 0 ? bias.value() : Tensor<A, D>(), part);
+  Tensor<T, D> y = Summation<T, D>(std::move(part), axis, "output of a row-parallel layer").wait();
+  return record("row_parallel_linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
+                [x = x, weight = weight, dbias = bias.gradient(), &axis](const Tensor<T, D>& own) {
+                  const Tensor<T, D> dy =
+                      axis.sequence_parallel() ? gathered(own, axis, "output gradient of a row-parallel layer") : own;
+                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
+                    ops::matmul(dy, x.value(), dw, {.transpose_a = true, .accumulate = accumulate});
+                  });
+                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
+                    ops::matmul(dy, weight.value(), dx, {.accumulate = accumulate});
+                  });
+                });
+}
+
+template <typename T, typename D>
+Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
+                                        std::int64_t first_row, std::int64_t table_rows, const TensorAxis& axis) {
+  const ops::VocabRange rows{.first = first_row, .total = table_rows};
+  std::vector<std::int64_t> dims(index.shape().dims().begin(), index.shape().dims().end());
+  dims.push_back(weight.shape().back());
+  Tensor<T, D> part{Shape(dims)};
+  ops::embedding_part(index, weight.value(), rows, part);
+  Tensor<T, D> y = Summation<T, D>(std::move(part), axis, "vocabulary-parallel embedding").wait();
+  return record("vocab_parallel_embedding", std::move(y), {weight.slot()},
+                [index, rows, dweight = weight.gradient(), &axis](const Tensor<T, D>& own) {
+                  const Tensor<T, D> dy =
+                      axis.sequence_parallel() ? gathered(own, axis, "gradient of a vocabulary-parallel embedding") : own;
+                  dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) {
+                    ops::embedding_part_backward(index, dy, rows, dw, accumulate);
+                  });
+                });
+}
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                    std::int64_t first_class, std::int64_t classes, const TensorAxis& axis) {
+  using A = Accumulate<T>;
+  const ops::VocabRange held{.first = first_class, .total = classes};
+  const std::int64_t rows = targets.numel();
+  // Each rank's log-sum-exps and, in the last row, the logits of the targets: one sum tells all of them to all.
+  Tensor<A, D> parts = Tensor<A, D>::full({axis.size() + 1, rows}, A(0));
+  Tensor<A, D> own = parts.narrow(axis.rank(), 1).reshape({rows});
+  Tensor<A, D> of_targets = parts.narrow(axis.size(), 1).reshape({rows});
+  ops::partial_cross_entropy(logits.value(), targets, held, own, of_targets);
+  axis.all_reduce(elements(parts), "vocabulary-parallel cross-entropy")->wait();
+  Tensor<A, D> log_sum_exp({rows});
+  const ops::CrossEntropyResult result = ops::join_cross_entropy(parts, targets, log_sum_exp);
+  Variable<A, D> sum =
+      record("vocab_parallel_cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
+             [value = logits.value(), dlogits = logits.gradient(), targets, held, log_sum_exp](const Tensor<A, D>& dy) {
+               // As in cross_entropy the gradient takes the place of the logits.
+               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
+               ops::partial_cross_entropy_backward(value, targets, held, log_sum_exp, dy.item(), gradient);
+               dlogits.give(std::move(gradient));
+             });
+  return {.sum = std::move(sum), .kept = result.kept, .count = rows};
+}
+
+template <typename T, typename D>
+Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis) {
+  return record("sum_gradient", x.value(), {x.slot()}, [dx = x.gradient(), &axis](Tensor<T, D> dy) {
+    if (dy.shares_storage()) dy = dy.clone();
+    axis.all_reduce(elements(dy), "gradient of a parameter that all ranks use")->wait();
+    dx.give(std::move(dy));
+  });
+}
+
+template <typename T, typename D>
+Variable<T, D> scatter_rows(const Variable<T, D>& x, const TensorAxis& axis) {
+  const Shape shape = x.shape();
+  require_shared_rows(shape.rows(), shape.back(), axis);
+  return record("scatter_rows", own_rows(x.value(), axis).clone(), {x.slot()},
+                [dx = x.gradient(), shape, &axis](const Tensor<T, D>& own) {
+                  dx.give(gathered(own, axis, "gradient of scattered rows").reshape(shape));
+                });
+}
+
+template <typename T, typename D>
+Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis) {
+  return record("gather_rows", gathered(x.value(), axis, "rows"), {x.slot()},
+                [dx = x.gradient(), &axis](const Tensor<T, D>& dy) { dx.give(own_rows(dy, axis).clone()); });
+}
+
+#define TRIREME_INSTANTIATE(T, A)                                                                                             \
+  template Variable<T, Cpu> column_parallel_linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&,                       \
+                                                   const Variable<A, Cpu>&, const TensorAxis&);                               \
+  template Variable<T, Cpu> row_parallel_linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&, \
+                                                const TensorAxis&);                                                           \
+  template Loss<A, Cpu> vocab_parallel_cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, std::int64_t, \
+                                                     std::int64_t, const TensorAxis&);                                        \
+  template Variable<T, Cpu> scatter_rows(const Variable<T, Cpu>&, const TensorAxis&);                                         \
+  template Variable<T, Cpu> gather_rows(const Variable<T, Cpu>&, const TensorAxis&)
+TRIREME_INSTANTIATE(float, float);
+TRIREME_INSTANTIATE(double, double);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(T)                                                                                                \
+  template Variable<T, Cpu> vocab_parallel_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, std::int64_t, \
+                                                     std::int64_t, const TensorAxis&);                                        \
+  template Variable<T, Cpu> sum_gradient(const Variable<T, Cpu>&, const TensorAxis&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme

@@ -1,0 +1,64 @@
+#include "trireme/parallel/model_part.hpp"
+
+#include <utility>
+
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+
+namespace trireme::parallel {
+namespace {
+
+class GroupTransfer final : public TensorAxis::Transfer {
+ public:
+  explicit GroupTransfer(Pending pending) : pending_(std::move(pending)) {}
+  void wait() override { pending_.wait_on_host(); }
+
+ private:
+  Pending pending_;
+};
+
+// The collectives of a group, where it may have been split off for this alone.
+class GroupAxis final : public TensorAxis {
+ public:
+  GroupAxis(const Group& group, bool sequence_parallel)
+      : TensorAxis(group.rank(), group.size(), sequence_parallel), group_(group) {}
+
+ private:
+  std::unique_ptr<Transfer> start(Collective collective, void* data, std::size_t count, DType dtype,
+                                  std::string_view name) const override {
+    switch (dtype) {
+      case DType::float64: return start(collective, std::span(static_cast<double*>(data), count), name);
+      case DType::bfloat16: return start(collective, std::span(static_cast<bfloat16*>(data), count), name);
+      case DType::float16: return start(collective, std::span(static_cast<float16*>(data), count), name);
+      default: return start(collective, std::span(static_cast<float*>(data), count), name);
+    }
+  }
+
+  template <typename T>
+  std::unique_ptr<Transfer> start(Collective collective, std::span<T> data, std::string_view name) const {
+    const auto started = [&] {
+      switch (collective) {
+        case Collective::all_reduce: return group_.all_reduce(data, ReduceOp::sum, name);
+        case Collective::reduce_scatter: return group_.reduce_scatter(data, ReduceOp::sum, name);
+        case Collective::all_gather: return group_.all_gather(data, name);
+      }
+      return Pending();
+    };
+    return std::make_unique<GroupTransfer>(started());
+  }
+
+  Group group_;
+};
+
+}  // namespace
+
+nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options) {
+  nn::ModelPart part;
+  if (mesh.tensor().size() > 1) {
+    const Group layers = mesh.tensor().split(0, mesh.tensor().rank(), "split layers");
+    part.tensor = std::make_shared<const GroupAxis>(layers, options.sequence_parallel);
+  }
+  return part;
+}
+
+}  // namespace trireme::parallel

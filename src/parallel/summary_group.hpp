@@ -1,0 +1,42 @@
+#pragma once
+
+#include <vector>
+
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/mesh/process_mesh.hpp"
+
+namespace trireme::parallel {
+
+// The ranks whose parts make up a step's summary, and which part is this rank's. Where each rank holds the whole model these
+// are the replicas; otherwise the ranks of all axes: stages hold different parameters, ranks of a tensor axis hold parts of
+// some and the same of the others, and compute the same loss.
+class SummaryGroup {
+ public:
+  SummaryGroup(FlatStore& store, const ProcessMesh& mesh);  // collective
+
+  const Group& group() const { return group_; }
+  bool whole_model() const { return whole_model_; }
+
+  bool counts_loss() const { return tensor_rank_ == 0; }
+
+  // Of the reduced gradients in a range, those that no other rank of the tensor axis counts.
+  double sum_of_squares(const Range& range) const;
+  // The same, but 0 unless this is the first of the replicas, which all hold the range.
+  double sum_of_squares_once(const Range& range) const { return data_rank_ == 0 ? sum_of_squares(range) : 0; }
+
+  // This stage's parameters among those of all stages.
+  std::size_t num_parameters() const { return num_parameters_; }
+  std::size_t first_parameter() const { return first_parameter_; }
+
+ private:
+  FlatStore& store_;
+  Group group_;
+  bool whole_model_;
+  int data_rank_;
+  int tensor_rank_;
+  std::size_t num_parameters_ = 0;
+  std::size_t first_parameter_ = 0;
+  std::vector<Range> counted_;  // ascending
+};
+
+}  // namespace trireme::parallel

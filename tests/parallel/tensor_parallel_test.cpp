@@ -1,0 +1,221 @@
+#include <algorithm>
+#include <cmath>
+#include <memory>
+
+#include "catch.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/nn/attention.hpp"
+#include "trireme/optim/lamb.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t batch = 4;
+constexpr std::int64_t time_steps = 8;
+
+// 37 classes: no number of ranks divides them.
+constexpr models::GptOptions gpt_options{
+    .layers = 2, .heads = 4, .width = 16, .block = time_steps, .vocabulary = 37, .dropout = 0.1};
+
+Tensor<std::int32_t> tokens(int from) {
+  Tensor<std::int32_t> tokens({batch, time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.data()[i] = static_cast<std::int32_t>((i * 7 + from) % 37);
+  return tokens;
+}
+
+Tensor<std::int32_t> targets() {
+  Tensor<std::int32_t> targets = tokens(5);
+  targets.data()[3] = ops::ignored_target;
+  return targets;
+}
+
+// Heads and keys in different numbers, rotary positions, RMS norm.
+struct Grouped : nn::Module<Float64> {
+  explicit Grouped(const nn::ModelPart& part = {}) : nn::Module<Float64>(part) {}
+
+  nn::Embedding<Float64> embedding{*this, "embedding", {.rows = 37, .width = 16, .split = true}};
+  nn::RmsNorm<Float64> norm{*this, "norm", {.width = 16}};
+  nn::MultiheadAttention<Float64> attention{
+      *this, "attention", {.embed_dim = 16, .num_heads = 8, .num_kv_heads = 4, .causal = true, .rotary_base = 100}};
+  nn::Dropout<Float64> dropout{*this, "dropout", 0.1};
+  nn::LayerNorm<Float64> last{*this, "last", {.width = 16}};
+  nn::Linear<Float64> head{*this, "head", {.in = 16, .out = 37, .split = nn::TensorSplit::column}};
+
+  Loss<double> loss(const Tensor<std::int32_t>& in, const Tensor<std::int32_t>& out) const {
+    const std::int64_t time = in.dim(1);
+    const auto attended = attention.forward(norm.forward(embedding.forward(in)), {}, time);
+    const auto logits = head.forward(last.forward(dropout.forward(attended, time)));
+    if (tensor_axis() == nullptr) return cross_entropy(logits, out);
+    return vocab_parallel_cross_entropy(logits, out, tensor_axis()->part(37).begin, 37, *tensor_axis());
+  }
+};
+
+template <typename Model>
+double backward(const Model& model) {
+  Tape tape({.seed = 3, .step = 2, .first_sample = 8});
+  const auto loss = model.loss(tokens(0), targets());
+  loss.backward();
+  require(loss.kept == batch * time_steps - 1 && loss.count == batch * time_steps, "{} of {} targets", loss.kept, loss.count);
+  return loss.mean();
+}
+
+void require_near(double had, double wanted, const std::string& what) {
+  require(std::abs(had - wanted) <= 1e-12 * (1 + std::abs(wanted)), "{}: {} instead of {}", what, had, wanted);
+}
+
+// Every element that lies here, against the same one of the whole model.
+template <typename Get>
+void require_pieces_near(FlatStore& part, FlatStore& whole, const Get& get) {
+  require(part.num_parameters() == whole.num_parameters(), "{} parameters", part.num_parameters());
+  for (int index = 0; index < part.num_parameters(); ++index) {
+    const ParameterInfo& parameter = part.parameter(index);
+    require(parameter.placement.shape == whole.parameter(index).shape, "{} is a part of {}", parameter.name,
+            parameter.placement.shape);
+    const Tensor<double> had = get(part, index);
+    const Tensor<double> wanted = get(whole, index);
+    for (const auto& piece : parameter.placement.pieces()) {
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        require_near(had.data()[piece.here + i], wanted.data()[piece.whole + i], parameter.name);
+      }
+    }
+  }
+}
+
+const auto values_of = [](FlatStore& store, int index) { return store.values<double>(index); };
+const auto gradient_of = [](FlatStore& store, int index) { return store.gradient<double>(index); };
+
+template <typename Make>
+void require_as_whole(const Make& make, const std::vector<int>& sizes) {
+  const auto whole = make(nn::ModelPart{});
+  whole->initialize({.seed = 7});
+  const double loss = backward(*whole);
+  for (const int ranks : sizes) {
+    for (const bool sequence_parallel : {false, true}) {
+      testing::run_ranks(ranks, [&](const Group& world) {
+        const ProcessMesh mesh(world, {.tensor = ranks});
+        const auto model = make(parallel::model_part(mesh, {.sequence_parallel = sequence_parallel}));
+        model->initialize({.seed = 7});
+        require_pieces_near(model->store(), whole->store(), values_of);
+        require_near(backward(*model), loss, "loss");
+        require_pieces_near(model->store(), whole->store(), gradient_of);
+      });
+    }
+  }
+}
+
+// A few steps of LAMB, whose norms are those of whole parameters, clipped by a norm of all of them.
+std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOptions& axes, parallel::Sharding sharding,
+                                              std::vector<StepSummary>& summaries) {
+  const ProcessMesh mesh(world, axes);
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_part(mesh, {.sequence_parallel = true}));
+  model->initialize({.seed = 7});
+  parallel::DataParallel data_parallel(*model, mesh, {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = sharding});
+  optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01});
+  const std::int64_t share = batch / mesh.data().size();
+  const std::int64_t first = mesh.data().rank() * share;
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    auto reduction = data_parallel.begin_step();
+    Tape tape({.seed = 3, .step = step, .first_sample = first});
+    reduction.listen(tape);
+    const auto loss = model->loss(tokens(static_cast<int>(step)).narrow(first, share), targets().narrow(first, share));
+    loss.backward();
+    reduction.add(loss);
+    summaries.push_back(reduction.finish());
+    optimizer.step(summaries.back(), {.clip_norm = 0.5});
+  }
+  return model;
+}
+
+}  // namespace
+
+TEST_CASE("a placement tells which elements lie here") {
+  const Placement columns{.shape = {2, 6, 2}, .dim = 1, .ranges = {{1, 3}, {5, 6}}};
+  CHECK(columns.local_shape() == Shape{2, 3, 2});
+  std::vector<std::int64_t> wholes;
+  std::int64_t next = 0;
+  for (const auto& piece : columns.pieces()) {
+    CHECK(piece.here == next);
+    next += piece.count;
+    for (std::int64_t i = 0; i < piece.count; ++i) wholes.push_back(piece.whole + i);
+  }
+  CHECK(wholes == std::vector<std::int64_t>{2, 3, 4, 5, 10, 11, 14, 15, 16, 17, 22, 23});
+}
+
+TEST_CASE("a GPT on a tensor axis has the values, loss and gradients of the whole one") {
+  require_as_whole([](const nn::ModelPart& part) { return std::make_unique<models::Gpt<Float64>>(gpt_options, part); }, {2, 4});
+}
+
+TEST_CASE("grouped queries, rotary positions and RMS norm on a tensor axis") {
+  require_as_whole([](const nn::ModelPart& part) { return std::make_unique<Grouped>(part); }, {2, 4});
+}
+
+TEST_CASE("steps on data and tensor axes are those of one rank") {
+  std::vector<StepSummary> wanted;
+  std::unique_ptr<models::Gpt<Float64>> whole;
+  testing::run_ranks(1, [&](const Group& world) { whole = trained(world, {}, parallel::Sharding::off, wanted); });
+  for (const auto& [ranks, tensor] : {std::pair{2, 2}, std::pair{4, 2}, std::pair{8, 4}}) {
+    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+      testing::run_ranks(ranks, [&, tensor = tensor](const Group& world) {
+        std::vector<StepSummary> summaries;
+        const auto model = trained(world, {.tensor = tensor}, sharding, summaries);
+        for (std::size_t step = 0; step < summaries.size(); ++step) {
+          require_near(summaries[step].loss(), wanted[step].loss(), "loss");
+          require_near(summaries[step].gradient_norm, wanted[step].gradient_norm, "norm");
+        }
+        require_pieces_near(model->store(), whole->store(), values_of);
+      });
+    }
+  }
+}
+
+TEST_CASE("the logits of the next token are those of the whole model") {
+  models::Gpt<Float64> whole(gpt_options);
+  whole.initialize({.seed = 7});
+  const Tensor<double> wanted = whole.next_token_logits(tokens(0));
+  testing::run_ranks(2, [&](const Group& world) {
+    const models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+    model.store().initialize<double>(7);
+    const Tensor<double> had = model.next_token_logits(tokens(0));
+    for (std::int64_t i = 0; i < wanted.numel(); ++i) require_near(had.data()[i], wanted.data()[i], "logit");
+  });
+}
+
+TEST_CASE("sizes that don't fit a tensor axis are refused") {
+  const auto refused = [](int ranks, const std::function<void(const nn::ModelPart&)>& use, const std::string& text,
+                          bool sequence_parallel = false) {
+    testing::run_ranks(ranks, [&](const Group& world) {
+      const auto part = parallel::model_part(ProcessMesh(world, {.tensor = ranks}), {.sequence_parallel = sequence_parallel});
+      try {
+        use(part);
+      } catch (const Error& error) {
+        require(std::string(error.what()).find(text) != std::string::npos, "unexpected: {}", error.what());
+        return;
+      }
+      require(false, "no error: {}", text);
+    });
+  };
+  refused(
+      3, [](const nn::ModelPart& part) { models::Gpt<Float64> model(gpt_options, part); }, "can't divide 4 heads");
+  refused(
+      2,
+      [](const nn::ModelPart& part) {
+        struct Plain : nn::Module<Float64> {
+          explicit Plain(const nn::ModelPart& part) : nn::Module<Float64>(part) {}
+          nn::Linear<Float64> layer{*this, "layer", {.in = 2, .out = 2}};
+        };
+        const Plain model(part);
+        static_cast<void>(model.layer.forward(Tensor<double>({4, 2})));
+      },
+      "layer: a linear layer of a sequence-parallel model must be split", true);
+  refused(
+      2,
+      [](const nn::ModelPart& part) {
+        const models::Gpt<Float64> model(gpt_options, part);
+        static_cast<void>(model.logits(Tensor<std::int32_t>::zeros({1, 3})));
+      },
+      "can't share out 3 rows", true);
+}
