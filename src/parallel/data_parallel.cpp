@@ -184,7 +184,8 @@ std::vector<NamedTensor> DataParallel::compression_state() const {
 }
 
 std::uint64_t DataParallel::bytes_sent() const {
-  return group_.bytes_sent() + (compression_ == nullptr ? 0 : compression_->bytes_sent());
+  return group_.bytes_sent() + (summary_->whole_model() ? 0 : summary_->group().bytes_sent()) +
+         (compression_ == nullptr ? 0 : compression_->bytes_sent());
 }
 
 Reduction DataParallel::begin_step(int micro_batches) {

@@ -81,7 +81,7 @@ void Reduction::take_norms(bool wait) {
 }
 
 StepSummary Reduction::finish() {
-  require(listened_ == micro_batches_ && added_ == micro_batches_,
+  require(listened_ == micro_batches_ && (added_ == micro_batches_ || (added_ == 0 && !owner_.summary_->whole_model())),
           "finish() after {} of {} micro-batches: call listen() and add() for each", added_, micro_batches_);
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
@@ -119,7 +119,8 @@ StepSummary Reduction::reduce_summary() {
   const SummaryGroup& ranks = *owner_.summary_;
   const bool counts = ranks.counts_loss();
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? kept_ : 0, count, count * count, 1, sum_of_squares_};
+  std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? kept_ : 0, count, count * count,
+                             added_ > 0 ? 1.0 : 0.0,         sum_of_squares_};
   const std::size_t first_used = values.size() + ranks.first_parameter();
   values.resize(values.size() + ranks.num_parameters(), 0.0);
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
@@ -128,6 +129,8 @@ StepSummary Reduction::reduce_summary() {
 
   const auto [loss, kept, counts_sum, squares_sum, added, squares] =
       std::array{values[0], values[1], values[2], values[3], values[4], values[5]};
+  require(added == ranks.num_loss_ranks(), "{} of {} ranks added losses: one stage of each pipeline calls add()", added,
+          ranks.num_loss_ranks());
   require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           counts_sum / added);

@@ -18,7 +18,8 @@ SummaryGroup::SummaryGroup(FlatStore& store, const ProcessMesh& mesh)
       group_(holds_whole_model(mesh) ? mesh.data() : mesh.world().split(0, mesh.world().rank(), "step summary")),
       whole_model_(holds_whole_model(mesh)),
       data_rank_(mesh.data().rank()),
-      tensor_rank_(mesh.tensor().rank()) {
+      tensor_rank_(mesh.tensor().rank()),
+      num_loss_ranks_(mesh.data().size() * mesh.tensor().size()) {
   const std::vector<std::string> counts = mesh.pipeline().gather_texts(std::to_string(store.num_parameters()), "parameters");
   for (std::size_t stage = 0; stage < counts.size(); ++stage) {
     const std::size_t count = std::stoul(counts[stage]);

@@ -18,6 +18,7 @@ class SummaryGroup {
   bool whole_model() const { return whole_model_; }
 
   bool counts_loss() const { return tensor_rank_ == 0; }
+  int num_loss_ranks() const { return num_loss_ranks_; }  // that compute a loss: of each pipeline one stage
 
   // Of the reduced gradients in a range, those that no other rank of the tensor axis counts.
   double sum_of_squares(const Range& range) const;
@@ -34,6 +35,7 @@ class SummaryGroup {
   bool whole_model_;
   int data_rank_;
   int tensor_rank_;
+  int num_loss_ranks_;
   std::size_t num_parameters_ = 0;
   std::size_t first_parameter_ = 0;
   std::vector<Range> counted_;  // ascending

@@ -263,3 +263,48 @@ TEST_CASE("a step that is not complete is refused") {
     CHECK_THROWS_AS(reduction.listen(other), Error);
   });
 }
+
+TEST_CASE("the summary of a step adds up all stages of a pipeline") {
+  for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+    for (const int data : {1, 2}) {
+      testing::run_ranks(3 * data, [&](const Group& world) {
+        const ProcessMesh mesh(world, {.data = data, .pipeline = 3});
+        const int stage = mesh.pipeline().rank();
+        const auto store = std::make_shared<FlatStore>(DType::float32);
+        const Parameter<float> weight(store, store->add("weight", {20 + stage}, Initializer::constant(1)));
+        if (stage == 1) store->add("unused", {3}, Initializer::constant(1));
+        store->initialize<float>(0);
+        parallel::DataParallel data_parallel(*store, mesh, {.sharding = sharding});
+        auto reduction = data_parallel.begin_step();
+        Tape tape;
+        reduction.listen(tape);
+        const Loss<float> loss{
+            .sum = sum(scale(weight.variable(), static_cast<float>(1 + stage))), .kept = 4.0 + mesh.data().rank(), .count = 10};
+        loss.backward();  // gradients of (1 + stage) / 10
+        if (stage == 2) reduction.add(loss);
+        const StepSummary summary = reduction.finish();
+        const double kept = data == 1 ? 4 : 9;
+        const std::vector<bool> used = stage == 1 ? std::vector{true, false} : std::vector{true};
+        require(summary.kept == kept && summary.loss_sum == 66 * data && summary.used == used, "loss {} of {} targets",
+                summary.loss_sum, summary.kept);
+        const double norm = std::sqrt(20 * 1.0 + 21 * 4.0 + 22 * 9.0) * data / kept;
+        require(std::abs(summary.gradient_norm - norm) < 1e-6 * norm, "a norm of {}, not {}", summary.gradient_norm, norm);
+      });
+    }
+  }
+  CHECK_THROWS_WITH(testing::run_ranks(2,
+                                       [](const Group& world) {
+                                         const ProcessMesh mesh(world, {.pipeline = 2});
+                                         const auto store = std::make_shared<FlatStore>(DType::float32);
+                                         const Parameter<float> weight(store,
+                                                                       store->add("weight", {2}, Initializer::constant(1)));
+                                         store->initialize<float>(0);
+                                         parallel::DataParallel data_parallel(*store, mesh, {});
+                                         auto reduction = data_parallel.begin_step();
+                                         Tape tape;
+                                         reduction.listen(tape);
+                                         sum(weight.variable()).backward();
+                                         reduction.finish();
+                                       }),
+                    ContainsSubstring("0 of 1 ranks added losses"));
+}

@@ -82,12 +82,12 @@ class Reduction final : public GradientListener {
   void listen(Tape& tape);  // each micro-batch: after its tape is opened, before its forward pass
 
   template <typename T, typename D>
-  void add(const Loss<T, D>& loss) {  // each micro-batch
+  void add(const Loss<T, D>& loss) {  // each micro-batch; in a pipeline on the last stage alone
     add(static_cast<double>(loss.sum.value().item()), loss.kept, loss.count);
   }
 
   // Waits for the buckets. Afterwards the store holds the sum over all ranks (where the step is sharded: only in the part that
-  // this rank updates), and the summary what it means.
+  // this rank updates), and the summary what it means. Loss and norm are those of the whole model.
   StepSummary finish();
 
  private:
