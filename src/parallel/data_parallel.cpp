@@ -49,12 +49,6 @@ void check_compression(const DataParallelOptions& options) {
           name);
 }
 
-SumOverRanks make_sum_over_ranks(const Group& group) {
-  return [own = group.split(0, group.rank(), "batch norm")](std::span<double> values) {
-    own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
-  };
-}
-
 std::string describe(const CompressionOptions& options) {
   if (options.hook == nullptr) return "none";
   return fmt::format("{} from step {} of a run from step {}, {} between {}", options.hook->str(), options.start,
@@ -99,7 +93,14 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   }
   const bool shared_buffers = group.size() > 1 && store.buffers().size() > 0;
   averages_buffers_ = shared_buffers && !options.synchronize_batch_norm;
-  store.set_sum_over_ranks(shared_buffers && options.synchronize_batch_norm ? make_sum_over_ranks(group) : SumOverRanks());
+  SumOverRanks sum_over_ranks;
+  if (shared_buffers && options.synchronize_batch_norm) {
+    batch_norm_ = group.split(0, group.rank(), "batch norm");
+    sum_over_ranks = [own = *batch_norm_](std::span<double> values) {
+      own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
+    };
+  }
+  store.set_sum_over_ranks(std::move(sum_over_ranks));
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
 }
@@ -241,6 +242,11 @@ Pending DataParallel::average_buffers() const {
   BufferPlane& buffers = store_.buffers();
   const auto average = [this](auto values) { return group_.all_reduce(values, ReduceOp::mean, "buffers"); };
   return store_.dtype() == DType::float64 ? average(buffers.values<double>().span()) : average(buffers.values<float>().span());
+}
+
+// In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.
+void DataParallel::compare_evaluation() const {
+  if (batch_norm_ && !store_.training()) batch_norm_->barrier("a step in evaluation");
 }
 
 void DataParallel::gather_gradients() const {

@@ -17,6 +17,7 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<Hoo
 
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
+  owner_.compare_evaluation();
   if (owner_.tree_ != nullptr && listened_ > 0) {
     for (std::size_t index = 0; index < used_.size(); ++index) {
       used_[index] = used_[index] || owner_.store_.has_gradient(static_cast<int>(index));

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "fixtures.hpp"
 #include "ops/reference_fixture.hpp"
@@ -84,32 +85,37 @@ void compare_fixture(const Fixture& reference, const Group& world, std::vector<s
   for (const std::string& text : fixture.mismatches()) problems.push_back(reference.id() + ": " + text);
 }
 
-struct Net : nn::Module<Float64> {
-  nn::Linear<Float64> first{*this, "first", {.in = 5, .out = 6, .bias = false}};
-  nn::BatchNorm1d<Float64> bn1{*this, "bn1", {.channels = 6}};
-  nn::Linear<Float64> second{*this, "second", {.in = 6, .out = 6, .bias = false}};
-  nn::BatchNorm1d<Float64> bn2{*this, "bn2", {.channels = 6}};
-  nn::Linear<Float64> output{*this, "output", {.in = 6, .out = 3}};
+template <typename P>
+struct Net : nn::Module<P> {
+  using T = typename P::Compute;
+  nn::Conv2d<P> first{*this, "first", {.in = 2, .out = 6, .kernel = 3, .padding = 1, .bias = false}};
+  nn::BatchNorm2d<P> bn1{*this, "bn1", {.channels = 6}};
+  nn::Conv2d<P> second{*this, "second", {.in = 6, .out = 6, .kernel = 1, .bias = false}};
+  nn::BatchNorm2d<P> bn2{*this, "bn2", {.channels = 6}};
+  nn::Linear<P> output{*this, "output", {.in = 6, .out = 3}};
 
-  Variable<double> forward(const Variable<double>& x) const {
-    const auto inner = bn1.forward_relu(first.forward(x));
-    return output.forward(bn2.forward_add_relu(second.forward(inner), inner));
+  Variable<T> forward(const Tensor<typename P::Master>& x) const {
+    const auto inner = bn1.forward_relu(first.forward(cast<T>(Variable<typename P::Master>(x))));
+    return output.forward(flatten(adaptive_avg_pool2d(bn2.forward_add_relu(second.forward(inner), inner), 1)));
   }
 };
 
 // Losses of some steps and of an evaluation, then weights and running statistics.
+template <typename P>
 std::vector<double> train(const Group& world, int micro_batches, const parallel::DataParallelOptions& options) {
+  using M = typename P::Master;
   constexpr std::int64_t samples = 14;  // of a micro-batch; 3 and 4 ranks do not divide it
-  Net model;
+  Net<P> model;
   model.initialize({.seed = 4});
   parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
-  optim::Sgd<Float64> optimizer(model.store(), {.learning_rate = 0.1, .momentum = 0.9});
+  optim::Sgd<P> optimizer(model.store(), {.learning_rate = 0.1, .momentum = 0.9});
   std::vector<double> results;
   const auto loss_of = [&](int step, int micro) {
-    Tensor<double> x({samples, 5});
+    Tensor<M> x({samples, 2, 2, 2});
     Tensor<std::int32_t> targets({samples});
     for (std::int64_t index = 0; index < x.numel(); ++index) {
-      x.data()[index] = philox_normal(5, static_cast<std::uint64_t>(10 * step + micro), static_cast<std::uint64_t>(index));
+      x.data()[index] =
+          static_cast<M>(philox_normal(5, static_cast<std::uint64_t>(10 * step + micro), static_cast<std::uint64_t>(index)));
     }
     for (std::int64_t row = 0; row < samples; ++row) targets.data()[row] = static_cast<std::int32_t>((row + step) % 3);
     const Range share = share_of(samples, world);
@@ -131,32 +137,34 @@ std::vector<double> train(const Group& world, int micro_batches, const parallel:
     optimizer.step(summary);
   }
   model.eval();
-  double sum = loss_of(9, 0).sum.value().item();
+  auto sum = static_cast<double>(loss_of(9, 0).sum.value().item());
   world.all_reduce(std::span(&sum, 1)).wait_on_host();
   results.push_back(sum);
-  const auto values = model.store().values<double>();
-  const auto buffers = model.store().buffers().values<double>();
-  results.insert(results.end(), values.data(), values.data() + values.numel());
-  results.insert(results.end(), buffers.data(), buffers.data() + buffers.numel());
+  for (const auto& plane : {model.store().template values<M>(), model.store().buffers().template values<M>()}) {
+    results.insert(results.end(), plane.data(), plane.data() + plane.numel());
+  }
   return results;
 }
 
-void compare_training(const Group& world, std::vector<std::string>& problems) {
+// `tolerance`: of a change of the order of sums, and of what is rounded differently then.
+template <typename P>
+void compare_training(const Group& world, double tolerance, std::vector<std::string>& problems) {
   const Group alone = world.split(world.rank(), 0, "one rank");
   for (const int micro_batches : {1, 2}) {
-    const auto expected = train(alone, micro_batches, {});
+    const auto expected = train<P>(alone, micro_batches, {});
     for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
       for (const std::int64_t bucket_bytes : {1, 1 << 20}) {
-        const auto got = train(world, micro_batches,
-                               {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding});
+        const auto got = train<P>(world, micro_batches,
+                                  {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding});
         double worst = 0;
         for (std::size_t index = 0; index < got.size(); ++index) {
           const double difference = std::abs(got[index] - expected[index]);
           if (!(difference <= worst)) worst = difference;
         }
-        if (!(worst < 1e-11)) {
-          problems.push_back(fmt::format("{} micro-batches, sharding {}, buckets of {} bytes: {} from the run on one rank",
-                                         micro_batches, static_cast<int>(sharding), bucket_bytes, worst));
+        if (!(worst < tolerance)) {
+          problems.push_back(fmt::format("{}, {} micro-batches, sharding {}, buckets of {} bytes: {} from the run on one rank",
+                                         name_of(dtype_of<typename P::Compute>), micro_batches, static_cast<int>(sharding),
+                                         bucket_bytes, worst));
         }
       }
     }
@@ -164,26 +172,31 @@ void compare_training(const Group& world, std::vector<std::string>& problems) {
 }
 
 // Each rank by its own rows: the running statistics are then the average of the ranks' own.
+template <typename P>
 void compare_averages(const Group& world, std::vector<std::string>& problems) {
-  struct Norm : nn::Module<Float32> {
-    nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 1}};
+  using T = typename P::Compute;
+  struct Norm : nn::Module<P> {
+    nn::BatchNorm1d<P> norm{*this, "norm", {.channels = 1}};
   } model;
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world), {.synchronize_batch_norm = false});
   auto reduction = data_parallel.begin_step();
   Tape tape;
   reduction.listen(tape);
-  const auto rank = static_cast<float>(world.rank());
-  const auto y = model.norm.forward(Variable<float>(Tensor<float>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
-  const Loss<float> loss{.sum = sum(y), .kept = 1, .count = 1};
+  const auto rank = static_cast<T>(world.rank());
+  const auto y = model.norm.forward(Variable<T>(Tensor<T>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
+  const Loss<T> loss{.sum = sum(y), .kept = 1, .count = 1};
   loss.backward();
   reduction.add(loss);
   reduction.finish();
-  const double mean = model.norm.running_mean.value().item(), var = model.norm.running_var.value().item();
+  const auto double_of = [](const auto& buffer) { return static_cast<double>(buffer.value().item()); };
+  const double mean = double_of(model.norm.running_mean), var = double_of(model.norm.running_var);
   const double wanted_mean = 0.1 * (5.0 * (world.size() - 1) + 1), wanted_var = 0.9 + 0.1 * 2;
-  if (std::abs(mean - wanted_mean) > 1e-5 || std::abs(var - wanted_var) > 1e-6 || std::abs(y.value().data()[1] - 1) > 1e-3) {
-    problems.push_back(fmt::format("unsynchronised: running mean {} and variance {} instead of {} and {}", mean, var,
-                                   wanted_mean, wanted_var));
+  const double tolerance = 20 * static_cast<double>(std::numeric_limits<T>::epsilon());
+  if (std::abs(mean - wanted_mean) > tolerance || std::abs(var - wanted_var) > tolerance ||
+      std::abs(y.value().data()[1] - 1) > T(1e-3)) {
+    problems.push_back(fmt::format("unsynchronised, {}: running mean {} and variance {} instead of {} and {}",
+                                   name_of(dtype_of<T>), mean, var, wanted_mean, wanted_var));
   }
 }
 
@@ -196,8 +209,12 @@ std::vector<std::string> batch_norm_problems(const Group& world) {
       if (fixture.index.at("op") == "batch_norm") compare_fixture(fixture, world, problems);
     }
   }
-  compare_training(world, problems);
-  compare_averages(world, problems);
+  compare_training<Float64>(world, 1e-11, problems);
+  compare_training<Float32>(world, 1e-5, problems);
+  compare_training<MixedBfloat16>(world, 1e-3, problems);
+  compare_training<MixedFloat16>(world, 1e-3, problems);
+  compare_averages<Float32>(world, problems);
+  compare_averages<Float64>(world, problems);
   return problems;
 }
 

@@ -111,6 +111,35 @@ TEST_CASE("a rank that fails in backward ends the wait of the others' batch norm
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(5));
 }
 
+TEST_CASE("a rank in evaluation among ranks that train is named on all ranks") {
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  const auto step = [&](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    if (world.rank() == 1) model.eval();
+    try {
+      auto reduction = data_parallel.begin_step();
+      Tape tape;
+      reduction.listen(tape);
+      const auto loss = mse_loss(model.forward(Tensor<float>::full({4, 3}, 1)), Tensor<float>::full({4, 4}, 0.5f));
+      loss.backward();
+      reduction.add(loss);
+      reduction.finish();
+    } catch (const Error& error) {
+      const std::lock_guard lock(mutex);
+      errors.emplace_back(error.what());
+      throw;
+    }
+  };
+  error_of(3, step);
+  CAPTURE(errors);
+  REQUIRE(errors.size() == 3);
+  for (const std::string& error : errors) {
+    CHECK(error.find("rank 1 called #1 barrier \"a step in evaluation\"") != std::string::npos);
+    CHECK(error.find("ranks 0, 2 called #1 all_reduce(sum, 9 x float64) \"batch norm\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("one row is too few, but one row on each rank is a batch") {
   const auto forward = [](const Group& world, Net& model) {
     parallel::DataParallel data_parallel(model, ProcessMesh(world));

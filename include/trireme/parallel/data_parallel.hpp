@@ -79,7 +79,9 @@ class Reduction final : public GradientListener {
  public:
   ~Reduction() override = default;
 
-  void listen(Tape& tape);  // each micro-batch: after its tape is opened, before its forward pass
+  // Each micro-batch: after its tape is opened, before its forward pass. Where batch norm is synchronised the model is in
+  // training on all ranks or in evaluation on all; otherwise all get an Error{rank_mismatch} that names them.
+  void listen(Tape& tape);
 
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {  // each micro-batch; in a pipeline on the last stage alone
@@ -178,6 +180,7 @@ class DataParallel {
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
+  void compare_evaluation() const;
   Pending average_buffers() const;                                       // after a step, where they are each rank's own
   bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
 
@@ -194,6 +197,7 @@ class DataParallel {
   std::shared_ptr<Compression> compression_;  // null without a hook
   std::vector<int> position_of_;              // of a parameter among the trainable ones, in their order
   int virtual_shards_;
+  std::optional<Group> batch_norm_;  // where batch norm is synchronised
   bool averages_buffers_ = false;
 };
 
