@@ -117,25 +117,20 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                          \
-  template Variable<T, Cpu> reshape(const Variable<T, Cpu>&, const Shape&);             \
-  template Variable<T, Cpu> add(const Variable<T, Cpu>&, const Variable<T, Cpu>&);      \
-  template Variable<T, Cpu> multiply(const Variable<T, Cpu>&, const Variable<T, Cpu>&); \
-  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, Accumulate<T>);              \
-  template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                               \
-  template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);       \
+#define TRIREME_INSTANTIATE(T)                                                              \
+  template Variable<T, Cpu> reshape(const Variable<T, Cpu>&, const Shape&);                 \
+  template Variable<T, Cpu> add(const Variable<T, Cpu>&, const Variable<T, Cpu>&);          \
+  template Variable<T, Cpu> multiply(const Variable<T, Cpu>&, const Variable<T, Cpu>&);     \
+  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, Accumulate<T>);                  \
+  template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                                   \
+  template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);           \
+  template Variable<T, Cpu> leaky_relu(const Variable<T, Cpu>&, double);                    \
+  template Variable<T, Cpu> softplus(const Variable<T, Cpu>&, const ops::SoftplusOptions&); \
   template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view, const DropoutRows&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);
 TRIREME_INSTANTIATE(float16);
-#undef TRIREME_INSTANTIATE
-
-#define TRIREME_INSTANTIATE(T)                                           \
-  template Variable<T, Cpu> leaky_relu(const Variable<T, Cpu>&, double); \
-  template Variable<T, Cpu> softplus(const Variable<T, Cpu>&, const ops::SoftplusOptions&)
-TRIREME_INSTANTIATE(float);
-TRIREME_INSTANTIATE(double);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

@@ -18,16 +18,17 @@ Shape with_last_dim(const Shape& shape, std::int64_t last) {
 
 }  // namespace
 
-template <typename T, typename D>
-Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b) {
+template <typename T, typename D, typename G>
+requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
+                                                                                    const Variable<T, D, G>& b) {
   Tensor<T, D> c(ops::batched_matmul_shape(a.shape(), b.shape()));
   ops::batched_matmul(a.value(), b.value(), c);
   return record("matmul", std::move(c), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dc) {
     a.gradient().contribute([&](Tensor<T, D>& da, bool accumulate) {
       ops::batched_matmul_backward<T, D>({.a = a.value(), .b = b.value(), .dc = dc, .da = da, .accumulate_da = accumulate});
     });
-    b.gradient().contribute([&](Tensor<T, D>& db, bool accumulate) {
-      ops::batched_matmul_backward<T, D>({.a = a.value(), .b = b.value(), .dc = dc, .db = db, .accumulate_db = accumulate});
+    b.gradient().contribute([&](Tensor<G, D>& db, bool accumulate) {
+      ops::batched_matmul_backward<T, D, G>({.a = a.value(), .b = b.value(), .dc = dc, .db = db, .accumulate_db = accumulate});
     });
   });
 }
@@ -52,14 +53,15 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
                 });
 }
 
-template Variable<float, Cpu> matmul(const Variable<float, Cpu>&, const Variable<float, Cpu>&);
-template Variable<double, Cpu> matmul(const Variable<double, Cpu>&, const Variable<double, Cpu>&);
-
-#define TRIREME_INSTANTIATE(T, A) \
+#define TRIREME_INSTANTIATE(T, A)                                                     \
+  template Variable<T, Cpu> matmul(const Variable<T, Cpu>&, const Variable<T, Cpu>&); \
   template Variable<T, Cpu> linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
+#undef TRIREME_INSTANTIATE
+template Variable<bfloat16, Cpu> matmul(const Variable<bfloat16, Cpu>&, const Variable<bfloat16, Cpu, float>&);
+template Variable<float16, Cpu> matmul(const Variable<float16, Cpu>&, const Variable<float16, Cpu, float>&);
 
 }  // namespace trireme

@@ -51,16 +51,14 @@ Variable<T, D> log_softmax(const Variable<T, D>& x, int dim) {
   });
 }
 
-template Variable<float, Cpu> transpose(const Variable<float, Cpu>&, int, int);
-template Variable<double, Cpu> transpose(const Variable<double, Cpu>&, int, int);
-template Variable<bfloat16, Cpu> transpose(const Variable<bfloat16, Cpu>&, int, int);
-template Variable<float16, Cpu> transpose(const Variable<float16, Cpu>&, int, int);
-
-#define TRIREME_INSTANTIATE(T)                                     \
-  template Variable<T, Cpu> softmax(const Variable<T, Cpu>&, int); \
+#define TRIREME_INSTANTIATE(T)                                            \
+  template Variable<T, Cpu> transpose(const Variable<T, Cpu>&, int, int); \
+  template Variable<T, Cpu> softmax(const Variable<T, Cpu>&, int);        \
   template Variable<T, Cpu> log_softmax(const Variable<T, Cpu>&, int)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -43,9 +44,17 @@ Tensor<T, Cpu> matrix_at(const Tensor<T, Cpu>& tensor, const Shape& batch, std::
 }
 
 // c += or = a b over all matrices of `batch`; those of c may be summed over broadcast dims.
-template <typename T>
-void multiply_all(const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const Tensor<T, Cpu>& c, const Shape& batch,
+template <typename T, typename C>
+void multiply_all(const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const Tensor<C, Cpu>& c, const Shape& batch,
                   MatmulOptions options) {
+  if constexpr (is_half<C>) {
+    if (num_matrices(c.shape()) < num_matrices(batch)) {  // sums are float
+      auto rounded = c;
+      const Tensor<float, Cpu> sums = options.accumulate ? as_floats(c) : Tensor<float, Cpu>(c.shape());
+      multiply_all(a, b, sums, batch, options);
+      return cast(sums, rounded);
+    }
+  }
   const bool accumulate = options.accumulate;
   std::vector<bool> written(static_cast<std::size_t>(num_matrices(c.shape())), false);
   for (std::int64_t index = 0; index < num_matrices(batch); ++index) {
@@ -85,8 +94,8 @@ void batched_matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& 
   multiply_all(a, b, c, c.shape(), options);
 }
 
-template <typename T, typename D>
-void batched_matmul_backward(const BatchedMatmulBackward<T, D>& pass) {
+template <typename T, typename D, typename G>
+void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass) {
   const Shape batch = batched_matmul_shape(pass.a.shape(), pass.b.shape());
   require_shape("batched_matmul_backward", "dc", pass.dc.shape(), batch);
   const bool single = pass.b.shape().size() == 2;
@@ -109,6 +118,10 @@ void batched_matmul_backward(const BatchedMatmulBackward<T, D>& pass) {
   template void batched_matmul_backward(const BatchedMatmulBackward<T, Cpu>&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
 #undef TRIREME_INSTANTIATE
+template void batched_matmul_backward(const BatchedMatmulBackward<bfloat16, Cpu, float>&);
+template void batched_matmul_backward(const BatchedMatmulBackward<float16, Cpu, float>&);
 
 }  // namespace trireme::ops

@@ -2,7 +2,6 @@
 
 #include "ops/check.hpp"
 #include "ops/floats.hpp"
-#include "ops/parallel.hpp"
 #include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops {
@@ -14,7 +13,7 @@ void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Te
   const auto& kernels = dropout_kernels().of<Accumulate<T>>();
   const auto factor = static_cast<Accumulate<T>>(1 / (1 - probability));
   const auto threshold = static_cast<std::uint32_t>(probability * 0x1p32);
-  const auto drop = [&](std::int64_t first, std::int64_t count) {
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
     const DropoutNumbers numbers{.seed = key.seed,
                                  .stream = key.stream ^ (key.step * 0x9E3779B97F4A7C15),
                                  .first_index = key.first_index + static_cast<std::uint64_t>(first),
@@ -22,8 +21,7 @@ void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Te
     const Input<T> from(x.data() + first, count);
     Output<T> to(y.data() + first, count, accumulate);
     kernels.dropout(from.data(), factor, numbers, to.data(), count, accumulate);
-  };
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) { for_pieces<T>(begin, end, drop); });
+  });
 }
 
 #define TRIREME_INSTANTIATE(T) template void dropout(const Tensor<T, Cpu>&, double, const RandomKey&, Tensor<T, Cpu>&, bool);

@@ -3,19 +3,8 @@
 #include "ops/check.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/elementwise.hpp"
-#include "ops/parallel.hpp"
 
 namespace trireme::ops {
-namespace {
-
-// The threads of this rank call body(first, count) for pieces of the elements.
-template <typename T, typename Body>
-void parallel_pieces(std::int64_t count, const Body& body) {
-  parallel_elements(count, [&](std::int64_t begin, std::int64_t end) { for_pieces<T>(begin, end, body); });
-}
-
-}  // namespace
-
 template <typename T, typename D>
 void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y) {
   require_shape("activation", "y", y.shape(), x.shape());

@@ -4,7 +4,6 @@
 #include "ops/check.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/elementwise_loss.hpp"
-#include "ops/parallel.hpp"
 
 namespace trireme::ops {
 
@@ -35,12 +34,10 @@ void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, cons
   require_shape("elementwise_loss_backward", "dx", dx.shape(), x.shape());
   const auto& kernels = elementwise_loss_kernels().of<A>();
   const auto weight = static_cast<A>(positive_weight);
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    for_pieces<T>(begin, end, [&](std::int64_t first, std::int64_t count) {
-      const Input<T> at(x.data() + first, count);
-      Output<T> to(dx.data() + first, count, accumulate);
-      kernels.backward(kind, at.data(), target.data() + first, weight, scale, to.data(), count, accumulate);
-    });
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
+    const Input<T> at(x.data() + first, count);
+    Output<T> to(dx.data() + first, count, accumulate);
+    kernels.backward(kind, at.data(), target.data() + first, weight, scale, to.data(), count, accumulate);
   });
 }
 

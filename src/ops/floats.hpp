@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "ops/kernels/cast.hpp"
+#include "ops/parallel.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/cast.hpp"
 #include "trireme/tensor/tensor.hpp"
@@ -31,6 +32,12 @@ void for_pieces(std::int64_t begin, std::int64_t end, const Body& body) {
   } else {
     body(begin, end - begin);
   }
+}
+
+// The threads of this rank call body(first, count) for pieces of the elements.
+template <typename T, typename Body>
+void parallel_pieces(std::int64_t count, const Body& body) {
+  parallel_elements(count, [&](std::int64_t begin, std::int64_t end) { for_pieces<T>(begin, end, body); });
 }
 
 // A piece to read: the caller's own elements, or floats of the same value.

@@ -1,7 +1,7 @@
 #include "ops/kernels/parametric.hpp"
 
 #include "ops/check.hpp"
-#include "ops/parallel.hpp"
+#include "ops/floats.hpp"
 #include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops {
@@ -15,45 +15,57 @@ void require_valid(const SoftplusOptions& options) {
 
 template <typename T, typename D>
 void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y) {
+  using A = Accumulate<T>;
   require_shape("leaky_relu", "y", y.shape(), x.shape());
-  const auto& kernels = parametric_kernels().of<T>();
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    kernels.leaky_relu(x.data() + begin, static_cast<T>(slope), y.data() + begin, end - begin);
+  const auto& kernels = parametric_kernels().of<A>();
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
+    const Input<T> from(x.data() + first, count);
+    Output<T> to(y.data() + first, count, false);
+    kernels.leaky_relu(from.data(), static_cast<A>(slope), to.data(), count);
   });
 }
 
 template <typename T, typename D>
 void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
+  using A = Accumulate<T>;
   require_shape("leaky_relu_backward", "dy", dy.shape(), x.shape());
   require_shape("leaky_relu_backward", "dx", dx.shape(), x.shape());
-  const auto& kernels = parametric_kernels().of<T>();
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    kernels.leaky_relu_backward(x.data() + begin, static_cast<T>(slope), dy.data() + begin, dx.data() + begin, end - begin,
-                                accumulate);
+  const auto& kernels = parametric_kernels().of<A>();
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
+    const Input<T> at(x.data() + first, count);
+    const Input<T> upstream(dy.data() + first, count);
+    Output<T> to(dx.data() + first, count, accumulate);
+    kernels.leaky_relu_backward(at.data(), static_cast<A>(slope), upstream.data(), to.data(), count, accumulate);
   });
 }
 
 template <typename T, typename D>
 void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y) {
+  using A = Accumulate<T>;
   require_valid(options);
   require_shape("softplus", "y", y.shape(), x.shape());
-  const auto& kernels = parametric_kernels().of<T>();
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    kernels.softplus(x.data() + begin, static_cast<T>(options.beta), static_cast<T>(options.threshold), y.data() + begin,
-                     end - begin);
+  const auto& kernels = parametric_kernels().of<A>();
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
+    const Input<T> from(x.data() + first, count);
+    Output<T> to(y.data() + first, count, false);
+    kernels.softplus(from.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold), to.data(), count);
   });
 }
 
 template <typename T, typename D>
 void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                        bool accumulate) {
+  using A = Accumulate<T>;
   require_valid(options);
   require_shape("softplus_backward", "dy", dy.shape(), x.shape());
   require_shape("softplus_backward", "dx", dx.shape(), x.shape());
-  const auto& kernels = parametric_kernels().of<T>();
-  parallel_elements(x.numel(), [&](std::int64_t begin, std::int64_t end) {
-    kernels.softplus_backward(x.data() + begin, static_cast<T>(options.beta), static_cast<T>(options.threshold),
-                              dy.data() + begin, dx.data() + begin, end - begin, accumulate);
+  const auto& kernels = parametric_kernels().of<A>();
+  parallel_pieces<T>(x.numel(), [&](std::int64_t first, std::int64_t count) {
+    const Input<T> at(x.data() + first, count);
+    const Input<T> upstream(dy.data() + first, count);
+    Output<T> to(dx.data() + first, count, accumulate);
+    kernels.softplus_backward(at.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold), upstream.data(),
+                              to.data(), count, accumulate);
   });
 }
 
@@ -64,6 +76,8 @@ void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, co
   template void softplus_backward(const Tensor<T, Cpu>&, const SoftplusOptions&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -1,18 +1,42 @@
 #include "trireme/ops/softmax.hpp"
 
 #include "ops/check.hpp"
+#include "ops/floats.hpp"
 #include "ops/kernels/softmax.hpp"
-#include "ops/parallel.hpp"
 
 namespace trireme::ops {
 namespace {
 
-template <typename T, typename Row>
-void for_each_row(std::string_view op, const Tensor<T, Cpu>& x, const Row& row) {
+// y = kernel(x), row by row.
+template <typename T, typename Kernel>
+void forward(std::string_view op, Kernel kernel, const Tensor<T, Cpu>& x, Tensor<T, Cpu>& y) {
   require(x.shape().size() > 0 && x.shape().back() > 0, "{}: the last dim of {} is empty", op, x.shape());
+  require_shape(op, "y", y.shape(), x.shape());
   const std::int64_t width = x.shape().back();
   parallel_rows(x.shape().rows(), width, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t index = begin; index < end; ++index) row(index * width, width);
+    FloatRow<T> from(width), to(width);
+    for (std::int64_t place = begin * width; place < end * width; place += width) {
+      kernel(from.read(x.data() + place), to.place(y.data() + place), width);
+      to.write(y.data() + place);
+    }
+  });
+}
+
+// dx = kernel(y, dy) or more, row by row.
+template <typename T, typename Kernel>
+void backward(std::string_view op, Kernel kernel, const Tensor<T, Cpu>& y, const Tensor<T, Cpu>& dy, Tensor<T, Cpu>& dx,
+              bool accumulate) {
+  require(y.shape().size() > 0 && y.shape().back() > 0, "{}: the last dim of {} is empty", op, y.shape());
+  require_shape(op, "dy", dy.shape(), y.shape());
+  require_shape(op, "dx", dx.shape(), y.shape());
+  const std::int64_t width = y.shape().back();
+  parallel_rows(y.shape().rows(), width, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> results(width), upstream(width), to(width);
+    for (std::int64_t place = begin * width; place < end * width; place += width) {
+      if (accumulate) to.read(dx.data() + place);
+      kernel(results.read(y.data() + place), upstream.read(dy.data() + place), to.place(dx.data() + place), width, accumulate);
+      to.write(dx.data() + place);
+    }
   });
 }
 
@@ -20,40 +44,22 @@ void for_each_row(std::string_view op, const Tensor<T, Cpu>& x, const Row& row) 
 
 template <typename T, typename D>
 void softmax(const Tensor<T, D>& x, Tensor<T, D>& y) {
-  require_shape("softmax", "y", y.shape(), x.shape());
-  const auto& kernels = softmax_kernels().of<T>();
-  for_each_row("softmax", x, [&](std::int64_t place, std::int64_t width) {
-    kernels.probabilities(x.data() + place, y.data() + place, width);
-  });
+  forward("softmax", softmax_kernels().of<Accumulate<T>>().probabilities, x, y);
 }
 
 template <typename T, typename D>
 void softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
-  require_shape("softmax_backward", "dy", dy.shape(), y.shape());
-  require_shape("softmax_backward", "dx", dx.shape(), y.shape());
-  const auto& kernels = softmax_kernels().of<T>();
-  for_each_row("softmax_backward", y, [&](std::int64_t place, std::int64_t width) {
-    kernels.softmax_backward(y.data() + place, dy.data() + place, dx.data() + place, width, accumulate);
-  });
+  backward("softmax_backward", softmax_kernels().of<Accumulate<T>>().softmax_backward, y, dy, dx, accumulate);
 }
 
 template <typename T, typename D>
 void log_softmax(const Tensor<T, D>& x, Tensor<T, D>& y) {
-  require_shape("log_softmax", "y", y.shape(), x.shape());
-  const auto& kernels = softmax_kernels().of<T>();
-  for_each_row("log_softmax", x, [&](std::int64_t place, std::int64_t width) {
-    kernels.log_probabilities(x.data() + place, y.data() + place, width);
-  });
+  forward("log_softmax", softmax_kernels().of<Accumulate<T>>().log_probabilities, x, y);
 }
 
 template <typename T, typename D>
 void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
-  require_shape("log_softmax_backward", "dy", dy.shape(), y.shape());
-  require_shape("log_softmax_backward", "dx", dx.shape(), y.shape());
-  const auto& kernels = softmax_kernels().of<T>();
-  for_each_row("log_softmax_backward", y, [&](std::int64_t place, std::int64_t width) {
-    kernels.log_softmax_backward(y.data() + place, dy.data() + place, dx.data() + place, width, accumulate);
-  });
+  backward("log_softmax_backward", softmax_kernels().of<Accumulate<T>>().log_softmax_backward, y, dy, dx, accumulate);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                         \
@@ -63,6 +69,8 @@ void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<
   template void log_softmax_backward(const Tensor<T, Cpu>&, const Tensor<T, Cpu>&, Tensor<T, Cpu>&, bool);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
+TRIREME_INSTANTIATE(bfloat16)
+TRIREME_INSTANTIATE(float16)
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::ops

@@ -4,30 +4,24 @@
 #include <cmath>
 #include <random>
 
-#include "catch.hpp"
+#include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/cast.hpp"
 #include "trireme/ops/convolution.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/reduce.hpp"
+#include "trireme/ops/softmax.hpp"
 
 using namespace trireme;
+using tests::random;
 
 namespace {
 
 template <typename T>
 constexpr double rounding = std::is_same_v<T, bfloat16> ? 0x1p-8 : 0x1p-11;  // half a unit in the last place
-
-template <typename T>
-Tensor<T> random(const Shape& shape, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::normal_distribution<float> normal;
-  Tensor<T> tensor(shape);
-  for (T& element : tensor.span()) element = T(normal(generator));
-  return tensor;
-}
 
 template <typename T>
 Tensor<double> doubles(const Tensor<T>& x) {
@@ -49,7 +43,7 @@ void require_near(const Tensor<T>& got, const Tensor<double>& wanted, double rel
 
 // Runs the function forward and backward with random upstream gradients: {result, gradients of the inputs}.
 template <typename T, typename Function>
-std::vector<Tensor<T>> run(const Function& function, const std::vector<Tensor<T>>& inputs, std::uint32_t seed) {
+std::vector<Tensor<T>> run(const Function& function, const std::vector<Tensor<T>>& inputs, std::uint64_t seed) {
   std::vector<Tensor<T>> results(inputs.size() + 1);
   Tape tape;
   std::vector<Variable<T>> variables;
@@ -58,7 +52,7 @@ std::vector<Tensor<T>> run(const Function& function, const std::vector<Tensor<T>
   }
   const Variable<T> y = function(variables);
   results[0] = y.value().clone();
-  const Tensor<float16> upstream = random<float16>(y.shape(), seed);
+  const Tensor<bfloat16> upstream = random<bfloat16>(y.shape(), seed);  // what float16 and double hold too
   Tensor<T> weights(y.shape());
   for (std::int64_t i = 0; i < upstream.numel(); ++i)
     weights.data()[i] = static_cast<T>(static_cast<float>(upstream.data()[i]));
@@ -71,7 +65,7 @@ void compare_with_double(const Function& function, const std::vector<Shape>& sha
   std::vector<Tensor<T>> inputs;
   std::vector<Tensor<double>> wide;
   for (std::size_t i = 0; i < shapes.size(); ++i) {
-    inputs.push_back(random<T>(shapes[i], static_cast<std::uint32_t>(i + 1)));
+    inputs.push_back(random<T>(shapes[i], i + 1));
     wide.push_back(doubles(inputs.back()));
   }
   const auto got = run<T>([&](const auto& x) { return function(x); }, inputs, 99);
@@ -110,6 +104,8 @@ TEMPLATE_TEST_CASE("elementwise functions, dropout and attention round once", ""
   // Two roundings: of the product with the upstream gradient that the test adds, and of the result.
   compare_with_double<T>([](const auto& x) { return gelu(x[0]); }, {{37, 61}}, 2);
   compare_with_double<T>([](const auto& x) { return relu(x[0]); }, {{3, 1500}}, 2);
+  compare_with_double<T>([](const auto& x) { return leaky_relu(x[0], 0.2); }, {{3, 1500}}, 2);
+  compare_with_double<T>([](const auto& x) { return softplus(x[0], {.beta = 3, .threshold = 2}); }, {{37, 61}}, 2);
   compare_with_double<T>([](const auto& x) { return add(x[0], multiply(x[0], x[1])); }, {{9, 200}, {9, 200}}, 4);
   compare_with_double<T>([](const auto& x) { return scale(x[0], 0.25F); }, {{2049}}, 2);
   compare_with_double<T>([](const auto& x) { return dropout(x[0], 0.3, "stream"); }, {{16, 333}}, 3);
@@ -119,6 +115,44 @@ TEMPLATE_TEST_CASE("elementwise functions, dropout and attention round once", ""
       [](const auto& x) { return scaled_dot_product_attention(x[0], x[1], {.heads = 4, .kv_heads = 2, .keys = 41}); },
       {{2, 33, 4 * 20}, {2, 50, 2 * 2 * 20}}, 4);
   compare_with_double<T>([](const auto& x) { return rotary(x[0], {.size = 10, .heads = 3}); }, {{2, 17, 45}}, 2);
+}
+
+TEMPLATE_TEST_CASE("softmax over any dim adds up in float", "", bfloat16, float16) {
+  using T = TestType;
+  // Backward starts from the rounded result; that of log_softmax takes a multiple of its exponential.
+  for (const int dim : {-1, 1, 0}) {
+    compare_with_double<T>([&](const auto& x) { return softmax(x[0], dim); }, {{5, 41, 300}}, 3);
+    compare_with_double<T>([&](const auto& x) { return log_softmax(x[0], dim); }, {{5, 41, 300}}, 6);
+  }
+  Tensor<T> x = random<T>({4, 2500}, 1);
+  x.data()[7] = T(-std::numeric_limits<float>::infinity());
+  const Tensor<T> dy = random<T>(x.shape(), 2);
+  Tensor<T> y = x.clone(), dx = random<T>(x.shape(), 3);
+  Tensor<double> wide_y(x.shape()), wide_dx = doubles(dx);
+  ops::softmax(y, y);
+  ops::softmax(doubles(x), wide_y);
+  CHECK(static_cast<float>(y.data()[7]) == 0);
+  require_near(y, wide_y, 1.01 * rounding<T>, 1e-7);
+  ops::softmax_backward(y, dy, dx, true);
+  ops::softmax_backward(doubles(y), doubles(dy), wide_dx, true);
+  require_near(dx, wide_dx, 1.01 * rounding<T>, 1e-5);
+}
+
+TEMPLATE_TEST_CASE("batched products sum in float, over broadcast dims too", "", bfloat16, float16) {
+  using T = TestType;
+  const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
+  compare_with_double<T>(product, {{3, 4, 17, 30}, {3, 4, 30, 9}}, 4);
+  compare_with_double<T>(product, {{3, 4, 17, 30}, {30, 9}}, 4);
+  compare_with_double<T>(product, {{17, 30}, {200, 1, 30, 9}}, 4);
+  const Tensor<T> a = random<T>({300, 6, 8}, 1), dc = random<T>({300, 6, 5}, 2), b = random<T>({1, 8, 5}, 3);
+  for (const bool accumulate : {false, true}) {
+    const Tensor<T> db = random<T>(b.shape(), 4);
+    const Tensor<double> wide = doubles(db);
+    ops::batched_matmul_backward<T, Cpu>({.a = a, .b = b, .dc = dc, .db = db, .accumulate_db = accumulate});
+    ops::batched_matmul_backward<double, Cpu>(
+        {.a = doubles(a), .b = doubles(b), .dc = doubles(dc), .db = wide, .accumulate_db = accumulate});
+    require_near(db, wide, 1.01 * rounding<T>, 1e-3);
+  }
 }
 
 TEMPLATE_TEST_CASE("elementwise losses of half types are float, their gradients round once", "", bfloat16, float16) {
@@ -220,6 +254,30 @@ TEMPLATE_TEST_CASE("pooling of half images rounds once", "", bfloat16, float16) 
   // The second contribution adds to the first, which is rounded.
   compare_with_double<T>([](const auto& x) { return add(avg_pool2d(x[0], {.kernel = 2}), max_pool2d(x[0], {.kernel = 2})); },
                          {images}, 4);
+}
+
+TEMPLATE_TEST_CASE("weights of batched products have float gradients", "", MixedBfloat16, MixedFloat16) {
+  using P = TestType;
+  using T = typename P::Compute;
+  const auto run = [](auto policy, const Shape& shape, const auto& x) {
+    using Policy = decltype(policy);
+    struct Net : nn::Module<Policy> {
+      Parameter<typename Policy::Compute, Cpu, typename Policy::Master> weight;
+      explicit Net(const Shape& of) : weight(this->add_parameter("weight", of, Initializer::normal(0, 1))) {}
+    } net(shape);
+    net.initialize({.seed = 5});
+    std::ranges::transform(net.weight.value().span(), net.weight.value().data(), [](auto value) {
+      return static_cast<decltype(value)>(static_cast<float>(T(static_cast<float>(value))));
+    });
+    net.store().round_values();
+    Tape tape;
+    sum(matmul({x}, net.weight.variable())).backward();
+    return net.weight.gradient().clone();
+  };
+  const Tensor<T> x = random<T>({40, 2, 7, 30}, 6);
+  for (const Shape& shape : {Shape{30, 9}, Shape{2, 30, 9}}) {
+    require_near(run(P{}, shape, x), run(Float64{}, shape, doubles(x)), 1e-5, 1e-3);
+  }
 }
 
 TEMPLATE_TEST_CASE("convolution layers have float gradients", "", MixedBfloat16, MixedFloat16) {

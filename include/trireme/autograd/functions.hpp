@@ -93,9 +93,10 @@ template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias = {});
 
-// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast.
-template <typename T, typename D>
-Variable<T, D> matmul(const Variable<T, D>& a, const Variable<T, D>& b);
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. b may be a parameter's variable().
+template <typename T, typename D, typename G>
+requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
+                                                                                    const Variable<T, D, G>& b);
 
 // Over the last dim; weight and bias [width] may be undefined.
 template <typename T, typename D>

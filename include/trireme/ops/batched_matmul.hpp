@@ -8,22 +8,23 @@ namespace trireme::ops {
 Shape batched_matmul_shape(const Shape& a, const Shape& b);
 
 // c[..., m, n] = a[..., m, k] b[..., k, n] for every matrix of c; an operand's leading dims may be 1 or missing where those of
-// c are not. A transposed operand is stored as [..., k, m] or [..., n, k].
+// c are not. A transposed operand is stored as [..., k, m] or [..., n, k]. T: as of matmul.
 template <typename T, typename D>
 void batched_matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, MatmulOptions options = {});
 
-// da (+)= dc b^T and db (+)= a^T dc, summed over broadcast dims; an undefined da or db is left out.
-template <typename T, typename D>
+// da (+)= dc b^T and db (+)= a^T dc, summed over broadcast dims; an undefined da or db is left out. G: T, or float for weights
+// of half types.
+template <typename T, typename D, typename G = T>
 struct BatchedMatmulBackward {
   Tensor<T, D> a = {};
   Tensor<T, D> b = {};
   Tensor<T, D> dc = {};
   Tensor<T, D> da = {};  // out
   bool accumulate_da = false;
-  Tensor<T, D> db = {};  // out
+  Tensor<G, D> db = {};  // out
   bool accumulate_db = false;
 };
-template <typename T, typename D>
-void batched_matmul_backward(const BatchedMatmulBackward<T, D>& pass);
+template <typename T, typename D, typename G = T>
+void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass);
 
 }  // namespace trireme::ops

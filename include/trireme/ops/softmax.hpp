@@ -2,7 +2,7 @@
 
 #include "trireme/tensor/tensor.hpp"
 
-// Over the last dim; `accumulate` adds to the output.
+// Over the last dim, for float, double, bfloat16 and float16; `accumulate` adds to the output.
 namespace trireme::ops {
 
 // y = exp(x) / sum(exp(x)); exactly 0 where x is -infinity. y may be x.
