@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "data_parallel_ways.hpp"
 #include "measurement/measurement.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
@@ -18,6 +19,9 @@ struct Options {
   ReportOptions report;
   std::int64_t parameters = 0;
   double backward_ms = -1;
+  bool tuned = false;
+  bool ready_order = false;
+  std::string profile;
 };
 
 int run(const trireme::Group& world, Options options) {
@@ -25,6 +29,16 @@ int run(const trireme::Group& world, Options options) {
   if (!preset) options.report.model = std::to_string(options.parameters) + " parameters";
   options.sweep.backward_seconds = options.backward_ms / 1e3;
   const auto gradients = preset ? gradient_set(options.report.model) : uniform_gradients(options.parameters);
+  if (options.tuned || options.ready_order) {
+    const WaysOptions ways{.model = options.report.model,
+                           .backward_seconds = options.sweep.backward_seconds,
+                           .bucket_mib = options.sweep.bucket_mib,
+                           .rounds = options.sweep.rounds,
+                           .profile = options.profile,
+                           .json = options.report.json};
+    (options.tuned ? compare_tuned : compare_ready_order)(world, gradients, ways);
+    return 0;
+  }
   const Sweep result = sweep(world, gradients, options.sweep);
   if (world.rank() == 0) print_table(result, options.report, world.size());
   world.agree([&] {
@@ -54,6 +68,12 @@ int main(int argc, char** argv) {
   app.add_option("--progress", options.report.progress, "between nodes: thread or cooperative")->capture_default_str();
   app.add_option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R")
       ->delimiter(',');
+  auto* tuned =
+      app.add_flag("--tuned", options.tuned, "in place of the sweep: DataParallel with each size, its default, its tuner");
+  app.add_option("--bucket-profile", options.profile, "file where the tuner finds or leaves its buckets")->needs(tuned);
+  app.add_flag("--ready-order", options.ready_order,
+               "in place of the sweep: what the order of reductions does with two branches")
+      ->excludes(tuned);
   app.add_option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts")
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
@@ -61,6 +81,10 @@ int main(int argc, char** argv) {
   app.add_option("--csv", options.report.csv, "file for the results");
   app.add_option("--svg", options.report.svg, "file for a plot of exposed time by bucket size");
   CLI11_PARSE(app, argc, argv);
+  if ((options.tuned || options.ready_order) && options.backward_ms < 0) {
+    fmt::print(stderr, "allreduce_buckets: --tuned and --ready-order need --backward-ms, the length of your backward pass\n");
+    return 2;
+  }
   tune_malloc();
 
   trireme::LaunchOptions launch;

@@ -2,43 +2,39 @@
 
 #include <algorithm>
 #include <array>
-
-#include "measurement/measurement.hpp"
+#include <ctime>
 
 namespace {
 
-// Multiply-adds in registers and the first-level cache.
-void multiply_add(std::int64_t iterations) {
+double thread_seconds() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+// Multiply-adds in registers and the first-level cache, some 10 us of them.
+void multiply_add() {
   static thread_local std::array<float, 256> values{};
-  for (std::int64_t iteration = 0; iteration < iterations; ++iteration) {
+  for (int iteration = 0; iteration < 256; ++iteration) {
     for (float& value : values) value = value * 0.999f + 0.001f;
     asm volatile("" ::"r"(values.data()) : "memory");
   }
 }
 
-double seconds_per_iteration() {
-  constexpr std::int64_t trial = 200'000;
-  double best = 1;
-  for (int round = 0; round < 5; ++round) {
-    best = std::min(best, seconds_of([] { multiply_add(trial); }) / trial);
-  }
-  return best;
-}
-
 }  // namespace
 
 Backward::Backward(std::span<const GradientSize> gradients, std::span<float> values, double seconds)
-    : gradients_(gradients), values_(values), iterations_(gradients.size()) {
-  if (seconds == 0) return;
+    : gradients_(gradients), values_(values) {
   double total = 0;
   for (const GradientSize& gradient : gradients) total += gradient.work;
-  const double iterations = seconds / seconds_per_iteration();
-  for (std::size_t index = 0; index < gradients.size(); ++index) {
-    iterations_[index] = static_cast<std::int64_t>(iterations * gradients[index].work / total);
-  }
+  for (const GradientSize& gradient : gradients) seconds_.push_back(seconds * gradient.work / total);
 }
 
-void Backward::compute(std::size_t index) const { multiply_add(iterations_[index]); }
+void Backward::compute(std::size_t index) const {
+  if (seconds_[index] == 0) return;
+  const double end = thread_seconds() + seconds_[index];
+  while (thread_seconds() < end) multiply_add();
+}
 
 void Backward::run(const std::function<void(std::size_t)>& on_final) const {
   std::size_t offset = 0;

@@ -1,16 +1,18 @@
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <functional>
 #include <span>
+#include <vector>
 
 #include "gradient_sets.hpp"
 
-// A backward pass that keeps the core busy: for each gradient a fixed amount of arithmetic, then its elements are written.
+// A backward pass that keeps the core busy: for each gradient a fixed time of arithmetic, then its elements are written. It is
+// time that the thread computes: what others take of its core comes on top, how fast the core is at the moment makes no
+// difference.
 class Backward {
  public:
-  // Calibrated on this machine as it is now, so that all of it takes about `seconds`; 0: only writes the gradients.
-  Backward(std::span<const GradientSize> gradients, std::span<float> values, double seconds);
+  Backward(std::span<const GradientSize> gradients, std::span<float> values, double seconds);  // 0: only writes the gradients
 
   void compute(std::size_t index) const;  // what comes before the gradient is written
 
@@ -20,5 +22,5 @@ class Backward {
  private:
   std::span<const GradientSize> gradients_;
   std::span<float> values_;
-  std::vector<std::int64_t> iterations_;  // by gradient
+  std::vector<double> seconds_;  // by gradient
 };

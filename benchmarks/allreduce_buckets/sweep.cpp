@@ -11,6 +11,7 @@
 
 #include "backward.hpp"
 #include "measurement/measurement.hpp"
+#include "simulated_step.hpp"
 
 namespace {
 
@@ -149,6 +150,31 @@ std::vector<double> medians(std::vector<Row>& rows, int rounds, Time time) {
   return result;
 }
 
+// Of all sizes but the solved one, each with and without every compression in turn.
+std::vector<HookRows> time_hooks(const trireme::Group& world, std::span<const GradientSize> gradients, const Sweep& sweep,
+                                 const SweepOptions& options, double backward_seconds) {
+  using trireme::parallel::CompressionBetween;
+  std::vector<HookRows> hooks{{.hook = "none", .steps = {}}};
+  for (const std::string& hook : options.hooks) hooks.push_back({.hook = hook, .steps = {}});
+  const Backward backward(gradients, {}, backward_seconds);
+  for (const Row& row : sweep.rows) {
+    if (row.name == "solved") continue;
+    std::vector<SimulatedStep> steps;
+    for (const HookRows& hook : hooks) {
+      auto data_parallel = buckets_of(row.bucket_mib > 0 ? row.bucket_mib * (1 << 20) : sweep.bytes);
+      data_parallel.compression = {.hook = trireme::parallel::parse_compression(hook.hook),
+                                   .only_if_faster = false,
+                                   .between = world.nodes().size() > 1 ? CompressionBetween::nodes : CompressionBetween::ranks};
+      steps.emplace_back(world, gradients, backward, SimulatedStep::Options{.data_parallel = data_parallel});
+    }
+    const std::vector<double> seconds = time_steps(steps, options.rounds);
+    for (std::size_t index = 0; index < hooks.size(); ++index) {
+      hooks[index].steps.push_back({.seconds = seconds[index], .megabytes_sent = steps[index].megabytes_sent()});
+    }
+  }
+  return hooks;
+}
+
 }  // namespace
 
 Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients, const SweepOptions& options) {
@@ -170,7 +196,8 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
   result.cost = trireme::parallel::fit_cost(samples);
   result.cost.stops_compute = world.on_one_node();
 
-  bench.simulate(options.backward_seconds >= 0 ? options.backward_seconds : rows.back().group_seconds);
+  const double simulated = options.backward_seconds >= 0 ? options.backward_seconds : rows.back().group_seconds;
+  bench.simulate(simulated);
   std::vector<std::vector<double>> ready(gradients.size());
   for (int round = 0; round < options.rounds; ++round) {
     const auto times = bench.ready_times();
@@ -199,17 +226,6 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
     row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
   }
-  std::vector<std::string> hooks = options.hooks;
-  if (!hooks.empty()) hooks.insert(hooks.begin(), "none");
-  for (const std::string& hook : hooks) {
-    HookRows of_hook{.hook = hook, .steps = {}};
-    for (const Row& row : rows) {
-      if (row.name == "solved") continue;
-      const double cap = row.bucket_mib > 0 ? row.bucket_mib * (1 << 20) : result.bytes;
-      of_hook.steps.push_back(time_hooked_step(
-          world, gradients, {.hook = hook, .cap = cap, .backward_seconds = result.backward_seconds, .rounds = options.rounds}));
-    }
-    result.hooks.push_back(std::move(of_hook));
-  }
+  if (!options.hooks.empty()) result.hooks = time_hooks(world, gradients, result, options, simulated);
   return result;
 }

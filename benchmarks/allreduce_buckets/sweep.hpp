@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "gradient_sets.hpp"
-#include "hooked_step.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 
@@ -27,6 +26,11 @@ struct Row {
   double exposed_seconds = 0;    // of it, beyond the backward pass alone
   double predicted_seconds = 0;  // the same by the fitted cost
   double megabytes_sent = 0;     // to other nodes by rank 0, a step
+};
+
+struct HookedStep {
+  double seconds = 0;
+  double megabytes_sent = 0;  // to other nodes by rank 0, a step
 };
 
 // A compression, or "none", with each bucket size, "solved" left out.

@@ -18,7 +18,8 @@ constexpr int first_steps = 2;  // memory and plans are made
 constexpr int observed_steps = 3;
 constexpr int rounds = 5;  // of live steps with each candidate
 constexpr int trials = 3;
-constexpr double noise = 0.99;  // less than this share of the initial plan's time counts as faster
+constexpr double long_trial = 0.1;  // seconds: on so slow a link larger ones tell nothing more
+constexpr double noise = 0.99;      // less than this share of the initial plan's time counts as faster
 
 constexpr std::int64_t mib = 1 << 20;
 
@@ -105,27 +106,31 @@ void BucketTuner::save_profile() const {
       "bucket profile");
 }
 
+// All ranks must solve and decide the same.
+std::vector<double> BucketTuner::slowest(std::vector<double> seconds) const {
+  group_.all_reduce(std::span(seconds), ReduceOp::max, "bucket tuning").wait_on_host();
+  return seconds;
+}
+
 void BucketTuner::make_candidates(const Trial& trial) {
   const std::int64_t total = std::accumulate(bytes_.begin(), bytes_.end(), std::int64_t{0});
   std::vector<CostSample> samples;
   for (std::int64_t bytes = std::min<std::int64_t>(64 << 10, total);; bytes = std::min(8 * bytes, total)) {
     std::vector<double> seconds;
     for (int attempt = 0; attempt < trials; ++attempt) seconds.push_back(trial(bytes));
-    samples.push_back({static_cast<double>(bytes), median(seconds)});
-    if (bytes == total) break;
+    samples.push_back({static_cast<double>(bytes), slowest({median(seconds)}).front()});
+    if (bytes == total || samples.back().seconds > long_trial) break;
   }
-  std::vector<double> measured;  // all ranks must solve the same
+  std::vector<double> ready;
   for (std::size_t gradient = 0; gradient < bytes_.size(); ++gradient) {
     std::vector<double> times;
     for (const auto& step : ready_) times.push_back(step[gradient]);
-    measured.push_back(median(times));
+    ready.push_back(median(times));
   }
-  for (const CostSample& sample : samples) measured.push_back(sample.seconds);
-  group_.all_reduce(std::span(measured), ReduceOp::max, "bucket tuning").wait_on_host();
-  for (std::size_t index = 0; index < samples.size(); ++index) samples[index].seconds = measured[bytes_.size() + index];
+  ready = slowest(std::move(ready));
 
   std::vector<ReadyGradient> gradients;
-  for (std::size_t index = 0; index < bytes_.size(); ++index) gradients.push_back({bytes_[index], measured[index]});
+  for (std::size_t index = 0; index < bytes_.size(); ++index) gradients.push_back({bytes_[index], ready[index]});
   ReductionCost cost = fit_cost(samples);
   cost.stops_compute = group_.on_one_node();
   std::vector<BucketPlan> plans = {initial_, solve_buckets(gradients, cost)};
@@ -140,7 +145,7 @@ void BucketTuner::make_candidates(const Trial& trial) {
 BucketPlan BucketTuner::decide() {
   std::vector<double> steps;
   for (const Candidate& candidate : candidates_) steps.push_back(median(candidate.steps));
-  group_.all_reduce(std::span(steps), ReduceOp::max, "bucket tuning").wait_on_host();
+  steps = slowest(std::move(steps));
   auto best = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
   if (steps[best] > noise * steps[0]) best = 0;
   result_ = BucketTuning{.plan = candidates_[best].plan,

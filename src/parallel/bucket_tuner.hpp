@@ -45,6 +45,7 @@ class BucketTuner {
   void load_profile();
   void save_profile() const;
   void make_candidates(const Trial& trial);
+  std::vector<double> slowest(std::vector<double> seconds) const;  // of the ranks, each
   BucketPlan decide();
   double since_begin() const;
 
