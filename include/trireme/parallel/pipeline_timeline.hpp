@@ -1,0 +1,35 @@
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "trireme/parallel/pipeline_schedule.hpp"
+
+namespace trireme::parallel {
+
+// What a stage takes for one micro-batch.
+struct StageSeconds {
+  double forward = 1;
+  double backward = 1;         // gradients of its input
+  double weight_gradient = 1;  // where the schedule does not split backward, part of it
+};
+
+struct TimedAction {
+  PipelineAction action;
+  double begin = 0;  // seconds since the step began
+  double end = 0;
+};
+
+struct PipelineTimeline {
+  std::vector<std::vector<TimedAction>> actions;  // by rank; forwards, backwards and weight gradients
+  double seconds = 0;                             // of the step
+
+  double idle_seconds(int rank) const;
+  double bubble() const;  // the share of all ranks' time in which they wait
+};
+
+// Runs a schedule in virtual time. Computation takes what `stages` says, by stage; a message arrives `transfer_seconds` after
+// it was sent and delays no other. Throws Error{invalid_argument} where no rank can go on.
+PipelineTimeline simulate(const PipelineSchedule& schedule, std::span<const StageSeconds> stages, double transfer_seconds = 0);
+
+}  // namespace trireme::parallel

@@ -1,0 +1,67 @@
+// Draws a schedule of pipeline parallelism and says what it costs.
+//   trireme-schedule --stages 4 --micro-batches 8 --schedule zb [--svg FILE]
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <fstream>
+
+#include "drawing.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme::parallel;
+
+namespace {
+
+void write(const std::string& path, const std::string& text) {
+  std::ofstream file(path);
+  file << text;
+  file.close();
+  trireme::require(!file.fail(), "{} can't be written", path);
+}
+
+void print(const PipelineSchedule& schedule, const PipelineTimeline& timeline) {
+  std::vector<int> activations;
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) activations.push_back(peak_activations(schedule, rank));
+  fmt::print("{}\n", draw_text(schedule, timeline));
+  fmt::print("step            {:g}\n", timeline.seconds);
+  fmt::print("waiting         {:.2f} %\n", 100 * timeline.bubble());
+  fmt::print("activations     {}\n", fmt::join(activations, " "));
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  PipelineScheduleOptions options{.num_ranks = 4, .num_micro_batches = 8};
+  StageSeconds seconds;
+  double transfer = 0;
+  std::string svg;
+  CLI::App app(
+      "Draws a schedule of pipeline parallelism in virtual time: who computes what when, what part of the time ranks\n"
+      "wait, and the most activations that each keeps.");
+  app.add_option("--stages", options.num_ranks, "ranks of the pipeline")->capture_default_str();
+  app.add_option("--micro-batches", options.num_micro_batches, "micro-batches of a step")->capture_default_str();
+  app.add_option("--schedule", options.name, fmt::format("one of {}", fmt::join(pipeline_schedule_names(), ", ")))
+      ->capture_default_str();
+  app.add_option("--chunks", options.num_chunks, "stages on each rank, for interleaved")->capture_default_str();
+  app.add_option("--forward", seconds.forward, "time of a rank's forward of one micro-batch")->capture_default_str();
+  app.add_option("--backward", seconds.backward, "time of its input gradients")->capture_default_str();
+  app.add_option("--weight", seconds.weight_gradient, "time of its weight gradients")->capture_default_str();
+  app.add_option("--transfer", transfer, "time of a message")->capture_default_str();
+  app.add_option("--svg", svg, "write a picture to this file");
+  CLI11_PARSE(app, argc, argv);
+  try {
+    const PipelineSchedule schedule = make_pipeline_schedule(options);
+    const StageSeconds of_chunk{seconds.forward / options.num_chunks, seconds.backward / options.num_chunks,
+                                seconds.weight_gradient / options.num_chunks};
+    const PipelineTimeline timeline =
+        simulate(schedule, std::vector(static_cast<std::size_t>(schedule.num_stages()), of_chunk), transfer);
+    print(schedule, timeline);
+    if (!svg.empty()) write(svg, draw_svg(schedule, timeline));
+  } catch (const trireme::Error& error) {
+    fmt::print(stderr, "trireme-schedule: {}\n", error.what());
+    return 1;
+  }
+  return 0;
+}
