@@ -23,16 +23,17 @@ Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
   const auto extent = ops::conv2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
   Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[0]});
   ops::conv2d(x.value(), weight.value(), bias.value(), options, y);
-  return record("conv2d", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-                [x = x, weight = weight, dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
-                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
-                    ops::conv2d_backward_weight(x.value(), dy, options, dw, accumulate);
-                  });
-                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
-                    ops::conv2d_backward_data(dy, weight.value(), options, dx, accumulate);
-                  });
-                });
+  return record_split(
+      "conv2d", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
+      [weight = weight.value(), gradient = x.gradient(), options](const Tensor<T, D>& dy) {
+        gradient.contribute(
+            [&](Tensor<T, D>& dx, bool accumulate) { ops::conv2d_backward_data(dy, weight, options, dx, accumulate); });
+      },
+      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
+        dweight.contribute(
+            [&](Tensor<A, D>& dw, bool accumulate) { ops::conv2d_backward_weight(x, dy, options, dw, accumulate); });
+        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+      });
 }
 
 template <typename T, typename D>
@@ -44,16 +45,18 @@ Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Ac
       ops::conv_transpose2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
   Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[1] * options.groups});
   ops::conv_transpose2d(x.value(), weight.value(), bias.value(), options, y);
-  return record("conv_transpose2d", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-                [x = x, weight = weight, dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
-                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
-                    ops::conv_transpose2d_backward_weight(x.value(), dy, options, dw, accumulate);
-                  });
-                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
-                    ops::conv_transpose2d_backward_data(dy, weight.value(), options, dx, accumulate);
-                  });
-                });
+  return record_split(
+      "conv_transpose2d", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
+      [weight = weight.value(), gradient = x.gradient(), options](const Tensor<T, D>& dy) {
+        gradient.contribute([&](Tensor<T, D>& dx, bool accumulate) {
+          ops::conv_transpose2d_backward_data(dy, weight, options, dx, accumulate);
+        });
+      },
+      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
+        dweight.contribute(
+            [&](Tensor<A, D>& dw, bool accumulate) { ops::conv_transpose2d_backward_weight(x, dy, options, dw, accumulate); });
+        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+      });
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                          \

@@ -41,16 +41,18 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
           "linear: x {} does not fit a weight {} of [out, in]", x.shape().str(), weight.shape().str());
   Tensor<T, D> y(with_last_dim(x.shape(), weight.shape()[0]));
   ops::linear(x.value(), weight.value(), bias.value(), y);
-  return record("linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-                [x = x, weight = weight, dbias = bias.gradient()](const Tensor<T, D>& dy) {
-                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
-                    ops::matmul(dy, x.value(), dw, {.transpose_a = true, .accumulate = accumulate});
-                  });
-                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
-                    ops::matmul(dy, weight.value(), dx, {.accumulate = accumulate});
-                  });
-                });
+  return record_split(
+      "linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
+      [weight = weight.value(), gradient = x.gradient()](const Tensor<T, D>& dy) {
+        gradient.contribute(
+            [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(dy, weight, dx, {.accumulate = accumulate}); });
+      },
+      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient()](const Tensor<T, D>& dy) {
+        dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+          ops::matmul(dy, x, dw, {.transpose_a = true, .accumulate = accumulate});
+        });
+        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+      });
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                     \

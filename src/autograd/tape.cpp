@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <utility>
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/autograd/variable.hpp"
@@ -17,6 +18,11 @@ std::uint64_t next_serial() {
   return ++serial;
 }
 
+template <typename Finals>
+void announce(const Finals& finals) {
+  for (const auto& [listener, parameter] : finals) listener->on_final(parameter);
+}
+
 }  // namespace
 
 GradientSlot::GradientSlot(Tape& tape) : tape_serial_(tape.serial()) {}
@@ -25,7 +31,7 @@ bool GradientSlot::on(const Tape& tape) const { return tape.serial() == tape_ser
 
 Tape& GradientSlot::tape() const {
   Tape* tape = Tape::current();
-  require(tape != nullptr && on(*tape), "backward() on a value whose tape has ended or is not the innermost one");
+  require(tape != nullptr && on(*tape), "backward() on a value whose tape has ended, is suspended or not the innermost one");
   return *tape;
 }
 
@@ -33,9 +39,24 @@ Tape::Tape(const TapeOptions& options) : options_(options), serial_(next_serial(
   current_tape = this;
 }
 
-Tape::~Tape() { current_tape = outer_; }
+Tape::~Tape() {
+  if (!suspended_) current_tape = outer_;
+}
 
 Tape* Tape::current() { return current_tape; }
+
+void Tape::suspend() {
+  require(current_tape == this, "suspend() of a tape that is not the current one");
+  suspended_ = true;
+  current_tape = outer_;
+}
+
+void Tape::resume() {
+  require(suspended_, "resume() of a tape that is not suspended");
+  suspended_ = false;
+  outer_ = current_tape;
+  current_tape = this;
+}
 
 Tape::Uses& Tape::uses_of(FlatStore& store) {
   for (Uses& uses : uses_) {
@@ -66,26 +87,52 @@ void Tape::contributed(FlatStore& store, int parameter) {
   if (--missing == 0 && uses.listener != nullptr) uses.listener->on_final(parameter);
 }
 
+// Parameters that forward used but whose gradients lack contributions, or those that it did not use.
+std::vector<Tape::Final> Tape::finals(bool used) const {
+  std::vector<Final> result;
+  for (const Uses& uses : uses_) {
+    if (uses.listener == nullptr) continue;
+    for (const int parameter : uses.store->layout()) {
+      const bool lacks = uses.missing[static_cast<std::size_t>(parameter)] > 0;
+      if (uses.store->parameter(parameter).trainable && lacks == used) result.push_back({uses.listener, parameter});
+    }
+  }
+  return result;
+}
+
+void Tape::split_backward() {
+  require(!ran_, "split_backward() comes before backward()");
+  splits_ = true;
+}
+
 void Tape::run_backward() {
   require(!ran_, "backward() ran already on this tape");
   ran_ = true;
-  const auto announce = [this](auto&& is_due) {
-    for (Uses& uses : uses_) {
-      if (uses.listener == nullptr) continue;
-      for (const int parameter : uses.store->layout()) {
-        if (uses.store->parameter(parameter).trainable && is_due(uses.missing[static_cast<std::size_t>(parameter)])) {
-          uses.listener->on_final(parameter);
-        }
-      }
-    }
-  };
-  announce([](int missing) { return missing == 0; });
-  while (!nodes_.empty()) {
-    const std::unique_ptr<Node> node = std::move(nodes_.back());
-    nodes_.pop_back();
-    node->backward();
+  if (splits_) {
+    unused_ = finals(false);  // gradients of earlier micro-batches may be put off, so not yet final
+  } else {
+    announce(finals(false));
   }
-  announce([](int missing) { return missing > 0; });  // used, but not on a path to the loss
+  while (!nodes_.empty()) {
+    std::unique_ptr<Node> node = std::move(nodes_.back());
+    nodes_.pop_back();
+    if (!splits_) {
+      node->backward();
+    } else if (node->input_gradients()) {
+      put_off_.push_back(std::move(node));
+    }
+  }
+  if (!splits_) announce(finals(true));  // used, but not on a path to the loss
+}
+
+void Tape::run_weight_gradients() {
+  require(splits_ && ran_, "run_weight_gradients() comes after split_backward() and backward()");
+  require(current_tape == this, "run_weight_gradients() of a tape that is not the current one");
+  splits_ = false;  // once
+  announce(unused_);
+  for (std::unique_ptr<Node>& node : put_off_) std::exchange(node, nullptr)->weight_gradients();
+  put_off_.clear();
+  announce(finals(true));
 }
 
 namespace detail {
@@ -96,8 +143,8 @@ Tape* tape_for(std::string_view operation, std::initializer_list<GradientSlot*> 
   if (tape == nullptr || !needed) return nullptr;
   for (GradientSlot* input : inputs) {
     if (input == nullptr) continue;
-    require(input->on(*tape), "{}: an input was recorded on another tape, which has ended or is not the innermost one",
-            operation);
+    require(input->on(*tape),
+            "{}: an input was recorded on another tape, which has ended, is suspended or not the innermost one", operation);
     input->count_use();
   }
   return tape;

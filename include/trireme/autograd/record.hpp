@@ -30,6 +30,35 @@ class Operation final : public Tape::Node {
   Backward backward_;
 };
 
+template <typename T, typename D, typename InputGradients, typename WeightGradients>
+class SplitOperation final : public Tape::Node {
+ public:
+  SplitOperation(Gradient<T, D> result, bool has_weights, InputGradients inputs, WeightGradients weights)
+      : result_(std::move(result)), has_weights_(has_weights), inputs_(std::move(inputs)), weights_(std::move(weights)) {}
+
+  void backward() override {
+    gradient_ = result_.slot()->take();
+    if (!gradient_.defined()) return;
+    weights_(std::as_const(gradient_));
+    inputs_(std::as_const(gradient_));
+  }
+
+  bool input_gradients() override {
+    gradient_ = result_.slot()->take();
+    if (!gradient_.defined()) return false;
+    inputs_(std::as_const(gradient_));
+    return has_weights_;
+  }
+  void weight_gradients() override { weights_(std::as_const(gradient_)); }
+
+ private:
+  Gradient<T, D> result_;
+  bool has_weights_;
+  InputGradients inputs_;
+  WeightGradients weights_;
+  Tensor<T, D> gradient_;
+};
+
 template <typename T1, typename T2, typename D, typename Backward>
 class PairOperation final : public Tape::Node {
  public:
@@ -72,6 +101,22 @@ Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initi
   if (tape == nullptr) return Variable<T, D>(std::move(value));
   Variable<T, D> result = detail::recorded(*tape, std::move(value));
   tape->add(std::make_unique<detail::Operation<T, D, Backward>>(result.gradient(), std::move(backward)));
+  return result;
+}
+
+// The same where the gradients of `weights` can wait while others need that of `inputs`: weight_gradients(dy) may run later
+// than input_gradients(dy) (Tape::split_backward); otherwise it runs first.
+template <typename T, typename D, typename InputGradients, typename WeightGradients>
+Variable<T, D> record_split(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
+                            std::initializer_list<GradientSlot*> weights, InputGradients input_gradients,
+                            WeightGradients weight_gradients) {
+  Tape* of_inputs = detail::tape_for(operation, inputs);
+  Tape* of_weights = detail::tape_for(operation, weights);
+  if (of_inputs == nullptr && of_weights == nullptr) return Variable<T, D>(std::move(value));
+  Tape& tape = of_inputs != nullptr ? *of_inputs : *of_weights;
+  Variable<T, D> result = detail::recorded(tape, std::move(value));
+  tape.add(std::make_unique<detail::SplitOperation<T, D, InputGradients, WeightGradients>>(
+      result.gradient(), of_weights != nullptr, std::move(input_gradients), std::move(weight_gradients)));
   return result;
 }
 

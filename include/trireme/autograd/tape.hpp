@@ -41,6 +41,9 @@ struct TapeOptions {
 
 // Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without
 // one nothing is recorded. Use one for each micro-batch.
+//
+// A pipeline has several micro-batches under way, a tape each, of which it resumes the one it works on:
+//   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
 class Tape {
  public:
   explicit Tape(const TapeOptions& options = {});
@@ -49,6 +52,9 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   static Tape* current();  // null when nothing is recorded
+
+  void suspend();  // the tape that was current before it is again; what it has recorded stays
+  void resume();   // the current tape once more
 
   const TapeOptions& options() const { return options_; }
   std::uint64_t serial() const { return serial_; }
@@ -61,8 +67,21 @@ class Tape {
    public:
     virtual ~Node() = default;
     virtual void backward() = 0;
+
+    // Of a split backward pass: the gradients of inputs. True where weight_gradients() is left to be done.
+    virtual bool input_gradients() {
+      backward();
+      return false;
+    }
+    virtual void weight_gradients() {}
   };
   void add(std::unique_ptr<Node> node);
+
+  // Splits the backward pass: backward() puts off what nobody waits for, the gradients of weights of matrix products and
+  // convolutions, with what they need, to run_weight_gradients(). A parameter is final no sooner than that. The gradients are
+  // the same bits, unless a parameter has several uses of which some are put off.
+  void split_backward();        // before backward()
+  void run_weight_gradients();  // after it
 
   void run_backward();  // Variable::backward calls it
 
@@ -76,12 +95,21 @@ class Tape {
     std::vector<int> missing;  // contributions, by parameter
   };
   Uses& uses_of(FlatStore& store);
+  struct Final {
+    GradientListener* listener;
+    int parameter;
+  };
+  std::vector<Final> finals(bool used) const;
 
   TapeOptions options_;
   std::uint64_t serial_;
   Tape* outer_;  // the tape that was current before
+  bool suspended_ = false;
   bool ran_ = false;
+  bool splits_ = false;
   std::vector<std::unique_ptr<Node>> nodes_;
+  std::vector<std::unique_ptr<Node>> put_off_;  // of a split backward pass
+  std::vector<Final> unused_;                   // likewise
   std::vector<Uses> uses_;
 };
 

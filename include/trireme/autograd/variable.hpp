@@ -98,10 +98,15 @@ class Variable {
   Variable detach() const { return Variable(value_); }  // the same value as a constant: gradients end here
 
   // Runs the tape backward from here, with `upstream` as the gradient of every element. The tape is used up.
-  void backward(G upstream = G{1}) const {
+  void backward(G upstream = G{1}) const { backward(Tensor<G, D>::full(value_.shape(), upstream)); }
+
+  // The same with a gradient that came from elsewhere, in the shape of the value.
+  void backward(Tensor<G, D> upstream) const {
     require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");
+    require(upstream.shape() == value_.shape(), "backward() on a value of shape {} with a gradient of shape {}", value_.shape(),
+            upstream.shape());
     Tape& tape = gradient_.slot()->tape();
-    gradient_.give(Tensor<G, D>::full(value_.shape(), upstream));
+    gradient_.give(std::move(upstream));
     tape.run_backward();
   }
 
