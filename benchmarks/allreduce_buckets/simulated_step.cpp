@@ -108,7 +108,10 @@ std::vector<double> time_steps(std::span<SimulatedStep> steps, int rounds) {
   }
   std::vector<std::vector<double>> seconds(steps.size());
   for (int round = 0; round < rounds; ++round) {
-    for (std::size_t index = 0; index < steps.size(); ++index) seconds[index].push_back(steps[index].run());
+    for (std::size_t turn = 0; turn < steps.size(); ++turn) {
+      const std::size_t index = (turn + static_cast<std::size_t>(round)) % steps.size();
+      seconds[index].push_back(steps[index].run());
+    }
   }
   std::vector<double> result;
   for (auto& of_step : seconds) result.push_back(median(std::move(of_step)));

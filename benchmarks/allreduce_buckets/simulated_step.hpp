@@ -36,5 +36,5 @@ class SimulatedStep {
 // A size in bytes: at least 1.
 trireme::parallel::DataParallelOptions buckets_of(double bytes);
 
-// Medians over interleaved rounds of each step's seconds. Collective.
+// Medians over interleaved rounds of each step's seconds; each round begins with another step. Collective.
 std::vector<double> time_steps(std::span<SimulatedStep> steps, int rounds);

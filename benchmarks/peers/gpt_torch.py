@@ -62,16 +62,24 @@ class Gpt(nn.Module):
         return F.cross_entropy(logits.view(-1, logits.size(-1)), targets.view(-1))
 
 
-def main():
-    options = parser_of([("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256),
-                         ("batch", 8)]).parse_args()
-    start(options)
-    model = Gpt(options)
+SIZES = [("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256), ("batch", 8)]
+
+
+def optimizer_of(parameters):
+    return torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
+
+
+def loss_on_random_tokens(options):
     tokens = torch.randint(options.vocabulary, (options.batch, options.block))
     targets = torch.randint(options.vocabulary, (options.batch, options.block))
-    measure(options, model,
-            lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1),
-            lambda ddp: ddp(tokens, targets), "tokens", options.batch * options.block, clip_norm=1.0)
+    return lambda model: model(tokens, targets)
+
+
+def main():
+    options = parser_of(SIZES).parse_args()
+    start(options)
+    measure(options, Gpt(options), optimizer_of, loss_on_random_tokens(options), "tokens", options.batch * options.block,
+            clip_norm=1.0)
 
 
 if __name__ == "__main__":

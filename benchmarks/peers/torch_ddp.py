@@ -1,4 +1,4 @@
-"""What gpt_torch.py and resnet_torch.py share: the timed steps of a model with DistributedDataParallel over gloo."""
+"""What the PyTorch scripts share: the timed steps of a model with DistributedDataParallel over gloo."""
 
 import argparse
 import json
@@ -28,6 +28,31 @@ def start(options):
         dist.init_process_group("gloo")
 
 
+def timed(run):
+    """Seconds from when all ranks begin until all are done."""
+    several = dist.is_initialized()
+    if several:
+        dist.barrier()
+    begin = time.perf_counter()
+    run()
+    if several:
+        dist.barrier()
+    return time.perf_counter() - begin
+
+
+def seconds_of_step(options, model, optimizer, loss_of, clip_norm=None):
+    def run():
+        optimizer.zero_grad(set_to_none=True)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
+            loss = loss_of(model)
+        loss.backward()
+        if clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
+        optimizer.step()
+
+    return timed(run)
+
+
 def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_norm=None):
     """optimizer_of(parameters), loss_of(model). `units_per_step`: of one rank, "tokens" or "images"."""
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -36,20 +61,9 @@ def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_no
     optimizer = optimizer_of(model.parameters())
     seconds = []
     for step in range(options.warmup + options.steps):
-        if ranks > 1:
-            dist.barrier()
-        begin = time.perf_counter()
-        optimizer.zero_grad(set_to_none=True)
-        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.precision == "bf16"):
-            loss = loss_of(model)
-        loss.backward()
-        if clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(model.parameters(), clip_norm)
-        optimizer.step()
-        if ranks > 1:
-            dist.barrier()
+        elapsed = seconds_of_step(options, model, optimizer, loss_of, clip_norm)
         if step >= options.warmup:
-            seconds.append(time.perf_counter() - begin)
+            seconds.append(elapsed)
 
     median = sorted(seconds)[len(seconds) // 2]
     if rank == 0 and options.json:
