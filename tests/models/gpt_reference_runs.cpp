@@ -1,7 +1,7 @@
 // Trains the reference GPT runs of the index and compares loss, gradients, norms and final parameters:
 //   gpt_reference_runs thread N | mpi       (under mpirun)
-// Each run is done with one and with several micro-batches, with replicated and with sharded steps. In mixed precision the
-// loss alone is compared.
+// Each run is done with one and with several micro-batches, with replicated and with sharded steps, on all meshes of data and
+// tensor axes that fit. In mixed precision, and of a model that is split, loss and norm alone are compared.
 
 #include <cstdio>
 
@@ -41,17 +41,27 @@ std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<co
   return stored;
 }
 
+struct Layout {
+  int tensor = 1;
+  bool sequence_parallel = false;
+  int micro_batches = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+};
+
 template <typename P>
 class ReferenceRun {
  public:
-  ReferenceRun(const tests::Fixture& fixture, const Group& world, int micro_batches, parallel::Sharding sharding)
+  ReferenceRun(const tests::Fixture& fixture, const Group& world, const Layout& layout)
       : fixture_(fixture),
-        world_(world),
-        micro_batches_(micro_batches),
-        sharding_(sharding),
-        report_(world, fmt::format("{} in {}, {} ranks, {} micro-batches, {} steps", fixture.id(),
-                                   tests::name_of_precision<P>(), world.size(), micro_batches, sharding_text())),
-        model_(model_options(fixture.index.at("config"))) {}
+        mesh_(world, {.tensor = layout.tensor}),
+        layout_(layout),
+        text_(fmt::format("{} in {}: data {} x tensor {}{}, {} micro-batches, {} steps", fixture.id(),
+                          tests::name_of_precision<P>(), mesh_.data().size(), layout.tensor,
+                          layout.sequence_parallel ? ", sequence-parallel" : "", layout.micro_batches,
+                          layout.sharding == parallel::Sharding::on ? "sharded" : "replicated")),
+        report_(mesh_.world(), text_),
+        model_(model_options(fixture.index.at("config")),
+               parallel::model_part(mesh_, {.sequence_parallel = layout.sequence_parallel})) {}
 
   int run() {
     const std::string folder = fixture_.id().substr(0, fixture_.id().find('/'));
@@ -63,17 +73,18 @@ class ReferenceRun {
     const auto tokens = tests::read_integers(batches, "input_ids");
     const auto targets = tests::read_integers(batches, targets_name);
 
-    parallel::DataParallel data_parallel(model_, ProcessMesh(world_),
-                                         {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = sharding_});
+    parallel::DataParallel data_parallel(model_, mesh_,
+                                         {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = layout_.sharding});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
     const optim::Schedule schedule = tests::make_schedule(hyper);
-    const std::int64_t share = shape[1] / world_.size() / micro_batches_;
+    const int micro_batches = layout_.micro_batches;
+    const std::int64_t share = shape[1] / mesh_.data().size() / micro_batches;
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
     double largest = 0;
     for (std::int64_t step = 0; step < shape[0]; ++step) {
-      auto reduction = data_parallel.begin_step(micro_batches_);
-      for (int micro = 0; micro < micro_batches_; ++micro) {
-        const std::int64_t first = (world_.rank() * micro_batches_ + micro) * share;
+      auto reduction = data_parallel.begin_step(micro_batches);
+      for (int micro = 0; micro < micro_batches; ++micro) {
+        const std::int64_t first = (mesh_.data().rank() * micro_batches + micro) * share;
         Tape tape;
         reduction.listen(tape);
         const auto loss =
@@ -90,10 +101,9 @@ class ReferenceRun {
       report_.expect(stepped, fmt::format("step {} was skipped", step));
       scaler.update();
     }
-    if (!mixed) compare_final();
-    if (world_.rank() == 0) {
-      std::printf("%s in %s: %d ranks, %d micro-batches, %s steps: loss within %.2e\n", fixture_.id().c_str(),
-                  tests::name_of_precision<P>(), world_.size(), micro_batches_, sharding_text(), largest);
+    if (whole_floats()) compare_final();
+    if (mesh_.world().rank() == 0) {
+      std::printf("%s: loss within %.2e\n", text_.c_str(), largest);
     }
     return report_.failures();
   }
@@ -101,10 +111,10 @@ class ReferenceRun {
  private:
   static constexpr bool mixed = mixed_bound<P> > 0;
 
-  const char* sharding_text() const { return sharding_ == parallel::Sharding::on ? "sharded" : "replicated"; }
+  bool whole_floats() const { return !mixed && layout_.tensor == 1; }
 
   double compare_step(std::int64_t step, const StepSummary& summary) {
-    if (step == 0 && !mixed) {
+    if (step == 0 && whole_floats()) {
       const json& tolerance = fixture_.index.at("tolerance").at("grad_step0");
       compare("grad_step0.", {.atol = tolerance.at("atol"), .rtol = tolerance.at("rtol")}, [&](int index) {
         return in_stored_layout(model_.store().parameter(index), model_.store().template gradient<float>(index).span(),
@@ -131,23 +141,40 @@ class ReferenceRun {
   }
 
   const tests::Fixture& fixture_;
-  const Group& world_;
-  int micro_batches_;
-  parallel::Sharding sharding_;
+  ProcessMesh mesh_;
+  Layout layout_;
+  std::string text_;
   tests::RunReport report_;
   models::Gpt<P> model_;
 };
 
+std::vector<Layout> layouts(int ranks) {
+  std::vector<Layout> layouts;
+  for (const int tensor : {1, 2, 4}) {
+    if (ranks % tensor != 0) continue;
+    for (const bool sequence_parallel : {false, true}) {
+      if (sequence_parallel && tensor == 1) continue;
+      for (const int micro_batches : {1, 2}) {
+        for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+          if (ranks == tensor && sharding == parallel::Sharding::on) continue;
+          layouts.push_back({tensor, sequence_parallel, micro_batches, sharding});
+        }
+      }
+    }
+  }
+  return layouts;
+}
+
 int run_all(const Group& world) {
   return tests::run_fixtures(world, "gpt2", [&](const tests::Fixture& fixture) {
     int failures = 0;
-    for (const int micro_batches : {1, 2}) {
-      for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
-        if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
-        failures += ReferenceRun<Float32>(fixture, world, micro_batches, sharding).run();
-        failures += ReferenceRun<MixedBfloat16>(fixture, world, micro_batches, sharding).run();
-        failures += ReferenceRun<MixedFloat16>(fixture, world, micro_batches, sharding).run();
-      }
+    const std::int64_t batch =
+        tests::fixture(fixture.id().substr(0, fixture.id().find('/')) + "/batches").tensors().at("input_ids").shape[1];
+    for (const Layout& layout : layouts(world.size())) {
+      if (batch % (world.size() / layout.tensor * layout.micro_batches) != 0) continue;
+      failures += ReferenceRun<Float32>(fixture, world, layout).run();
+      failures += ReferenceRun<MixedBfloat16>(fixture, world, layout).run();
+      failures += ReferenceRun<MixedFloat16>(fixture, world, layout).run();
     }
     return failures;
   });
