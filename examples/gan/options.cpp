@@ -57,6 +57,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   CLI::App app{"Trains a GAN on images, on one rank or on many: mpirun -n N train_gan --data FOLDER"};
   TrainingParser parser(app, "train_gan", options.training);
   parser.add_images();
+  parser.add_precision();
   add_model(app, options);
   add_samples(app, options);
   if (parser.parse(argc, argv, help)) check(options);

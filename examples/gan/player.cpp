@@ -1,20 +1,31 @@
 #include "player.hpp"
 
+#include <concepts>
+
 #include "trireme/optim/named.hpp"
 
 using namespace trireme;
 
-Player::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name)
+template <typename P>
+Player<P>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name)
     : data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel()),
-      optimizer_(optim::make_optimizer<Float32>(options.optimizer, store, options.optimizer_options())),
+      optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
+      scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()),
       clip_norm_(options.clip) {}
 
-StepSummary Player::update(std::int64_t step, parallel::Reduction& reduction, const Loss<float>& loss) {
-  loss.backward();
+template <typename P>
+StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction, const Loss<float>& loss) {
+  scaler_.scale(loss).backward();
   reduction.add(loss);
-  const StepSummary summary = reduction.finish();
+  StepSummary summary = reduction.finish();
   optimizer_->set_learning_rate(schedule_(step));
-  optimizer_->step(summary, {.clip_norm = clip_norm_});
+  scaler_.unscale(*optimizer_, summary);
+  scaler_.step(*optimizer_, summary, {.clip_norm = clip_norm_});
+  scaler_.update();
   return summary;
 }
+
+template class Player<Float32>;
+template class Player<MixedBfloat16>;
+template class Player<MixedFloat16>;

@@ -7,12 +7,15 @@
 
 #include "training/decisions.hpp"
 #include "training/options.hpp"
+#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
-// One of a GAN's two models in training: its reduction over the ranks and its optimizer, apart from those of the other one.
+// One of a GAN's two models in training: its reduction over the ranks, its optimizer and the scale of its loss, apart from
+// those of the other one. P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
+template <typename P>
 class Player {
  public:
   // Collective. The parameters have their first values.
@@ -27,13 +30,15 @@ class Player {
   trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float>& loss);
 
   std::vector<std::string> decisions() { return decisions_.take(); }
+  const trireme::amp::GradScaler& scaler() const { return scaler_; }
   double learning_rate() const { return optimizer_->learning_rate(); }
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
  private:
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
-  std::unique_ptr<trireme::optim::Optimizer<trireme::Float32>> optimizer_;
+  std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
+  trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
   double clip_norm_;
 };

@@ -5,10 +5,12 @@
 
 int main(int argc, char** argv) {
   return run_program(argc, argv, parse_options, [](const Options& options, const trireme::Group& world) {
-    if (options.model == "mlp") {
-      Trainer<MlpGan>(options, world).run();
-    } else {
-      Trainer<DcGan>(options, world).run();
-    }
+    with_precision(options.training.precision, [&]<typename P>(P) {
+      if (options.model == "mlp") {
+        Trainer<MlpGan<P>>(options, world).run();
+      } else {
+        Trainer<DcGan<P>>(options, world).run();
+      }
+    });
   });
 }

@@ -32,13 +32,15 @@ std::string losses_text(const StepSummary& discriminator, const StepSummary& gen
 
 }  // namespace
 
-models::MlpGanOptions MlpGan::options(const Options& options, const data::ImageShape& image) {
+template <typename P>
+models::MlpGanOptions MlpGan<P>::options(const Options& options, const data::ImageShape& image) {
   models::MlpGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
   if (options.features > 0) result.hidden = options.features;
   return result;
 }
 
-models::DcGanOptions DcGan::options(const Options& options, const data::ImageShape& image) {
+template <typename P>
+models::DcGanOptions DcGan<P>::options(const Options& options, const data::ImageShape& image) {
   models::DcGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
   if (options.features > 0) result.features = options.features;
   return result;
@@ -55,7 +57,7 @@ Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(com
 template <typename Gan>
 void Trainer<Gan>::open() {
   const TrainingOptions& training = options_.training;
-  const data::ImageDataset images = read_images(training.data, {}).training;
+  const data::ImageDataset images = read_training_images(training.data);
   const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
   loader_.emplace(images, data::ImageLoaderOptions{.batch_size = training.batch_size,
                                                    .seed = training.seed,
@@ -111,13 +113,14 @@ typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
   auto of_generator = generator_player_->begin_step();
   Tape tape(names);
   of_generator.listen(tape);
-  const Variable<float> fake =
+  const auto fake =
       generator_->images(latent_vectors(names.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent));
   {
     auto of_discriminator = discriminator_player_->begin_step();
     Tape inner(names);
     of_discriminator.listen(inner);
-    const auto loss = models::discriminator_loss(*discriminator_, Variable<float>(batch.images), fake);
+    const auto real = cast<typename Precision::Compute>(Variable<float>(batch.images));
+    const auto loss = models::discriminator_loss(*discriminator_, real, fake);
     result.discriminator = discriminator_player_->update(step, of_discriminator, loss);
   }
   result.generator = generator_player_->update(step, of_generator, models::generator_loss(*discriminator_, fake));
@@ -133,19 +136,26 @@ void Trainer<Gan>::report(std::int64_t step, const Step& result) {
   const double exposed = of_d.exposed_communication_seconds + of_g.exposed_communication_seconds;
   const double images_per_second = static_cast<double>(options_.training.batch_size) / result.seconds;
   exposed_seconds_ += exposed;
-  metrics_->write(std::vector<Metric>{{"step", step},
-                                      {"loss_d", of_d.loss()},
-                                      {"loss_g", of_g.loss()},
-                                      {"learning_rate", generator_player_->learning_rate()},
-                                      {"gradient_norm_d", of_d.gradient_norm},
-                                      {"gradient_norm_g", of_g.gradient_norm},
-                                      {"images_per_second", images_per_second},
-                                      {"seconds", result.seconds},
-                                      {"compute_seconds", result.seconds - exposed},
-                                      {"exposed_communication_seconds", exposed},
-                                      {"bytes_sent", static_cast<std::int64_t>(result.bytes_sent)}});
-  for (const std::string& line : generator_player_->decisions()) progress_->note("generator: " + line);
-  for (const std::string& line : discriminator_player_->decisions()) progress_->note("discriminator: " + line);
+  std::vector<Metric> line{{"step", step},
+                           {"loss_d", of_d.loss()},
+                           {"loss_g", of_g.loss()},
+                           {"learning_rate", generator_player_->learning_rate()},
+                           {"gradient_norm_d", of_d.gradient_norm},
+                           {"gradient_norm_g", of_g.gradient_norm},
+                           {"images_per_second", images_per_second},
+                           {"seconds", result.seconds},
+                           {"compute_seconds", result.seconds - exposed},
+                           {"exposed_communication_seconds", exposed},
+                           {"bytes_sent", static_cast<std::int64_t>(result.bytes_sent)}};
+  if (scaled) {
+    line.insert(line.end(), {{"loss_scale_d", discriminator_player_->scaler().scale()},
+                             {"loss_scale_g", generator_player_->scaler().scale()},
+                             {"skipped_steps_d", discriminator_player_->scaler().skipped_steps()},
+                             {"skipped_steps_g", generator_player_->scaler().skipped_steps()}});
+  }
+  metrics_->write(line);
+  for (const std::string& decision : generator_player_->decisions()) progress_->note("generator: " + decision);
+  for (const std::string& decision : discriminator_player_->decisions()) progress_->note("discriminator: " + decision);
   progress_->step(step, losses_text(of_d, of_g), images_per_second, result.bytes_sent);
 }
 
@@ -158,7 +168,8 @@ void Trainer<Gan>::write_samples() const {
     generator_->eval();
     const auto images = generator_->images(latent_vectors(options_.training.seed, "samples", 0, num_samples, options_.latent));
     generator_->train();
-    data::write_png(options_.samples, data::image_grid(images.value(), {.columns = sample_columns, .low = -1, .high = 1}));
+    data::write_png(options_.samples,
+                    data::image_grid(cast<float>(images).value(), {.columns = sample_columns, .low = -1, .high = 1}));
   };
   world_.agree(write, "write samples");
 }
@@ -183,9 +194,19 @@ void Trainer<Gan>::print_end(double seconds, const std::string& first, const std
   fmt::print("{} steps in {:.1f} s: {} -> {}, {:.0f} images/s, {:.1f} % of the time waiting for other ranks\n", training.steps,
              seconds, first, last, static_cast<double>(training.steps * training.batch_size) / seconds,
              100 * exposed_seconds_ / seconds);
+  if (scaled) {
+    const auto& of_d = discriminator_player_->scaler();
+    const auto& of_g = generator_player_->scaler();
+    fmt::print("loss scales {} and {}, {} and {} steps skipped\n", of_d.scale(), of_g.scale(), of_d.skipped_steps(),
+               of_g.skipped_steps());
+  }
   if (!options_.samples.empty()) fmt::print("samples written to {}\n", options_.samples);
   if (!training.save.empty()) fmt::print("weights written to {}\n", training.save);
 }
 
-template class Trainer<MlpGan>;
-template class Trainer<DcGan>;
+template class Trainer<MlpGan<Float32>>;
+template class Trainer<MlpGan<MixedBfloat16>>;
+template class Trainer<MlpGan<MixedFloat16>>;
+template class Trainer<DcGan<Float32>>;
+template class Trainer<DcGan<MixedBfloat16>>;
+template class Trainer<DcGan<MixedFloat16>>;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <memory>
 #include <optional>
 
@@ -10,19 +11,23 @@
 #include "training/progress.hpp"
 #include "trireme/trireme.hpp"
 
-// The models of --model.
+// The models of --model and --precision.
+template <typename P>
 struct MlpGan {
-  using Generator = trireme::models::MlpGenerator<trireme::Float32>;
-  using Discriminator = trireme::models::MlpDiscriminator<trireme::Float32>;
+  using Precision = P;
+  using Generator = trireme::models::MlpGenerator<P>;
+  using Discriminator = trireme::models::MlpDiscriminator<P>;
   static trireme::models::MlpGanOptions options(const Options& options, const trireme::data::ImageShape& image);
 };
+template <typename P>
 struct DcGan {
-  using Generator = trireme::models::DcGenerator<trireme::Float32>;
-  using Discriminator = trireme::models::DcDiscriminator<trireme::Float32>;
+  using Precision = P;
+  using Generator = trireme::models::DcGenerator<P>;
+  using Discriminator = trireme::models::DcDiscriminator<P>;
   static trireme::models::DcGanOptions options(const Options& options, const trireme::data::ImageShape& image);
 };
 
-// One rank's part of a training run. Gan: MlpGan, DcGan.
+// One rank's part of a training run. Gan: MlpGan or DcGan of Float32, MixedBfloat16 or MixedFloat16.
 template <typename Gan>
 class Trainer {
  public:
@@ -32,6 +37,8 @@ class Trainer {
   void run();
 
  private:
+  using Precision = typename Gan::Precision;
+
   // What a step showed of both models.
   struct Step {
     trireme::StepSummary discriminator;
@@ -39,6 +46,8 @@ class Trainer {
     double seconds = 0;
     std::uint64_t bytes_sent = 0;
   };
+
+  static constexpr bool scaled = std::same_as<Precision, trireme::MixedFloat16>;
 
   void open();  // what may fail on one rank alone
   Step train_step(std::int64_t step);
@@ -55,11 +64,8 @@ class Trainer {
   std::optional<MetricsFile> metrics_;
   std::unique_ptr<typename Gan::Generator> generator_;
   std::unique_ptr<typename Gan::Discriminator> discriminator_;
-  std::optional<Player> generator_player_;
-  std::optional<Player> discriminator_player_;
+  std::optional<Player<Precision>> generator_player_;
+  std::optional<Player<Precision>> discriminator_player_;
   std::optional<Progress> progress_;
   double exposed_seconds_ = 0;
 };
-
-extern template class Trainer<MlpGan>;
-extern template class Trainer<DcGan>;

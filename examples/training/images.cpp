@@ -22,6 +22,10 @@ fs::path find_packed(const fs::path& folder, const std::string& name) {
   return {};
 }
 
+bool holds_mnist(const fs::path& path) {
+  return fs::is_directory(path) && !find_packed(path, "train-images-idx3-ubyte").empty();
+}
+
 std::optional<data::ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
   const fs::path images = find_packed(folder, part + "-images-idx3-ubyte");
   if (images.empty()) return std::nullopt;
@@ -51,13 +55,17 @@ std::optional<data::ImageDataset> read_cifar10_part(const fs::path& path, std::s
 
 }  // namespace
 
+data::ImageDataset read_training_images(const std::string& path) {
+  std::optional<data::ImageDataset> images =
+      holds_mnist(path) ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
+  if (!images) refuse(path, "the folder holds no training images");
+  return *std::move(images);
+}
+
 Images read_images(const std::string& path, const std::string& test_path) {
-  const bool mnist = fs::is_directory(path) && !find_packed(path, "train-images-idx3-ubyte").empty();
   const std::string& test = test_path.empty() && fs::is_directory(path) ? path : test_path;
-  std::optional<data::ImageDataset> training = mnist ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
-  if (!training) refuse(path, "the folder holds no training images");
-  Images images{.training = *std::move(training), .test = {}};
-  if (!test.empty()) images.test = mnist ? read_mnist_part(test, "t10k") : read_cifar10_part(test, "test_batch");
+  Images images{.training = read_training_images(path), .test = {}};
+  if (!test.empty()) images.test = holds_mnist(path) ? read_mnist_part(test, "t10k") : read_cifar10_part(test, "test_batch");
   if (!images.test && !test_path.empty()) refuse(test_path, "the folder holds no test images");
   require(!images.test || images.test->shape() == images.training.shape(), "the images of {} and {} differ in size", path,
           test);

@@ -144,6 +144,8 @@ Variable<typename P::Compute, D> DcDiscriminator<P, D>::logits(const Variable<T,
   template class DcDiscriminator<P, Cpu>
 TRIREME_INSTANTIATE(Float32);
 TRIREME_INSTANTIATE(Float64);
+TRIREME_INSTANTIATE(MixedBfloat16);
+TRIREME_INSTANTIATE(MixedFloat16);
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models
