@@ -1,6 +1,8 @@
+#include <type_traits>
 #include <vector>
 
 #include "ops/measure.hpp"
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/ops/batch_norm.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/embedding.hpp"
@@ -14,9 +16,12 @@ using namespace trireme;
 
 namespace {
 
-Tensor<float> filled(const Shape& shape) {
-  Tensor<float> tensor(shape);
-  for (std::int64_t i = 0; i < tensor.numel(); ++i) tensor.data()[i] = static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f;
+template <typename T = float>
+Tensor<T> filled(const Shape& shape) {
+  Tensor<T> tensor(shape);
+  for (std::int64_t i = 0; i < tensor.numel(); ++i) {
+    tensor.data()[i] = static_cast<T>(static_cast<float>(i * 37 % 1009) / 500.0f - 1.0f);
+  }
   return tensor;
 }
 
@@ -26,7 +31,10 @@ Tensor<std::int32_t> indices(std::int64_t count, std::int64_t below) {
   return tensor;
 }
 
-double bytes(std::int64_t elements, int arrays) { return static_cast<double>(elements) * arrays * sizeof(float); }
+template <typename T = float>
+double bytes(std::int64_t elements, int arrays) {
+  return static_cast<double>(elements) * arrays * sizeof(T);
+}
 
 void measure_elementwise(Report& report, const GptSizes& sizes) {
   const Shape wide{sizes.rows(), 4 * sizes.width};
@@ -92,28 +100,30 @@ void measure_norms(Report& report, const GptSizes& sizes) {
 
 // Images of a ResNet on CIFAR. Statistics and gradients each read x before anything can be written, so forward is two reads and
 // a write, backward four reads and a write.
+template <typename T>
 void measure_image_norms(Report& report, const Shape& shape) {
   const std::int64_t channels = shape.back();
-  const auto x = filled(shape);
-  const auto residual = filled(shape);
+  const auto x = filled<T>(shape);
+  const auto residual = filled<T>(shape);
   const auto weight = filled({channels});
   const auto mean = Tensor<double>::zeros({channels}), rstd = Tensor<double>::full({channels}, 1);
-  const Tensor<float> y(shape);
-  Tensor<float> dx(shape), dresidual(shape);
+  const Tensor<T> y(shape);
+  Tensor<T> dx(shape), dresidual(shape);
   std::vector<double> sums(2 * static_cast<std::size_t>(channels), 0.0);
   const auto row = [&](const std::string& name, int arrays, const auto& run) {
-    report.memory_bound(name + " " + shape.str(), bytes(x.numel(), arrays), run);
+    report.memory_bound(name + " " + shape.str() + (std::is_same_v<T, float> ? "" : " bfloat16"), bytes<T>(x.numel(), arrays),
+                        run);
   };
-  const auto forward = [&](const Tensor<float>& added, bool relu) {
+  const auto forward = [&](const Tensor<T>& added, bool relu) {
     ops::batch_norm_sums(x, std::span(sums));
-    ops::batch_norm<float, Cpu>(
+    ops::batch_norm<T, Cpu>(
         {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = weight, .residual = added, .relu = relu, .y = y});
   };
-  const auto backward = [&](const Tensor<float>& result, const Tensor<float>& through_residual) {
-    const ops::BatchNormBackward<float, Cpu> pass{
+  const auto backward = [&](const Tensor<T>& result, const Tensor<T>& through_residual) {
+    const ops::BatchNormBackward<T, Cpu> pass{
         .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = result, .dy = residual};
     ops::batch_norm_backward_sums(pass, std::span(sums));
-    ops::batch_norm_backward<float, Cpu>(pass, sums, dx, false, through_residual);
+    ops::batch_norm_backward<T, Cpu>(pass, sums, dx, false, through_residual);
   };
   row("batch_norm sums", 1, [&] { ops::batch_norm_sums(x, std::span(sums)); });
   row("batch_norm", 3, [&] { forward({}, false); });
@@ -138,10 +148,10 @@ void measure_image_norms(Report& report, const Shape& shape) {
   const int groups = channels % 4 == 0 ? 4 : 1;
   const Tensor<double> group_mean({shape[0], groups}), group_rstd({shape[0], groups});
   row("group_norm", 3, [&] {
-    ops::group_norm<float, Cpu>({.x = x, .groups = groups, .weight = weight, .y = y, .mean = group_mean, .rstd = group_rstd});
+    ops::group_norm<T, Cpu>({.x = x, .groups = groups, .weight = weight, .y = y, .mean = group_mean, .rstd = group_rstd});
   });
   row("group_norm backward", 5, [&] {
-    ops::group_norm_backward<float, Cpu>(
+    ops::group_norm_backward<T, Cpu>(
         {.x = x, .groups = groups, .weight = weight, .mean = group_mean, .rstd = group_rstd, .dy = residual, .dx = dx});
   });
 }
@@ -187,7 +197,8 @@ void measure_memory_bound(Report& report, const GptSizes& sizes) {
   measure_elementwise(report, sizes);
   measure_norms(report, sizes);
   for (const Shape& shape : {Shape{128, 32, 32, 64}, Shape{128, 32, 32, 3}, Shape{128, 4, 4, 512}}) {
-    measure_image_norms(report, shape);
+    measure_image_norms<float>(report, shape);
+    measure_image_norms<bfloat16>(report, shape);
   }
   measure_ends(report, sizes);
   measure_optimizers(report, sizes);

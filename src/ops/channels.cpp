@@ -20,6 +20,7 @@ struct Lines {
     while (width < 64 || (width % 16 != 0 && width < 1024)) width *= 2;
   }
   std::int64_t number() const { return (count + width - 1) / width; }
+  std::int64_t piece() const { return std::max<std::int64_t>(4, 2048 / width) * width; }  // of half types: stays in the caches
 
   // value(channel) in every column.
   template <typename A, typename Value>
@@ -31,17 +32,22 @@ struct Lines {
   }
 };
 
-// Calls body(first, elements) for whole lines of [begin, end); half types get pieces that stay in the caches.
+// The floats of a piece, kept from piece to piece.
+template <typename T>
+struct PieceRows {
+  FloatRow<T> x, y, dy, dx, residual;
+
+  explicit PieceRows(std::int64_t piece) : x(piece), y(piece), dy(piece), dx(piece), residual(piece) {}
+};
+
+// Calls body(rows, first, elements) for whole lines of [begin, end), of half types in pieces.
 template <typename T, typename Body>
 void for_line_pieces(const Lines& lines, std::int64_t begin, std::int64_t end, const Body& body) {
   const std::int64_t first = begin * lines.width;
   const std::int64_t last = std::min(end * lines.width, lines.count);
-  if constexpr (is_half<T>) {
-    const std::int64_t piece = std::max<std::int64_t>(4, 2048 / lines.width) * lines.width;
-    for (std::int64_t at = first; at < last; at += piece) body(at, std::min(piece, last - at));
-  } else {
-    body(first, last - first);
-  }
+  const std::int64_t piece = is_half<T> ? lines.piece() : last - first;
+  PieceRows<T> rows(piece);
+  for (std::int64_t at = first; at < last; at += piece) body(rows, at, std::min(piece, last - at));
 }
 
 template <typename T, typename Body>
@@ -50,14 +56,15 @@ void parallel_lines(const Lines& lines, const Body& body) {
                 [&](std::int64_t begin, std::int64_t end) { for_line_pieces<T>(lines, begin, end, body); });
 }
 
-// body(first, elements, sums of columns) for each part of the lines; their sums are added in the order of the parts.
+// body(rows, first, elements, sums of columns) for each part of the lines; their sums are added in the order of the parts.
 template <typename T, typename Body>
 void sum_columns(const Lines& lines, double* sums, const Body& body) {
   const std::int64_t parts = num_row_parts(lines.number());
   const auto partial = Tensor<double>::zeros({parts, 2, lines.width});
   parallel_row_parts(lines.number(), lines.width, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     double* own = partial.data() + part * 2 * lines.width;
-    for_line_pieces<T>(lines, begin, end, [&](std::int64_t first, std::int64_t count) { body(first, count, own); });
+    for_line_pieces<T>(lines, begin, end,
+                       [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count) { body(rows, first, count, own); });
   });
   std::fill_n(sums, 2 * lines.channels, 0.0);
   for (std::int64_t row = 0; row < 2 * parts; ++row) {
@@ -76,8 +83,8 @@ double remainder(double mean) {
 }
 
 template <typename T>
-const Accumulate<T>* read_or_null(FloatRow<T>& row, const T* data, std::int64_t first) {
-  return data == nullptr ? nullptr : row.read(data + first);
+const Accumulate<T>* read_or_null(FloatRow<T>& row, const T* data, std::int64_t first, std::int64_t count) {
+  return data == nullptr ? nullptr : row.read(data + first, count);
 }
 
 }  // namespace
@@ -86,8 +93,8 @@ template <typename T>
 void sum_channels(const ChannelRows<T>& in, double* sums) {
   const Lines lines(in);
   const auto& kernels = channel_kernels().of<Accumulate<T>>();
-  sum_columns<T>(lines, sums, [&](std::int64_t first, std::int64_t count, double* columns) {
-    kernels.add_moments(FloatRow<T>(count).read(in.x + first), count, lines.width, columns);
+  sum_columns<T>(lines, sums, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count, double* columns) {
+    kernels.add_moments(rows.x.read(in.x + first, count), count, lines.width, columns);
   });
 }
 
@@ -103,17 +110,16 @@ void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, co
     return bias - remainder<A>(norm.mean[channel]) * scale_of(channel);
   });
   const auto& kernels = channel_kernels().of<A>();
-  parallel_lines<T>(lines, [&](std::int64_t first, std::int64_t count) {
-    FloatRow<T> xs(count), residuals(count), ys(count);
-    kernels.normalize({.x = xs.read(in.x + first),
+  parallel_lines<T>(lines, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count) {
+    kernels.normalize({.x = rows.x.read(in.x + first, count),
                        .center = center.data(),
                        .scale = scale.data(),
                        .shift = shift.data(),
-                       .residual = read_or_null(residuals, residual, first),
+                       .residual = read_or_null(rows.residual, residual, first, count),
                        .relu = relu,
-                       .y = ys.place(y + first)},
+                       .y = rows.y.place(y + first)},
                       count, lines.width);
-    ys.write(y + first);
+    rows.y.write(y + first, count);
   });
 }
 
@@ -123,12 +129,11 @@ void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm,
   const Lines lines(in);
   const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
   const auto& kernels = channel_kernels().of<A>();
-  sum_columns<T>(lines, sums, [&](std::int64_t first, std::int64_t count, double* columns) {
-    FloatRow<T> xs(count), ys(count), dys(count);
+  sum_columns<T>(lines, sums, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count, double* columns) {
     GradientLines<A> pass{};
-    pass.x = xs.read(in.x + first);
-    pass.y = read_or_null(ys, y, first);
-    pass.dy = dys.read(dy + first);
+    pass.x = rows.x.read(in.x + first, count);
+    pass.y = read_or_null(rows.y, y, first, count);
+    pass.dy = rows.dy.read(dy + first, count);
     pass.center = center.data();
     kernels.add_gradients(pass, count, lines.width, columns);
   });
@@ -151,25 +156,21 @@ void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, con
     return -norm.rstd[channel] * pass.average_g[channel] - slope(channel) * remainder<A>(norm.mean[channel]);
   });
   const auto& kernels = channel_kernels().of<A>();
-  parallel_lines<T>(lines, [&](std::int64_t first, std::int64_t count) {
-    FloatRow<T> xs(count), ys(count), dys(count), dxs(count), dresiduals(count);
-    A* dx = dxs.place(pass.dx + first);
-    if constexpr (is_half<T>) {
-      if (pass.accumulate_dx) widen(pass.dx + first, dx, count);
-    }
-    kernels.gradients({.x = xs.read(in.x + first),
-                       .y = read_or_null(ys, pass.y, first),
-                       .dy = dys.read(pass.dy + first),
+  parallel_lines<T>(lines, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count) {
+    if (pass.accumulate_dx) rows.dx.read(pass.dx + first, count);
+    kernels.gradients({.x = rows.x.read(in.x + first, count),
+                       .y = read_or_null(rows.y, pass.y, first, count),
+                       .dy = rows.dy.read(pass.dy + first, count),
                        .center = center.data(),
                        .dy_scale = dy_scale.data(),
                        .x_scale = x_scale.data(),
                        .shift = shift.data(),
-                       .dx = dx,
+                       .dx = rows.dx.place(pass.dx + first),
                        .accumulate_dx = pass.accumulate_dx,
-                       .dresidual = pass.dresidual == nullptr ? nullptr : dresiduals.place(pass.dresidual + first)},
+                       .dresidual = pass.dresidual == nullptr ? nullptr : rows.residual.place(pass.dresidual + first)},
                       count, lines.width);
-    dxs.write(pass.dx + first);
-    if (pass.dresidual != nullptr) dresiduals.write(pass.dresidual + first);
+    rows.dx.write(pass.dx + first, count);
+    if (pass.dresidual != nullptr) rows.residual.write(pass.dresidual + first, count);
   });
 }
 

@@ -99,7 +99,8 @@ Tensor<float, Cpu> as_floats(const Tensor<T, Cpu>& x) {
   return floats;
 }
 
-// Whole rows of any width: one row's floats at a time for the half types, the caller's own elements for the others.
+// Rows of any width, or fewer elements: one row's floats at a time for the half types, the caller's own elements for the
+// others.
 template <typename T>
 class FloatRow {
  public:
@@ -109,9 +110,10 @@ class FloatRow {
     if constexpr (is_half<T>) floats_ = Tensor<A, Cpu>({width});
   }
 
-  const A* read(const T* row) {
+  const A* read(const T* row) { return read(row, width_); }
+  const A* read(const T* row, std::int64_t count) {
     if constexpr (is_half<T>) {
-      widen(row, floats_.data(), width_);
+      widen(row, floats_.data(), count);
       return floats_.data();
     } else {
       return row;
@@ -124,8 +126,9 @@ class FloatRow {
       return row;
     }
   }
-  void write(T* row) {
-    if constexpr (is_half<T>) narrow(floats_.data(), row, width_);
+  void write(T* row) { write(row, width_); }
+  void write(T* row, std::int64_t count) {
+    if constexpr (is_half<T>) narrow(floats_.data(), row, count);
   }
 
  private:
