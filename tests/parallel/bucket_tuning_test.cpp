@@ -5,6 +5,7 @@
 
 #include "catch.hpp"
 #include "parallel/bucket_profile.hpp"
+#include "parallel/bucket_tuner.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trireme.hpp"
 
@@ -98,6 +99,26 @@ TEST_CASE("what tuning has found is left in a profile, and a later run starts wi
   CHECK(loaded.plan == found.plan);
   CHECK(loaded.step_seconds == found.step_seconds);
   CHECK(loaded.text == "as found by the run that wrote " + file.path);
+}
+
+TEST_CASE("trials end with the first one that the slowest rank finds long") {
+  testing::run_ranks(2, [](const Group& world) {
+    BucketTuner tuner(world, {std::int64_t{64} << 20}, {1}, "");
+    std::vector<std::int64_t> tried;
+    const auto trial = [&](std::int64_t bytes) {
+      tried.push_back(bytes);
+      return static_cast<double>(bytes) / (world.rank() == 0 ? 10e6 : 5e6);
+    };
+    for (int step = 0; step < 6; ++step) {
+      tuner.next_plan(trial);
+      tuner.begin();
+      tuner.final(0);
+      tuner.end();
+    }
+    const std::int64_t first = 64 << 10;
+    require(tried == std::vector<std::int64_t>{first, first, first, 8 * first, 8 * first, 8 * first}, "{} trials, the last {}",
+            tried.size(), tried.empty() ? 0 : tried.back());
+  });
 }
 
 TEST_CASE("a profile that does not fit is explained, and replaced after tuning") {
