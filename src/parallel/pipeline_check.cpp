@@ -94,8 +94,10 @@ int peak_activations(const PipelineSchedule& schedule, int rank) {
 }
 
 void require_valid(const PipelineSchedule& schedule) {
-  require(schedule.actions.size() == static_cast<std::size_t>(schedule.num_ranks), "schedule {}: {} lists for {} ranks",
-          schedule.name, schedule.actions.size(), schedule.num_ranks);
+  const auto ranks = static_cast<std::size_t>(schedule.num_ranks);
+  require(schedule.actions.size() == ranks && schedule.activation_bounds.size() == ranks,
+          "schedule {}: {} lists and {} bounds for {} ranks", schedule.name, schedule.actions.size(),
+          schedule.activation_bounds.size(), ranks);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) check_order(schedule, rank);
   for (int from = 0; from < schedule.num_ranks; ++from) {
     for (int to = 0; to < schedule.num_ranks; ++to) check_messages(schedule, from, to);
@@ -103,7 +105,7 @@ void require_valid(const PipelineSchedule& schedule) {
   simulate(schedule, std::vector<StageSeconds>(static_cast<std::size_t>(schedule.num_stages())));
   for (int rank = 0; rank < schedule.num_ranks; ++rank) {
     const int peak = peak_activations(schedule, rank);
-    const int bound = activation_bound(schedule, rank);
+    const int bound = schedule.activation_bounds[static_cast<std::size_t>(rank)];
     require(peak <= bound, "schedule {}: rank {} keeps {} activations, but should keep at most {}", schedule.name, rank, peak,
             bound);
   }

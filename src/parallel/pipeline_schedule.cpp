@@ -137,13 +137,12 @@ PipelineSchedule make_pipeline_schedule(const PipelineScheduleOptions& options) 
                             .num_chunks = options.num_chunks,
                             .num_micro_batches = options.num_micro_batches,
                             .splits_backward = algorithm.splits_backward};
-  for (int rank = 0; rank < options.num_ranks; ++rank) schedule.actions.push_back(algorithm.order(schedule, rank));
+  for (int rank = 0; rank < options.num_ranks; ++rank) {
+    schedule.actions.push_back(algorithm.order(schedule, rank));
+    schedule.activation_bounds.push_back(algorithm.activations(schedule, rank));
+  }
   add_transfers(schedule);
   return schedule;
-}
-
-int activation_bound(const PipelineSchedule& schedule, int rank) {
-  return algorithm_of(schedule.name).activations(schedule, rank);
 }
 
 }  // namespace trireme::parallel

@@ -30,6 +30,8 @@ void Reduction::listen(Tape& tape) {
   tape.listen(owner_.store_, *this);
 }
 
+bool Reduction::has_virtual_shards() const { return owner_.tree_ != nullptr; }
+
 void Reduction::add(double loss_sum, double kept, std::int64_t count) {
   require(added_ == 0 || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size", count_,
           count);

@@ -79,8 +79,9 @@ class Reduction final : public GradientListener {
  public:
   ~Reduction() override = default;
 
-  // Each micro-batch: after its tape is opened, before its forward pass. Where batch norm is synchronised the model is in
-  // training on all ranks or in evaluation on all; otherwise all get an Error{rank_mismatch} that names them.
+  // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
+  // Where batch norm is synchronised the model is in training on all ranks or in evaluation on all; otherwise all get an
+  // Error{rank_mismatch} that names them.
   void listen(Tape& tape);
 
   template <typename T, typename D>
@@ -91,6 +92,8 @@ class Reduction final : public GradientListener {
   // Waits for the buckets. Afterwards the store holds the sum over all ranks (where the step is sharded: only in the part that
   // this rank updates), and the summary what it means. Loss and norm are those of the whole model.
   StepSummary finish();
+
+  bool has_virtual_shards() const;
 
  private:
   friend class DataParallel;

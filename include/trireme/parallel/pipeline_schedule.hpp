@@ -34,6 +34,7 @@ struct PipelineSchedule {
   int num_micro_batches = 1;
   bool splits_backward = false;
   std::vector<std::vector<PipelineAction>> actions = {};  // by rank
+  std::vector<int> activation_bounds = {};                // by rank: the most activations that it keeps at once
 
   int num_stages() const { return num_ranks * num_chunks; }
   int rank_of(int stage) const { return stage % num_ranks; }
@@ -64,15 +65,12 @@ PipelineSchedule make_pipeline_schedule(const PipelineScheduleOptions& options);
 
 std::vector<std::string> pipeline_schedule_names();
 
-// The most activations that `rank` keeps at once: the table above.
-int activation_bound(const PipelineSchedule& schedule, int rank);
-
-// How many it does keep: from each forward to the last action that needs what it left.
+// How many activations `rank` keeps at most, each from its forward to the last action that needs what that left.
 int peak_activations(const PipelineSchedule& schedule, int rank);
 
 // Throws Error{invalid_argument} that names the rank and the action unless every forward, backward and weight gradient runs
 // once, after what it depends on; receives between two ranks are posted in the order of the sends; no rank waits forever; and
-// no rank keeps more activations than the bound.
+// no rank keeps more activations than its bound.
 void require_valid(const PipelineSchedule& schedule);
 
 }  // namespace trireme::parallel

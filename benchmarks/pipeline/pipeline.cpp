@@ -1,0 +1,160 @@
+// What share of the time do the ranks of a pipeline wait, and what says the schedule? All schedules in turn, with equal stages.
+//   pipeline_benchmark --ranks 2 --micro-batches 8 [--json FILE]
+
+#include "trireme/parallel/pipeline.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "measurement/measurement.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/comm/launch.hpp"
+#include "trireme/nn/layers.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Options {
+  int ranks = 2;
+  int micro_batches = 8;
+  int layers = 4;  // of a rank
+  std::int64_t rows = 128;
+  std::int64_t width = 1024;
+  int rounds = 10;
+  std::vector<std::string> schedules = {"1f1b", "zb"};
+  std::string json;
+};
+
+struct Stage : nn::Module<Float32> {
+  std::vector<std::unique_ptr<nn::Linear<Float32>>> layers;
+
+  Stage(const Options& options, int rank) {
+    for (int layer = 0; layer < options.layers; ++layer) {
+      layers.push_back(std::make_unique<nn::Linear<Float32>>(*this, fmt::format("{}.{}", rank, layer),
+                                                             nn::LinearOptions{.in = options.width, .out = options.width}));
+    }
+    initialize({.seed = 1});
+  }
+
+  Variable<float> forward(Variable<float> x) const {
+    for (const auto& layer : layers) x = relu(layer->forward(x));
+    return x;
+  }
+};
+
+// Every stage computes the gradient of its input, the first one too.
+parallel::PipelineStage<float> make_stage(const Stage& model, const Options& options, int rank) {
+  const Shape shape{options.rows, options.width};
+  const auto forward = [&model, shape, rank](const Variable<float>& x, int) {
+    return model.forward(rank == 0 ? watch(Tensor<float>::full(shape, 0.5f), [](const Tensor<float>&) {}) : x);
+  };
+  if (rank + 1 < options.ranks) return {.input = shape, .output = shape, .forward = forward};
+  return {
+      .input = shape, .output = shape, .loss = [forward, target = Tensor<float>::zeros(shape)](const auto& x, int micro_batch) {
+        return mse_loss(forward(x, micro_batch), target);
+      }};
+}
+
+struct Share {
+  double measured = 0;
+  double predicted = 0;  // of the virtual time of a schedule whose actions take what they took on average
+};
+
+// The times of all ranks; a step ends with the last one.
+Share share_of_waiting(const Group& world, const parallel::PipelineSchedule& schedule,
+                       const std::vector<parallel::TimedAction>& timeline) {
+  const auto ranks = static_cast<std::size_t>(world.size());
+  std::vector<double> seconds(4 * ranks, 0);  // by rank: forward, backward, weight gradients, the end
+  const auto mine = std::span(seconds).subspan(4 * static_cast<std::size_t>(world.rank()), 4);
+  for (const auto& [action, begin, end] : timeline) {
+    mine[static_cast<std::size_t>(action.kind)] += end - begin;
+    mine[3] = end;
+  }
+  world.all_reduce(std::span(seconds)).wait_on_host();
+  double step = 0;
+  double busy = 0;
+  std::vector<parallel::StageSeconds> stages;
+  for (std::size_t rank = 0; rank < ranks; ++rank) {
+    const auto of_rank = std::span(seconds).subspan(4 * rank, 4);
+    step = std::max(step, of_rank[3]);
+    busy += of_rank[0] + of_rank[1] + of_rank[2];
+    const double count = schedule.num_micro_batches;
+    stages.push_back({of_rank[0] / count, of_rank[1] / count, of_rank[2] / count});
+  }
+  if (!schedule.splits_backward) {
+    for (auto& stage : stages) stage.weight_gradient = 0;
+  }
+  return {1 - busy / (step * static_cast<double>(ranks)), simulate(schedule, stages).bubble()};
+}
+
+using Shares = std::map<std::string, std::vector<Share>>;
+
+Shares measure(const Group& world, const Options& options) {
+  const ProcessMesh mesh(world, {.pipeline = options.ranks});
+  const Stage model(options, world.rank());
+  parallel::DataParallel data_parallel(model, mesh);
+  Shares shares;
+  for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
+    for (const std::string& name : options.schedules) {
+      const auto schedule = parallel::make_pipeline_schedule(
+          {.name = name, .num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
+      parallel::Pipeline<float> pipeline(mesh, schedule, {make_stage(model, options, world.rank())});
+      auto reduction = data_parallel.begin_step(options.micro_batches);
+      world.barrier();
+      pipeline.run(reduction, {}, options.rows);
+      reduction.finish();
+      model.store().clear_gradients();
+      const Share share = share_of_waiting(world, schedule, pipeline.timeline());
+      if (round >= 0) shares[name].push_back(share);
+    }
+  }
+  return shares;
+}
+
+void report(const Options& options, const Shares& shares) {
+  nlohmann::ordered_json figures{{"ranks", options.ranks}, {"micro_batches", options.micro_batches}};
+  fmt::print("{} ranks, {} micro-batches, medians of {} rounds: share of the time that ranks wait\n", options.ranks,
+             options.micro_batches, options.rounds);
+  fmt::print("{:>8} {:>10} {:>10} {:>24}\n", "schedule", "measured", "predicted", "less than the first in");
+  const std::vector<Share>& first = shares.at(options.schedules.front());
+  for (const std::string& name : options.schedules) {
+    std::vector<double> measured;
+    std::vector<double> predicted;
+    int less = 0;
+    for (std::size_t round = 0; round < shares.at(name).size(); ++round) {
+      const Share& share = shares.at(name)[round];
+      measured.push_back(share.measured);
+      predicted.push_back(share.predicted);
+      less += share.measured < first[round].measured ? 1 : 0;
+    }
+    fmt::print("{:>8} {:>8.2f} % {:>8.2f} % {:>17} rounds\n", name, 100 * median(measured), 100 * median(predicted), less);
+    figures["schedules"][name] = {{"measured", median(measured)}, {"predicted", median(predicted)}, {"less_than_first", less}};
+  }
+  write_json(options.json, figures);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("What share of the time the ranks of a pipeline wait, beside what the schedule says");
+  app.add_option("--ranks", options.ranks, "ranks, one thread each")->capture_default_str();
+  app.add_option("--micro-batches", options.micro_batches, "micro-batches of a step")->capture_default_str();
+  app.add_option("--layers", options.layers, "linear layers on each rank")->capture_default_str();
+  app.add_option("--rows", options.rows, "rows of a micro-batch")->capture_default_str();
+  app.add_option("--width", options.width, "width of the layers")->capture_default_str();
+  app.add_option("--rounds", options.rounds, "measurements of each schedule, in turn")->check(CLI::Range(1, 1000));
+  app.add_option("--schedules", options.schedules, "schedules with one stage a rank")->capture_default_str();
+  app.add_option("--json", options.json, "file for the figures");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::thread, {.ranks = options.ranks, .threads_per_rank = 1}, [&](const Group& world) {
+    const Shares shares = measure(world, options);
+    if (world.rank() == 0) report(options, shares);
+    return 0;
+  });
+}
