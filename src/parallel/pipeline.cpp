@@ -183,7 +183,6 @@ class Pipeline<M, D>::Run {
     if (schedule_.num_ranks == 1 && !is_last(stage)) {
       pass.output_gradient.tensor = std::move(pass_of(stage + 1, micro_batch).input_gradient);
     }
-    const Shape input = stage_of(action).input;
     pass.tape->resume();
     if (stage < schedule_.num_ranks) reduction_.listen(*pass.tape);  // nothing of this micro-batch comes later on this rank
     if (schedule_.splits_backward) pass.tape->split_backward();
@@ -193,8 +192,7 @@ class Pipeline<M, D>::Run {
       std::exchange(pass.gradient, {}).give(std::move(pass.output_gradient.tensor));
       pass.tape->run_backward();
     }
-    if (stage > 0 && !pass.input_gradient.defined())
-      pass.input_gradient = Tensor<M, D>::zeros(input);  // the loss needs no input
+    if (stage > 0 && !pass.input_gradient.defined()) pass.input_gradient = Tensor<M, D>::zeros(stage_of(action).input);
     if (schedule_.splits_backward) {
       pass.tape->suspend();
     } else {

@@ -120,13 +120,12 @@ TEST_CASE("a stage that throws ends the whole pipeline with its message") {
                                                pipeline.run(reduction, {}, 8);
                                                reduction.finish();
                                              } catch (const Error&) {
-                                               ++ended;
+                                               if (Tape::current() == nullptr) ++ended;
                                                throw;
                                              }
                                            }),
                         ContainsSubstring("the fuse has blown"));
       CHECK(ended == 4);
-      CHECK(Tape::current() == nullptr);
     }
   }
 }
