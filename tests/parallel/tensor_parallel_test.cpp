@@ -5,6 +5,7 @@
 #include "catch.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/convolution.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_part.hpp"
@@ -211,6 +212,16 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
         static_cast<void>(model.layer.forward(Tensor<double>({4, 2})));
       },
       "layer: a linear layer of a sequence-parallel model must be split", true);
+  refused(
+      2,
+      [](const nn::ModelPart& part) {
+        struct Convolutional : nn::Module<Float64> {
+          explicit Convolutional(const nn::ModelPart& part) : nn::Module<Float64>(part) {}
+          nn::Conv2d<Float64> layer{*this, "layer", {.in = 2, .out = 2, .kernel = {3, 3}}};
+        };
+        const Convolutional model(part);
+      },
+      "layer: a convolution needs all rows", true);
   refused(
       2,
       [](const nn::ModelPart& part) {

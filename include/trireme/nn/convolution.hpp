@@ -52,6 +52,7 @@ class ConvolutionParameters : public Module<P, D> {
   ConvolutionParameters(const Module<P, D>& parent, std::string_view name, const Options& options, std::int64_t rows,
                         std::int64_t columns)
       : Module<P, D>(parent, name) {
+    this->require_all_rows("a convolution");
     require(options.in > 0 && options.out > 0 && options.kernel.height > 0 && options.kernel.width > 0,
             "{}: a convolution needs in, out and kernel above 0, got {}, {} and {} x {}", this->name(), options.in, options.out,
             options.kernel.height, options.kernel.width);

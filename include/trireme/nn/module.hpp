@@ -65,6 +65,12 @@ class Module {
     return Parameter<T, D, M>(store_, store_->add(dotted(name), placement, initializer));
   }
 
+  // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.
+  void require_all_rows(std::string_view layer) const {
+    require(!sequence_parallel(), "{}: {} needs all rows, a sequence-parallel model gives each rank its own: leave that off",
+            name_, layer);
+  }
+
   // A parameter that every rank of the tensor axis holds and, where the axis is sequence-parallel, uses for its own rows.
   Variable<M, D> shared(const Parameter<T, D, M>& parameter) const {
     const Variable<M, D> value = parameter.master();

@@ -24,6 +24,7 @@ class BatchNorm2d : public Module<P, D> {
 
   BatchNorm2d(const Module<P, D>& parent, std::string_view name, const BatchNormOptions& options)
       : Module<P, D>(parent, name), options_(options) {
+    this->require_all_rows("batch norm");
     require(options.channels > 0, "{}: batch norm needs channels above 0, got {}", this->name(), options.channels);
     const Shape shape{options.channels};
     if (options.affine) {
@@ -82,6 +83,7 @@ class GroupNorm : public Module<P, D> {
 
   GroupNorm(const Module<P, D>& parent, std::string_view name, const GroupNormOptions& options)
       : Module<P, D>(parent, name), options_(options) {
+    this->require_all_rows("group norm");
     require(options.groups > 0 && options.channels > 0 && options.channels % options.groups == 0,
             "{}: group norm needs channels that the groups divide, got {} channels and {} groups", this->name(),
             options.channels, options.groups);

@@ -44,6 +44,7 @@ class Recurrent : public Module<P, D> {
   explicit Recurrent(const RecurrentOptions& options) : options_(options) { add_layers(); }
   Recurrent(const Module<P, D>& parent, std::string_view name, const RecurrentOptions& options)
       : Module<P, D>(parent, name), options_(options) {
+    this->require_all_rows("a recurrent layer");
     add_layers();
   }
 
