@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "trireme/core/error.hpp"
+#include "trireme/parallel/pipeline_schedule.hpp"
 
 using trireme::require;
 
@@ -19,7 +20,18 @@ void add_model(CLI::App& app, Options& options) {
 }
 
 void add_mesh(CLI::App& app, Options& options) {
-  app.add_option("--data-parallel", options.data_parallel, "replicas of the model [ranks / --tensor-parallel]")->group("Run");
+  app.add_option("--data-parallel", options.data_parallel, "replicas of the model [what the other two leave of the ranks]")
+      ->group("Run");
+  app.add_option("--pipeline-parallel", options.pipeline_parallel, "ranks of a replica that divide its layers into stages")
+      ->group("Run")
+      ->capture_default_str();
+  app.add_option("--schedule", options.schedule, "in which order stages run a step's micro-batches; see trireme-schedule")
+      ->group("Run")
+      ->check(CLI::IsMember(trireme::parallel::pipeline_schedule_names()))
+      ->capture_default_str();
+  app.add_option("--chunks", options.chunks, "stages of each rank, above 1 with --schedule interleaved")
+      ->group("Run")
+      ->capture_default_str();
   app.add_option("--tensor-parallel", options.tensor_parallel,
                  "ranks that divide heads, hidden features and vocabulary of a replica")
       ->group("Run")
@@ -34,10 +46,22 @@ void check(const Options& options) {
   require(options.layers > 0 && options.heads > 0 && options.width > 0 && options.block > 0,
           "--layers, --heads, --width and --block are above 0");
   require(options.width % options.heads == 0, "--heads {} does not divide --width {}", options.heads, options.width);
-  require(options.data_parallel >= 0 && options.tensor_parallel > 0,
-          "--tensor-parallel is above 0, and so is --data-parallel where it is given");
+  require(options.data_parallel >= 0 && options.pipeline_parallel > 0 && options.chunks > 0 && options.tensor_parallel > 0,
+          "--pipeline-parallel, --chunks and --tensor-parallel are above 0, and so is --data-parallel where it is given");
+  require(options.pipeline_parallel * options.chunks <= options.layers,
+          "--pipeline-parallel {} with --chunks {} makes more stages than there are --layers {}", options.pipeline_parallel,
+          options.chunks, options.layers);
+  require(options.pipeline_parallel > 1 || options.chunks == 1,
+          "--chunks divides the layers of --pipeline-parallel, which is 1");
+  require(options.pipeline_parallel == 1 || (options.training.sample == 0 && options.training.save.empty()),
+          "--sample and --save need a replica that is not divided into stages: leave them out, or --pipeline-parallel");
   require(options.heads % options.tensor_parallel == 0, "--tensor-parallel {} does not divide --heads {}",
           options.tensor_parallel, options.heads);
+  const std::int64_t rows = options.block / options.tensor_parallel;
+  require(!options.sequence_parallel || (options.block % options.tensor_parallel == 0 && rows * options.width % 16 == 0),
+          "--sequence-parallel gives each rank of --tensor-parallel {} equally many tokens of a sequence, in multiples of 16 "
+          "numbers: --block {} and --width {} don't allow that",
+          options.tensor_parallel, options.block, options.width);
   require(!options.sequence_parallel || options.tensor_parallel > 1,
           "--sequence-parallel divides the rows among the ranks of --tensor-parallel, which is 1");
   require(options.dropout >= 0 && options.dropout < 1, "--dropout {} does not lie in [0, 1)", options.dropout);
@@ -67,6 +91,9 @@ trireme::optim::Settings Options::settings() const {
                                    {"block", text(block)},
                                    {"dropout", text(dropout)},
                                    {"data_parallel", text(data_parallel)},
+                                   {"pipeline_parallel", text(pipeline_parallel)},
+                                   {"schedule", schedule},
+                                   {"chunks", text(chunks)},
                                    {"tensor_parallel", text(tensor_parallel)},
                                    {"sequence_parallel", sequence_parallel ? "on" : "off"}});
   return settings;

@@ -17,6 +17,9 @@ struct Options {
   double dropout = 0;
 
   int data_parallel = 0;  // 0: what is left of the ranks
+  int pipeline_parallel = 1;
+  std::string schedule = "1f1b";
+  int chunks = 1;
   int tensor_parallel = 1;
   bool sequence_parallel = false;
 

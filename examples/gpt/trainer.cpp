@@ -25,9 +25,10 @@ models::GptOptions model_options(const Options& options) {
 template <typename P>
 Trainer<P>::Trainer(const Options& options, const Group& world)
     : world_(world),
-      mesh_(world, {.data = options.data_parallel, .tensor = options.tensor_parallel}),
+      mesh_(world, {.data = options.data_parallel, .pipeline = options.pipeline_parallel, .tensor = options.tensor_parallel}),
       options_(completed(options, mesh_.data())),
-      model_(model_options(options_), parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel})) {
+      part_(parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel, .num_chunks = options.chunks})),
+      model_(model_options(options_), part_) {
   parallel::require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
@@ -58,6 +59,10 @@ void Trainer<P>::run() {
                                        const auto& scaler) { backward(step, micro, reduction, scaler); },
                     .validate = {},
                     .save = [this] { models::save_gpt2(model_, options_.training.save); }};
+  if (part_.num_stages > 1) {
+    pipeline_.emplace(make_pipeline());
+    work.pipeline = [this](std::int64_t step, auto& reduction, const auto& scaler) { run_stages(step, reduction, scaler); };
+  }
   if (text_->validation.size() > options_.block) work.validate = [this] { return validate(); };
   print_start();
   training.run(work);
@@ -75,6 +80,61 @@ void Trainer<P>::backward(std::int64_t step, int micro_batch, parallel::Reductio
   reduction.add(loss);
 }
 
+template <typename P>
+parallel::Pipeline<float> Trainer<P>::make_pipeline() {
+  const Shape between = model_.stage_shape(options_.training.micro_batch_size, options_.block);
+  std::vector<parallel::PipelineStage<float>> stages;
+  for (const int index : part_.stages) {
+    auto& stage = stages.emplace_back();
+    if (index > 0) stage.input = between;
+    if (index + 1 < part_.num_stages) {
+      stage.output = between;
+      stage.forward = [this, index](const Variable<float>& x, int micro_batch) {
+        return model_.stage(index, x, loader_->load(step_, micro_batch).tokens);
+      };
+    } else {
+      stage.loss = [this](const Variable<float>& x, int micro_batch) {
+        return scaler_->scale(model_.last_stage(x, loader_->load(step_, micro_batch).targets));
+      };
+    }
+  }
+  return {mesh_,
+          parallel::make_pipeline_schedule({.name = options_.schedule,
+                                            .num_ranks = options_.pipeline_parallel,
+                                            .num_chunks = options_.chunks,
+                                            .num_micro_batches = static_cast<int>(loader_->num_micro_batches())}),
+          std::move(stages)};
+}
+
+template <typename P>
+void Trainer<P>::run_stages(std::int64_t step, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
+  step_ = step;
+  scaler_ = &scaler;
+  pipeline_->run(reduction,
+                 {.seed = options_.training.seed,
+                  .step = static_cast<std::uint64_t>(step),
+                  .first_sample = loader_->load(step, 0).first_sample},
+                 options_.training.micro_batch_size);
+}
+
+// Without a tape; of a pipeline the last stage knows it alone.
+template <typename P>
+std::optional<Loss<float>> Trainer<P>::loss_of(const data::TokenBatch& batch) const {
+  if (part_.num_stages == 1) return model_.loss(batch.tokens, batch.targets);
+  const Group& ranks = mesh_.pipeline();
+  Tensor<float> x;
+  for (const int stage : part_.stages) {
+    if (stage > 0) {
+      x = Tensor<float>(model_.stage_shape(batch.tokens.dim(0), batch.tokens.dim(1)));
+      ranks.receive(x.span(), (stage - 1) % ranks.size(), stage, "input of a stage").wait_on_host();
+    }
+    if (stage + 1 == part_.num_stages) return model_.last_stage(x, batch.targets);
+    const Tensor<float> y = model_.stage(stage, x, batch.tokens).value();
+    ranks.send(std::span<const float>(y.span()), (stage + 1) % ranks.size(), stage + 1, "input of a stage");
+  }
+  return std::nullopt;
+}
+
 // The mean loss of evenly spaced windows, spread over the replicas.
 template <typename P>
 Validation Trainer<P>::validate() const {
@@ -84,11 +144,12 @@ Validation Trainer<P>::validate() const {
   for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
        window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
-    const auto loss = model_.loss(batch.tokens, batch.targets);
-    total[0] += static_cast<double>(loss.sum.value().item());
-    total[1] += loss.kept;
+    const auto loss = loss_of(batch);
+    if (!loss) continue;
+    total[0] += static_cast<double>(loss->sum.value().item());
+    total[1] += loss->kept;
   }
-  replicas.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
+  world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};
 }
 

@@ -21,6 +21,9 @@ class Trainer {
   void open();  // what may fail on one rank alone
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
                 const trireme::amp::GradScaler& scaler);
+  trireme::parallel::Pipeline<float> make_pipeline();
+  void run_stages(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler);
+  std::optional<trireme::Loss<float>> loss_of(const trireme::data::TokenBatch& batch) const;
   Validation validate() const;
   void print_start() const;
   void print_sample() const;
@@ -31,5 +34,9 @@ class Trainer {
   trireme::data::ByteTokenizer tokenizer_;
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
+  trireme::nn::ModelPart part_;
   trireme::models::Gpt<P> model_;
+  std::int64_t step_ = 0;                                       // that the stages are in
+  const trireme::amp::GradScaler* scaler_ = nullptr;            // likewise
+  std::optional<trireme::parallel::Pipeline<float>> pipeline_;  // none where a replica is one stage
 };

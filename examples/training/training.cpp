@@ -99,7 +99,11 @@ void Training<P>::run(const TrainingWork& work) {
 template <typename P>
 StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step) {
   auto reduction = data_parallel_.begin_step(work.micro_batches);
-  for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction, scaler_);
+  if (work.pipeline) {
+    work.pipeline(step, reduction, scaler_);
+  } else {
+    for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction, scaler_);
+  }
   StepSummary summary = reduction.finish();
   optimizer_->set_learning_rate(schedule_(step));
   scaler_.unscale(*optimizer_, summary);

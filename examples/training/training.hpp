@@ -30,6 +30,9 @@ struct TrainingWork {
   std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
                      const trireme::amp::GradScaler& scaler)>
       backward;
+  // Instead of it where stages of a pipeline run the micro-batches: all of a step.
+  std::function<void(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler)>
+      pipeline = {};
   std::function<Validation()> validate;  // the same on all ranks; empty: there is no validation
   std::function<void()> save;            // called by the ranks of the first replica when --save is given
 };

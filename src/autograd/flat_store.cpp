@@ -30,6 +30,7 @@ int FlatStore::add(std::string name, const Shape& shape, const Initializer& init
 int FlatStore::add(std::string name, const Placement& placement, const Initializer& initializer) {
   require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
+  placement.check(name);
   const Shape shape = placement.local_shape();
   parameters_.push_back(
       {.name = std::move(name), .shape = shape, .placement = placement, .initializer = initializer, .numel = shape.numel()});
@@ -45,6 +46,12 @@ void FlatStore::freeze(int index) {
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_, "parameter {} was frozen after the first use of the store's values", info.name);
   info.trainable = false;
+}
+
+void FlatStore::tie(int index, std::shared_ptr<const TensorAxis> ranks) {
+  ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
+  require(!laid_out_, "parameter {} was tied after the first use of the store's values", info.name);
+  info.tied = std::move(ranks);
 }
 
 const ParameterInfo& FlatStore::parameter(int index) {

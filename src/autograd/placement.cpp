@@ -1,6 +1,19 @@
 #include "trireme/autograd/placement.hpp"
 
+#include "trireme/core/error.hpp"
+
 namespace trireme {
+
+void Placement::check(std::string_view name) const {
+  if (!split()) return;
+  require(dim < shape.size(), "{}: there is no dim {} of {} to divide", name, dim, shape);
+  std::int64_t last = 0;
+  for (const Range& range : ranges) {
+    require(range.begin >= last && range.end >= range.begin && range.end <= shape[dim],
+            "{}: [{}, {}) is no part of dim {} of {} after the ones before", name, range.begin, range.end, dim, shape);
+    last = range.end;
+  }
+}
 
 Shape Placement::local_shape() const {
   if (!split()) return shape;

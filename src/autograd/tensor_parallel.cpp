@@ -30,7 +30,7 @@ void require_fitting(std::string_view operation, const Variable<T, D>& x, const 
 
 // Rows that the axis can share out: equal parts whose bounds are those of the collectives, multiples of 16 elements.
 void require_shared_rows(std::int64_t rows, std::int64_t width, const TensorAxis& axis) {
-  require(rows % axis.size() == 0 && rows / axis.size() * width % 16 == 0,
+  require(axis.divides_rows(rows, width),
           "sequence parallelism of {} ranks can't share out {} rows of {} elements: every rank needs equally many rows, of a "
           "multiple of 16 elements together",
           axis.size(), rows, width);
@@ -48,29 +48,15 @@ std::span<T> elements(Tensor<T, D>& tensor) {
   return {tensor.data(), static_cast<std::size_t>(tensor.numel())};
 }
 
-// All rows on their way here.
+// All rows of what each rank has a part of.
 template <typename T, typename D>
-struct Gathering {
-  Tensor<T, D> all;
-  std::unique_ptr<TensorAxis::Transfer> transfer;
-};
-
-template <typename T, typename D>
-Gathering<T, D> start_gathering(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
+Tensor<T, D> gathered(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
   const std::int64_t rows = own.shape().rows() * axis.size();
   const std::int64_t width = own.shape().back();
   require_shared_rows(rows, width, axis);
   Tensor<T, D> all({rows, width});
-  Tensor<T, D> here = own_rows(all, axis);
-  std::copy_n(own.data(), own.numel(), here.data());
-  auto transfer = axis.all_gather(elements(all), name);
-  return {std::move(all), std::move(transfer)};
-}
-
-template <typename T, typename D>
-Tensor<T, D> gathered(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
-  auto [all, transfer] = start_gathering(own, axis, name);
-  transfer->wait();
+  std::copy_n(own.data(), own.numel(), own_rows(all, axis).data());
+  axis.all_gather(elements(all), name)->wait();
   return all;
 }
 
@@ -201,19 +187,11 @@ Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis) {
 }
 
 template <typename T, typename D>
-Variable<T, D> scatter_rows(const Variable<T, D>& x, const TensorAxis& axis) {
-  const Shape shape = x.shape();
-  require_shared_rows(shape.rows(), shape.back(), axis);
-  return record("scatter_rows", own_rows(x.value(), axis).clone(), {x.slot()},
-                [dx = x.gradient(), shape, &axis](const Tensor<T, D>& own) {
-                  dx.give(gathered(own, axis, "gradient of scattered rows").reshape(shape));
-                });
-}
-
-template <typename T, typename D>
 Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis) {
   return record("gather_rows", gathered(x.value(), axis, "rows"), {x.slot()},
-                [dx = x.gradient(), &axis](const Tensor<T, D>& dy) { dx.give(own_rows(dy, axis).clone()); });
+                [dx = x.gradient(), shape = x.shape(), &axis](const Tensor<T, D>& dy) {
+                  dx.give(own_rows(dy, axis).clone().reshape(shape));
+                });
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                             \
@@ -223,7 +201,6 @@ Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis) {
                                                 const TensorAxis&);                                                           \
   template Loss<A, Cpu> vocab_parallel_cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, std::int64_t, \
                                                      std::int64_t, const TensorAxis&);                                        \
-  template Variable<T, Cpu> scatter_rows(const Variable<T, Cpu>&, const TensorAxis&);                                         \
   template Variable<T, Cpu> gather_rows(const Variable<T, Cpu>&, const TensorAxis&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);

@@ -171,7 +171,8 @@ void load_weights(const std::vector<PrefixedStore>& stores, const std::string& p
     entries.push_back(entries_of(file, model, format));
     known.insert(entries.back().begin(), entries.back().end());
   }
-  refuse_unknown(file, known, format);
+  const bool whole = std::ranges::all_of(stores, [](const PrefixedStore& model) { return model.store.whole(); });
+  if (whole) refuse_unknown(file, known, format);
   for (std::size_t index = 0; index < stores.size(); ++index) {  // nothing is changed before all is checked
     fill<T>(stores[index].store, file, entries[index], format);
   }
@@ -179,6 +180,9 @@ void load_weights(const std::vector<PrefixedStore>& stores, const std::string& p
 
 template <typename T>
 void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+  for (const PrefixedStore& model : stores) {
+    require(model.store.whole(), "{}: weights are not joined over the stages of a pipeline; save them without one", path);
+  }
   StoredTensors stored;
   for (const PrefixedStore& model : stores) stored.add<T>(model, format);
   const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {

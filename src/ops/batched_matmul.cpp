@@ -64,6 +64,9 @@ void multiply_all(const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const Tensor
     written[place] = true;
     matmul(matrix_at(a, batch, index), matrix_at(b, batch, index), result, options);
   }
+  if (num_matrices(batch) > 0 || accumulate) return;
+  auto zeros = c;  // of a sum over no matrices
+  std::fill_n(zeros.data(), zeros.numel(), C(0.0f));
 }
 
 }  // namespace

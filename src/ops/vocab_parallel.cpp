@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "ops/check.hpp"
 #include "ops/floats.hpp"
@@ -88,6 +89,11 @@ void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t
   require_count(op, "log_sum_exp", log_sum_exp.shape(), targets.numel());
   require_count(op, "target_logits", target_logits.shape(), targets.numel());
   const std::int64_t classes = logits.shape().back();
+  if (classes == 0) {  // more ranks than classes
+    std::fill_n(log_sum_exp.data(), log_sum_exp.numel(), -std::numeric_limits<A>::infinity());
+    std::fill_n(target_logits.data(), target_logits.numel(), A(0));
+    return;
+  }
   const auto& kernels = softmax_kernels().of<A>();
   parallel_rows(targets.numel(), classes, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> floats(classes);

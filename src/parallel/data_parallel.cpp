@@ -49,6 +49,17 @@ void check_compression(const DataParallelOptions& options) {
           name);
 }
 
+// Ranks of a tensor axis must treat what all of them hold alike; a profile is one file.
+void check_mesh(const DataParallelOptions& options, const ProcessMesh& mesh) {
+  const bool whole = mesh.tensor().size() == 1 && mesh.pipeline().size() == 1;
+  require(options.compression.hook == nullptr || mesh.tensor().size() == 1,
+          "compression {} rounds what the ranks of a tensor axis have in common differently on each: leave it out",
+          options.compression.hook == nullptr ? "" : options.compression.hook->str());
+  require(whole || options.bucket_profile.empty(),
+          "a bucket profile is for ranks that hold the whole model: leave {} out of a mesh with a pipeline or tensor axis",
+          options.bucket_profile);
+}
+
 std::string describe(const CompressionOptions& options) {
   if (options.hook == nullptr) return "none";
   return fmt::format("{} from step {} of a run from step {}, {} between {}", options.hook->str(), options.start,
@@ -72,7 +83,9 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   check_compression(options);
   const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
                        (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
+  check_mesh(options, mesh);
   require_same_replicas(store, group);
+  require_matching_parts(store, mesh.tensor());
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},

@@ -1,5 +1,7 @@
 #include "trireme/parallel/model_part.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "trireme/core/bfloat16.hpp"
@@ -11,6 +13,7 @@ namespace {
 class GroupTransfer final : public TensorAxis::Transfer {
  public:
   explicit GroupTransfer(Pending pending) : pending_(std::move(pending)) {}
+  bool done() override { return pending_.done(); }
   void wait() override { pending_.wait_on_host(); }
 
  private:
@@ -30,7 +33,8 @@ class GroupAxis final : public TensorAxis {
       case DType::float64: return start(collective, std::span(static_cast<double*>(data), count), name);
       case DType::bfloat16: return start(collective, std::span(static_cast<bfloat16*>(data), count), name);
       case DType::float16: return start(collective, std::span(static_cast<float16*>(data), count), name);
-      default: return start(collective, std::span(static_cast<float*>(data), count), name);
+      case DType::float32: return start(collective, std::span(static_cast<float*>(data), count), name);
+      default: throw Error({.message = fmt::format("a tensor axis adds up numbers with a fraction, not {}", name_of(dtype))});
     }
   }
 
@@ -53,7 +57,15 @@ class GroupAxis final : public TensorAxis {
 }  // namespace
 
 nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options) {
-  nn::ModelPart part;
+  const Group& pipeline = mesh.pipeline();
+  require(options.num_chunks > 0, "a rank of a pipeline has at least one stage, got {}", options.num_chunks);
+  nn::ModelPart part{.num_stages = pipeline.size() * options.num_chunks, .stages = {}};
+  for (int chunk = 0; chunk < options.num_chunks; ++chunk) part.stages.push_back(chunk * pipeline.size() + pipeline.rank());
+  if (pipeline.size() > 1) {
+    const bool end = pipeline.rank() == 0 || pipeline.rank() == pipeline.size() - 1;
+    const Group ends = pipeline.split(end ? 0 : 1, pipeline.rank(), "first and last stage");
+    if (end) part.ends = std::make_shared<const GroupAxis>(ends, false);
+  }
   if (mesh.tensor().size() > 1) {
     const Group layers = mesh.tensor().split(0, mesh.tensor().rank(), "split layers");
     part.tensor = std::make_shared<const GroupAxis>(layers, options.sequence_parallel);

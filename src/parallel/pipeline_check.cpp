@@ -61,6 +61,27 @@ bool is_receive(const PipelineAction& action) {
   return action.kind == Kind::receive_forward || action.kind == Kind::receive_backward;
 }
 
+// The first stage has none before it, the last one none after it.
+void check_ends(const PipelineSchedule& schedule, const PipelineAction& action) {
+  const bool first = action.kind == Kind::receive_forward || action.kind == Kind::send_backward;
+  const bool last = action.kind == Kind::send_forward || action.kind == Kind::receive_backward;
+  require(!(first && action.stage == 0) && !(last && action.stage == schedule.num_stages() - 1),
+          "schedule {}: {} crosses the end of the pipeline", schedule.name, action.str());
+}
+
+// Gradients of weights are final in the backward pass that a rank's first stage runs last: no other may add to them later.
+void check_last(const PipelineSchedule& schedule, int rank) {
+  const PipelineAction* backward = nullptr;
+  const PipelineAction* last = nullptr;
+  for (const PipelineAction& action : schedule.actions[static_cast<std::size_t>(rank)]) {
+    if (action.kind == Kind::backward && action.stage == rank) backward = &action;
+    if (action.kind == (schedule.splits_backward ? Kind::weight_gradient : Kind::backward)) last = &action;
+  }
+  require(last == nullptr || (backward != nullptr && last->stage == rank && last->micro_batch == backward->micro_batch),
+          "schedule {}: rank {} ends with {}, but gradients are final in {}", schedule.name, rank,
+          last == nullptr ? "" : last->str(), backward == nullptr ? "none" : backward->str());
+}
+
 int sender_of(const PipelineSchedule& schedule, const PipelineAction& receive) {
   return schedule.rank_of(receive.kind == Kind::receive_forward ? receive.stage - 1 : receive.stage + 1);
 }
@@ -99,6 +120,10 @@ void require_valid(const PipelineSchedule& schedule) {
           "schedule {}: {} lists and {} bounds for {} ranks", schedule.name, schedule.actions.size(),
           schedule.activation_bounds.size(), ranks);
   for (int rank = 0; rank < schedule.num_ranks; ++rank) check_order(schedule, rank);
+  for (int rank = 0; rank < schedule.num_ranks; ++rank) check_last(schedule, rank);
+  for (const auto& actions : schedule.actions) {
+    for (const PipelineAction& action : actions) check_ends(schedule, action);
+  }
   for (int from = 0; from < schedule.num_ranks; ++from) {
     for (int to = 0; to < schedule.num_ranks; ++to) check_messages(schedule, from, to);
   }

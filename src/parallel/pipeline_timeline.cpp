@@ -30,8 +30,11 @@ class VirtualTime {
       }
     }
     for (std::size_t rank = 0; rank < next_.size(); ++rank) {
-      require(next_[rank] == schedule_.actions[rank].size(), "schedule {}: no rank can go on, rank {} waits in {}",
-              schedule_.name, rank, schedule_.actions[rank][std::min(next_[rank], schedule_.actions[rank].size() - 1)].str());
+      const auto& actions = schedule_.actions[rank];
+      if (next_[rank] < actions.size()) {
+        throw Error({.message = fmt::format("schedule {}: no rank can go on, rank {} waits in {}", schedule_.name, rank,
+                                            actions[next_[rank]].str())});
+      }
       timeline_.seconds = std::max(timeline_.seconds, now(rank));
     }
     return std::move(timeline_);

@@ -5,12 +5,20 @@
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
 #include "parallel/hooked_buckets.hpp"
+#include "parallel/planes.hpp"
 #include "parallel/sharding.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
+
+template <typename Wait>
+void Reduction::count_waiting(const Wait& wait) {
+  const auto start = std::chrono::steady_clock::now();
+  wait();
+  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
     : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {}
@@ -53,7 +61,30 @@ void Reduction::on_final(int parameter) {
     const ParameterInfo& info = store.parameter(parameter);
     owner_.tree_->complete({info.offset, info.offset + info.numel});
   }
-  --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
+  if (const auto& tied = store.parameter(parameter).tied) {
+    const ParameterInfo& info = store.parameter(parameter);
+    with_gradients(store, {info.offset, info.offset + info.numel}, [&](auto gradients) {
+      tied_.push_back({parameter, tied->all_reduce(gradients, info.name)});
+    });
+  } else {
+    --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
+  }
+  launch_complete();
+  advance();
+}
+
+// Gradients that other stages have too are complete once the sum is here.
+void Reduction::take_tied(bool wait) {
+  std::erase_if(tied_, [&](Tied& tied) {
+    if (wait) count_waiting([&] { tied.sum->wait(); });
+    if (!tied.sum->done()) return false;
+    --missing_[static_cast<std::size_t>(owner_.bucket_of_[static_cast<std::size_t>(tied.parameter)])];
+    return true;
+  });
+}
+
+void Reduction::launch_complete() {
+  take_tied(false);
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
     bool launched = true;
     if (hooked_ != nullptr) {
@@ -64,7 +95,6 @@ void Reduction::on_final(int parameter) {
     if (launched) ++next_bucket_;
     advance();
   }
-  advance();
 }
 
 void Reduction::advance() {
@@ -86,6 +116,8 @@ void Reduction::take_norms(bool wait) {
 StepSummary Reduction::finish() {
   require(listened_ == micro_batches_ && (added_ == micro_batches_ || (added_ == 0 && !owner_.summary_->whole_model())),
           "finish() after {} of {} micro-batches: call listen() and add() for each", added_, micro_batches_);
+  take_tied(true);
+  launch_complete();
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
   take_norms(true);
@@ -108,9 +140,7 @@ StepSummary Reduction::finish() {
 }
 
 void Reduction::wait_for(Pending& pending) {
-  const auto start = std::chrono::steady_clock::now();
-  pending.wait_on_host();
-  waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  count_waiting([&] { pending.wait_on_host(); });
 }
 
 void Reduction::wait_for_buckets() {
@@ -132,7 +162,8 @@ StepSummary Reduction::reduce_summary() {
 
   const auto [loss, kept, counts_sum, squares_sum, added, squares] =
       std::array{values[0], values[1], values[2], values[3], values[4], values[5]};
-  require(added == ranks.num_loss_ranks(), "{} of {} ranks added losses: one stage of each pipeline calls add()", added,
+  require(added == ranks.num_loss_ranks(),
+          "{} of {} ranks added losses: every rank calls add(), of a pipeline those of its last stage", added,
           ranks.num_loss_ranks());
   require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",

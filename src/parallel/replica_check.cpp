@@ -19,16 +19,21 @@ std::string digest_of(const std::string& name, const Tensor<T>& values) {
   return fmt::format("values with digest {:016x}", digest<T>(name, std::span<const T>(values.span())));
 }
 
+enum class Comparison { whole, parts };
+
 template <typename T>
-Entries parameters_of(FlatStore& store) {
+Entries parameters_of(FlatStore& store, Comparison comparison) {
   const std::string computed =
       store.compute_dtype() == store.dtype() ? "" : fmt::format(" computed in {}", name_of(store.compute_dtype()));
   Entries entries;
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
-    entries.emplace_back(parameter.name,
-                         fmt::format("{}{} {}{}, {}", name_of(store.dtype()), computed, parameter.shape.str(),
-                                     parameter.trainable ? "" : " frozen", digest_of(parameter.name, store.values<T>(index))));
+    const bool part = comparison == Comparison::parts && parameter.placement.split();
+    const Shape& shape = part ? parameter.placement.shape : parameter.shape;
+    entries.emplace_back(parameter.name, fmt::format("{}{} {}{}, {}", name_of(store.dtype()), computed, shape.str(),
+                                                     parameter.trainable ? "" : " frozen",
+                                                     part ? fmt::format("dim {} divided", parameter.placement.dim)
+                                                          : digest_of(parameter.name, store.values<T>(index))));
   }
   return entries;
 }
@@ -46,16 +51,21 @@ Entries buffers_of(FlatStore& store) {
 }
 
 template <typename T>
-void require_same_planes(FlatStore& store, const Group& group) {
-  require_same(group, "parameter", parameters_of<T>(store));
+void require_same_planes(FlatStore& store, const Group& group, Comparison comparison) {
+  require_same(group, "parameter", parameters_of<T>(store, comparison));
   require_same(group, "buffer", buffers_of<T>(store));
+}
+
+void compare(FlatStore& store, const Group& group, Comparison comparison) {
+  if (group.size() == 1) return;
+  store.dtype() == DType::float64 ? require_same_planes<double>(store, group, comparison)
+                                  : require_same_planes<float>(store, group, comparison);
 }
 
 }  // namespace
 
-void require_same_replicas(FlatStore& store, const Group& group) {
-  if (group.size() == 1) return;
-  store.dtype() == DType::float64 ? require_same_planes<double>(store, group) : require_same_planes<float>(store, group);
-}
+void require_same_replicas(FlatStore& store, const Group& group) { compare(store, group, Comparison::whole); }
+
+void require_matching_parts(FlatStore& store, const Group& group) { compare(store, group, Comparison::parts); }
 
 }  // namespace trireme::parallel

@@ -9,4 +9,7 @@ namespace trireme::parallel {
 // differs. Collective.
 void require_same_replicas(FlatStore& store, const Group& group);
 
+// The same of the ranks of a tensor axis, which hold different parts of some parameters.
+void require_matching_parts(FlatStore& store, const Group& group);
+
 }  // namespace trireme::parallel

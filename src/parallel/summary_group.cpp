@@ -20,20 +20,31 @@ SummaryGroup::SummaryGroup(FlatStore& store, const ProcessMesh& mesh)
       data_rank_(mesh.data().rank()),
       tensor_rank_(mesh.tensor().rank()),
       num_loss_ranks_(mesh.data().size() * mesh.tensor().size()) {
+  const int held_between = store.tensor_axis() == nullptr ? 1 : store.tensor_axis()->size();
+  require(held_between == mesh.tensor().size(),
+          "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model as "
+          "parallel::model_part(mesh)",
+          held_between, mesh.tensor().size());
   const std::vector<std::string> counts = mesh.pipeline().gather_texts(std::to_string(store.num_parameters()), "parameters");
   for (std::size_t stage = 0; stage < counts.size(); ++stage) {
     const std::size_t count = std::stoul(counts[stage]);
     num_parameters_ += count;
     if (stage < static_cast<std::size_t>(mesh.pipeline().rank())) first_parameter_ += count;
   }
-  if (counts_loss()) {
-    counted_.push_back({0, store.trainable_numel()});
-    return;
-  }
-  for (const int index : store.layout()) {
-    const ParameterInfo& parameter = store.parameter(index);
-    if (parameter.trainable && parameter.placement.split()) {
-      counted_.push_back({parameter.offset, parameter.offset + parameter.numel});
+  // Gaps hold zeros: they go with the parameter before them.
+  const auto layout = store.layout();
+  for (std::size_t place = 0; place < layout.size(); ++place) {
+    const ParameterInfo& parameter = store.parameter(layout[place]);
+    if (!parameter.trainable) break;  // frozen ones come last
+    const bool here = tensor_rank_ == 0 || parameter.placement.split();
+    const bool first = parameter.tied == nullptr || parameter.tied->rank() == 0;
+    if (!here || !first) continue;
+    const bool last = place + 1 == layout.size() || !store.parameter(layout[place + 1]).trainable;
+    const Range range{parameter.offset, last ? store.trainable_numel() : store.parameter(layout[place + 1]).offset};
+    if (!counted_.empty() && counted_.back().end == range.begin) {
+      counted_.back().end = range.end;
+    } else {
+      counted_.push_back(range);
     }
   }
 }

@@ -20,7 +20,7 @@ class SummaryGroup {
   bool counts_loss() const { return tensor_rank_ == 0; }
   int num_loss_ranks() const { return num_loss_ranks_; }  // that compute a loss: of each pipeline one stage
 
-  // Of the reduced gradients in a range, those that no other rank of the tensor axis counts.
+  // Of the reduced gradients in a range, those that no other rank of the model counts.
   double sum_of_squares(const Range& range) const;
   // The same, but 0 unless this is the first of the replicas, which all hold the range.
   double sum_of_squares_once(const Range& range) const { return data_rank_ == 0 ? sum_of_squares(range) : 0; }

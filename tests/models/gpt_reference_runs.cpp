@@ -1,9 +1,11 @@
 // Trains the reference GPT runs of the index and compares loss, gradients, norms and final parameters:
 //   gpt_reference_runs thread N | mpi       (under mpirun)
-// Each run is done with one and with several micro-batches, with replicated and with sharded steps, on all meshes of data and
-// tensor axes that fit. In mixed precision, and of a model that is split, loss and norm alone are compared.
+// Each run is done with one and with several micro-batches, with replicated and with sharded steps, on all meshes of data,
+// pipeline and tensor axes that fit. In mixed precision, and of a model that is split, loss and norm alone are compared.
 
 #include <cstdio>
+#include <optional>
+#include <string_view>
 
 #include "models/reference_run.hpp"
 
@@ -42,6 +44,8 @@ std::vector<float> in_stored_layout(const ParameterInfo& parameter, std::span<co
 }
 
 struct Layout {
+  int pipeline = 1;
+  std::string schedule = "1f1b";
   int tensor = 1;
   bool sequence_parallel = false;
   int micro_batches = 1;
@@ -53,10 +57,10 @@ class ReferenceRun {
  public:
   ReferenceRun(const tests::Fixture& fixture, const Group& world, const Layout& layout)
       : fixture_(fixture),
-        mesh_(world, {.tensor = layout.tensor}),
+        mesh_(world, {.pipeline = layout.pipeline, .tensor = layout.tensor}),
         layout_(layout),
-        text_(fmt::format("{} in {}: data {} x tensor {}{}, {} micro-batches, {} steps", fixture.id(),
-                          tests::name_of_precision<P>(), mesh_.data().size(), layout.tensor,
+        text_(fmt::format("{} in {}: data {} x pipeline {} x tensor {}, {}{}, {} micro-batches, {} steps", fixture.id(),
+                          tests::name_of_precision<P>(), mesh_.data().size(), layout.pipeline, layout.tensor, layout.schedule,
                           layout.sequence_parallel ? ", sequence-parallel" : "", layout.micro_batches,
                           layout.sharding == parallel::Sharding::on ? "sharded" : "replicated")),
         report_(mesh_.world(), text_),
@@ -80,17 +84,44 @@ class ReferenceRun {
     const int micro_batches = layout_.micro_batches;
     const std::int64_t share = shape[1] / mesh_.data().size() / micro_batches;
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
+    std::int64_t step = 0;
+    const auto part_of = [&](const std::vector<std::int64_t>& all, int micro) {
+      return tests::rows_of(all, shape, step, (mesh_.data().rank() * micro_batches + micro) * share, share);
+    };
+    std::optional<parallel::Pipeline<float>> pipeline;
+    if (layout_.pipeline > 1) {
+      parallel::PipelineStage<float> stage;
+      const int index = mesh_.pipeline().rank();
+      const Shape between = model_.stage_shape(share, shape[2]);
+      if (index > 0) stage.input = between;
+      if (index + 1 < layout_.pipeline) {
+        stage.output = between;
+        stage.forward = [&, index](const Variable<float>& x, int micro) {
+          return model_.stage(index, x, part_of(tokens, micro));
+        };
+      } else {
+        stage.loss = [&](const Variable<float>& x, int micro) {
+          return scaler.scale(model_.last_stage(x, part_of(targets, micro)));
+        };
+      }
+      pipeline.emplace(mesh_,
+                       parallel::make_pipeline_schedule(
+                           {.name = layout_.schedule, .num_ranks = layout_.pipeline, .num_micro_batches = micro_batches}),
+                       std::vector{stage});
+    }
     double largest = 0;
-    for (std::int64_t step = 0; step < shape[0]; ++step) {
+    for (; step < shape[0]; ++step) {
       auto reduction = data_parallel.begin_step(micro_batches);
-      for (int micro = 0; micro < micro_batches; ++micro) {
-        const std::int64_t first = (mesh_.data().rank() * micro_batches + micro) * share;
-        Tape tape;
-        reduction.listen(tape);
-        const auto loss =
-            model_.loss(tests::rows_of(tokens, shape, step, first, share), tests::rows_of(targets, shape, step, first, share));
-        scaler.scale(loss).backward();
-        reduction.add(loss);
+      if (pipeline) {
+        pipeline->run(reduction, {}, share);
+      } else {
+        for (int micro = 0; micro < micro_batches; ++micro) {
+          Tape tape;
+          reduction.listen(tape);
+          const auto loss = model_.loss(part_of(tokens, micro), part_of(targets, micro));
+          scaler.scale(loss).backward();
+          reduction.add(loss);
+        }
       }
       StepSummary summary = reduction.finish();
       scaler.unscale(*optimizer, summary);
@@ -111,7 +142,7 @@ class ReferenceRun {
  private:
   static constexpr bool mixed = mixed_bound<P> > 0;
 
-  bool whole_floats() const { return !mixed && layout_.tensor == 1; }
+  bool whole_floats() const { return !mixed && layout_.pipeline == 1 && layout_.tensor == 1; }
 
   double compare_step(std::int64_t step, const StepSummary& summary) {
     if (step == 0 && whole_floats()) {
@@ -152,14 +183,28 @@ std::vector<Layout> layouts(int ranks) {
   using parallel::Sharding;
   std::vector<Layout> layouts;
   for (const int micro_batches : {1, 2}) {
-    layouts.push_back({1, false, micro_batches, Sharding::off});
-    if (ranks > 1) layouts.push_back({1, false, micro_batches, Sharding::on});
+    layouts.push_back({.micro_batches = micro_batches});
+    if (ranks > 1) layouts.push_back({.micro_batches = micro_batches, .sharding = Sharding::on});
   }
   for (const int tensor : {2, 4}) {
     if (ranks % tensor != 0) continue;
     for (const bool sequence_parallel : {false, true}) {
-      layouts.push_back({tensor, sequence_parallel, 1, Sharding::off});
-      layouts.push_back({tensor, sequence_parallel, 2, ranks == tensor ? Sharding::off : Sharding::on});
+      layouts.push_back({.tensor = tensor, .sequence_parallel = sequence_parallel});
+      layouts.push_back({.tensor = tensor,
+                         .sequence_parallel = sequence_parallel,
+                         .micro_batches = 2,
+                         .sharding = ranks == tensor ? Sharding::off : Sharding::on});
+    }
+  }
+  for (const int tensor : {1, 2, 4}) {
+    if (ranks % (2 * tensor) != 0) continue;
+    for (const char* schedule : {"gpipe", "1f1b", "zb"}) {
+      layouts.push_back({.pipeline = 2,
+                         .schedule = schedule,
+                         .tensor = tensor,
+                         .sequence_parallel = tensor > 1 && std::string_view(schedule) != "gpipe",
+                         .micro_batches = 2,
+                         .sharding = std::string_view(schedule) == "zb" ? Sharding::on : Sharding::off});
     }
   }
   return layouts;
@@ -171,7 +216,7 @@ int run_all(const Group& world) {
     const std::int64_t batch =
         tests::fixture(fixture.id().substr(0, fixture.id().find('/')) + "/batches").tensors().at("input_ids").shape[1];
     for (const Layout& layout : layouts(world.size())) {
-      if (batch % (world.size() / layout.tensor * layout.micro_batches) != 0) continue;
+      if (batch % (world.size() / layout.pipeline / layout.tensor * layout.micro_batches) != 0) continue;
       failures += ReferenceRun<Float32>(fixture, world, layout).run();
       failures += ReferenceRun<MixedBfloat16>(fixture, world, layout).run();
       failures += ReferenceRun<MixedFloat16>(fixture, world, layout).run();

@@ -3,10 +3,13 @@
 #include <memory>
 
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/optim/lamb.hpp"
+#include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_part.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -176,13 +179,90 @@ TEST_CASE("steps on data and tensor axes are those of one rank") {
 TEST_CASE("the logits of the next token are those of the whole model") {
   models::Gpt<Float64> whole(gpt_options);
   whole.initialize({.seed = 7});
-  const Tensor<double> wanted = whole.next_token_logits(tokens(0));
-  testing::run_ranks(2, [&](const Group& world) {
-    const models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+  for (const std::int64_t length : {1, 3, 8}) {
+    Tensor<std::int32_t> prompt({1, length});
+    std::copy_n(tokens(0).data(), length, prompt.data());
+    const Tensor<double> wanted = whole.next_token_logits(prompt);
+    for (const bool sequence_parallel : {false, true}) {
+      testing::run_ranks(2, [&](const Group& world) {
+        const auto part = parallel::model_part(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel});
+        const models::Gpt<Float64> model(gpt_options, part);
+        model.store().initialize<double>(7);
+        const Tensor<double> had = model.next_token_logits(prompt);
+        for (std::int64_t i = 0; i < wanted.numel(); ++i) require_near(had.data()[i], wanted.data()[i], "logit");
+      });
+    }
+  }
+}
+
+TEST_CASE("more ranks than classes") {
+  models::GptOptions options = gpt_options;
+  options.vocabulary = 3;
+  options.dropout = 0;
+  auto read = Tensor<std::int32_t>::zeros({batch, time_steps});
+  for (std::int64_t i = 0; i < read.numel(); ++i) read.data()[i] = static_cast<std::int32_t>(i % 3);
+  models::Gpt<Float64> whole(options);
+  whole.initialize({.seed = 7});
+  const double wanted = whole.loss(read, read).mean();
+  testing::run_ranks(4, [&](const Group& world) {
+    const models::Gpt<Float64> model(options, parallel::model_part(ProcessMesh(world, {.tensor = 4})));
     model.store().initialize<double>(7);
-    const Tensor<double> had = model.next_token_logits(tokens(0));
-    for (std::int64_t i = 0; i < wanted.numel(); ++i) require_near(had.data()[i], wanted.data()[i], "logit");
+    Tape tape;
+    const auto loss = model.loss(read, read);
+    loss.backward();
+    require_near(loss.mean(), wanted, "loss");
   });
+}
+
+TEST_CASE("weights of a divided model are saved and loaded as a whole") {
+  const tests::TemporaryFolder folder;
+  const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
+  models::Gpt<Float64> whole(gpt_options);
+  whole.initialize({.seed = 7});
+  models::save_gpt2(whole, path("whole"));
+  testing::run_ranks(2, [&](const Group& world) {
+    models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+    model.initialize({.seed = 8});
+    models::load_gpt2(model, path("whole"));
+    models::save_gpt2(model, path("joined"));
+  });
+  models::Gpt<Float64> joined(gpt_options);
+  models::load_gpt2(whole, path("whole"));
+  models::load_gpt2(joined, path("joined"));
+  CHECK_NOTHROW(require_pieces_near(joined.store(), whole.store(), values_of));
+}
+
+TEST_CASE("a model and a mesh that don't go together are refused") {
+  const auto refused = [](const std::function<void(const Group&)>& body, const std::string& text) {
+    CHECK_THROWS_WITH(testing::run_ranks(2, body), ContainsSubstring(text));
+  };
+  refused(
+      [](const Group& world) {
+        models::Gpt<Float64> model(gpt_options);
+        parallel::DataParallel data_parallel(model, ProcessMesh(world, {.tensor = 2}));
+      },
+      "the model is divided between 1 ranks, the tensor axis of the mesh has 2");
+  refused(
+      [](const Group& world) {
+        models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+        parallel::DataParallel data_parallel(model, ProcessMesh(world));
+      },
+      "the model is divided between 2 ranks, the tensor axis of the mesh has 1");
+  refused(
+      [](const Group& world) {
+        const ProcessMesh mesh(world, {.tensor = 2});
+        models::Gpt<Float64> model(gpt_options, parallel::model_part(mesh));
+        model.initialize({.seed = static_cast<std::uint64_t>(world.rank())});
+        parallel::DataParallel data_parallel(model, mesh);
+      },
+      "transformer.wpe.weight");
+  refused(
+      [](const Group& world) {
+        const ProcessMesh mesh(world, {.tensor = 2});
+        models::Gpt<Float64> model(gpt_options, parallel::model_part(mesh));
+        parallel::DataParallel data_parallel(model, mesh, {.compression = {.hook = parallel::float16_hook()}});
+      },
+      "leave it out");
 }
 
 TEST_CASE("sizes that don't fit a tensor axis are refused") {

@@ -37,8 +37,9 @@ struct ParameterInfo {
   Shape shape;          // of what lies here
   Placement placement;  // that in the whole parameter
   Initializer initializer;
-  bool trainable = true;    // a frozen parameter has no gradient and no optimizer state
-  std::int64_t offset = 0;  // of its first element in every plane
+  std::shared_ptr<const TensorAxis> tied = {};  // ranks of other stages that hold it too: gradients are summed
+  bool trainable = true;                        // a frozen parameter has no gradient and no optimizer state
+  std::int64_t offset = 0;                      // of its first element in every plane
   std::int64_t numel = 0;
 };
 
@@ -58,6 +59,7 @@ class FlatStore {
   int add(std::string name, const Shape& shape, const Initializer& initializer);
   int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
   void freeze(int index);                                                                 // before the store is laid out
+  void tie(int index, std::shared_ptr<const TensorAxis> ranks);                           // likewise; all of these ranks do
 
   // Beside the parameters; they have the element type of values.
   int add_buffer(std::string name, const Shape& shape, double initial);
@@ -125,6 +127,10 @@ class FlatStore {
   bool requires_gradient() const { return requires_gradient_; }
   void set_requires_gradient(bool on) { requires_gradient_ = on; }
 
+  // Whether all parameters of the model are here, as at first: those of a stage of a pipeline are not.
+  bool whole() const { return whole_; }
+  void set_whole(bool whole) { whole_ = whole; }
+
   // Between which ranks layers are split; null, as at first: each layer lies here as a whole.
   const std::shared_ptr<const TensorAxis>& tensor_axis() const { return tensor_axis_; }
   void set_tensor_axis(std::shared_ptr<const TensorAxis> axis) { tensor_axis_ = std::move(axis); }
@@ -168,6 +174,7 @@ class FlatStore {
   bool requires_gradient_ = true;
   SumOverRanks sum_over_ranks_;
   std::shared_ptr<const TensorAxis> tensor_axis_;
+  bool whole_ = true;
 };
 
 }  // namespace trireme

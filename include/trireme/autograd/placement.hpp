@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "trireme/core/range.hpp"
@@ -16,6 +17,7 @@ struct Placement {
 
   bool split() const { return dim >= 0; }
 
+  void check(std::string_view name) const;  // throws unless the ranges lie in the dim, one after the other
   Shape local_shape() const;
 
   // Elements that are contiguous here and in the whole parameter.

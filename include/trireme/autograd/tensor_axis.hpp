@@ -22,6 +22,7 @@ class TensorAxis {
     Transfer(const Transfer&) = delete;
     Transfer& operator=(const Transfer&) = delete;
     virtual ~Transfer() = default;
+    virtual bool done() = 0;  // advances, never blocks
     virtual void wait() = 0;
   };
 
@@ -36,6 +37,9 @@ class TensorAxis {
   // Between split layers every rank has its own rows [rows / size, width] of what they pass on, not all of them (Korthikanti et
   // al. 2022, arXiv 2205.05198).
   bool sequence_parallel() const { return sequence_parallel_; }
+
+  // Whether ranks can have equally many of the rows: parts that begin where those of the collectives do, at 16 elements.
+  bool divides_rows(std::int64_t rows, std::int64_t width) const { return rows % size_ == 0 && rows / size_ * width % 16 == 0; }
 
   // This rank's part of `count` things: contiguous, in rank order, as even as can be.
   Range part(std::int64_t count) const;

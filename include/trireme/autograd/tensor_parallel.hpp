@@ -38,9 +38,7 @@ Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits
 template <typename T, typename D>
 Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis);
 
-// The own rows of what all ranks hold, and all rows of what each has a part of; gradients go the other way.
-template <typename T, typename D>
-Variable<T, D> scatter_rows(const Variable<T, D>& x, const TensorAxis& axis);
+// All rows of what each rank has its own of, for a result that all ranks compute alike.
 template <typename T, typename D>
 Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis);
 

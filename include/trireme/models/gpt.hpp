@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "trireme/nn/transformer.hpp"
@@ -17,7 +18,8 @@ struct GptOptions {
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
-// tensor axis the ranks divide heads, hidden features and vocabulary.
+// tensor axis the ranks divide heads, hidden features and vocabulary. On a pipeline axis each stage has a run of the blocks;
+// the first one has the embeddings, the last one the token embedding too, as output layer.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Module<P, D> {
  public:
@@ -28,6 +30,13 @@ class Gpt : public nn::Module<P, D> {
 
   const GptOptions& options() const { return options_; }
 
+  // A stage that lies here: from what the stage before gives (undefined in the first one) to what the next one takes. The last
+  // stage gives the loss instead. tokens, targets [batch, time]: of the micro-batch, the same in all stages.
+  Variable<M, D> stage(int stage, const Variable<M, D>& x, const Tensor<std::int32_t, D>& tokens) const;
+  Loss<M, D> last_stage(const Variable<M, D>& x, const Tensor<std::int32_t, D>& targets) const;
+  Shape stage_shape(std::int64_t batch, std::int64_t time) const;  // of what goes from stage to stage
+
+  // The rest is for models of one stage.
   // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
 
@@ -39,20 +48,23 @@ class Gpt : public nn::Module<P, D> {
 
  private:
   struct Transformer : nn::Module<P, D> {
-    Transformer(const nn::Module<P, D>& parent, const GptOptions& options);
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part);
 
-    nn::Embedding<P, D> wte;
-    nn::Embedding<P, D> wpe;
+    std::optional<nn::Embedding<P, D>> wte;  // of the first and the last stage
+    std::optional<nn::Embedding<P, D>> wpe;  // of the first
     nn::Dropout<P, D> drop;
-    std::vector<std::unique_ptr<nn::TransformerBlock<P, D>>> h;
-    nn::LayerNorm<P, D> ln_f;
+    std::vector<std::unique_ptr<nn::TransformerBlock<P, D>>> h;  // null where another rank has it
+    std::optional<nn::LayerNorm<P, D>> ln_f;                     // of the last
   };
 
   Variable<M, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
+  Variable<T, D> normalized_states(const Variable<M, D>& x, std::int64_t time) const;
   Variable<T, D> final_states(const Tensor<std::int32_t, D>& tokens) const;
-  Variable<T, D> project(const Variable<T, D>& states) const;
+  Variable<T, D> project(const Variable<T, D>& states, std::int64_t time) const;
+  Loss<M, D> loss_of(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const;
 
   GptOptions options_;
+  nn::ModelPart part_;
   Transformer transformer_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <numeric>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -37,6 +38,9 @@ class Linear : public Module<P, D> {
       : Module<P, D>(parent, name), split_(this->tensor_axis() == nullptr ? TensorSplit::none : options.split) {
     require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
             options.in, options.out);
+    const std::int64_t packed = std::accumulate(options.packed.begin(), options.packed.end(), std::int64_t{0});
+    require(options.packed.empty() || packed == options.out, "{}: the packed outputs are {} together, not {}", this->name(),
+            packed, options.out);
     const double bound = 1 / std::sqrt(static_cast<double>(options.in));
     const auto standard = Initializer::uniform(-bound, bound);
     Placement of_weight{.shape = {options.out, options.in}};
@@ -76,7 +80,6 @@ class Linear : public Module<P, D> {
       parts.push_back({first + part.begin, first + part.end});
       first += count;
     }
-    require(first == options.out, "{}: the packed outputs are {} together, not {}", this->name(), first, options.out);
     return parts;
   }
 
@@ -194,7 +197,8 @@ class Embedding : public Module<P, D> {
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements. Evaluation, or a
 // forward pass without a tape, drops nothing. Dim 0 counts samples or, where the axis is sequence-parallel, this rank's rows,
-// of which rows_per_sample make one.
+// of which rows_per_sample make one. Not for what lies between a column-parallel and a row-parallel layer, whose features are
+// divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:
@@ -202,9 +206,10 @@ class Dropout : public Module<P, D> {
       : Module<P, D>(parent, name), probability_(probability) {}
 
   template <typename T>
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t rows_per_sample = 1) const {
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t rows_per_sample = 0) const {
     if (!this->training()) return x;
     if (!this->sequence_parallel()) return dropout(x, probability_, this->name());
+    require(rows_per_sample > 0, "{}: a sequence-parallel model has to say how many rows make a sample", this->name());
     return dropout(x, probability_, this->name(),
                    {.per_sample = rows_per_sample, .first = x.value().dim(0) * this->tensor_axis()->rank()});
   }

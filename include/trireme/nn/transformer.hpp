@@ -48,6 +48,7 @@ class CausalSelfAttention : public Module<P, D> {
 
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
     auto qkv = c_attn.forward(x);
+    require(time > 0, "{}: a sequence has at least one token", this->name());
     if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
     const auto attended = scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
     return resid_dropout.forward(c_proj.forward(attended), time);
@@ -106,6 +107,12 @@ class TransformerBlock : public Module<P, D> {
         attn(*this, "attn", options),
         ln_2(*this, "ln_2", {.width = options.width}),
         mlp(*this, "mlp", options) {}
+
+  // The same without a norm: for the last block of a stage of a pipeline.
+  Variable<M, D> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized, std::int64_t time) const {
+    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
+    return add(middle, cast<M>(mlp.forward(middle_normalized, time)));
+  }
 
   std::pair<Variable<M, D>, Variable<T, D>> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized,
                                                     const LayerNorm<P, D>& next, std::int64_t time) const {

@@ -101,8 +101,12 @@ class Reduction final : public GradientListener {
 
   void add(double loss_sum, double kept, std::int64_t count);
   void on_final(int parameter) override;
+  void launch_complete();
   void advance();
+  void take_tied(bool wait);
   void take_norms(bool wait);
+  template <typename Wait>
+  void count_waiting(const Wait& wait);
   void wait_for(Pending& pending);
   void wait_for_buckets();
   StepSummary reduce_summary();
@@ -116,6 +120,11 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
+  struct Tied {
+    int parameter;
+    std::unique_ptr<TensorAxis::Transfer> sum;
+  };
+  std::vector<Tied> tied_;  // gradients whose sum over stages is under way
   std::int32_t finals_ = 0;
   std::vector<bool> used_;                 // by parameter
   std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded

@@ -6,9 +6,10 @@
 namespace trireme::parallel {
 
 struct ModelPartOptions {
-  // Between split layers each rank of the tensor axis keeps its own rows only: less memory, the same bytes on the wire. Layers
-  // that can't say so themselves refuse.
+  // Between split layers each rank of the tensor axis keeps its own rows only: less memory, a quarter more bytes between the
+  // ranks. Layers that can't say so themselves refuse.
   bool sequence_parallel = false;
+  int num_chunks = 1;  // stages of a rank of the pipeline axis: stage s lies on rank s % ranks
 };
 
 // This rank's part of a model on the mesh. Collective.

@@ -1,0 +1,155 @@
+// A GPT on meshes of data, pipeline and tensor axes.
+
+#include <cmath>
+#include <memory>
+#include <mutex>
+
+#include "catch.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/optim/lamb.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/pipeline.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t batch = 8;
+constexpr std::int64_t time_steps = 8;
+constexpr int micro_batches = 4;  // of a replica
+constexpr models::GptOptions gpt_options{
+    .layers = 8, .heads = 2, .width = 16, .block = time_steps, .vocabulary = 37, .dropout = 0.1};
+
+struct Layout {
+  int data = 1;
+  int pipeline = 1;
+  int tensor = 1;
+  bool sequence_parallel = false;
+  std::string schedule = "1f1b";
+  int chunks = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+};
+
+Tensor<std::int32_t> tokens(std::uint64_t step, std::int64_t first, std::int64_t count, int shift) {
+  Tensor<std::int32_t> tokens({count, time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.data()[i] = static_cast<std::int32_t>((first * time_steps + i) * 7 + static_cast<std::int64_t>(step) + shift) % 37;
+  }
+  return tokens;
+}
+
+struct Result {
+  std::vector<StepSummary> summaries;
+  std::unique_ptr<models::Gpt<Float64>> model;
+};
+
+Result trained(const Group& world, const Layout& layout) {
+  const ProcessMesh mesh(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor});
+  const auto part = parallel::model_part(mesh, {.sequence_parallel = layout.sequence_parallel, .num_chunks = layout.chunks});
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, part);
+  model->initialize({.seed = 7});
+  parallel::DataParallel data_parallel(*model, mesh,
+                                       {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = layout.sharding});
+  optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01});
+
+  const std::int64_t samples = batch / layout.data / micro_batches;
+  const std::int64_t first_of_rank = mesh.data().rank() * samples * micro_batches;
+  std::uint64_t step = 0;
+  const auto first_of = [&](int micro_batch) { return first_of_rank + micro_batch * samples; };
+  std::vector<parallel::PipelineStage<double>> stages;
+  for (const int stage : part.stages) {
+    const Shape between = model->stage_shape(samples, time_steps);
+    parallel::PipelineStage<double> described;
+    if (stage > 0) described.input = between;
+    if (stage + 1 < part.num_stages) {
+      described.output = between;
+      described.forward = [&, stage](const Variable<double>& x, int micro_batch) {
+        return model->stage(stage, x, tokens(step, first_of(micro_batch), samples, 0));
+      };
+    } else {
+      described.loss = [&](const Variable<double>& x, int micro_batch) {
+        const auto read = tokens(step, first_of(micro_batch), samples, 0);
+        const auto targets = tokens(step, first_of(micro_batch), samples, 3);
+        return part.num_stages == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
+      };
+    }
+    stages.push_back(std::move(described));
+  }
+  const auto schedule = parallel::make_pipeline_schedule(
+      {.name = layout.schedule, .num_ranks = layout.pipeline, .num_chunks = layout.chunks, .num_micro_batches = micro_batches});
+  parallel::Pipeline<double> pipeline(mesh, schedule, std::move(stages));
+  Result result;
+  for (; step < 3; ++step) {
+    auto reduction = data_parallel.begin_step(micro_batches);
+    pipeline.run(reduction, {.seed = 3, .step = step, .first_sample = first_of_rank}, samples);
+    result.summaries.push_back(reduction.finish());
+    optimizer.step(result.summaries.back(), {.clip_norm = 0.5});
+  }
+  result.model = std::move(model);
+  return result;
+}
+
+void require_near(double had, double wanted, const std::string& what) {
+  require(std::abs(had - wanted) <= 1e-11 * (1 + std::abs(wanted)), "{}: {} instead of {}", what, had, wanted);
+}
+
+void require_parts_near(FlatStore& part, FlatStore& whole) {
+  for (int index = 0; index < part.num_parameters(); ++index) {
+    const ParameterInfo& parameter = part.parameter(index);
+    const Tensor<double> had = part.values<double>(index);
+    const Tensor<double> wanted = whole.values<double>(whole.find(parameter.name));
+    for (const auto& piece : parameter.placement.pieces()) {
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        require_near(had.data()[piece.here + i], wanted.data()[piece.whole + i], parameter.name);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("a GPT trains on every mesh as on one rank") {
+  using parallel::Sharding;
+  Result wanted;
+  testing::run_ranks(1, [&](const Group& world) { wanted = trained(world, {}); });
+  std::mutex whole;  // its tensors are read by all ranks
+  const std::vector<Layout> layouts{
+      {.pipeline = 2, .schedule = "gpipe"},
+      {.pipeline = 2, .schedule = "zb"},
+      {.pipeline = 4, .schedule = "1f1b"},
+      {.pipeline = 2, .schedule = "interleaved", .chunks = 2},
+      {.pipeline = 4, .schedule = "interleaved", .chunks = 2},
+      {.data = 2, .pipeline = 2, .schedule = "zb", .sharding = Sharding::on},
+      {.data = 2, .pipeline = 2, .schedule = "1f1b"},
+      {.pipeline = 2, .tensor = 2, .schedule = "1f1b"},
+      {.pipeline = 2, .tensor = 2, .sequence_parallel = true, .schedule = "zb"},
+      {.data = 2, .pipeline = 2, .tensor = 2, .sequence_parallel = true, .schedule = "interleaved", .chunks = 2},
+      {.data = 2, .pipeline = 2, .tensor = 2, .schedule = "gpipe", .sharding = Sharding::on},
+  };
+  for (const Layout& layout : layouts) {
+    INFO(layout.data << " x " << layout.pipeline << " x " << layout.tensor << ", " << layout.schedule);
+    testing::run_ranks(layout.data * layout.pipeline * layout.tensor, [&](const Group& world) {
+      const Result result = trained(world, layout);
+      for (std::size_t step = 0; step < result.summaries.size(); ++step) {
+        require_near(result.summaries[step].loss(), wanted.summaries[step].loss(), "loss");
+        require_near(result.summaries[step].gradient_norm, wanted.summaries[step].gradient_norm, "norm");
+      }
+      const std::lock_guard lock(whole);
+      require_parts_near(result.model->store(), wanted.model->store());
+    });
+  }
+}
+
+TEST_CASE("a GPT of fewer layers than stages is refused") {
+  CHECK_THROWS_WITH(testing::run_ranks(2,
+                                       [](const Group& world) {
+                                         const ProcessMesh mesh(world, {.pipeline = 2});
+                                         models::GptOptions options = gpt_options;
+                                         options.layers = 3;
+                                         const models::Gpt<Float64> model(options,
+                                                                          parallel::model_part(mesh, {.num_chunks = 2}));
+                                       }),
+                    ContainsSubstring("a GPT of 3 layers has at most as many stages, not 4"));
+}
