@@ -20,16 +20,22 @@ models::GptOptions model_options(const Options& options) {
           .dropout = options.dropout};
 }
 
+// What decides who talks to whom must be the same on all ranks.
+const Options& agreed(const Options& options, const Group& world) {
+  parallel::require_same(world, "option", options.settings());
+  return options;
+}
+
 }  // namespace
 
 template <typename P>
 Trainer<P>::Trainer(const Options& options, const Group& world)
     : world_(world),
+      options_(agreed(options, world)),
       mesh_(world, {.data = options.data_parallel, .pipeline = options.pipeline_parallel, .tensor = options.tensor_parallel}),
-      options_(completed(options, mesh_.data())),
       part_(parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel, .num_chunks = options.chunks})),
       model_(model_options(options_), part_) {
-  parallel::require_same(world, "option", options_.settings());
+  options_.training.complete(mesh_.data());
   world.agree([this] { open(); }, "open data and files");
 }
 

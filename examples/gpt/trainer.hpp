@@ -29,8 +29,8 @@ class Trainer {
   void print_sample() const;
 
   trireme::Group world_;
-  trireme::ProcessMesh mesh_;
   Options options_;
+  trireme::ProcessMesh mesh_;
   trireme::data::ByteTokenizer tokenizer_;
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;

@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "catch.hpp"
+#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -140,6 +141,41 @@ TEST_CASE("a GPT trains on every mesh as on one rank") {
       require_parts_near(result.model->store(), wanted.model->store());
     });
   }
+}
+
+TEST_CASE("an overflow on one stage makes every rank skip the step") {
+  testing::run_ranks(4, [](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = 2, .tensor = 2});
+    models::Gpt<MixedFloat16> model(gpt_options, parallel::model_part(mesh));
+    model.initialize({.seed = 7});
+    parallel::DataParallel data_parallel(model, mesh);
+    optim::Lamb<MixedFloat16> optimizer(model.store(), {.learning_rate = 0.01});
+    amp::GradScaler scaler({.init_scale = 1024});
+    const Tensor<std::int32_t> read = tokens(0, 0, batch, 0);
+    const Tensor<std::int32_t> wanted = tokens(0, 0, batch, 3);
+    parallel::PipelineStage<float> stage;
+    if (mesh.pipeline().rank() == 0) {
+      stage.output = model.stage_shape(batch, time_steps);
+      stage.forward = [&](const Variable<float>&, int) { return model.stage(0, {}, read); };
+    } else {
+      stage.input = model.stage_shape(batch, time_steps);
+      stage.loss = [&](const Variable<float>& x, int) { return scaler.scale(model.last_stage(x, wanted)); };
+    }
+    parallel::Pipeline<float> pipeline(mesh, parallel::make_pipeline_schedule({.num_ranks = 2}), {stage});
+    for (int step = 0; step < 3; ++step) {
+      auto reduction = data_parallel.begin_step();
+      pipeline.run(reduction, {}, batch);
+      if (step == 1 && world.rank() == 1) {  // in its part of a divided weight
+        model.store().gradient<float>(model.store().find("transformer.h.0.mlp.c_fc.weight")).data()[0] = INFINITY;
+      }
+      StepSummary summary = reduction.finish();
+      scaler.unscale(optimizer, summary);
+      const bool stepped = scaler.step(optimizer, summary, {.clip_norm = 1});
+      require(stepped == (step != 1), "step {} was {}", step, stepped ? "taken" : "skipped");
+      scaler.update();
+    }
+    require(scaler.scale() == 512 && scaler.skipped_steps() == 1, "a scale of {}", scaler.scale());
+  });
 }
 
 TEST_CASE("a GPT of fewer layers than stages is refused") {
