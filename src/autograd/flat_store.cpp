@@ -51,6 +51,10 @@ void FlatStore::freeze(int index) {
 void FlatStore::tie(int index, std::shared_ptr<const TensorAxis> ranks) {
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_, "parameter {} was tied after the first use of the store's values", info.name);
+  for (const ParameterInfo& other : parameters_) {
+    require(other.tied == nullptr, "{} and {} are tied to other stages; of a model one parameter can be", other.name,
+            info.name);
+  }
   info.tied = std::move(ranks);
 }
 

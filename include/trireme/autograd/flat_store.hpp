@@ -59,7 +59,10 @@ class FlatStore {
   int add(std::string name, const Shape& shape, const Initializer& initializer);
   int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
   void freeze(int index);                                                                 // before the store is laid out
-  void tie(int index, std::shared_ptr<const TensorAxis> ranks);                           // likewise; all of these ranks do
+
+  // Before the store is laid out, on all of these ranks; one parameter a model, since stages finish several in different
+  // orders.
+  void tie(int index, std::shared_ptr<const TensorAxis> ranks);
 
   // Beside the parameters; they have the element type of values.
   int add_buffer(std::string name, const Shape& shape, double initial);

@@ -25,7 +25,8 @@ class GradientSlot {
   std::uint64_t tape_serial_;
 };
 
-// Hears of every parameter's final gradient during backward: the ones that forward did not use first.
+// Hears of every parameter's final gradient during backward: the ones that forward did not use first, or, where the backward
+// pass is split, with those that are put off.
 class GradientListener {
  public:
   virtual ~GradientListener() = default;
@@ -78,8 +79,8 @@ class Tape {
   void add(std::unique_ptr<Node> node);
 
   // Splits the backward pass: backward() puts off what nobody waits for, the gradients of weights of matrix products and
-  // convolutions, with what they need, to run_weight_gradients(). A parameter is final no sooner than that. The gradients are
-  // the same bits, unless a parameter has several uses of which some are put off.
+  // convolutions (of tensor-parallel layers nothing), with what they need, to run_weight_gradients(). A parameter is final no
+  // sooner than that. The gradients are the same bits, unless a parameter has several uses of which some are put off.
   void split_backward();        // before backward()
   void run_weight_gradients();  // after it
 
