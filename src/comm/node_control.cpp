@@ -27,9 +27,9 @@ NodeControl::Place* NodeControl::places() const {
   return std::launder(reinterpret_cast<Place*>(after));
 }
 
-void NodeControl::record_failure(const Failure& failure) {
+bool NodeControl::record_failure(const Failure& failure) {
   std::uint32_t expected = none;
-  if (!failure_state_.compare_exchange_strong(expected, writing)) return;
+  if (!failure_state_.compare_exchange_strong(expected, writing)) return false;
   failed_rank_ = failure.rank;
   exit_code_ = failure.exit_code;
   code_ = failure.code;
@@ -38,6 +38,7 @@ void NodeControl::record_failure(const Failure& failure) {
   std::memcpy(text_.data(), failure.text.data(), text_size_);
   failure_state_.store(recorded);
   wake_all();
+  return true;
 }
 
 Failure NodeControl::failure() const {

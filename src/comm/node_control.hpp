@@ -45,8 +45,8 @@ class NodeControl {
 
   int ranks() const { return ranks_; }
 
-  // Keeps the first failure only, and wakes everyone.
-  void record_failure(const Failure& failure);
+  // Keeps the first failure only, and wakes everyone. False: another was first.
+  bool record_failure(const Failure& failure);
   bool failed() const { return failure_state_.load() != none; }
   Failure failure() const;  // only when failed()
   bool claim_report();      // true for one caller, who prints the failure

@@ -93,7 +93,7 @@ void RankContext::throw_failure() const {
                .sequence = failure.sequence});
 }
 
-void RankContext::record_failure(const Error& error) { node_->record_failure(describe(error, place_.rank)); }
+bool RankContext::record_failure(const Error& error) { return node_->record_failure(describe(error, place_.rank)); }
 
 void RankContext::record_failure(const std::exception_ptr& failure) {
   const Failure described = describe(failure, place_.rank);

@@ -69,7 +69,7 @@ class RankContext {
     if (node_->failed()) [[unlikely]]
       throw_failure();
   }
-  void record_failure(const Error& error);
+  bool record_failure(const Error& error);  // false: check_failure() throws what another rank recorded before
   void record_failure(const std::exception_ptr& failure);
   int conclude(int code);  // prints the first failure of the job, once; the exit code with it
   void leave();

@@ -54,7 +54,8 @@ std::string waits_of_others(const RankContext& context) {
       fmt::format("no progress for {} ms: {}{}", context.deadline().count(), fields.message, waits_of_others(context));
   fields.rank = context.rank();
   const Error error(std::move(fields));
-  context.record_failure(error);  // the other ranks can't finish this collective either
+  // The other ranks can't finish this collective either. One whose deadline passed just before has already told.
+  if (!context.record_failure(error)) context.check_failure();
   throw error;
 }
 
@@ -118,7 +119,7 @@ class StandstillCheck {
                        .message = fmt::format("no rank can go on: {}", text),
                        .rank = context_.rank(),
                        .hint = "all ranks must call the collectives of all their groups in the same order"});
-    context_.record_failure(error);
+    if (!context_.record_failure(error)) context_.check_failure();
     throw error;
   }
 
