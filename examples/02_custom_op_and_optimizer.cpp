@@ -26,7 +26,8 @@ Variable<float> softsign(const Variable<float>& x) {
 // vector code.
 class Lion final : public optim::Optimizer<Float32> {
  public:
-  Lion(FlatStore& store, double learning_rate) : Optimizer(store, {.learning_rate = learning_rate}), momentum_(make_plane()) {}
+  Lion(FlatStore& store, double learning_rate)
+      : Optimizer(store, {.learning_rate = learning_rate}), momentum_(make_plane("momentum")) {}
 
   optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
 

@@ -65,4 +65,11 @@ void GradScaler::set_state(const State& state) {
   progress_.clear();
 }
 
+void GradScaler::add_to(trireme::State& state, const std::string& prefix) {
+  state.add(prefix + "scale", Shape{}, &state_.scale);
+  state.add(prefix + "growth_tracker", &state_.growth_tracker);
+  state.add(prefix + "skipped_steps", &state_.skipped_steps);
+  state.after_load([this] { set_state(state_); });
+}
+
 }  // namespace trireme::amp

@@ -154,6 +154,27 @@ void FlatStore::initialize(std::uint64_t seed) {
 template void FlatStore::initialize<float>(std::uint64_t);
 template void FlatStore::initialize<double>(std::uint64_t);
 
+template <typename T>
+void FlatStore::add_as(State& state, const std::string& prefix) {
+  const Tensor<T> values = this->values<T>();
+  for (int index = 0; index < num_parameters(); ++index) {
+    const ParameterInfo& info = parameter(index);
+    state.add({.name = prefix + info.name,
+               .dtype = dtype_,
+               .shape = info.placement.shape,
+               .pieces = pieces(index, {0, numel_}, values.data())});
+  }
+  for (int index = 0; index < buffers_.size(); ++index) {
+    const BufferInfo& info = buffers_.info(index);
+    state.add(prefix + info.name, info.shape, buffers_.values<T>(index).data());
+  }
+}
+
+void FlatStore::add_to(State& state, const std::string& prefix) {
+  dtype_ == DType::float64 ? add_as<double>(state, prefix) : add_as<float>(state, prefix);
+  state.after_load([this] { round_values(); });
+}
+
 void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource) {
   lay_out();
   const auto move = [&](std::shared_ptr<device::Storage>& plane, std::int64_t count) {

@@ -1,5 +1,7 @@
 #include "trireme/autograd/placement.hpp"
 
+#include <algorithm>
+
 #include "trireme/core/error.hpp"
 
 namespace trireme {
@@ -39,6 +41,16 @@ std::vector<Placement::Piece> Placement::pieces() const {
     }
   }
   return pieces;
+}
+
+std::vector<Placement::Piece> Placement::pieces(const Range& here) const {
+  std::vector<Piece> inside;
+  for (const Piece& piece : pieces()) {
+    const std::int64_t begin = std::max(piece.here, here.begin);
+    const std::int64_t end = std::min(piece.here + piece.count, here.end);
+    if (begin < end) inside.push_back({begin, piece.whole + begin - piece.here, end - begin});
+  }
+  return inside;
 }
 
 }  // namespace trireme

@@ -1,7 +1,7 @@
 #include "trireme/core/digest.hpp"
 
-#include <bit>
-#include <type_traits>
+#include <cstddef>
+#include <cstring>
 
 #include "trireme/core/philox.hpp"
 
@@ -17,19 +17,35 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
 
 constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
 
+template <typename Bits>
+std::uint64_t digest_bits(std::string_view name, const void* values, std::int64_t count, std::int64_t first_index) {
+  const std::uint64_t key = hash_name(name);
+  const auto* bytes = static_cast<const std::byte*>(values);
+  std::uint64_t sum = 0;
+  std::uint64_t index = static_cast<std::uint64_t>(first_index);
+  for (std::int64_t place = 0; place < count; ++place) {
+    Bits bits;
+    std::memcpy(&bits, bytes + static_cast<std::size_t>(place) * sizeof bits, sizeof bits);
+    ++index;
+    sum += mix64(key ^ (golden_ratio * index) ^ mix64(bits));
+  }
+  return sum;
+}
+
 }  // namespace
+
+std::uint64_t digest(std::string_view name, DType dtype, const void* values, std::int64_t count, std::int64_t first_index) {
+  switch (size_of(dtype)) {
+    case 1: return digest_bits<std::uint8_t>(name, values, count, first_index);
+    case 2: return digest_bits<std::uint16_t>(name, values, count, first_index);
+    case 4: return digest_bits<std::uint32_t>(name, values, count, first_index);
+    default: return digest_bits<std::uint64_t>(name, values, count, first_index);
+  }
+}
 
 template <typename T>
 std::uint64_t digest(std::string_view name, std::span<const T> values, std::int64_t first_index) {
-  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
-  const std::uint64_t key = hash_name(name);
-  std::uint64_t sum = 0;
-  std::uint64_t index = static_cast<std::uint64_t>(first_index);
-  for (const T value : values) {
-    ++index;
-    sum += mix64(key ^ (golden_ratio * index) ^ mix64(std::bit_cast<Bits>(value)));
-  }
-  return sum;
+  return digest(name, dtype_of<T>, values.data(), static_cast<std::int64_t>(values.size()), first_index);
 }
 
 template std::uint64_t digest(std::string_view, std::span<const float>, std::int64_t);

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <utility>
 
+#include "core/system_error.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme {
@@ -17,14 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t largest_request = std::size_t{1} << 30;  // Linux moves at most 2^31 - 4096 bytes in one call
-
-[[noreturn]] void throw_system_error(std::string message, const fs::path& path, int error_number, std::string hint = {}) {
-  throw Error({.code = ErrorCode::io,
-               .message = std::move(message),
-               .path = path.string(),
-               .error_number = error_number,
-               .hint = std::move(hint)});
-}
 
 struct stat status_of(int descriptor, const fs::path& path) {
   struct stat status {};
@@ -101,6 +94,14 @@ std::shared_ptr<const std::byte> File::map() const {
   void* memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, descriptor_, 0);
   if (memory == MAP_FAILED) throw_system_error("the file cannot be mapped into memory", path_, errno);
   return {static_cast<const std::byte*>(memory), [memory, bytes](const std::byte*) { munmap(memory, bytes); }};
+}
+
+void File::reserve(std::uint64_t bytes) {
+  if (bytes == 0) return;
+  const int error_number = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  if (error_number != 0 && error_number != EOPNOTSUPP && error_number != EINVAL) {
+    throw_system_error(fmt::format("there is no room for {} bytes", bytes), path_, error_number);
+  }
 }
 
 void File::write(std::span<const std::byte> bytes) {

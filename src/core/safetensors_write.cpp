@@ -21,10 +21,9 @@ using safetensors::length_bytes;
 std::size_t bytes_of(const TensorRef& tensor) { return static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype); }
 
 // Wide elements first: then every tensor begins at a multiple of its element size without gaps, which the format forbids.
-std::vector<const TensorRef*> file_order(std::span<const TensorRef> tensors) {
-  std::vector<const TensorRef*> order;
-  for (const TensorRef& tensor : tensors) order.push_back(&tensor);
-  std::ranges::stable_sort(order, std::ranges::greater{}, [](const TensorRef* tensor) { return size_of(tensor->dtype); });
+std::vector<TensorRef> file_order(std::span<const TensorRef> tensors) {
+  std::vector<TensorRef> order(tensors.begin(), tensors.end());
+  std::ranges::stable_sort(order, std::ranges::greater{}, [](const TensorRef& tensor) { return size_of(tensor.dtype); });
   return order;
 }
 
@@ -36,36 +35,10 @@ std::string json_string(const std::string& text, const std::filesystem::path& pa
   }
 }
 
-std::string header_text(std::span<const TensorRef* const> tensors, const SafetensorsMetadata& metadata,
-                        const std::filesystem::path& path) {
-  std::vector<std::string> members;
-  if (!metadata.empty()) {
-    std::vector<std::string> pairs;
-    for (const auto& [key, value] : metadata) {
-      pairs.push_back(fmt::format("{}:{}", json_string(key, path), json_string(value, path)));
-    }
-    members.push_back(fmt::format("\"{}\":{{{}}}", safetensors::metadata_key, fmt::join(pairs, ",")));
-  }
-  std::uint64_t begin = 0;
-  for (const TensorRef* tensor : tensors) {
-    const std::uint64_t end = begin + bytes_of(*tensor);
-    members.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_string(tensor->name, path),
-                                  safetensors::format_name(tensor->dtype), fmt::join(tensor->shape.dims(), ","), begin, end));
-    begin = end;
-  }
-  std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
-  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
-  if (text.size() > safetensors::max_header_bytes) {
-    refuse(path, fmt::format("the header would take {} bytes, more than {}", text.size(), safetensors::max_header_bytes));
-  }
-  return text;
-}
-
-void check(std::span<const TensorRef> tensors, const std::filesystem::path& path) {
+void check_names(std::span<const TensorRef> tensors, const std::filesystem::path& path) {
   std::vector<std::string_view> names;
   for (const TensorRef& tensor : tensors) {
     if (tensor.name == safetensors::metadata_key) refuse(path, "the format keeps this name for itself", tensor.name);
-    if (tensor.data == nullptr && bytes_of(tensor) > 0) refuse(path, "the tensor has no data", tensor.name);
     names.push_back(tensor.name);
   }
   std::ranges::sort(names);
@@ -75,19 +48,44 @@ void check(std::span<const TensorRef> tensors, const std::filesystem::path& path
 
 }  // namespace
 
+std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata,
+                               const std::filesystem::path& path) {
+  check_names(tensors, path);
+  std::vector<std::string> members;
+  if (!metadata.empty()) {
+    std::vector<std::string> pairs;
+    for (const auto& [key, value] : metadata) {
+      pairs.push_back(fmt::format("{}:{}", json_string(key, path), json_string(value, path)));
+    }
+    members.push_back(fmt::format("\"{}\":{{{}}}", safetensors::metadata_key, fmt::join(pairs, ",")));
+  }
+  std::uint64_t begin = 0;
+  for (const TensorRef& tensor : tensors) {
+    const std::uint64_t end = begin + bytes_of(tensor);
+    members.push_back(fmt::format(R"({}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", json_string(tensor.name, path),
+                                  safetensors::format_name(tensor.dtype), fmt::join(tensor.shape.dims(), ","), begin, end));
+    begin = end;
+  }
+  std::string text = fmt::format("{{{}}}", fmt::join(members, ","));
+  text.append((length_bytes - text.size() % length_bytes) % length_bytes, ' ');
+  if (text.size() > safetensors::max_header_bytes) {
+    refuse(path, fmt::format("the header would take {} bytes, more than {}", text.size(), safetensors::max_header_bytes));
+  }
+  const std::uint64_t length = text.size();
+  return std::string(reinterpret_cast<const char*>(&length), length_bytes) + text;
+}
+
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorRef> tensors,
                        const SafetensorsMetadata& metadata) {
-  check(tensors, path);
+  for (const TensorRef& tensor : tensors) {
+    if (tensor.data == nullptr && bytes_of(tensor) > 0) refuse(path, "the tensor has no data", tensor.name);
+  }
   const auto order = file_order(tensors);
-  const std::string header = header_text(order, metadata, path);
-  const std::uint64_t length = header.size();
+  const std::string header = safetensors_header(order, metadata, path);
 
   FileReplacement file(path);
-  file.write(std::as_bytes(std::span(&length, 1)));
   file.write(std::as_bytes(std::span(header)));
-  for (const TensorRef* tensor : order) {
-    file.write({static_cast<const std::byte*>(tensor->data), bytes_of(*tensor)});
-  }
+  for (const TensorRef& tensor : order) file.write({static_cast<const std::byte*>(tensor.data), bytes_of(tensor)});
   file.commit();
 }
 

@@ -9,7 +9,7 @@ template <typename P, typename D>
 Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      sum_of_squares_(this->make_plane(options.initial_sum)) {
+      sum_of_squares_(this->make_plane("sum", options.initial_sum)) {
   require(options.learning_rate_decay >= 0 && options.epsilon >= 0 && options.initial_sum >= 0,
           "Adagrad's learning_rate_decay, epsilon and initial_sum are 0 or more, got {}, {} and {}",
           options.learning_rate_decay, options.epsilon, options.initial_sum);

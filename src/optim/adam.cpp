@@ -12,12 +12,12 @@ Adam<P, D>::Adam(FlatStore& store, const AdamOptions& options, bool decoupled)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       decoupled_(decoupled),
-      first_moment_(this->make_plane()),
-      second_moment_(this->make_plane()) {
+      first_moment_(this->make_plane("exp_avg")),
+      second_moment_(this->make_plane("exp_avg_sq")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "Adam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
   require(options.epsilon >= 0, "Adam's epsilon is 0 or more, got {}", options.epsilon);
-  if (options.amsgrad) largest_ = this->make_plane();
+  if (options.amsgrad) largest_ = this->make_plane("max_exp_avg_sq");
 }
 
 template <typename P, typename D>

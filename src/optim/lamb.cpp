@@ -13,8 +13,8 @@ Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
-      first_moment_(this->make_plane()),
-      second_moment_(this->make_plane()) {
+      first_moment_(this->make_plane("exp_avg")),
+      second_moment_(this->make_plane("exp_avg_sq")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "LAMB's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
   require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);

@@ -11,7 +11,7 @@ Lars<P, D>::Lars(FlatStore& store, const LarsOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
-      momentum_(this->make_plane()) {
+      momentum_(this->make_plane("momentum_buffer")) {
   require(options.momentum >= 0 && options.trust > 0, "LARS' momentum is 0 or more and its trust above 0, got {} and {}",
           options.momentum, options.trust);
 }

@@ -9,7 +9,7 @@ template <typename P, typename D>
 Lion<P, D>::Lion(FlatStore& store, const LionOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      momentum_(this->make_plane()) {
+      momentum_(this->make_plane("exp_avg")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "Lion's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
 }

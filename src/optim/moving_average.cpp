@@ -24,6 +24,20 @@ void ExponentialMovingAverage<P, D>::update() {
 }
 
 template <typename P, typename D>
+void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& prefix) {
+  require(!swapped_in_, "a moving average was to be kept while its values are the model's; call swap() first");
+  state.add(prefix + "updates", &updates_);
+  for (int index = 0; index < store_.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store_.parameter(index);
+    if (!parameter.trainable) continue;
+    state.add({.name = prefix + parameter.name,
+               .dtype = dtype_of<T>,
+               .shape = parameter.placement.shape,
+               .pieces = store_.pieces(index, {0, average_.numel()}, average_.data())});
+  }
+}
+
+template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::swap() {
   std::swap_ranges(average_.data(), average_.data() + average_.numel(), store_.values<T>().data());
   store_.round_values();

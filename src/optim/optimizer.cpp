@@ -91,6 +91,26 @@ auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
   return parts;
 }
 
+template <typename P, typename D>
+void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  const std::vector<Part> parts = own_parts();
+  for (int index = 0; index < store_.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store_.parameter(index);
+    if (!parameter.trainable) continue;
+    state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
+    for (const Plane& plane : planes_) {
+      StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, plane.name, parameter.name),
+                         .dtype = dtype_of<T>,
+                         .shape = parameter.placement.shape};
+      for (const auto& [range, in_planes] : parts) {
+        const auto pieces = store_.pieces(index, range, plane.values.data() + in_planes);
+        tensor.pieces.insert(tensor.pieces.end(), pieces.begin(), pieces.end());
+      }
+      state.add(std::move(tensor));
+    }
+  }
+}
+
 // One sum over the ranks for all parameters.
 template <typename P, typename D>
 auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale)

@@ -9,12 +9,12 @@ template <typename P, typename D>
 Rmsprop<P, D>::Rmsprop(FlatStore& store, const RmspropOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      square_average_(this->make_plane()) {
+      square_average_(this->make_plane("square_avg")) {
   require(options.smoothing >= 0 && options.smoothing < 1, "RMSprop's smoothing lies in [0, 1), got {}", options.smoothing);
   require(options.epsilon >= 0 && options.momentum >= 0, "RMSprop's epsilon and momentum are 0 or more, got {} and {}",
           options.epsilon, options.momentum);
-  if (options.centered) average_ = this->make_plane();
-  if (options.momentum > 0) momentum_ = this->make_plane();
+  if (options.centered) average_ = this->make_plane("grad_avg");
+  if (options.momentum > 0) momentum_ = this->make_plane("momentum_buffer");
 }
 
 template <typename P, typename D>

@@ -11,7 +11,7 @@ Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
   require(options.momentum >= 0, "SGD's momentum is 0 or more, got {}", options.momentum);
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
           "Nesterov momentum needs a momentum above 0 and no dampening, got {} and {}", options.momentum, options.dampening);
-  if (options.momentum > 0) momentum_ = this->make_plane();
+  if (options.momentum > 0) momentum_ = this->make_plane("momentum_buffer");
 }
 
 template <typename P, typename D>

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <string>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 
 namespace trireme::amp {
@@ -71,6 +73,7 @@ class GradScaler {
   };
   const State& state() const { return state_; }
   void set_state(const State& state);
+  void add_to(trireme::State& state, const std::string& prefix = "grad_scaler.");
 
  private:
   enum class Stage : std::uint8_t { ready, unscaled, stepped };

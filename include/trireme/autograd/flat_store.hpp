@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +15,7 @@
 #include "trireme/autograd/tensor_axis.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
+#include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -112,6 +114,23 @@ class FlatStore {
   // Moves values and gradients into memory of another resource, values kept. Tensors taken before keep the old block.
   void relocate(const std::shared_ptr<device::MemoryResource>& resource);
 
+  // What a checkpoint keeps: parameters and buffers, each name with the prefix before it.
+  void add_to(State& state, const std::string& prefix = {});
+
+  // Where those elements of a parameter that lie in `range` of the planes belong in the whole parameter; `data`: those of a
+  // plane that holds the range alone.
+  template <typename T>
+  std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
+    const ParameterInfo& info = parameter(index);
+    const Range here{std::max<std::int64_t>(range.begin - info.offset, 0), std::min(range.end - info.offset, info.numel)};
+    std::vector<StatePiece> pieces;
+    for (const auto& piece : info.placement.pieces(here)) {
+      pieces.push_back(
+          {.data = data + (info.offset + piece.here - range.begin), .elements = {piece.whole, piece.whole + piece.count}});
+    }
+    return pieces;
+  }
+
   // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
   bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
@@ -144,6 +163,8 @@ class FlatStore {
 
  private:
   void lay_out();
+  template <typename T>
+  void add_as(State& state, const std::string& prefix);
   static void require_dtype(DType held, DType wanted);
 
   template <typename T>

@@ -26,7 +26,8 @@ struct Placement {
     std::int64_t whole = 0;  // the same one, in the whole parameter
     std::int64_t count = 0;
   };
-  std::vector<Piece> pieces() const;  // ascending in both
+  std::vector<Piece> pieces() const;                   // ascending in both
+  std::vector<Piece> pieces(const Range& here) const;  // of some of the elements that lie here
 };
 
 }  // namespace trireme

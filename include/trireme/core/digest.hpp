@@ -4,6 +4,8 @@
 #include <span>
 #include <string_view>
 
+#include "trireme/core/dtype.hpp"
+
 namespace trireme {
 
 // A number that changes with any single bit of a named tensor and does not depend on how the tensor is spread over ranks:
@@ -11,5 +13,8 @@ namespace trireme {
 // T: float, double.
 template <typename T>
 std::uint64_t digest(std::string_view name, std::span<const T> values, std::int64_t first_index = 0);
+
+// The same of elements of any type.
+std::uint64_t digest(std::string_view name, DType dtype, const void* values, std::int64_t count, std::int64_t first_index = 0);
 
 }  // namespace trireme

@@ -27,6 +27,7 @@ class File {
   // The whole file as memory that is read from the disk when it is touched; it outlives the File.
   std::shared_ptr<const std::byte> map() const;
 
+  void reserve(std::uint64_t bytes);  // disk space for a file of this size, where the file system can
   void write(std::span<const std::byte> bytes);
   void sync();   // returns when the bytes are on the disk
   void close();  // the destructor closes too, but cannot report a failure

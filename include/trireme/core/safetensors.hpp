@@ -65,6 +65,11 @@ class SafetensorsFile {
   SafetensorsMetadata metadata_;
 };
 
+// What a file of these tensors has ahead of their bytes, which follow in this order without gaps: for those who write it piece
+// by piece. Nothing is read through `data`. `path` is named in errors.
+std::string safetensors_header(std::span<const TensorRef> tensors, const SafetensorsMetadata& metadata,
+                               const std::filesystem::path& path);
+
 // Writes the tensors to `path`, replacing what was there only when all is on the disk.
 void write_safetensors(const std::filesystem::path& path, std::span<const TensorRef> tensors,
                        const SafetensorsMetadata& metadata = {});

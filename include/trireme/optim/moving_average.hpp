@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/precision/policy.hpp"
@@ -26,6 +27,9 @@ class ExponentialMovingAverage {
   // Exchanges the average with the model's values, and back.
   void swap();
   bool swapped_in() const { return swapped_in_; }
+
+  // What a checkpoint keeps; an error while swapped in.
+  void add_to(State& state, const std::string& prefix = "moving_average.");
 
   const Tensor<T, D>& average() const { return average_; }  // [trainable elements], in the store's order
 

@@ -55,6 +55,10 @@ class Optimizer {
   // What the start-up check compares between ranks.
   virtual Settings settings() const = 0;
 
+  // What a checkpoint keeps: the planes, by parameter, and how often each parameter was updated. Names are
+  // "<prefix><plane>.<parameter>".
+  void add_to(State& state, const std::string& prefix = "optimizer.");
+
  protected:
   // Of a whole parameter, whoever updates it.
   struct Norms {
@@ -83,9 +87,11 @@ class Optimizer {
   // With Needs::parameter_norms a run lies in one parameter, and all are measured before the first is updated.
   virtual SumsOfSquares measure(const Run&) { return {}; }
 
-  // A plane over the elements that this rank updates, for moments.
-  Tensor<T, D> make_plane(double value = 0) const {
-    return Tensor<T, D>::full({shard_ ? shard_->numel() : store_.trainable_numel()}, static_cast<T>(value));
+  // A plane over the elements that this rank updates, for moments. Checkpoints keep it under this name.
+  Tensor<T, D> make_plane(std::string name, double value = 0) {
+    planes_.push_back(
+        {std::move(name), Tensor<T, D>::full({shard_ ? shard_->numel() : store_.trainable_numel()}, static_cast<T>(value))});
+    return planes_.back().values;
   }
 
   // settings() of an optimizer with these options besides the rules.
@@ -101,8 +107,14 @@ class Optimizer {
   std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale);
   std::vector<Part> own_parts() const;
 
+  struct Plane {
+    std::string name;
+    Tensor<T, D> values;
+  };
+
   FlatStore& store_;
   std::shared_ptr<Shard> shard_;
+  std::vector<Plane> planes_;
   ParameterRules rules_;
   Needs needs_;
   std::vector<ResolvedRule> resolved_;  // by parameter

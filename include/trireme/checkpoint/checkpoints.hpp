@@ -1,0 +1,92 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/comm/group.hpp"
+#include "trireme/core/file_system.hpp"
+#include "trireme/core/state.hpp"
+
+namespace trireme::checkpoint {
+
+// Settings of the run that made a checkpoint, for those who load it.
+using Configuration = std::map<std::string, std::string>;
+
+struct CheckpointOptions {
+  std::filesystem::path directory;     // on a file system that all ranks share
+  int keep = 3;                        // so many of the newest stay; 2 or more
+  bool asynchronous = true;            // a thread of each rank writes while training goes on, from a copy of the state
+  std::int64_t chunk_bytes = 1 << 20;  // that have a checksum of their own; a multiple of 8
+  std::shared_ptr<FileSystem> file_system = posix_file_system();
+};
+
+// Steps of the committed checkpoints in a directory, ascending: of the folders "step-000000123" that have a manifest. What a
+// killed job left half done has other names and does not count.
+std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory,
+                                          const FileSystem& file_system = *posix_file_system());
+
+// The folder of a committed checkpoint. Its manifest is manifest.json there.
+std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step);
+
+struct LoadedCheckpoint {
+  std::int64_t step = 0;
+  Configuration configuration;
+};
+
+// Checkpoints of a job in one directory. Every rank writes a part of the state into a safetensors file, then rank 0 the
+// manifest, which a renamed folder commits: a job that dies at any moment leaves either the whole checkpoint or none. Any
+// number of ranks with any layout loads what any other has written: tensors are known by name and place in the whole. All calls
+// but steps() are collective, and what fails on one rank is thrown on all.
+//
+//   Checkpoints checkpoints(world, {.directory = "run1"});
+//   if (const auto loaded = checkpoints.load_newest(state)) step = loaded->step;
+//   ...
+//   checkpoints.save(step, state);  // between steps
+//   ...
+//   checkpoints.poll();             // after each step
+//   ...
+//   checkpoints.finish();
+class Checkpoints {
+ public:
+  // Makes the directory and removes what a killed job left half done.
+  Checkpoints(const Group& group, const CheckpointOptions& options);
+  ~Checkpoints();  // waits for the files of this rank; what is not committed by then is lost
+  Checkpoints(const Checkpoints&) = delete;
+  Checkpoints& operator=(const Checkpoints&) = delete;
+
+  // Saves the state that training has after `step` steps. Synchronous: returns when it is committed. Asynchronous: returns when
+  // the state is copied; one that is still being saved is finished first. After an Error the checkpoints before are as they
+  // were, and the next save() starts anew.
+  void save(std::int64_t step, const State& state, const Configuration& configuration = {});
+
+  // Once a step: the step of a checkpoint that has just been committed, or nothing. Throws what went wrong while it was
+  // written.
+  std::optional<std::int64_t> poll();
+  std::optional<std::int64_t> finish();  // waits for it
+  bool saving() const { return saving_ != nullptr; }
+
+  // Fills the state. Everything is checked before any of it changes: Error{invalid_argument} names a tensor or value that only
+  // one of the two has, or that differs in shape or type; Error{corrupt_file} the file that is damaged.
+  LoadedCheckpoint load(std::int64_t step, const State& state);
+  std::optional<LoadedCheckpoint> load_newest(const State& state);  // nothing when there is no checkpoint
+
+  std::vector<std::int64_t> steps() const { return committed_steps(options_.directory, *options_.file_system); }
+
+ private:
+  struct Saving;
+
+  void advance();
+  void commit_when_written();
+  void abandon();
+
+  Group group_;
+  CheckpointOptions options_;
+  std::unique_ptr<Saving> saving_;
+};
+
+}  // namespace trireme::checkpoint

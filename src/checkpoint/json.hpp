@@ -1,0 +1,25 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "trireme/checkpoint/manifest.hpp"
+
+// What manifests and the messages between ranks write alike.
+namespace trireme::checkpoint {
+
+using Json = nlohmann::json;
+
+Json json_of(std::span<const Runs> runs);                          // [[first, count, stride, times], ...]
+std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // nothing when it is something else
+
+// Whether runs are ascending, without overlap, among `numel` elements.
+bool ascending(std::span<const Runs> runs, std::int64_t numel);
+
+std::optional<DType> dtype_named(std::string_view name);
+std::optional<std::uint64_t> number_of_hex(std::string_view text);  // 16 digits
+
+}  // namespace trireme::checkpoint

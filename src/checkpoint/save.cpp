@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <array>
+#include <exception>
+#include <future>
+#include <random>
+#include <utility>
+
+#include "checkpoint/directory.hpp"
+#include "checkpoint/plan.hpp"
+#include "checkpoint/shard.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::checkpoint {
+namespace {
+
+std::uint64_t random_number() {
+  std::random_device device;
+  return (std::uint64_t{device()} << 32) ^ device();
+}
+
+template <typename T>
+bool is_ready(const std::future<T>& future) {
+  return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
+}
+
+std::string shard_name(int rank) { return fmt::format("shard-{:05}.safetensors", rank); }
+
+Manifest manifest_of(const Plan& plan, std::int64_t step, std::int64_t chunk_bytes, const Configuration& configuration,
+                     const std::vector<ShardReport>& reports) {
+  Manifest manifest{.step = step, .chunk_bytes = chunk_bytes, .configuration = configuration, .values = plan.values};
+  for (const PlannedTensor& tensor : plan.tensors) {
+    manifest.tensors.push_back(
+        {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .optional = tensor.optional});
+  }
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const ShardReport& report = reports[rank];
+    const auto places = plan.places_of(static_cast<int>(rank));
+    std::uint64_t offset = report.header_bytes;
+    for (std::size_t index = 0; index < places.size(); ++index) {
+      SavedTensor& tensor = manifest.tensors[places[index].tensor];
+      const auto& runs = plan.tensors[places[index].tensor].parts[places[index].part].runs;
+      tensor.parts.push_back(
+          {.file = static_cast<int>(rank), .offset = offset, .runs = runs, .checksums = report.checksums[index]});
+      tensor.digest += report.digests[index];
+      offset += static_cast<std::uint64_t>(numel_of(runs)) * size_of(tensor.dtype);
+    }
+    manifest.files.push_back(
+        {.name = report.name, .bytes = offset, .header_bytes = report.header_bytes, .header_checksum = report.header_checksum});
+  }
+  return manifest;
+}
+
+}  // namespace
+
+// A checkpoint under way: first the shards are written, then rank 0 commits.
+struct Checkpoints::Saving {
+  std::int64_t step = 0;
+  Configuration configuration;
+  Plan plan;
+  Shard shard;
+  std::filesystem::path folder;
+  std::future<ShardReport> written;
+  std::future<void> committed;  // of rank 0, and only once all have written
+  bool all_written = false;
+
+  bool done_here() const { return all_written ? !committed.valid() || is_ready(committed) : is_ready(written); }
+  void wait_here() const {
+    if (!all_written) {
+      written.wait();
+    } else if (committed.valid()) {
+      committed.wait();
+    }
+  }
+};
+
+Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) : group_(group), options_(options) {
+  require(!options.directory.empty(), "checkpoints need a directory");
+  require(options.keep >= 2, "{} checkpoints are too few to keep: one must be left while the next is written; 2 or more",
+          options.keep);
+  require(options.chunk_bytes > 0 && options.chunk_bytes % 8 == 0, "chunks of {} bytes: a multiple of 8 is needed",
+          options.chunk_bytes);
+  const auto prepare = [&] {
+    if (group_.rank() != 0) return;
+    make_directory(*options_.file_system, options_.directory);
+    remove_leftovers(*options_.file_system, options_.directory);
+  };
+  group_.agree(prepare, "open the directory of checkpoints");
+}
+
+Checkpoints::~Checkpoints() = default;
+
+void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration) {
+  require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
+  finish();
+  auto saving = std::make_unique<Saving>();
+  saving->step = step;
+  saving->configuration = configuration;
+  saving->plan = make_plan(group_, state);
+  saving->shard = shard_of(saving->plan, state, group_.rank());
+  std::array<std::uint64_t, 1> unique{random_number()};
+  group_.broadcast(std::span(unique), 0, "name of a checkpoint").wait_on_host();
+  saving->folder = temporary_folder(options_.directory, step, unique[0]);
+  saving_ = std::move(saving);
+  const auto begin = [&] {
+    if (group_.rank() == 0) options_.file_system->create_folder(saving_->folder);
+    if (options_.asynchronous) own(saving_->shard);
+  };
+  try {
+    group_.agree(begin, "begin a checkpoint");
+  } catch (...) {
+    abandon();
+    throw;
+  }
+  const auto write = [&files = *options_.file_system, &shard = saving_->shard, chunk_bytes = options_.chunk_bytes,
+                      path = saving_->folder / shard_name(group_.rank())] {
+    return write_shard(files, path, shard, chunk_bytes);
+  };
+  saving_->written = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, write);
+  if (!options_.asynchronous) finish();
+}
+
+std::optional<std::int64_t> Checkpoints::poll() {
+  if (!saving()) return std::nullopt;
+  std::array<std::int32_t, 1> done{saving_->done_here() ? 1 : 0};
+  group_.all_reduce(std::span(done), ReduceOp::min, "checkpoint").wait_on_host();
+  if (done[0] == 0) return std::nullopt;
+  const std::int64_t step = saving_->step;
+  advance();
+  return saving() ? std::nullopt : std::optional(step);
+}
+
+std::optional<std::int64_t> Checkpoints::finish() {
+  if (!saving()) return std::nullopt;
+  const std::int64_t step = saving_->step;
+  while (saving()) {
+    saving_->wait_here();
+    advance();
+  }
+  return step;
+}
+
+// All ranks are done with what they were at.
+void Checkpoints::advance() {
+  try {
+    if (saving_->all_written) {
+      group_.agree(
+          [&] {
+            if (saving_->committed.valid()) saving_->committed.get();
+          },
+          "commit a checkpoint");
+      saving_.reset();
+    } else {
+      commit_when_written();
+    }
+  } catch (...) {
+    abandon();
+    throw;
+  }
+}
+
+void Checkpoints::commit_when_written() {
+  std::string report;
+  group_.agree([&] { report = to_text(saving_->written.get()); }, "write a checkpoint");
+  const auto reports = group_.gather_texts(report, "write a checkpoint");
+  saving_->shard = {};
+  saving_->all_written = true;
+  if (group_.rank() != 0) return;
+  const auto commit_it = [reports, &saving = *saving_, &options = options_] {
+    std::vector<ShardReport> parsed;
+    for (const std::string& text : reports) parsed.push_back(parse_report(text));
+    const Manifest manifest = manifest_of(saving.plan, saving.step, options.chunk_bytes, saving.configuration, parsed);
+    commit(*options.file_system, options.directory, saving.folder, saving.step, to_text(manifest));
+    keep_newest(*options.file_system, options.directory, options.keep);
+  };
+  saving_->committed = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, commit_it);
+}
+
+// What it leaves behind would be removed at the next start too.
+void Checkpoints::abandon() {
+  const auto saving = std::move(saving_);
+  if (group_.rank() != 0) return;
+  try {
+    options_.file_system->remove_all(saving->folder);
+  } catch (const std::exception&) {
+  }
+}
+
+}  // namespace trireme::checkpoint

@@ -1,0 +1,46 @@
+#include "trireme/core/state.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme {
+
+std::int64_t StateTensor::elements_here() const {
+  std::int64_t count = 0;
+  for (const StatePiece& piece : pieces) count += piece.elements.count();
+  return count;
+}
+
+void State::claim(const std::string& name) {
+  const auto has_name = [&](const auto& entry) { return entry.name == name; };
+  require(!name.empty(), "state without a name");
+  require(std::ranges::none_of(tensors_, has_name) && std::ranges::none_of(values_, has_name),
+          "{} is added to the state twice; give one of them a prefix", name);
+}
+
+void State::add(StateTensor tensor) {
+  claim(tensor.name);
+  std::int64_t last = 0;
+  for (const StatePiece& piece : tensor.pieces) {
+    const auto& [begin, end] = piece.elements;
+    require(begin >= last && end >= begin && end <= tensor.shape.numel(),
+            "{}: elements [{}, {}) of the state are no part of {} after the ones before", tensor.name, begin, end,
+            tensor.shape);
+    require(piece.data != nullptr || begin == end, "{}: elements [{}, {}) of the state lie nowhere", tensor.name, begin, end);
+    last = end;
+  }
+  tensors_.push_back(std::move(tensor));
+}
+
+void State::add(std::string name, Value place) {
+  claim(name);
+  values_.push_back({std::move(name), place});
+}
+
+void State::loaded() const {
+  for (const auto& action : actions_) action();
+}
+
+}  // namespace trireme

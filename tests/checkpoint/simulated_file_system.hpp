@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "trireme/core/file_system.hpp"
+
+namespace trireme::test {
+
+// What calls throw from the moment on at which the machine has lost its power.
+struct PowerLost : std::runtime_error {
+  PowerLost() : std::runtime_error("the power is gone") {}
+};
+
+// A file system in memory that loses, when the power goes, what was not synced: any of the pages of a file written since its
+// sync, any of the names created, renamed or removed in a folder since its sync, each by chance. As strict as POSIX allows.
+class SimulatedFileSystem final : public FileSystem {
+ public:
+  SimulatedFileSystem();
+
+  std::unique_ptr<OutputFile> create(const Path& path) override;
+  std::unique_ptr<InputFile> open(const Path& path) const override;
+  void create_folder(const Path& path) override;
+  void rename(const Path& from, const Path& to) override;
+  void sync_folder(const Path& path) override;
+  void remove_all(const Path& path) override;
+  bool exists(const Path& path) const override;
+  std::vector<std::string> names_in(const Path& folder) const override;
+
+  // Calls that change something are counted from 1 on.
+  std::int64_t calls() const { return calls_; }
+  void lose_power_at(std::int64_t call) { power_lost_at_ = call; }                        // that call and all later ones
+  void fail_at(std::int64_t call, int error_number) { failing_ = {call, error_number}; }  // that call alone
+  const std::string& failed_call() const { return failed_call_; }
+
+  // What is found when the power is back. keep: the chance of each page and name that was not synced.
+  std::shared_ptr<SimulatedFileSystem> after_power_loss(double keep, std::uint64_t seed) const;
+
+  // Changes files on purpose.
+  std::vector<std::byte>& content(const Path& path);
+  std::vector<Path> files() const;
+
+ private:
+  friend class SimulatedOutput;
+  struct Node;
+  struct Change {  // of the names in a folder, since it was synced
+    std::string removed;
+    std::string added;
+    std::shared_ptr<Node> node;
+  };
+  struct Node {
+    bool folder = false;
+    std::vector<std::byte> content;
+    std::vector<std::byte> synced_content;
+    std::map<std::string, std::shared_ptr<Node>> names;
+    std::map<std::string, std::shared_ptr<Node>> synced_names;
+    std::vector<Change> changes;
+  };
+
+  std::shared_ptr<Node> find(const Path& path) const;
+  std::shared_ptr<Node> folder_at(const Path& path) const;
+  void change(const Path& path);  // counts a call; throws where it is to fail
+  static void apply(Node& folder, const Change& change);
+  static std::shared_ptr<Node> survivor(const Node& node, double keep, std::mt19937_64& random);
+
+  std::shared_ptr<Node> root_;
+  mutable std::recursive_mutex mutex_;
+  std::int64_t calls_ = 0;
+  std::int64_t power_lost_at_ = 0;
+  std::pair<std::int64_t, int> failing_{};
+  std::string failed_call_;
+};
+
+}  // namespace trireme::test
