@@ -11,6 +11,7 @@
 #include "comm/cores.hpp"
 #include "comm/flight.hpp"
 #include "comm/lone_backend.hpp"
+#include "trireme/core/exit_code.hpp"
 
 namespace trireme {
 namespace comm {
@@ -61,7 +62,7 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
     return comm::dispatch(backend, options, main);
   } catch (const Error& error) {  // before there were ranks
     fmt::print(stderr, "trireme: {}\n", error.what());
-    return 2;
+    return static_cast<int>(exit_code_of(error.code()));
   }
 }
 

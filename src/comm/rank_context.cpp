@@ -4,29 +4,20 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <new>
 
 #include "trireme/comm/group.hpp"
+#include "trireme/core/exit_code.hpp"
 
 namespace trireme::comm {
 namespace {
 
 thread_local RankContext* current = nullptr;
 
-int exit_code_of(ErrorCode code) {
-  switch (code) {
-    case ErrorCode::invalid_argument:
-    case ErrorCode::io:
-    case ErrorCode::corrupt_file:
-    case ErrorCode::not_available:
-    case ErrorCode::rank_mismatch: return 2;
-    default: return 1;
-  }
-}
-
 Failure describe(const Error& error, int rank) {
   const int where = error.fields().rank;
   return {.rank = where >= 0 ? where : rank,
-          .exit_code = exit_code_of(error.code()),
+          .exit_code = static_cast<int>(exit_code_of(error.code())),
           .code = error.code(),
           .sequence = error.fields().sequence,
           .text = error.what()};
@@ -37,6 +28,11 @@ Failure describe(const std::exception_ptr& failure, int rank) {
     std::rethrow_exception(failure);
   } catch (const Error& error) {
     return describe(error, rank);
+  } catch (const std::bad_alloc&) {
+    return {.rank = rank,
+            .exit_code = static_cast<int>(ExitCode::out_of_memory),
+            .code = ErrorCode::out_of_memory,
+            .text = "there is not enough memory"};
   } catch (const std::exception& error) {
     return {.rank = rank, .text = error.what()};
   } catch (...) {

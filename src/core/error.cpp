@@ -37,6 +37,7 @@ std::string_view name_of(ErrorCode code) {
     case ErrorCode::rank_mismatch: return "rank mismatch";
     case ErrorCode::peer_failed: return "peer failed";
     case ErrorCode::timeout: return "timeout";
+    case ErrorCode::diverged: return "diverged";
     case ErrorCode::internal: return "internal";
   }
   return "unknown";

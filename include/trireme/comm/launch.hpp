@@ -35,7 +35,7 @@ struct LaunchOptions {
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
 // A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once,
-// and the exit code is 2 for Error{invalid_argument, io, corrupt_file, not_available, rank_mismatch}, else 1.
+// and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread" or "mpi"

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "trireme/core/error.hpp"
+
+namespace trireme {
+
+// How a program tells the shell, and what supervises it, why it ended.
+enum class ExitCode : int {
+  success = 0,        // finished, or saved and stopped on a signal
+  failure = 1,        // anything else
+  configuration = 2,  // options, files, ranks that disagree: the same again would fail again
+  timeout = 3,        // a deadline passed
+  out_of_memory = 4,
+  diverged = 5,  // loss or gradients were not finite for too long
+};
+
+ExitCode exit_code_of(ErrorCode code);
+
+}  // namespace trireme
