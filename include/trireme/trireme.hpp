@@ -14,6 +14,7 @@
 #include "trireme/comm/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/run_status.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/image_loader.hpp"
