@@ -7,8 +7,11 @@
 using namespace trireme;
 
 template <typename P>
-Player<P>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name)
-    : data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel()),
+Player<P>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name,
+                  std::int64_t first_step)
+    : store_(store),
+      name_(name),
+      data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel(first_step)),
       optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()),
@@ -24,6 +27,14 @@ StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction,
   scaler_.step(*optimizer_, summary, {.clip_norm = clip_norm_});
   scaler_.update();
   return summary;
+}
+
+template <typename P>
+void Player<P>::add_to(State& state) {
+  store_.add_to(state, name_ + ".model.");
+  optimizer_->add_to(state, name_ + ".optimizer.");
+  scaler_.add_to(state, name_ + ".grad_scaler.");
+  data_parallel_.add_to(state, name_ + ".compression.");
 }
 
 template class Player<Float32>;

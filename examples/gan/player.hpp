@@ -18,8 +18,9 @@
 template <typename P>
 class Player {
  public:
-  // Collective. The parameters have their first values.
-  Player(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, const std::string& name);
+  // Collective. The parameters have their first values. `first_step`: that this run trains.
+  Player(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, const std::string& name,
+         std::int64_t first_step);
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
@@ -29,12 +30,16 @@ class Player {
   // Backward on that tape, then the update.
   trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float>& loss);
 
+  void add_to(trireme::State& state);  // what a checkpoint keeps, under the player's name
+
   std::vector<std::string> decisions() { return decisions_.take(); }
   const trireme::amp::GradScaler& scaler() const { return scaler_; }
   double learning_rate() const { return optimizer_->learning_rate(); }
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
  private:
+  trireme::FlatStore& store_;
+  std::string name_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;

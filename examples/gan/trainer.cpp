@@ -49,9 +49,11 @@ models::DcGanOptions DcGan<P>::options(const Options& options, const data::Image
 template <typename Gan>
 Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
   parallel::require_same(world, "option", options_.settings());
+  checkpoints_.emplace(options_.training, world, options_.settings());
   world.agree([this] { open(); }, "open data and files");
-  generator_player_.emplace(options_.training, world, generator_->store(), "generator");
-  discriminator_player_.emplace(options_.training, world, discriminator_->store(), "discriminator");
+  const std::int64_t first_step = checkpoints_->first_step();
+  generator_player_.emplace(options_.training, world, generator_->store(), "generator", first_step);
+  discriminator_player_.emplace(options_.training, world, discriminator_->store(), "discriminator", first_step);
 }
 
 template <typename Gan>
@@ -70,7 +72,7 @@ void Trainer<Gan>::open() {
   generator_->initialize({.seed = training.seed});
   discriminator_->initialize({.seed = training.seed});
   if (!training.init.empty()) models::load_weights<float>(stores(), training.init);
-  metrics_.emplace(world_.rank() == 0 ? training.metrics : std::string(), "images");
+  metrics_.emplace(world_.rank() == 0 ? training.metrics : std::string(), "images", checkpoints_->first_step());
 }
 
 template <typename Gan>
@@ -85,19 +87,33 @@ void Trainer<Gan>::run() {
   print_binding(training, world_);
   write_samples();  // a file that can't be written is found out before the first step
   progress_.emplace(training.steps, "images", world_.rank() == 0);
+  const auto add_to = [this](State& state) {
+    generator_player_->add_to(state);
+    discriminator_player_->add_to(state);
+  };
+  for (const std::string& line : checkpoints_->load(add_to)) progress_->note(line);
   const auto start = std::chrono::steady_clock::now();
+  const std::int64_t first_step = checkpoints_->first_step();
+  std::int64_t done = first_step;
+  bool stopped = false;
   std::string first, last;
-  for (std::int64_t step = 0; step < training.steps; ++step) {
+  while (done < training.steps && !stopped) {
+    const std::int64_t step = done++;
     const Step result = train_step(step);
     report(step, result);
     last = losses_text(result.discriminator, result.generator);
-    if (step == 0) first = last;
-    const std::int64_t done = step + 1;
+    if (step == first_step) first = last;
     if (done == training.steps || (options_.sample_interval > 0 && done % options_.sample_interval == 0)) write_samples();
+    const auto after = checkpoints_->after_step(done, result.generator.requests, add_to);
+    for (const std::string& line : after.notes) progress_->note(line);
+    stopped = after.stop;
   }
   progress_.reset();
-  world_.agree([this] { save(); });
-  print_end(seconds_since(start), first, last);
+  if (!stopped) {
+    world_.agree([this] { save(); });
+    print_end(seconds_since(start), done - first_step, first, last);
+    checkpoints_->finished();
+  }
   world_.barrier("end of training");
 }
 
@@ -111,6 +127,7 @@ typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
       .seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample};
   Step result;
   auto of_generator = generator_player_->begin_step();
+  of_generator.request(checkpoints_->requests());
   Tape tape(names);
   of_generator.listen(tape);
   const auto fake =
@@ -188,12 +205,15 @@ void Trainer<Gan>::print_start() const {
 }
 
 template <typename Gan>
-void Trainer<Gan>::print_end(double seconds, const std::string& first, const std::string& last) const {
+void Trainer<Gan>::print_end(double seconds, std::int64_t steps, const std::string& first, const std::string& last) const {
   if (world_.rank() != 0) return;
   const TrainingOptions& training = options_.training;
-  fmt::print("{} steps in {:.1f} s: {} -> {}, {:.0f} images/s, {:.1f} % of the time waiting for other ranks\n", training.steps,
-             seconds, first, last, static_cast<double>(training.steps * training.batch_size) / seconds,
-             100 * exposed_seconds_ / seconds);
+  if (steps == 0) {
+    fmt::print("all {} steps were done before\n", training.steps);
+    return;
+  }
+  fmt::print("{} steps in {:.1f} s: {} -> {}, {:.0f} images/s, {:.1f} % of the time waiting for other ranks\n", steps, seconds,
+             first, last, static_cast<double>(steps * training.batch_size) / seconds, 100 * exposed_seconds_ / seconds);
   if (scaled) {
     const auto& of_d = discriminator_player_->scaler();
     const auto& of_g = generator_player_->scaler();

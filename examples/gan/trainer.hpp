@@ -9,6 +9,7 @@
 #include "training/images.hpp"
 #include "training/metrics.hpp"
 #include "training/progress.hpp"
+#include "training/run_checkpoints.hpp"
 #include "trireme/trireme.hpp"
 
 // The models of --model and --precision.
@@ -55,12 +56,13 @@ class Trainer {
   void write_samples() const;
   void save() const;
   void print_start() const;
-  void print_end(double seconds, const std::string& first_losses, const std::string& last_losses) const;
+  void print_end(double seconds, std::int64_t steps, const std::string& first_losses, const std::string& last_losses) const;
   std::vector<trireme::models::PrefixedStore> stores() const;
 
   Options options_;
   trireme::Group world_;
   std::optional<trireme::data::ImageLoader> loader_;
+  std::optional<RunCheckpoints> checkpoints_;
   std::optional<MetricsFile> metrics_;
   std::unique_ptr<typename Gan::Generator> generator_;
   std::unique_ptr<typename Gan::Discriminator> discriminator_;

@@ -58,7 +58,7 @@ void Trainer<P>::open() {
 
 template <typename P>
 void Trainer<P>::run() {
-  Training<P> training(options_.training, mesh_, model_.store(), "tokens");
+  Training<P> training(options_.training, options_.settings(), mesh_, model_.store(), "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
@@ -71,8 +71,7 @@ void Trainer<P>::run() {
   }
   if (text_->validation.size() > options_.block) work.validate = [this] { return validate(); };
   print_start();
-  training.run(work);
-  print_sample();
+  if (training.run(work)) print_sample();
   world_.barrier("end of training");
 }
 

@@ -47,17 +47,17 @@ data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_
 }
 
 void Trainer::run() {
-  Training<Float32> training(options_.training, ProcessMesh(world_), model_->store(), "tokens");
+  Training<Float32> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(), "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
       .samples_per_step = options_.training.batch_size * options_.block,
       .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
       .validate = {},
+      .add_to = [this](State& state) { add_to(state); },
       .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
   if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
   print_start();
-  training.run(work);
-  print_sample();
+  if (training.run(work)) print_sample();
   world_.barrier("end of training");
 }
 
@@ -71,6 +71,30 @@ void Trainer::backward(std::int64_t step, int micro_batch, parallel::Reduction& 
   state = std::move(result.state);
   result.loss.backward();
   reduction.add(result.loss);
+}
+
+// By row of the whole batch, whichever rank reads it.
+void Trainer::add_to(State& state) {
+  const std::int64_t rows = options_.training.batch_size;
+  const std::int64_t width = options_.hidden;
+  for (int layer = 0; layer < options_.layers; ++layer) {
+    StateTensor hidden{.name = fmt::format("rows.hidden.{}", layer), .shape = {rows, width}};
+    StateTensor cell{.name = fmt::format("rows.cell.{}", layer), .shape = {rows, width}};
+    for (std::size_t micro_batch = 0; micro_batch < states_.size(); ++micro_batch) {
+      const data::TokenBatch batch = loader_->load(0, static_cast<std::int64_t>(micro_batch));
+      const std::int64_t own = batch.tokens.dim(0);
+      const auto add = [&](StateTensor& tensor, std::vector<Variable<float>>& of_layers) {
+        while (static_cast<int>(of_layers.size()) <= layer) of_layers.emplace_back(Tensor<float>::zeros({1, own, width}));
+        const Tensor<float> values = of_layers[static_cast<std::size_t>(layer)].value();
+        tensor.pieces.push_back(
+            {.data = values.data(), .elements = {batch.first_sample * width, (batch.first_sample + own) * width}});
+      };
+      add(hidden, states_[micro_batch].hidden);
+      add(cell, states_[micro_batch].cell);
+    }
+    state.add(std::move(hidden));
+    state.add(std::move(cell));
+  }
 }
 
 // The mean loss of the first steps of the validation text, read as the training text is; each rank computes its rows.

@@ -1,11 +1,13 @@
 #include "training/metrics.hpp"
 
 #include <cerrno>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 namespace {
 
@@ -13,11 +15,27 @@ namespace {
   throw trireme::Error({.code = trireme::ErrorCode::io, .message = what, .path = path, .error_number = errno});
 }
 
+// A run that goes on repeats the steps after its checkpoint: their lines go.
+void keep_lines_before(std::int64_t step, const std::string& path) {
+  std::ifstream before(path);
+  if (!before) return;
+  std::string kept;
+  for (std::string line; std::getline(before, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (object.is_object() && object.value("step", step) < step) kept += line + "\n";
+  }
+  trireme::FileReplacement file(path);
+  file.write(std::as_bytes(std::span(kept)));
+  file.commit();
+}
+
 }  // namespace
 
-MetricsFile::MetricsFile(const std::string& path, std::string unit) : path_(path), unit_(std::move(unit)) {
+MetricsFile::MetricsFile(const std::string& path, std::string unit, std::int64_t first_step)
+    : path_(path), unit_(std::move(unit)) {
   if (path.empty()) return;
-  file_.reset(std::fopen(path.c_str(), "w"));
+  if (first_step > 0) keep_lines_before(first_step, path);
+  file_.reset(std::fopen(path.c_str(), first_step > 0 ? "a" : "w"));
   if (!file_) refuse(path, "the metrics file can't be opened");
 }
 

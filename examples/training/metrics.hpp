@@ -32,8 +32,9 @@ using Metric = std::pair<std::string, std::variant<std::int64_t, double>>;
 // A file with one JSON object a line. A failed write is an error that names the file: no line is lost unnoticed.
 class MetricsFile {
  public:
-  // An empty path writes nothing. `unit`: what is counted a second, "tokens".
-  MetricsFile(const std::string& path, std::string unit);
+  // An empty path writes nothing. `unit`: what is counted a second, "tokens". Of a file that is there the lines of steps before
+  // `first_step` stay, where that is above 0.
+  MetricsFile(const std::string& path, std::string unit, std::int64_t first_step = 0);
 
   void write(const StepMetrics& metrics);
   void write(std::span<const Metric> line);

@@ -21,6 +21,18 @@ double parse_bucket_mb(const std::string& text) {
   return value;
 }
 
+// "100": steps; "30s", "10min", "2h".
+CheckpointInterval parse_checkpoint_interval(const std::string& text) {
+  std::int64_t count = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), count);
+  const std::string_view unit(end, static_cast<std::size_t>(text.data() + text.size() - end));
+  const bool known = unit.empty() || unit == "s" || unit == "min" || unit == "h";
+  require(failure == std::errc() && known && count > 0 && count <= 1'000'000'000'000,
+          "--checkpoint-interval {} is neither a number of steps, as 100, nor a time, as 30s, 10min or 2h", text);
+  if (unit.empty()) return {.steps = count};
+  return {.seconds = count * (unit == "s" ? 1 : unit == "min" ? 60 : 3600)};
+}
+
 parallel::Sharding parse_sharding(const std::string& text) {
   if (text == "auto") return parallel::Sharding::automatic;
   return text == "on" ? parallel::Sharding::on : parallel::Sharding::off;
@@ -35,6 +47,7 @@ TrainingParser::TrainingParser(CLI::App& app, std::string program, TrainingOptio
   app.allow_config_extras(CLI::config_extras_mode::error);
   add_training();
   add_run();
+  add_checkpoints();
   add_compression();
 }
 
@@ -89,6 +102,23 @@ void TrainingParser::add_run() {
   app_.add_option("--metrics", options_.metrics, "write a JSON object a step to this file")->group("Run");
   app_.add_option("--flight-dir", options_.flight_directory, "keep the ranks' last calls in this folder, for trireme-flight")
       ->group("Run");
+}
+
+void TrainingParser::add_checkpoints() {
+  app_.add_option(
+          "--checkpoint-dir", options_.checkpoint_directory,
+          "save checkpoints in this folder, which all ranks see, and go on from them; SIGTERM and SIGUSR1 save and stop")
+      ->group("Checkpoints");
+  app_.add_option("--checkpoint-interval", checkpoint_interval_,
+                  "between checkpoints: steps, as 100, or a time, as 30s, 10min, 2h")
+      ->group("Checkpoints")
+      ->capture_default_str();
+  app_.add_option("--keep", options_.keep, "checkpoints that stay, the newest ones; 2 or more")
+      ->group("Checkpoints")
+      ->capture_default_str();
+  app_.add_option("--resume", options_.resume, "where to go on: auto (the newest checkpoint, if there is one), a step, or none")
+      ->group("Checkpoints")
+      ->capture_default_str();
 }
 
 void TrainingParser::add_validation() {
@@ -157,6 +187,7 @@ void TrainingParser::check() const {
   parallel::parse_compression(options_.compress, options_.compress_warmup);
   require(options_.bucket_profile.empty() || options_.bucket_mb == 0, "--bucket-profile {} needs --bucket-mb auto",
           options_.bucket_profile);
+  require(options_.keep >= 2, "--keep {}: one checkpoint must be left while the next is written; 2 or more", options_.keep);
   require(options_.ranks > 0, "--ranks {} is not above 0", options_.ranks);
   require(options_.ranks == 1 || options_.backend == BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options_.ranks);
@@ -174,6 +205,7 @@ bool TrainingParser::parse(int argc, char** argv, std::string& help) {
                  .hint = fmt::format("{} --help lists the options", program_)});
   }
   options_.backend = parse_backend(backend_);
+  options_.checkpoint_interval = parse_checkpoint_interval(checkpoint_interval_);
   options_.bucket_mb = bucket_mb_ == "auto" ? 0 : parse_bucket_mb(bucket_mb_);
   check();
   return true;
@@ -225,7 +257,7 @@ void TrainingOptions::complete(const Group& world) {
           micro_batch_size, share, batch_size);
 }
 
-parallel::DataParallelOptions TrainingOptions::data_parallel() const {
+parallel::DataParallelOptions TrainingOptions::data_parallel(std::int64_t first_step) const {
   parallel::DataParallelOptions result{.sharding = parse_sharding(optimizer_sharding),
                                        .tune_buckets = bucket_mb == 0,
                                        .bucket_profile = bucket_profile,
@@ -233,6 +265,7 @@ parallel::DataParallelOptions TrainingOptions::data_parallel() const {
   result.compression = {
       .hook = parallel::parse_compression(compress, compress_warmup),
       .start = compress_start,
+      .first_step = first_step,
       .only_if_faster = compress_when == "faster",
       .between = compress_between == "nodes" ? parallel::CompressionBetween::nodes : parallel::CompressionBetween::ranks};
   if (bucket_mb > 0) {

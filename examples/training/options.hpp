@@ -12,6 +12,12 @@
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/precision/policy.hpp"
 
+// After how many steps or seconds a checkpoint is saved; 0: not for that.
+struct CheckpointInterval {
+  std::int64_t steps = 0;
+  std::int64_t seconds = 0;
+};
+
 // What every trainer can be told beside its model's options; see train_gpt --help.
 struct TrainingOptions {
   std::string data;  // a file or folder
@@ -53,13 +59,18 @@ struct TrainingOptions {
   std::string metrics;
   std::string flight_directory;
 
+  std::string checkpoint_directory;
+  CheckpointInterval checkpoint_interval = {.seconds = 600};
+  int keep = 3;
+  std::string resume = "auto";
+
   // What all ranks must share.
   trireme::optim::Settings settings() const;
 
   // The sizes that follow from the number of ranks; an error where that does not divide the batch.
   void complete(const trireme::Group& world);
 
-  trireme::parallel::DataParallelOptions data_parallel() const;
+  trireme::parallel::DataParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
   trireme::optim::NamedOptions optimizer_options() const;
   trireme::optim::Schedule schedule() const;
 };
@@ -99,6 +110,7 @@ class TrainingParser {
  private:
   void add_training();
   void add_run();
+  void add_checkpoints();
   void add_compression();
   void check() const;
 
@@ -107,4 +119,5 @@ class TrainingParser {
   TrainingOptions& options_;
   std::string backend_ = "mpi";
   std::string bucket_mb_ = "25";
+  std::string checkpoint_interval_ = "10min";
 };

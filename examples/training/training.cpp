@@ -45,26 +45,36 @@ void print_binding(const TrainingOptions& options, const Group& world) {
 }
 
 template <typename P>
-Training<P>::Training(const TrainingOptions& options, const ProcessMesh& mesh, FlatStore& store, std::string unit)
+Training<P>::Training(const TrainingOptions& options, const optim::Settings& settings, const ProcessMesh& mesh,
+                      FlatStore& store, std::string unit)
     : options_(options),
       mesh_(mesh),
       unit_(std::move(unit)),
-      data_parallel_(store, mesh, options.data_parallel()),
+      store_(store),
+      checkpoints_(options, mesh.world(), settings),
+      data_parallel_(store, mesh, options.data_parallel(checkpoints_.first_step())),
       optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()) {
   const auto open = [&] {
-    metrics_ = std::make_unique<MetricsFile>(mesh.world().rank() == 0 ? options.metrics : std::string(), unit_);
+    metrics_ = std::make_unique<MetricsFile>(mesh.world().rank() == 0 ? options.metrics : std::string(), unit_,
+                                             checkpoints_.first_step());
   };
   mesh.world().agree(open, "open the metrics file");
 }
 
 template <typename P>
-void Training<P>::run(const TrainingWork& work) {
+bool Training<P>::run(const TrainingWork& work) {
   print_binding(options_, mesh_.world());
   progress_ = std::make_unique<Progress>(options_.steps, unit_, mesh_.world().rank() == 0);
+  const auto add_to = [&](State& state) { this->add_to(state, work); };
+  for (const std::string& line : checkpoints_.load(add_to)) progress_->note(line);
   const auto start = std::chrono::steady_clock::now();
-  for (std::int64_t step = 0; step < options_.steps; ++step) {
+  const std::int64_t first_step = checkpoints_.first_step();
+  std::int64_t done = first_step;
+  bool stopped = false;
+  while (done < options_.steps && !stopped) {
+    const std::int64_t step = done++;
     const auto step_start = std::chrono::steady_clock::now();
     const std::uint64_t sent_before = data_parallel_.bytes_sent();
     const StepSummary summary = train_step(work, step);
@@ -80,25 +90,41 @@ void Training<P>::run(const TrainingWork& work) {
     metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
     if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
     metrics.skipped_steps = scaler_.skipped_steps();
-    const bool last = step + 1 == options_.steps;
+    const bool last = done == options_.steps;
     const bool validates = options_.validation_interval > 0 && work.validate;
-    if (validates && (last || (step + 1) % options_.validation_interval == 0)) {
+    if (validates && (last || done % options_.validation_interval == 0)) {
       const Validation validation = work.validate();
       metrics.validation_loss = validation.loss;
       metrics.validation_accuracy = validation.accuracy;
     }
     report(metrics);
+    const auto after = checkpoints_.after_step(done, summary.requests, add_to);
+    for (const std::string& line : after.notes) progress_->note(line);
+    stopped = after.stop;
   }
   progress_.reset();
+  if (stopped) return false;
   mesh_.world().agree([&] {
     if (mesh_.data().rank() == 0 && !options_.save.empty()) work.save();
   });
-  print_end(seconds_since(start), static_cast<double>(options_.steps * work.samples_per_step));
+  print_end(seconds_since(start), done - first_step, static_cast<double>(work.samples_per_step));
+  checkpoints_.finished();
+  return true;
+}
+
+template <typename P>
+void Training<P>::add_to(State& state, const TrainingWork& work) {
+  store_.add_to(state, "model.");
+  optimizer_->add_to(state);
+  scaler_.add_to(state);
+  data_parallel_.add_to(state);
+  if (work.add_to) work.add_to(state);
 }
 
 template <typename P>
 StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step) {
   auto reduction = data_parallel_.begin_step(work.micro_batches);
+  reduction.request(checkpoints_.requests());
   if (work.pipeline) {
     work.pipeline(step, reduction, scaler_);
   } else {
@@ -114,7 +140,7 @@ StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step)
 
 template <typename P>
 void Training<P>::report(const StepMetrics& metrics) {
-  if (metrics.step == 0) first_ = metrics;
+  if (metrics.step == checkpoints_.first_step()) first_ = metrics;
   if (metrics.validation_loss) validation_ = validation_text(metrics);
   last_ = metrics;
   exposed_seconds_ += metrics.exposed_communication_seconds;
@@ -126,10 +152,15 @@ void Training<P>::report(const StepMetrics& metrics) {
 }
 
 template <typename P>
-void Training<P>::print_end(double seconds, double samples) const {
+void Training<P>::print_end(double seconds, std::int64_t steps, double samples_per_step) const {
   if (mesh_.world().rank() != 0) return;
-  fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} {}/s, {:.1f} % of the time waiting for other ranks\n",
-             options_.steps, seconds, first_.loss, last_.loss, samples / seconds, unit_, 100 * exposed_seconds_ / seconds);
+  if (steps == 0) {
+    fmt::print("all {} steps were done before\n", options_.steps);
+    return;
+  }
+  const double samples = static_cast<double>(steps) * samples_per_step;
+  fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} {}/s, {:.1f} % of the time waiting for other ranks\n", steps,
+             seconds, first_.loss, last_.loss, samples / seconds, unit_, 100 * exposed_seconds_ / seconds);
   if (data_parallel_.bytes_sent() > 0) {
     fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
   }

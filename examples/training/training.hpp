@@ -11,6 +11,7 @@
 #include "training/metrics.hpp"
 #include "training/options.hpp"
 #include "training/progress.hpp"
+#include "training/run_checkpoints.hpp"
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -33,8 +34,9 @@ struct TrainingWork {
   // Instead of it where stages of a pipeline run the micro-batches: all of a step.
   std::function<void(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler)>
       pipeline = {};
-  std::function<Validation()> validate;  // the same on all ranks; empty: there is no validation
-  std::function<void()> save;            // called by the ranks of the first replica when --save is given
+  std::function<Validation()> validate;              // the same on all ranks; empty: there is no validation
+  std::function<void(trireme::State&)> add_to = {};  // what a checkpoint keeps beside the model and its optimizer
+  std::function<void()> save;                        // called by the ranks of the first replica when --save is given
 };
 
 double seconds_since(std::chrono::steady_clock::time_point start);
@@ -47,19 +49,24 @@ void print_binding(const TrainingOptions& options, const trireme::Group& world);
 template <typename P>
 class Training {
  public:
-  // Collective. The parameters have their first values. `unit`: what samples are, "tokens".
-  Training(const TrainingOptions& options, const trireme::ProcessMesh& mesh, trireme::FlatStore& store, std::string unit);
+  // Collective. The parameters have their first values. `settings`: all options, with those of the model; `unit`: what samples
+  // are, "tokens".
+  Training(const TrainingOptions& options, const trireme::optim::Settings& settings, const trireme::ProcessMesh& mesh,
+           trireme::FlatStore& store, std::string unit);
 
-  void run(const TrainingWork& work);
+  bool run(const TrainingWork& work);  // false: a signal has stopped it before its last step
 
  private:
   trireme::StepSummary train_step(const TrainingWork& work, std::int64_t step);
+  void add_to(trireme::State& state, const TrainingWork& work);
   void report(const StepMetrics& metrics);
-  void print_end(double seconds, double samples) const;
+  void print_end(double seconds, std::int64_t steps, double samples_per_step) const;
 
   TrainingOptions options_;
   trireme::ProcessMesh mesh_;
   std::string unit_;
+  trireme::FlatStore& store_;
+  RunCheckpoints checkpoints_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;

@@ -197,6 +197,17 @@ std::vector<NamedTensor> DataParallel::compression_state() const {
   return compression_ == nullptr ? std::vector<NamedTensor>() : compression_->hook().state();
 }
 
+void DataParallel::add_to(State& state, const std::string& prefix) const {
+  const Group& all = summary_->group();
+  for (const auto& [name, values] : compression_state()) {
+    state.add({.name = fmt::format("{}{} of {}.{}", prefix, all.rank(), all.size(), name),
+               .dtype = DType::float32,
+               .shape = values.shape(),
+               .pieces = {{.data = values.data(), .elements = {0, values.numel()}}},
+               .optional = true});
+  }
+}
+
 std::uint64_t DataParallel::bytes_sent() const {
   return group_.bytes_sent() + (summary_->whole_model() ? 0 : summary_->group().bytes_sent()) +
          (compression_ == nullptr ? 0 : compression_->bytes_sent());

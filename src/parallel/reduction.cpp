@@ -157,6 +157,8 @@ StepSummary Reduction::reduce_summary() {
   const std::size_t first_used = values.size() + ranks.first_parameter();
   values.resize(values.size() + ranks.num_parameters(), 0.0);
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
+  const std::size_t first_request = values.size();
+  for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
@@ -172,6 +174,7 @@ StepSummary Reduction::reduce_summary() {
   StepSummary summary{.loss_sum = loss, .kept = kept};
   summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
+  summary.requests = {.stop = values[first_request] > 0, .checkpoint = values[first_request + 1] > 0};
   return summary;
 }
 

@@ -5,6 +5,12 @@
 
 namespace trireme {
 
+// What some rank asks all ranks to do after a step, for reasons that only it knows: a signal, a clock.
+struct StepRequests {
+  bool stop = false;
+  bool checkpoint = false;
+};
+
 // What all ranks know of a step once its gradients are reduced; the optimizer's input.
 struct StepSummary {
   double loss_sum = 0;                       // over the kept targets of all ranks and micro-batches
@@ -12,6 +18,7 @@ struct StepSummary {
   double gradient_scale = 1;                 // times the reduced gradients: those of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
   std::vector<bool> used = {};               // by parameter: some rank used it
+  StepRequests requests = {};                // of any rank
   double exposed_communication_seconds = 0;  // this rank waited that long for others
 
   double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }

@@ -89,6 +89,9 @@ class Reduction final : public GradientListener {
     add(static_cast<double>(loss.sum.value().item()), loss.kept, loss.count);
   }
 
+  // Asks all ranks: what any of them asked for is in the summary of all.
+  void request(const StepRequests& requests) { requests_ = requests; }
+
   // Waits for the buckets. Afterwards the store holds the sum over all ranks (where the step is sharded: only in the part that
   // this rank updates), and the summary what it means. Loss and norm are those of the whole model.
   StepSummary finish();
@@ -115,6 +118,7 @@ class Reduction final : public GradientListener {
   int micro_batches_;
   int listened_ = 0;
   int added_ = 0;
+  StepRequests requests_ = {};
   std::vector<double> losses_;  // by micro-batch
   double kept_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
@@ -174,6 +178,9 @@ class DataParallel {
   // What the communication hook keeps from step to step, for this rank's parameters: a checkpoint saves these tensors and, in a
   // run with the same nodes, fills them again.
   std::vector<NamedTensor> compression_state() const;
+
+  // What a checkpoint keeps: compression_state() of each rank. A run with other nodes starts without errors again.
+  void add_to(State& state, const std::string& prefix = "compression.") const;
 
   // Bytes that this rank has sent to other nodes for gradients and summaries.
   std::uint64_t bytes_sent() const;
