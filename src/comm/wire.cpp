@@ -13,10 +13,10 @@ namespace trireme::comm {
 namespace {
 
 constexpr std::chrono::microseconds shortest_nap{250};
-constexpr std::chrono::microseconds longest_nap{1000};
+constexpr std::chrono::microseconds longest_nap{2000};
 
-// Every look takes the core and part of its cache from a thread that computes: so there are fewer of them where many messages
-// are under way and few of those arrive between two looks.
+// Every look takes the core and part of its cache from a thread that computes: so there are fewer of them where few of the
+// messages under way arrive between two looks. A rank that waits for them looks by itself.
 std::chrono::microseconds next_nap(std::chrono::microseconds last, double share_done) {
   if (share_done > 0.25) return std::max(last / 2, shortest_nap);
   return share_done < 0.1 ? std::min(2 * last, longest_nap) : last;

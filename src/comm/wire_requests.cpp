@@ -4,11 +4,6 @@
 #include <functional>
 
 namespace trireme::comm {
-namespace {
-
-constexpr std::size_t few = 8;
-
-}  // namespace
 
 MPI_Request& WireRequests::add(Batch& batch) {
   ++batch.outstanding;
@@ -24,7 +19,7 @@ void WireRequests::look() {
   int count = 0;
   const int result = MPI_Testsome(static_cast<int>(requests_.size()), requests_.data(), &count, done_.data(), statuses_.data());
   if (result != MPI_ERR_IN_STATUS) check_mpi(result, "MPI_Testsome");
-  if (requests_.size() > few) share_done_ = static_cast<double>(std::max(count, 0)) / static_cast<double>(requests_.size());
+  share_done_ = static_cast<double>(std::max(count, 0)) / static_cast<double>(requests_.size());
   if (count <= 0) return;
   done_.resize(static_cast<std::size_t>(count));
   for (std::size_t index = 0; index < done_.size(); ++index) {

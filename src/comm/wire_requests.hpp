@@ -18,7 +18,7 @@ class WireRequests {
 
   MPI_Request& add(Batch& batch);                    // a place for the request that the caller starts
   void look();                                       // finds out which are done
-  double share_done() const { return share_done_; }  // of those that were under way, at the last look; 1 where these are few
+  double share_done() const { return share_done_; }  // of those that were under way, at the last look; 1 where none were
   std::vector<MPI_Request> give_up(Batch& batch);    // takes the batch's requests out, done or not
 
  private:

@@ -10,7 +10,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr int most_active_chunks = 32;
+constexpr int most_active_chunks = 64;
 constexpr std::chrono::seconds patience{2};
 
 int tag_of(std::uint64_t chunk, std::size_t step) {
