@@ -1,5 +1,6 @@
 #include <numeric>
 
+#include "autograd/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/embedding.hpp"
@@ -13,19 +14,11 @@ void contribute_rows(const Gradient<T, D>& dweight, const Tensor<std::int32_t, D
   dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) { ops::embedding_backward(index, dy, dw, accumulate, padding); });
 }
 
-Shape with_width(const Shape& index, std::int64_t width) {
-  std::array<std::int64_t, Shape::max_dims> dims{};
-  require(index.size() < Shape::max_dims, "embedding: an index {} has too many dims", index.str());
-  std::copy(index.dims().begin(), index.dims().end(), dims.begin());
-  dims[index.dims().size()] = width;
-  return Shape(std::span(dims.data(), index.dims().size() + 1));
-}
-
 }  // namespace
 
 template <typename T, typename D>
 Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight, std::int32_t padding) {
-  Tensor<T, D> y(with_width(index.shape(), weight.shape().back()));
+  Tensor<T, D> y(with_one_more_dim(index.shape(), weight.shape().back()));
   ops::embedding(index, weight.value(), y);
   return record(
       "embedding", std::move(y), {weight.slot()},
@@ -43,7 +36,7 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
   for (std::int64_t row = 0; row < tokens.dim(0); ++row) {
     std::iota(positions.data() + row * tokens.dim(1), positions.data() + (row + 1) * tokens.dim(1), 0);
   }
-  Tensor<T, D> y(with_width(tokens.shape(), token_weight.shape().back()));
+  Tensor<T, D> y(with_one_more_dim(tokens.shape(), token_weight.shape().back()));
   ops::embedding(tokens, token_weight.value(), y);
   ops::embedding(positions, position_weight.value(), y, true);
   return record(

@@ -1,3 +1,4 @@
+#include "autograd/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -7,16 +8,6 @@
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme {
-namespace {
-
-Shape with_last_dim(const Shape& shape, std::int64_t last) {
-  std::array<std::int64_t, Shape::max_dims> dims{};
-  std::copy(shape.dims().begin(), shape.dims().end(), dims.begin());
-  dims[static_cast<std::size_t>(shape.size() - 1)] = last;
-  return Shape(std::span(dims.data(), shape.dims().size()));
-}
-
-}  // namespace
 
 template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
@@ -37,8 +28,7 @@ template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias) {
   using A = Accumulate<T>;
-  require(weight.shape().size() == 2 && x.shape().size() >= 1 && x.shape().back() == weight.shape()[1],
-          "linear: x {} does not fit a weight {} of [out, in]", x.shape().str(), weight.shape().str());
+  require_product("linear", x.shape(), weight.shape());
   Tensor<T, D> y(with_last_dim(x.shape(), weight.shape()[0]));
   ops::linear(x.value(), weight.value(), bias.value(), y);
   return record_split(

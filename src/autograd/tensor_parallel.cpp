@@ -4,8 +4,9 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <vector>
+#include <utility>
 
+#include "autograd/shapes.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -15,18 +16,6 @@
 
 namespace trireme {
 namespace {
-
-Shape with_last_dim(const Shape& shape, std::int64_t last) {
-  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
-  dims.back() = last;
-  return Shape(dims);
-}
-
-template <typename T, typename D>
-void require_fitting(std::string_view operation, const Variable<T, D>& x, const Shape& weight) {
-  require(weight.size() == 2 && x.shape().size() >= 1 && x.shape().back() == weight[1],
-          "{}: x {} does not fit a weight {} of [out, in]", operation, x.shape(), weight);
-}
 
 // Rows that the axis can share out: equal parts whose bounds are those of the collectives, multiples of 16 elements.
 void require_shared_rows(std::int64_t rows, std::int64_t width, const TensorAxis& axis) {
@@ -85,61 +74,70 @@ template <typename T, typename D>
 Variable<T, D> column_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                       const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
   using A = Accumulate<T>;
-  require_fitting("column_parallel_linear", x, weight.shape());
+  require_product("column_parallel_linear", x.shape(), weight.shape());
   const auto all_rows = [&axis](const Tensor<T, D>& own) {
     return axis.sequence_parallel() ? gathered(own, axis, "input of a column-parallel layer") : own;
   };
   const Tensor<T, D> input = all_rows(x.value());
   Tensor<T, D> y(with_last_dim(input.shape(), weight.shape()[0]));
   ops::linear(input, weight.value(), bias.value(), y);
-  return record("column_parallel_linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-                [x = x, weight = weight, dbias = bias.gradient(), &axis, all_rows](const Tensor<T, D>& dy) {
-                  std::optional<Summation<T, D>> sum;
-                  if (x.gradient().needed()) {
-                    Tensor<T, D> dx(with_last_dim(dy.shape(), weight.shape()[1]));
-                    ops::matmul(dy, weight.value(), dx);
-                    sum.emplace(std::move(dx), axis, "input gradient of a column-parallel layer");
-                  }
-                  if (weight.gradient().needed()) {
-                    const Tensor<T, D> again = all_rows(x.value());
-                    weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
-                      ops::matmul(dy, again, dw, {.transpose_a = true, .accumulate = accumulate});
-                    });
-                  }
-                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-                  if (sum) x.gradient().give(sum->wait());
-                });
+  return record_split(
+      "column_parallel_linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
+      [weight = weight.value(), gradient = x.gradient(), &axis](const Tensor<T, D>& dy) {
+        std::shared_ptr<Summation<T, D>> sum;
+        if (gradient.needed()) {
+          Tensor<T, D> dx(with_last_dim(dy.shape(), weight.shape()[1]));
+          ops::matmul(dy, weight, dx);
+          sum = std::make_shared<Summation<T, D>>(std::move(dx), axis, "input gradient of a column-parallel layer");
+        }
+        return [sum, &gradient] {
+          if (sum) gradient.give(sum->wait());
+        };
+      },
+      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), all_rows](const Tensor<T, D>& dy) {
+        if (dweight.needed()) {
+          const Tensor<T, D> again = all_rows(x);
+          dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+            ops::matmul(dy, again, dw, {.transpose_a = true, .accumulate = accumulate});
+          });
+        }
+        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+      });
 }
 
 template <typename T, typename D>
 Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                    const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
   using A = Accumulate<T>;
-  require_fitting("row_parallel_linear", x, weight.shape());
+  require_product("row_parallel_linear", x.shape(), weight.shape());
   Tensor<T, D> part(with_last_dim(x.shape(), weight.shape()[0]));
   ops::linear(x.value(), weight.value(), axis.rank() == 0 ? bias.value() : Tensor<A, D>(), part);
   Tensor<T, D> y = Summation<T, D>(std::move(part), axis, "output of a row-parallel layer").wait();
-  return record("row_parallel_linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-                [x = x, weight = weight, dbias = bias.gradient(), &axis](const Tensor<T, D>& own) {
-                  const Tensor<T, D> dy =
-                      axis.sequence_parallel() ? gathered(own, axis, "output gradient of a row-parallel layer") : own;
-                  weight.gradient().contribute([&](Tensor<A, D>& dw, bool accumulate) {
-                    ops::matmul(dy, x.value(), dw, {.transpose_a = true, .accumulate = accumulate});
-                  });
-                  dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-                  x.gradient().contribute([&](Tensor<T, D>& dx, bool accumulate) {
-                    ops::matmul(dy, weight.value(), dx, {.accumulate = accumulate});
-                  });
-                });
+  // All rows of the gradient, gathered for the input's gradient, read once more for that of the weight.
+  const auto all = std::make_shared<Tensor<T, D>>();
+  return record_split(
+      "row_parallel_linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
+      [weight = weight.value(), gradient = x.gradient(), all, &axis](const Tensor<T, D>& own) {
+        *all = axis.sequence_parallel() ? gathered(own, axis, "output gradient of a row-parallel layer") : own;
+        return [dy = *all, &weight, &gradient] {
+          gradient.contribute(
+              [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(dy, weight, dx, {.accumulate = accumulate}); });
+        };
+      },
+      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), all](const Tensor<T, D>&) {
+        const Tensor<T, D> dy = std::exchange(*all, {});
+        dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+          ops::matmul(dy, x, dw, {.transpose_a = true, .accumulate = accumulate});
+        });
+        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+      });
 }
 
 template <typename T, typename D>
 Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
                                         std::int64_t first_row, std::int64_t table_rows, const TensorAxis& axis) {
   const ops::VocabRange rows{.first = first_row, .total = table_rows};
-  std::vector<std::int64_t> dims(index.shape().dims().begin(), index.shape().dims().end());
-  dims.push_back(weight.shape().back());
-  Tensor<T, D> part{Shape(dims)};
+  Tensor<T, D> part(with_one_more_dim(index.shape(), weight.shape().back()));
   ops::embedding_part(index, weight.value(), rows, part);
   Tensor<T, D> y = Summation<T, D>(std::move(part), axis, "vocabulary-parallel embedding").wait();
   return record("vocab_parallel_embedding", std::move(y), {weight.slot()},

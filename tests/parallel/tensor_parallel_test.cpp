@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/nn/attention.hpp"
@@ -155,6 +156,42 @@ TEST_CASE("a GPT on a tensor axis has the values, loss and gradients of the whol
 
 TEST_CASE("grouped queries, rotary positions and RMS norm on a tensor axis") {
   require_as_whole([](const nn::ModelPart& part) { return std::make_unique<Grouped>(part); }, {2, 4});
+}
+
+TEST_CASE("a split backward pass of divided layers gives the same bits, the gradients of weights when they are run") {
+  struct Mlp : nn::Module<Float32> {
+    explicit Mlp(const nn::ModelPart& part) : nn::Module<Float32>(part) {}
+    nn::Linear<Float32> up{*this, "up", {.in = 16, .out = 32, .split = nn::TensorSplit::column}};
+    nn::Linear<Float32> down{*this, "down", {.in = 32, .out = 16, .split = nn::TensorSplit::row}};
+  };
+  for (const bool sequence_parallel : {false, true}) {
+    testing::run_ranks(2, [&](const Group& world) {
+      Mlp model(parallel::model_part(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel}));
+      model.initialize({.seed = 7});
+      const auto x = Tensor<float>::full({sequence_parallel ? 2 : 4, 16}, 0.1F);
+      for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] *= static_cast<float>(i % 7);
+      std::vector<float> inputs[2];
+      std::vector<float> weights[2];
+      for (const bool split : {false, true}) {
+        Tape tape;
+        if (split) tape.split_backward();
+        const auto input = watch(x, [&](const Tensor<float>& dx) { inputs[split].assign(dx.data(), dx.data() + dx.numel()); });
+        sum(model.down.forward(gelu(model.up.forward(input)))).backward();
+        if (split) {
+          for (int index = 0; index < model.store().num_parameters(); ++index) {
+            require(!model.store().has_gradient(index), "{} is final already", model.store().parameter(index).name);
+          }
+          tape.run_weight_gradients();
+        }
+        const auto gradients = model.store().gradients<float>().span();
+        weights[split].assign(gradients.begin(), gradients.end());
+        model.store().clear_gradients();
+      }
+      require(!inputs[0].empty() && inputs[0] == inputs[1], "another gradient of the input");
+      require(std::ranges::any_of(weights[0], [](float dw) { return dw != 0; }), "no gradient");
+      require(weights[0] == weights[1], "other gradients of the weights");
+    });
+  }
 }
 
 TEST_CASE("steps on data and tensor axes are those of one rank") {

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/autograd/variable.hpp"
@@ -39,19 +40,31 @@ class SplitOperation final : public Tape::Node {
   void backward() override {
     gradient_ = result_.slot()->take();
     if (!gradient_.defined()) return;
-    weights_(std::as_const(gradient_));
-    inputs_(std::as_const(gradient_));
+    if constexpr (completes_later) {
+      auto complete = inputs_(std::as_const(gradient_));
+      weights_(std::as_const(gradient_));
+      complete();
+    } else {
+      weights_(std::as_const(gradient_));
+      inputs_(std::as_const(gradient_));
+    }
   }
 
   bool input_gradients() override {
     gradient_ = result_.slot()->take();
     if (!gradient_.defined()) return false;
-    inputs_(std::as_const(gradient_));
+    if constexpr (completes_later) {
+      inputs_(std::as_const(gradient_))();
+    } else {
+      inputs_(std::as_const(gradient_));
+    }
     return has_weights_;
   }
   void weight_gradients() override { weights_(std::as_const(gradient_)); }
 
  private:
+  static constexpr bool completes_later = !std::is_void_v<std::invoke_result_t<InputGradients&, const Tensor<T, D>&>>;
+
   Gradient<T, D> result_;
   bool has_weights_;
   InputGradients inputs_;
@@ -105,7 +118,8 @@ Variable<T, D> record(std::string_view operation, Tensor<T, D> value, std::initi
 }
 
 // The same where the gradients of `weights` can wait while others need that of `inputs`: weight_gradients(dy) may run later
-// than input_gradients(dy) (Tape::split_backward); otherwise it runs first.
+// than input_gradients(dy) (Tape::split_backward); otherwise it runs first. Where input_gradients(dy) starts a transfer it
+// returns the function that waits for it: weight_gradients(dy) then runs in between.
 template <typename T, typename D, typename InputGradients, typename WeightGradients>
 Variable<T, D> record_split(std::string_view operation, Tensor<T, D> value, std::initializer_list<GradientSlot*> inputs,
                             std::initializer_list<GradientSlot*> weights, InputGradients input_gradients,
