@@ -53,8 +53,6 @@ void check(const Options& options) {
           options.chunks, options.layers);
   require(options.pipeline_parallel > 1 || options.chunks == 1,
           "--chunks divides the layers of --pipeline-parallel, which is 1");
-  require(options.pipeline_parallel == 1 || (options.training.sample == 0 && options.training.save.empty()),
-          "--sample and --save need a replica that is not divided into stages: leave them out, or --pipeline-parallel");
   require(options.heads % options.tensor_parallel == 0, "--tensor-parallel {} does not divide --heads {}",
           options.tensor_parallel, options.heads);
   const std::int64_t rows = options.block / options.tensor_parallel;

@@ -122,24 +122,6 @@ void Trainer<P>::run_stages(std::int64_t step, parallel::Reduction& reduction, c
                  options_.training.micro_batch_size);
 }
 
-// Without a tape; of a pipeline the last stage knows it alone.
-template <typename P>
-std::optional<Loss<float>> Trainer<P>::loss_of(const data::TokenBatch& batch) const {
-  if (part_.num_stages == 1) return model_.loss(batch.tokens, batch.targets);
-  const Group& ranks = mesh_.pipeline();
-  Tensor<float> x;
-  for (const int stage : part_.stages) {
-    if (stage > 0) {
-      x = Tensor<float>(model_.stage_shape(batch.tokens.dim(0), batch.tokens.dim(1)));
-      ranks.receive(x.span(), (stage - 1) % ranks.size(), stage, "input of a stage").wait_on_host();
-    }
-    if (stage + 1 == part_.num_stages) return model_.last_stage(x, batch.targets);
-    const Tensor<float> y = model_.stage(stage, x, batch.tokens).value();
-    ranks.send(std::span<const float>(y.span()), (stage + 1) % ranks.size(), stage + 1, "input of a stage");
-  }
-  return std::nullopt;
-}
-
 // The mean loss of evenly spaced windows, spread over the replicas.
 template <typename P>
 Validation Trainer<P>::validate() const {
@@ -149,10 +131,9 @@ Validation Trainer<P>::validate() const {
   for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
        window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
-    const auto loss = loss_of(batch);
-    if (!loss) continue;
-    total[0] += static_cast<double>(loss->sum.value().item());
-    total[1] += loss->kept;
+    const auto loss = model_.loss(batch.tokens, batch.targets);
+    total[0] += static_cast<double>(loss.sum.value().item());
+    total[1] += loss.kept;
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};

@@ -23,7 +23,6 @@ class Trainer {
                 const trireme::amp::GradScaler& scaler);
   trireme::parallel::Pipeline<float> make_pipeline();
   void run_stages(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler);
-  std::optional<trireme::Loss<float>> loss_of(const trireme::data::TokenBatch& batch) const;
   Validation validate() const;
   void print_start() const;
   void print_sample() const;

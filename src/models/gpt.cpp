@@ -1,21 +1,28 @@
 #include "trireme/models/gpt.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 namespace trireme::models {
 namespace {
 
-// The blocks of a stage: as even as can be, the first stages have one more.
-struct Blocks {
-  Blocks(int layers, int stage, int num_stages)
-      : begin(begin_of(layers, stage, num_stages)), end(begin_of(layers, stage + 1, num_stages)) {}
-  static std::size_t begin_of(int layers, int stage, int num_stages) {
-    return static_cast<std::size_t>(stage * (layers / num_stages) + std::min(stage, layers % num_stages));
+// The blocks of each stage; one that has none has the embedding or the output layer.
+std::vector<Range> blocks_by_stage(const GptOptions& options, const nn::ModelPart& part) {
+  const auto layers = static_cast<std::size_t>(options.layers) + 2;
+  std::vector<double> costs = part.layer_costs;
+  if (costs.empty()) {
+    costs.assign(layers, 1);
+    costs.front() = costs.back() = 0;
   }
-  std::size_t begin;
-  std::size_t end;
-};
+  require(costs.size() == layers, "a GPT of {} blocks has {} layers with the embedding and the output layer, got {} costs",
+          options.layers, layers, costs.size());
+  std::vector<Range> stages = nn::divide_layers(costs, part.num_stages);
+  for (Range& stage : stages) {
+    stage = {std::max<std::int64_t>(stage.begin - 1, 0), std::min<std::int64_t>(stage.end - 1, options.layers)};
+  }
+  return stages;
+}
 
 GptOptions checked(const GptOptions& options, const nn::ModelPart& part) {
   require(options.layers > 0 && options.block > 0 && options.vocabulary > 1,
@@ -23,8 +30,8 @@ GptOptions checked(const GptOptions& options, const nn::ModelPart& part) {
           options.vocabulary);
   require(options.heads > 0 && options.width > 0 && options.width % options.heads == 0,
           "a GPT's heads must divide its width, got {} heads and width {}", options.heads, options.width);
-  require(part.num_stages <= options.layers, "a GPT of {} layers has at most as many stages, not {}", options.layers,
-          part.num_stages);
+  const int most = options.layers + (part.layer_costs.empty() ? 0 : 2);
+  require(part.num_stages <= most, "a GPT of {} layers has at most {} stages, not {}", options.layers, most, part.num_stages);
   return options;
 }
 
@@ -52,7 +59,8 @@ Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::in
 }  // namespace
 
 template <typename P, typename D>
-Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part)
+Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part,
+                                    const std::vector<Range>& blocks)
     : nn::Module<P, D>(parent, "transformer"), drop(*this, "drop", options.dropout) {
   const Initializer initializer = Initializer::normal(0, 0.02);
   const bool first = part.has_stage(0);
@@ -73,9 +81,10 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
                                      .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers)};
   h.resize(static_cast<std::size_t>(options.layers));
   for (const int stage : part.stages) {
-    const Blocks blocks(options.layers, stage, part.num_stages);
-    for (std::size_t layer = blocks.begin; layer < blocks.end; ++layer) {
-      h[layer] = std::make_unique<nn::TransformerBlock<P, D>>(*this, fmt::format("h.{}", layer), block);
+    const auto [begin, end] = blocks[static_cast<std::size_t>(stage)];
+    for (std::int64_t layer = begin; layer < end; ++layer) {
+      h[static_cast<std::size_t>(layer)] =
+          std::make_unique<nn::TransformerBlock<P, D>>(*this, fmt::format("h.{}", layer), block);
     }
   }
   if (last) ln_f.emplace(*this, "ln_f", nn::LayerNormOptions{.width = options.width});
@@ -83,7 +92,11 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
 
 template <typename P, typename D>
 Gpt<P, D>::Gpt(const GptOptions& options, const nn::ModelPart& part)
-    : nn::Module<P, D>(part), options_(checked(options, part)), part_(part), transformer_(*this, options_, part_) {}
+    : nn::Module<P, D>(part),
+      options_(checked(options, part)),
+      part_(part),
+      blocks_(blocks_by_stage(options_, part_)),
+      transformer_(*this, options_, part_, blocks_) {}
 
 template <typename P, typename D>
 Shape Gpt<P, D>::stage_shape(std::int64_t batch, std::int64_t time) const {
@@ -107,41 +120,64 @@ Variable<typename P::Master, D> Gpt<P, D>::embedded(const Tensor<std::int32_t, D
   return t.drop.forward(sum(), tokens.dim(1));
 }
 
+// That of block `layer`, or after all of them the one before the output layer.
+template <typename P, typename D>
+const nn::LayerNorm<P, D>& Gpt<P, D>::norm_before(std::int64_t layer) const {
+  return layer < options_.layers ? transformer_.h[static_cast<std::size_t>(layer)]->ln_1 : *transformer_.ln_f;
+}
+
 template <typename P, typename D>
 Variable<typename P::Master, D> Gpt<P, D>::stage(int stage, const Variable<M, D>& x,
                                                  const Tensor<std::int32_t, D>& tokens) const {
   require(part_.has_stage(stage) && stage + 1 < part_.num_stages, "stage {} of {} does not lie here, or is the last one", stage,
           part_.num_stages);
-  const Transformer& t = transformer_;
-  const Blocks blocks(options_.layers, stage, part_.num_stages);
+  const auto [begin, end] = blocks_[static_cast<std::size_t>(stage)];
   const std::int64_t time = tokens.dim(1);
   Variable<M, D> stream = stage == 0 ? embedded(tokens) : x;
-  Variable<T, D> normalized = t.h[blocks.begin]->ln_1.forward(stream);
-  for (std::size_t layer = blocks.begin; layer + 1 < blocks.end; ++layer) {
-    std::tie(stream, normalized) = t.h[layer]->forward(stream, normalized, t.h[layer + 1]->ln_1, time);
+  if (begin == end) return stream;
+  Variable<T, D> normalized = norm_before(begin).forward(stream);
+  for (std::int64_t layer = begin; layer + 1 < end; ++layer) {
+    std::tie(stream, normalized) =
+        transformer_.h[static_cast<std::size_t>(layer)]->forward(stream, normalized, norm_before(layer + 1), time);
   }
-  return t.h[blocks.end - 1]->forward(stream, normalized, time);
+  return transformer_.h[static_cast<std::size_t>(end - 1)]->forward(stream, normalized, time);
 }
 
-// The last stage up to the norm before the output layer.
+// The last stage up to what the output layer reads.
 template <typename P, typename D>
-Variable<typename P::Compute, D> Gpt<P, D>::normalized_states(const Variable<M, D>& x, std::int64_t time) const {
-  const Transformer& t = transformer_;
-  const Blocks blocks(options_.layers, part_.num_stages - 1, part_.num_stages);
+Variable<typename P::Compute, D> Gpt<P, D>::final_states(const Variable<M, D>& x, std::int64_t time) const {
+  const auto [begin, end] = blocks_.back();
   Variable<M, D> stream = x;
-  Variable<T, D> normalized = t.h[blocks.begin]->ln_1.forward(stream);
-  for (std::size_t layer = blocks.begin; layer < blocks.end; ++layer) {
-    const nn::LayerNorm<P, D>& next = layer + 1 < blocks.end ? t.h[layer + 1]->ln_1 : *t.ln_f;
-    std::tie(stream, normalized) = t.h[layer]->forward(stream, normalized, next, time);
+  Variable<T, D> normalized = norm_before(begin).forward(stream);
+  for (std::int64_t layer = begin; layer < end; ++layer) {
+    std::tie(stream, normalized) =
+        transformer_.h[static_cast<std::size_t>(layer)]->forward(stream, normalized, norm_before(layer + 1), time);
   }
   return normalized;
 }
 
+// Of the last stage, on the rank that has it; the stages before it run one after the other.
 template <typename P, typename D>
-Variable<typename P::Compute, D> Gpt<P, D>::final_states(const Tensor<std::int32_t, D>& tokens) const {
-  require(part_.num_stages == 1, "a rank has one or some of the {} stages of this GPT: parallel::Pipeline runs them",
-          part_.num_stages);
-  return normalized_states(embedded(tokens), tokens.dim(1));
+std::optional<Variable<typename P::Master, D>> Gpt<P, D>::last_input(const Tensor<std::int32_t, D>& tokens) const {
+  constexpr const char* name = "input of a stage";
+  const PipelineAxis* ranks = part_.pipeline.get();
+  require(ranks == nullptr || Tape::current() == nullptr,
+          "a rank has one or some of the {} stages of this GPT: parallel::Pipeline trains them", part_.num_stages);
+  Variable<M, D> x;
+  for (const int stage : part_.stages) {
+    if (ranks != nullptr && stage > 0) {
+      Tensor<M, D> input(stage_shape(tokens.dim(0), tokens.dim(1)));
+      ranks->receive(input.span(), (stage - 1) % ranks->size(), name);
+      x = Variable<M, D>(input);
+    }
+    if (stage + 1 == part_.num_stages) return stage == 0 ? embedded(tokens) : x;
+    x = this->stage(stage, x, tokens);
+    if (ranks != nullptr) {
+      const Tensor<M, D> output = x.value();
+      ranks->send(std::span<const M>(output.span()), (stage + 1) % ranks->size(), name);
+    }
+  }
+  return std::nullopt;
 }
 
 template <typename P, typename D>
@@ -155,7 +191,9 @@ Variable<typename P::Compute, D> Gpt<P, D>::project(const Variable<T, D>& states
 
 template <typename P, typename D>
 Variable<typename P::Compute, D> Gpt<P, D>::logits(const Tensor<std::int32_t, D>& tokens) const {
-  return project(final_states(tokens), tokens.dim(1));
+  require(part_.pipeline == nullptr, "a rank has one or some of the {} stages of this GPT, so not all of its logits",
+          part_.num_stages);
+  return project(final_states(*last_input(tokens), tokens.dim(1)), tokens.dim(1));
 }
 
 template <typename P, typename D>
@@ -168,24 +206,31 @@ Loss<typename P::Master, D> Gpt<P, D>::loss_of(const Variable<T, D>& logits, con
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
                                             const Tensor<std::int32_t, D>& targets) const {
-  return loss_of(logits(tokens), targets);
+  const PipelineAxis* ranks = part_.pipeline.get();
+  const std::optional<Variable<M, D>> x = last_input(tokens);
+  if (ranks == nullptr) return last_stage(*x, targets);
+  std::array<double, 2> result{};  // sum, kept
+  if (x) {
+    const Loss<M, D> loss = last_stage(*x, targets);
+    result = {static_cast<double>(loss.sum.value().item()), loss.kept};
+  }
+  ranks->broadcast(std::span<double>(result), ranks->size() - 1, "loss");
+  return {
+      .sum = Variable<M, D>(Tensor<M, D>::full({}, static_cast<M>(result[0]))), .kept = result[1], .count = targets.numel()};
 }
 
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::last_stage(const Variable<M, D>& x, const Tensor<std::int32_t, D>& targets) const {
   require(part_.has_stage(part_.num_stages - 1), "the last of {} stages does not lie here", part_.num_stages);
-  return loss_of(project(normalized_states(x, targets.dim(1)), targets.dim(1)), targets);
+  return loss_of(project(final_states(x, targets.dim(1)), targets.dim(1)), targets);
 }
 
+// x: of the last stage, tokens [batch, time] that may have been padded with sequences -> [batch, vocabulary].
 template <typename P, typename D>
-Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::int32_t, D>& tokens) const {
-  require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
+Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const Variable<M, D>& x, std::int64_t batch, std::int64_t time) const {
   const TensorAxis* axis = this->tensor_axis();
-  const Tensor<std::int32_t, D> read = this->sequence_parallel() ? divisible(tokens, options_.width, *axis) : tokens;
-  Tensor<T, D> states = final_states(read).value();
+  Tensor<T, D> states = final_states(x, time).value();
   if (this->sequence_parallel()) states = gather_rows(Variable<T, D>(states), *axis).value();
-  const std::int64_t batch = tokens.dim(0);
-  const std::int64_t time = tokens.dim(1);
   Tensor<T, D> last({batch, options_.width});
   for (std::int64_t row = 0; row < batch; ++row) {
     const T* state = states.data() + ((row + 1) * time - 1) * options_.width;
@@ -200,6 +245,17 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
   }
   axis->all_reduce(all.span(), "logits of the next token")->wait();
   return all;
+}
+
+template <typename P, typename D>
+Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::int32_t, D>& tokens) const {
+  require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
+  const PipelineAxis* ranks = part_.pipeline.get();
+  const std::optional<Variable<M, D>> x =
+      last_input(this->sequence_parallel() ? divisible(tokens, options_.width, *this->tensor_axis()) : tokens);
+  Tensor<T, D> logits = x ? last_logits(*x, tokens.dim(0), tokens.dim(1)) : Tensor<T, D>({tokens.dim(0), options_.vocabulary});
+  if (ranks != nullptr) ranks->broadcast(logits.span(), ranks->size() - 1, "logits of the next token");
+  return logits;
 }
 
 template class Gpt<Float32, Cpu>;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <set>
-#include <span>
 #include <utility>
 #include <vector>
 
@@ -12,22 +11,9 @@
 namespace trireme::models {
 namespace {
 
-Shape stored_shape(const std::string& name, const Shape& shape, const WeightsFormat& format) {
-  return format.stored_transposed(name) ? Shape{shape[1], shape[0]} : shape;
-}
-
 // torch keeps this count beside the running statistics of batch norm; nothing depends on it.
 bool passed_over(std::string_view name, const WeightsFormat& format) {
   return name.ends_with(".num_batches_tracked") || format.passed_over(name);
-}
-
-// to[columns, rows] = from[rows, columns]^T
-template <typename From, typename To>
-void transpose(const From* from, std::int64_t rows, std::int64_t columns, To* to) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = static_cast<To>(from[row * columns + column]);
-  }
 }
 
 // `shape`: as the file stores it.
@@ -106,60 +92,6 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
   store.round_values();
 }
 
-// What is written of one model: float32, in the file's layout.
-class StoredTensors {
- public:
-  template <typename T>
-  void add(const PrefixedStore& model, const WeightsFormat& format) {
-    for (int index = 0; index < model.store.num_parameters(); ++index) {
-      const ParameterInfo& parameter = model.store.parameter(index);
-      const Shape& shape = parameter.placement.shape;
-      const Tensor<T> values = whole<T>(model.store, index);
-      float* stored = place(model.prefix + parameter.name, stored_shape(parameter.name, shape, format));
-      if (format.stored_transposed(parameter.name)) {
-        transpose(values.data(), shape[0], shape[1], stored);
-      } else {
-        convert(values, stored);
-      }
-    }
-    BufferPlane& buffers = model.store.buffers();
-    for (int index = 0; index < buffers.size(); ++index) {
-      convert(buffers.values<T>(index), place(model.prefix + buffers.info(index).name, buffers.info(index).shape));
-    }
-  }
-
-  std::span<const TensorRef> tensors() const { return tensors_; }
-
- private:
-  float* place(std::string name, const Shape& shape) {
-    auto& values = values_.emplace_back(static_cast<std::size_t>(shape.numel()));
-    tensors_.push_back({std::move(name), DType::float32, shape, values.data()});
-    return values.data();
-  }
-
-  // On every rank of the tensor axis, if there is one.
-  template <typename T>
-  static Tensor<T> whole(FlatStore& store, int index) {
-    const ParameterInfo& parameter = store.parameter(index);
-    const Tensor<T> here = store.values<T>(index);
-    if (!parameter.placement.split()) return here;
-    auto values = Tensor<T>::zeros(parameter.placement.shape);
-    for (const auto& piece : parameter.placement.pieces()) {
-      std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
-    }
-    store.tensor_axis()->all_reduce(values.span(), parameter.name)->wait();
-    return values;
-  }
-
-  template <typename T>
-  static void convert(const Tensor<T>& values, float* stored) {
-    std::ranges::transform(values.span(), stored, [](T value) { return static_cast<float>(value); });
-  }
-
-  std::vector<std::vector<float>> values_;
-  std::vector<TensorRef> tensors_;
-};
-
 }  // namespace
 
 template <typename T>
@@ -171,24 +103,12 @@ void load_weights(const std::vector<PrefixedStore>& stores, const std::string& p
     entries.push_back(entries_of(file, model, format));
     known.insert(entries.back().begin(), entries.back().end());
   }
-  const bool whole = std::ranges::all_of(stores, [](const PrefixedStore& model) { return model.store.whole(); });
+  const bool whole =
+      std::ranges::all_of(stores, [](const PrefixedStore& model) { return model.store.pipeline_axis() == nullptr; });
   if (whole) refuse_unknown(file, known, format);
   for (std::size_t index = 0; index < stores.size(); ++index) {  // nothing is changed before all is checked
     fill<T>(stores[index].store, file, entries[index], format);
   }
-}
-
-template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
-  for (const PrefixedStore& model : stores) {
-    require(model.store.whole(), "{}: weights are not joined over the stages of a pipeline; save them without one", path);
-  }
-  StoredTensors stored;
-  for (const PrefixedStore& model : stores) stored.add<T>(model, format);
-  const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
-    return model.store.tensor_axis() == nullptr || model.store.tensor_axis()->rank() == 0;
-  });
-  if (writes) write_safetensors(path, stored.tensors(), {{"format", "pt"}});
 }
 
 template <typename T>
@@ -197,27 +117,14 @@ void load_weights(const std::vector<PrefixedStore>& stores, const std::string& p
 }
 
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
-  save_weights<T>(stores, path, WeightsFormat{});
-}
-
-template <typename T>
 void load_weights(FlatStore& store, const std::string& path) {
   load_weights<T>({{.prefix = "", .store = store}}, path);
 }
 
-template <typename T>
-void save_weights(FlatStore& store, const std::string& path) {
-  save_weights<T>({{.prefix = "", .store = store}}, path);
-}
-
 #define TRIREME_INSTANTIATE(T)                                                                                \
   template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
   template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
-  template void load_weights<T>(FlatStore&, const std::string&);                                              \
-  template void save_weights<T>(FlatStore&, const std::string&);
+  template void load_weights<T>(FlatStore&, const std::string&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

@@ -15,6 +15,19 @@ struct WeightsFormat {
   std::string_view optional_prefix = {};                                                  // that the file's names may lack
 };
 
+inline Shape stored_shape(const std::string& parameter, const Shape& shape, const WeightsFormat& format) {
+  return format.stored_transposed(parameter) ? Shape{shape[1], shape[0]} : shape;
+}
+
+// to[columns, rows] = from[rows, columns]^T
+template <typename From, typename To>
+void transpose(const From* from, std::int64_t rows, std::int64_t columns, To* to) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t column = 0; column < columns; ++column)
+      to[column * rows + row] = static_cast<To>(from[row * columns + column]);
+  }
+}
+
 template <typename T>
 void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
 template <typename T>

@@ -6,6 +6,7 @@
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -54,16 +55,46 @@ class GroupAxis final : public TensorAxis {
   Group group_;
 };
 
+class GroupPipelineAxis final : public PipelineAxis {
+ public:
+  explicit GroupPipelineAxis(const Group& group) : PipelineAxis(group.rank(), group.size()), group_(group) {}
+
+  std::vector<std::string> gather_texts(std::string_view text, std::string_view name) const override {
+    return group_.gather_texts(text, name);
+  }
+
+ private:
+  void send_bytes(std::span<const std::byte> data, int to, std::string_view name) const override {
+    group_.send(std::span(reinterpret_cast<const std::uint8_t*>(data.data()), data.size()), to, 0, name);
+  }
+  void receive_bytes(std::span<std::byte> data, int from, std::string_view name) const override {
+    group_.receive(numbers(data), from, 0, name).wait_on_host();
+  }
+  void broadcast_bytes(std::span<std::byte> data, int root, std::string_view name) const override {
+    group_.broadcast(numbers(data), root, name).wait_on_host();
+  }
+  static std::span<std::uint8_t> numbers(std::span<std::byte> data) {
+    return {reinterpret_cast<std::uint8_t*>(data.data()), data.size()};
+  }
+
+  Group group_;
+};
+
 }  // namespace
 
 nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options) {
   const Group& pipeline = mesh.pipeline();
   require(options.num_chunks > 0, "a rank of a pipeline has at least one stage, got {}", options.num_chunks);
-  nn::ModelPart part{.num_stages = pipeline.size() * options.num_chunks, .stages = {}};
+  require_same(mesh.world(), "setting of the model's division",
+               {{"sequence_parallel", options.sequence_parallel ? "on" : "off"},
+                {"num_chunks", std::to_string(options.num_chunks)},
+                {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))}});
+  nn::ModelPart part{.num_stages = pipeline.size() * options.num_chunks, .stages = {}, .layer_costs = options.layer_costs};
   for (int chunk = 0; chunk < options.num_chunks; ++chunk) part.stages.push_back(chunk * pipeline.size() + pipeline.rank());
   if (pipeline.size() > 1) {
     const bool end = pipeline.rank() == 0 || pipeline.rank() == pipeline.size() - 1;
     const Group ends = pipeline.split(end ? 0 : 1, pipeline.rank(), "first and last stage");
+    part.pipeline = std::make_shared<const GroupPipelineAxis>(pipeline.split(0, pipeline.rank(), "stages of a model"));
     if (end) part.ends = std::make_shared<const GroupAxis>(ends, false);
   }
   if (mesh.tensor().size() > 1) {

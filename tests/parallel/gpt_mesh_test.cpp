@@ -1,12 +1,17 @@
 // A GPT on meshes of data, pipeline and tensor axes.
 
 #include <cmath>
+#include <fstream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 
 #include "catch.hpp"
+#include "temporary_folder.hpp"
 #include "trireme/amp/grad_scaler.hpp"
+#include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_part.hpp"
@@ -109,6 +114,11 @@ void require_parts_near(FlatStore& part, FlatStore& whole) {
   }
 }
 
+std::string content(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
 }  // namespace
 
 TEST_CASE("a GPT trains on every mesh as on one rank") {
@@ -178,6 +188,52 @@ TEST_CASE("an overflow on one stage makes every rank skip the step") {
   });
 }
 
+TEST_CASE("a divided GPT writes the file, samples the text and has the loss of a whole one") {
+  const tests::TemporaryFolder folder;
+  const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
+  const std::vector<std::int32_t> prompt{3, 1, 4};
+  const Tensor<std::int32_t> read = tokens(0, 0, 2, 0);
+  models::Gpt<Float32> whole(gpt_options);
+  whole.initialize({.seed = 7});
+  models::save_gpt2(whole, path("whole"));
+  const auto wanted = models::generate(whole, prompt, {.count = 12, .seed = 5});
+  const double loss = whole.loss(read, read).mean();
+  for (const Layout& layout : std::vector<Layout>{{.pipeline = 2},
+                                                  {.pipeline = 4},
+                                                  {.pipeline = 2, .chunks = 3},
+                                                  {.pipeline = 2, .tensor = 2},
+                                                  {.pipeline = 2, .tensor = 2, .sequence_parallel = true, .chunks = 2}}) {
+    INFO("pipeline " << layout.pipeline << " x tensor " << layout.tensor << ", " << layout.chunks << " chunks");
+    testing::run_ranks(layout.pipeline * layout.tensor, [&](const Group& world) {
+      const ProcessMesh mesh(world, {.pipeline = layout.pipeline, .tensor = layout.tensor});
+      models::Gpt<Float32> model(gpt_options, parallel::model_part(mesh, {.sequence_parallel = layout.sequence_parallel,
+                                                                          .num_chunks = layout.chunks}));
+      model.initialize({.seed = 8});
+      models::load_gpt2(model, path("whole"));
+      world.agree([&] { models::save_gpt2(model, path("joined")); });
+      require(content(path("joined")) == content(path("whole")), "other bytes");
+      require(models::generate(model, prompt, {.count = 12, .seed = 5}) == wanted, "another text");
+      require(std::abs(model.loss(read, read).mean() - loss) < 1e-6, "another loss");
+    });
+  }
+}
+
+TEST_CASE("a file of weights that can't be written is one error on all ranks") {
+  const tests::TemporaryFolder folder;
+  const std::string path = (folder.path() / "missing" / "weights").string();
+  testing::run_ranks(4, [&](const Group& world) {
+    const models::Gpt<Float32> model(gpt_options, parallel::model_part(ProcessMesh(world, {.pipeline = 2, .tensor = 2})));
+    model.store().initialize<float>(7);
+    try {
+      world.agree([&] { models::save_gpt2(model, path); });
+    } catch (const Error& error) {
+      require(error.fields().path.find(path) == 0 && error.fields().rank == 0, "another error: {}", error.what());
+      return;
+    }
+    require(false, "no error");
+  });
+}
+
 TEST_CASE("a GPT of fewer layers than stages is refused") {
   CHECK_THROWS_WITH(testing::run_ranks(2,
                                        [](const Group& world) {
@@ -187,5 +243,5 @@ TEST_CASE("a GPT of fewer layers than stages is refused") {
                                          const models::Gpt<Float64> model(options,
                                                                           parallel::model_part(mesh, {.num_chunks = 2}));
                                        }),
-                    ContainsSubstring("a GPT of 3 layers has at most as many stages, not 4"));
+                    ContainsSubstring("a GPT of 3 layers has at most 3 stages, not 4"));
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "trireme/autograd/buffer_plane.hpp"
+#include "trireme/autograd/pipeline_axis.hpp"
 #include "trireme/autograd/placement.hpp"
 #include "trireme/autograd/shard.hpp"
 #include "trireme/autograd/sum_over_ranks.hpp"
@@ -149,9 +150,9 @@ class FlatStore {
   bool requires_gradient() const { return requires_gradient_; }
   void set_requires_gradient(bool on) { requires_gradient_ = on; }
 
-  // Whether all parameters of the model are here, as at first: those of a stage of a pipeline are not.
-  bool whole() const { return whole_; }
-  void set_whole(bool whole) { whole_ = whole; }
+  // Between which ranks the list of layers is divided; null, as at first: all parameters of the model are here.
+  const std::shared_ptr<const PipelineAxis>& pipeline_axis() const { return pipeline_axis_; }
+  void set_pipeline_axis(std::shared_ptr<const PipelineAxis> axis) { pipeline_axis_ = std::move(axis); }
 
   // Between which ranks layers are split; null, as at first: each layer lies here as a whole.
   const std::shared_ptr<const TensorAxis>& tensor_axis() const { return tensor_axis_; }
@@ -198,7 +199,7 @@ class FlatStore {
   bool requires_gradient_ = true;
   SumOverRanks sum_over_ranks_;
   std::shared_ptr<const TensorAxis> tensor_axis_;
-  bool whole_ = true;
+  std::shared_ptr<const PipelineAxis> pipeline_axis_;
 };
 
 }  // namespace trireme

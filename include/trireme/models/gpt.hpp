@@ -18,8 +18,9 @@ struct GptOptions {
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
-// tensor axis the ranks divide heads, hidden features and vocabulary. On a pipeline axis each stage has a run of the blocks;
-// the first one has the embeddings, the last one the token embedding too, as output layer.
+// tensor axis the ranks divide heads, hidden features and vocabulary. On a pipeline axis each stage has a run of layers: the
+// embedding, the blocks and the output layer, which is the token embedding once more. ModelPart::layer_costs are those of these
+// layers; without them stages have equally many blocks.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Module<P, D> {
  public:
@@ -36,19 +37,21 @@ class Gpt : public nn::Module<P, D> {
   Loss<M, D> last_stage(const Variable<M, D>& x, const Tensor<std::int32_t, D>& targets) const;
   Shape stage_shape(std::int64_t batch, std::int64_t time) const;  // of what goes from stage to stage
 
-  // The rest is for models of one stage.
-  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part
+  // For models whose stages are all here: tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a
+  // tensor axis has its part.
   Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
 
-  // targets [batch, time]; ops::ignored_target counts for nothing.
+  // targets [batch, time]; ops::ignored_target counts for nothing. On a pipeline axis all ranks call it without a tape, run
+  // their stages one after the other, and get the same loss.
   Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const;
 
-  // Logits of the position after the last token: [batch, vocabulary]; records nothing.
+  // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
 
  private:
   struct Transformer : nn::Module<P, D> {
-    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part);
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part,
+                const std::vector<Range>& blocks);
 
     std::optional<nn::Embedding<P, D>> wte;  // of the first and the last stage
     std::optional<nn::Embedding<P, D>> wpe;  // of the first
@@ -57,14 +60,17 @@ class Gpt : public nn::Module<P, D> {
     std::optional<nn::LayerNorm<P, D>> ln_f;                     // of the last
   };
 
+  const nn::LayerNorm<P, D>& norm_before(std::int64_t layer) const;
   Variable<M, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
-  Variable<T, D> normalized_states(const Variable<M, D>& x, std::int64_t time) const;
-  Variable<T, D> final_states(const Tensor<std::int32_t, D>& tokens) const;
+  std::optional<Variable<M, D>> last_input(const Tensor<std::int32_t, D>& tokens) const;
+  Variable<T, D> final_states(const Variable<M, D>& x, std::int64_t time) const;
+  Tensor<T, D> last_logits(const Variable<M, D>& x, std::int64_t batch, std::int64_t time) const;
   Variable<T, D> project(const Variable<T, D>& states, std::int64_t time) const;
   Loss<M, D> loss_of(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const;
 
   GptOptions options_;
   nn::ModelPart part_;
+  std::vector<Range> blocks_;  // by stage
   Transformer transformer_;
 };
 

@@ -13,7 +13,8 @@ namespace trireme::models {
 template <typename T>
 void load_weights(FlatStore& store, const std::string& path);
 
-// Parameters that a tensor axis splits are joined: all its ranks call this, the first writes.
+// All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
+// the same bytes wherever they lie.
 template <typename T>
 void save_weights(FlatStore& store, const std::string& path);
 

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <vector>
 
+#include "trireme/autograd/pipeline_axis.hpp"
 #include "trireme/autograd/tensor_axis.hpp"
+#include "trireme/core/range.hpp"
 
 namespace trireme::nn {
 
@@ -16,11 +19,17 @@ struct ModelPart {
   // The stages of a pipeline, and those that lie here.
   int num_stages = 1;
   std::vector<int> stages = {0};
+  std::shared_ptr<const PipelineAxis> pipeline = {};  // null: all stages lie here
   // The ranks of the first and of the last stage, on both of them: what these stages share is held twice. Null: one rank has
   // both.
   std::shared_ptr<const TensorAxis> ends = {};
+  std::vector<double> layer_costs = {};  // by which models divide their layers into stages; empty: as evenly as can be
 
   bool has_stage(int stage) const { return std::ranges::find(stages, stage) != stages.end(); }
 };
+
+// Consecutive layers for each stage, at least one, so that the most expensive stage costs as little as can be; of those
+// divisions one with the least sum of squares. Costs are in any unit.
+std::vector<Range> divide_layers(std::span<const double> costs, int num_stages);
 
 }  // namespace trireme::nn

@@ -35,7 +35,7 @@ class Module {
 
   explicit Module(const ModelPart& part = {}) : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>)) {
     store_->set_tensor_axis(part.tensor);
-    store_->set_whole(part.num_stages == static_cast<int>(part.stages.size()));
+    store_->set_pipeline_axis(part.pipeline);
   }
   Module(const Module& parent, std::string_view name) : store_(parent.store_), name_(parent.dotted(name)) {}
   Module(const Module&) = delete;

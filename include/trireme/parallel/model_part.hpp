@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/model_part.hpp"
 
@@ -10,6 +12,9 @@ struct ModelPartOptions {
   // ranks. Layers that can't say so themselves refuse.
   bool sequence_parallel = false;
   int num_chunks = 1;  // stages of a rank of the pipeline axis: stage s lies on rank s % ranks
+  // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
+  // can be. Empty: as even as can be. The model says what its layers are.
+  std::vector<double> layer_costs = {};
 };
 
 // This rank's part of a model on the mesh. Collective.

@@ -1,0 +1,190 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <optional>
+#include <set>
+#include <span>
+#include <sstream>
+
+#include "models/weights_format.hpp"
+#include "trireme/core/safetensors.hpp"
+
+namespace trireme::models {
+namespace {
+
+// Where the values of a tensor of the file come from.
+struct Source {
+  FlatStore* store = nullptr;
+  int owner = 0;  // rank of the pipeline axis; where several have it, the first
+  int index = 0;  // there, of a parameter or behind these of a buffer
+};
+
+struct StoredTensor {
+  TensorRef described;  // without data
+  Source source;
+};
+
+// Of this rank: parameters, then buffers.
+std::vector<TensorRef> described(const PrefixedStore& model, const WeightsFormat& format) {
+  std::vector<TensorRef> tensors;
+  for (int index = 0; index < model.store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = model.store.parameter(index);
+    tensors.push_back(
+        {.name = model.prefix + parameter.name, .shape = stored_shape(parameter.name, parameter.placement.shape, format)});
+  }
+  BufferPlane& buffers = model.store.buffers();
+  for (int index = 0; index < buffers.size(); ++index) {
+    tensors.push_back({.name = model.prefix + buffers.info(index).name, .shape = buffers.info(index).shape});
+  }
+  return tensors;
+}
+
+// A line for each: dims, a colon, the name.
+std::string as_text(const std::vector<TensorRef>& tensors) {
+  std::string text;
+  for (const TensorRef& tensor : tensors) text += fmt::format("{} :{}\n", fmt::join(tensor.shape.dims(), " "), tensor.name);
+  return text;
+}
+
+std::vector<TensorRef> from_text(const std::string& text) {
+  std::vector<TensorRef> tensors;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const std::size_t colon = line.find(':');
+    std::istringstream numbers(line.substr(0, colon));
+    std::vector<std::int64_t> dims;
+    for (std::int64_t dim = 0; numbers >> dim;) dims.push_back(dim);
+    tensors.push_back({.name = line.substr(colon + 1), .shape = Shape(dims)});
+  }
+  return tensors;
+}
+
+// Of all stages, by name: the order of the file does not depend on where they lie.
+std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedStore>& models, const WeightsFormat& format) {
+  std::vector<StoredTensor> all;
+  for (const PrefixedStore& model : models) {
+    std::vector<std::vector<TensorRef>> by_rank{described(model, format)};
+    if (const auto& ranks = model.store.pipeline_axis()) {
+      const auto texts = ranks->gather_texts(as_text(by_rank.front()), "weights of all stages");
+      by_rank.assign(texts.size(), {});
+      std::ranges::transform(texts, by_rank.begin(), from_text);
+    }
+    std::set<std::string> known;
+    for (int rank = 0; rank < static_cast<int>(by_rank.size()); ++rank) {
+      int index = 0;
+      for (TensorRef& tensor : by_rank[static_cast<std::size_t>(rank)]) {
+        const Source source{.store = &model.store, .owner = rank, .index = index++};
+        if (known.insert(tensor.name).second) all.push_back({std::move(tensor), source});
+      }
+    }
+  }
+  std::ranges::sort(all, {}, [](const StoredTensor& tensor) -> const std::string& { return tensor.described.name; });
+  return all;
+}
+
+// A whole parameter, on every rank of the tensor axis if there is one.
+template <typename T>
+Tensor<T> whole(FlatStore& store, int index) {
+  const ParameterInfo& parameter = store.parameter(index);
+  const Tensor<T> here = store.values<T>(index);
+  if (!parameter.placement.split()) return here;
+  auto values = Tensor<T>::zeros(parameter.placement.shape);
+  for (const auto& piece : parameter.placement.pieces()) {
+    std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
+  }
+  store.tensor_axis()->all_reduce(values.span(), parameter.name)->wait();
+  return values;
+}
+
+// In the file's layout; `source` is on this rank.
+template <typename T>
+std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
+  FlatStore& store = *source.store;
+  const bool buffer = source.index >= store.num_parameters();
+  const Tensor<T> values =
+      buffer ? store.buffers().values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
+  std::vector<float> stored(static_cast<std::size_t>(values.numel()));
+  if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
+    transpose(values.data(), values.dim(0), values.dim(1), stored.data());
+  } else {
+    std::ranges::transform(values.span(), stored.begin(), [](T value) { return static_cast<float>(value); });
+  }
+  return stored;
+}
+
+bool first_of_tensor_axis(FlatStore& store) { return store.tensor_axis() == nullptr || store.tensor_axis()->rank() == 0; }
+
+// On the ranks that write; other ranks give what they have and get nothing.
+template <typename T>
+std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& format) {
+  const Source& source = tensor.source;
+  const PipelineAxis* ranks = source.store->pipeline_axis().get();
+  const int here = ranks == nullptr ? 0 : ranks->rank();
+  std::vector<float> values;
+  if (here == source.owner) values = values_here<T>(source, format);
+  if (source.owner == 0 || !first_of_tensor_axis(*source.store)) return values;
+  const std::string& name = tensor.described.name;
+  if (here == source.owner) {
+    ranks->send(std::span<const float>(values), 0, name);
+  } else if (here == 0) {
+    values.resize(static_cast<std::size_t>(tensor.described.shape.numel()));
+    ranks->receive(std::span(values), source.owner, name);
+  }
+  return values;
+}
+
+}  // namespace
+
+template <typename T>
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+  const std::vector<StoredTensor> tensors = stored_tensors(stores, format);
+  const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
+    const PipelineAxis* ranks = model.store.pipeline_axis().get();
+    return first_of_tensor_axis(model.store) && (ranks == nullptr || ranks->rank() == 0);
+  });
+  // A rank that can't write still takes what the others give: none of them waits for it.
+  std::exception_ptr failed;
+  const auto attempt = [&](const auto& work) {
+    if (!writes || failed) return;
+    try {
+      work();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  };
+  std::optional<FileReplacement> file;
+  attempt([&] {
+    std::vector<TensorRef> described;
+    for (const StoredTensor& tensor : tensors) described.push_back(tensor.described);
+    const std::string header = safetensors_header(described, {{"format", "pt"}}, path);
+    file.emplace(path);
+    file->write(std::as_bytes(std::span(header)));
+  });
+  for (const StoredTensor& tensor : tensors) {
+    const std::vector<float> values = values_of<T>(tensor, format);
+    attempt([&] { file->write(std::as_bytes(std::span(values))); });
+  }
+  attempt([&] { file->commit(); });
+  if (failed) std::rethrow_exception(failed);
+}
+
+template <typename T>
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
+  save_weights<T>(stores, path, WeightsFormat{});
+}
+
+template <typename T>
+void save_weights(FlatStore& store, const std::string& path) {
+  save_weights<T>({{.prefix = "", .store = store}}, path);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
+  template void save_weights<T>(FlatStore&, const std::string&);
+TRIREME_INSTANTIATE(float)
+TRIREME_INSTANTIATE(double)
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme::models
