@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
+
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/pipeline_schedule.hpp"
 
@@ -32,6 +34,11 @@ void add_mesh(CLI::App& app, Options& options) {
   app.add_option("--chunks", options.chunks, "stages of each rank, above 1 with --schedule interleaved")
       ->group("Run")
       ->capture_default_str();
+  app.add_option("--layer-costs", options.layer_costs,
+                 "by which stages are cut: equal: as many blocks each; measured: before the first step; or numbers with commas "
+                 "between them for the embedding, each block and the output layer")
+      ->group("Run")
+      ->capture_default_str();
   app.add_option("--tensor-parallel", options.tensor_parallel,
                  "ranks that divide heads, hidden features and vocabulary of a replica")
       ->group("Run")
@@ -51,6 +58,10 @@ void check(const Options& options) {
   require(options.pipeline_parallel * options.chunks <= options.layers,
           "--pipeline-parallel {} with --chunks {} makes more stages than there are --layers {}", options.pipeline_parallel,
           options.chunks, options.layers);
+  const std::size_t costs = options.given_layer_costs().size();
+  require(costs == 0 || costs == static_cast<std::size_t>(options.layers) + 2,
+          "--layer-costs has {} numbers, with --layers {} it needs {}: embedding, blocks, output layer", costs, options.layers,
+          options.layers + 2);
   require(options.pipeline_parallel > 1 || options.chunks == 1,
           "--chunks divides the layers of --pipeline-parallel, which is 1");
   require(options.heads % options.tensor_parallel == 0, "--tensor-parallel {} does not divide --heads {}",
@@ -80,6 +91,19 @@ Options parse_options(int argc, char** argv, std::string& help) {
   return options;
 }
 
+std::vector<double> Options::given_layer_costs() const {
+  if (layer_costs == "equal" || layer_costs == "measured") return {};
+  std::vector<double> costs;
+  const char* const end = layer_costs.data() + layer_costs.size();
+  for (const char* begin = layer_costs.data(); begin <= end;) {
+    const auto [after, failure] = std::from_chars(begin, end, costs.emplace_back());
+    require(failure == std::errc() && costs.back() >= 0 && (after == end || *after == ','),
+            "--layer-costs {} is not equal, measured or numbers from 0 on with commas between them", layer_costs);
+    begin = after + 1;
+  }
+  return costs;
+}
+
 trireme::optim::Settings Options::settings() const {
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
   trireme::optim::Settings settings = training.settings();
@@ -92,6 +116,7 @@ trireme::optim::Settings Options::settings() const {
                                    {"pipeline_parallel", text(pipeline_parallel)},
                                    {"schedule", schedule},
                                    {"chunks", text(chunks)},
+                                   {"layer_costs", layer_costs},
                                    {"tensor_parallel", text(tensor_parallel)},
                                    {"sequence_parallel", sequence_parallel ? "on" : "off"}});
   return settings;

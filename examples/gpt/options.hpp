@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "training/options.hpp"
 
@@ -20,8 +21,12 @@ struct Options {
   int pipeline_parallel = 1;
   std::string schedule = "1f1b";
   int chunks = 1;
+  std::string layer_costs = "equal";
   int tensor_parallel = 1;
   bool sequence_parallel = false;
+
+  // By which layers are divided into stages; empty where --layer-costs is no list of numbers.
+  std::vector<double> given_layer_costs() const;
 
   // What all ranks must share.
   trireme::optim::Settings settings() const;

@@ -31,6 +31,7 @@
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/models/layer_costs.hpp"
 #include "trireme/models/lstm_lm.hpp"
 #include "trireme/models/resnet.hpp"
 #include "trireme/models/weights.hpp"

@@ -85,7 +85,7 @@ class GroupPipelineAxis final : public PipelineAxis {
 nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options) {
   const Group& pipeline = mesh.pipeline();
   require(options.num_chunks > 0, "a rank of a pipeline has at least one stage, got {}", options.num_chunks);
-  require_same(mesh.world(), "setting of the model's division",
+  require_same(mesh.world(), "setting of the model part",
                {{"sequence_parallel", options.sequence_parallel ? "on" : "off"},
                 {"num_chunks", std::to_string(options.num_chunks)},
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))}});

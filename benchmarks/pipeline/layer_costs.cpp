@@ -1,0 +1,136 @@
+// How much faster is a step of a GPT whose output layer is heavy with stages cut by measured costs than with equally many
+// blocks?
+//   layer_costs_benchmark --ranks 2 --vocabulary 16384 [--json FILE]
+
+#include "trireme/models/layer_costs.hpp"
+
+#include <fmt/core.h>
+
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "measurement/measurement.hpp"
+#include "trireme/comm/launch.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/pipeline.hpp"
+
+using namespace trireme;
+
+namespace {
+
+struct Options {
+  int ranks = 2;
+  int micro_batches = 8;
+  std::int64_t batch = 2;  // of a micro-batch
+  models::GptOptions gpt{.layers = 8, .heads = 4, .width = 256, .block = 128, .vocabulary = 16384};
+  int rounds = 10;
+  std::string json;
+};
+
+class Replica {
+ public:
+  Replica(const ProcessMesh& mesh, const Options& options, const std::vector<double>& costs)
+      : options_(options),
+        part_(parallel::model_part(mesh, {.layer_costs = costs})),
+        model_(options.gpt, part_),
+        data_parallel_((model_.initialize({.seed = 1}), model_), mesh),
+        pipeline_(mesh,
+                  parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches}),
+                  {stage(mesh.pipeline().rank())}) {
+    for (std::int64_t i = 0; i < tokens_.numel(); ++i) {
+      tokens_.data()[i] = static_cast<std::int32_t>(i * 7919 % options.gpt.vocabulary);
+    }
+  }
+
+  void step() {
+    auto reduction = data_parallel_.begin_step(options_.micro_batches);
+    pipeline_.run(reduction, {}, options_.batch);
+    reduction.finish();
+    model_.store().clear_gradients();
+  }
+
+ private:
+  parallel::PipelineStage<float> stage(int index) {
+    const Shape between = model_.stage_shape(options_.batch, options_.gpt.block);
+    parallel::PipelineStage<float> stage{.input = between, .output = between};
+    if (index + 1 < options_.ranks) {
+      stage.forward = [this, index](const Variable<float>& x, int) { return model_.stage(index, x, tokens_); };
+    } else {
+      stage.loss = [this](const Variable<float>& x, int) { return model_.last_stage(x, tokens_); };
+    }
+    return stage;
+  }
+
+  const Options& options_;
+  Tensor<std::int32_t> tokens_{{options_.batch, options_.gpt.block}};
+  nn::ModelPart part_;
+  models::Gpt<Float32> model_;
+  parallel::DataParallel data_parallel_;
+  parallel::Pipeline<float> pipeline_;
+};
+
+// Of the most expensive stage.
+double bound(const std::vector<double>& costs, const std::vector<Range>& stages) {
+  double most = 0;
+  for (const auto& [begin, end] : stages) {
+    most = std::max(most, std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0));
+  }
+  return most;
+}
+
+void compare(const Group& world, const Options& options) {
+  const ProcessMesh mesh(world, {.pipeline = options.ranks});
+  std::vector<double> costs(static_cast<std::size_t>(options.gpt.layers) + 2);
+  if (world.rank() == 0) costs = models::measured_layer_costs<Float32>(options.gpt, options.batch);
+  world.broadcast(std::span(costs), 0).wait_on_host();
+  std::vector<double> blocks(costs.size(), 1);
+  blocks.front() = blocks.back() = 0;
+  Replica by_blocks(mesh, options, {});
+  Replica by_costs(mesh, options, costs);
+
+  std::vector<double> ratios;
+  std::vector<double> seconds[2];
+  for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
+    const double of_blocks = slowest_seconds(world, [&] { by_blocks.step(); });
+    const double of_costs = slowest_seconds(world, [&] { by_costs.step(); });
+    if (round < 0) continue;
+    ratios.push_back(of_blocks / of_costs);
+    seconds[0].push_back(of_blocks);
+    seconds[1].push_back(of_costs);
+  }
+  if (world.rank() != 0) return;
+  const std::vector<Range> division = nn::divide_layers(costs, options.ranks);
+  const double predicted = bound(costs, nn::divide_layers(blocks, options.ranks)) / bound(costs, division);
+  fmt::print("embedding {:.2f} ms, each block {:.2f} ms, output layer {:.2f} ms; blocks of the stages:", 1e3 * costs.front(),
+             1e3 * costs[1], 1e3 * costs.back());
+  for (const auto& [begin, end] : division) {
+    fmt::print(" {}", std::min<std::int64_t>(end - 1, options.gpt.layers) - std::max<std::int64_t>(begin - 1, 0));
+  }
+  fmt::print("\nstep: {:.1f} ms with equally many blocks, {:.1f} ms by costs; ratio {:.2f}, predicted {:.2f}\n",
+             1e3 * median(seconds[0]), 1e3 * median(seconds[1]), median(ratios), predicted);
+  write_json(
+      options.json,
+      {{"ranks", options.ranks}, {"vocabulary", options.gpt.vocabulary}, {"ratio", median(ratios)}, {"predicted", predicted}});
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app("Steps of a GPT in stages: equally many blocks each, and by what layers cost");
+  app.add_option("--ranks", options.ranks, "ranks, one thread and stage each")->capture_default_str();
+  app.add_option("--micro-batches", options.micro_batches, "micro-batches of a step")->capture_default_str();
+  app.add_option("--batch", options.batch, "sequences of a micro-batch")->capture_default_str();
+  app.add_option("--layers", options.gpt.layers, "transformer blocks")->capture_default_str();
+  app.add_option("--width", options.gpt.width, "size of the residual stream")->capture_default_str();
+  app.add_option("--block", options.gpt.block, "tokens of a sequence")->capture_default_str();
+  app.add_option("--vocabulary", options.gpt.vocabulary, "tokens that the output layer knows")->capture_default_str();
+  app.add_option("--rounds", options.rounds, "steps of each, in turn")->check(CLI::Range(1, 1000));
+  app.add_option("--json", options.json, "file for the figures");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::thread, {.ranks = options.ranks, .threads_per_rank = 1}, [&](const Group& world) {
+    compare(world, options);
+    return 0;
+  });
+}

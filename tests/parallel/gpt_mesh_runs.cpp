@@ -1,0 +1,107 @@
+#include "gpt_mesh_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "trireme/optim/lamb.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/pipeline.hpp"
+
+namespace trireme::tests {
+namespace {
+
+constexpr std::int64_t batch = 8;
+constexpr int micro_batches = 4;  // of a replica
+
+void require_near(double had, double wanted, const std::string& what) {
+  require(std::abs(had - wanted) <= 1e-11 * (1 + std::abs(wanted)), "{}: {} instead of {}", what, had, wanted);
+}
+
+void require_parts_near(FlatStore& part, FlatStore& whole) {
+  for (int index = 0; index < part.num_parameters(); ++index) {
+    const ParameterInfo& parameter = part.parameter(index);
+    const Tensor<double> had = part.values<double>(index);
+    const Tensor<double> wanted = whole.values<double>(whole.find(parameter.name));
+    for (const auto& piece : parameter.placement.pieces()) {
+      for (std::int64_t i = 0; i < piece.count; ++i) {
+        require_near(had.data()[piece.here + i], wanted.data()[piece.whole + i], parameter.name);
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::string GptLayout::str() const {
+  return fmt::format("data {} x pipeline {} x tensor {}{}, {}, {} chunks{}", data, pipeline, tensor,
+                     sequence_parallel ? ", sequence-parallel" : "", schedule, chunks,
+                     layer_costs.empty() ? "" : ", stages by cost");
+}
+
+Tensor<std::int32_t> gpt_tokens(std::uint64_t step, std::int64_t first, std::int64_t count, int shift) {
+  Tensor<std::int32_t> tokens({count, gpt_time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.data()[i] =
+        static_cast<std::int32_t>((first * gpt_time_steps + i) * 7 + static_cast<std::int64_t>(step) + shift) % 37;
+  }
+  return tokens;
+}
+
+GptTraining train_gpt(const Group& world, const GptLayout& layout) {
+  const ProcessMesh mesh(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor});
+  const auto part = parallel::model_part(
+      mesh, {.sequence_parallel = layout.sequence_parallel, .num_chunks = layout.chunks, .layer_costs = layout.layer_costs});
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, part);
+  model->initialize({.seed = 7});
+  parallel::DataParallel data_parallel(*model, mesh,
+                                       {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = layout.sharding});
+  optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01});
+
+  const std::int64_t samples = batch / layout.data / micro_batches;
+  const std::int64_t first_of_rank = mesh.data().rank() * samples * micro_batches;
+  std::uint64_t step = 0;
+  const auto first_of = [&](int micro_batch) { return first_of_rank + micro_batch * samples; };
+  std::vector<parallel::PipelineStage<double>> stages;
+  for (const int stage : part.stages) {
+    const Shape between = model->stage_shape(samples, gpt_time_steps);
+    parallel::PipelineStage<double> described;
+    if (stage > 0) described.input = between;
+    if (stage + 1 < part.num_stages) {
+      described.output = between;
+      described.forward = [&, stage](const Variable<double>& x, int micro_batch) {
+        return model->stage(stage, x, gpt_tokens(step, first_of(micro_batch), samples, 0));
+      };
+    } else {
+      described.loss = [&](const Variable<double>& x, int micro_batch) {
+        const auto read = gpt_tokens(step, first_of(micro_batch), samples, 0);
+        const auto targets = gpt_tokens(step, first_of(micro_batch), samples, 3);
+        return part.num_stages == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
+      };
+    }
+    stages.push_back(std::move(described));
+  }
+  const auto schedule = parallel::make_pipeline_schedule(
+      {.name = layout.schedule, .num_ranks = layout.pipeline, .num_chunks = layout.chunks, .num_micro_batches = micro_batches});
+  parallel::Pipeline<double> pipeline(mesh, schedule, std::move(stages));
+  GptTraining result;
+  for (; step < 3; ++step) {
+    auto reduction = data_parallel.begin_step(micro_batches);
+    pipeline.run(reduction, {.seed = 3, .step = step, .first_sample = first_of_rank}, samples);
+    result.summaries.push_back(reduction.finish());
+    optimizer.step(result.summaries.back(), {.clip_norm = 0.5});
+  }
+  result.model = std::move(model);
+  return result;
+}
+
+void require_same_training(const GptTraining& had, const GptTraining& whole) {
+  require(had.summaries.size() == whole.summaries.size(), "{} steps", had.summaries.size());
+  for (std::size_t step = 0; step < had.summaries.size(); ++step) {
+    require_near(had.summaries[step].loss(), whole.summaries[step].loss(), "loss");
+    require_near(had.summaries[step].gradient_norm, whole.summaries[step].gradient_norm, "norm");
+  }
+  require_parts_near(had.model->store(), whole.model->store());
+}
+
+}  // namespace trireme::tests
