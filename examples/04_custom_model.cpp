@@ -1,10 +1,9 @@
-// A model of your own on a mesh: two ranks divide each layer, two the list of layers. mpirun -n 4 (or 1, or 2): the same
-// losses.
+// A model of your own on a mesh: two ranks divide each layer, two the list of layers. The same losses: mpirun -n 1, 2 or 4.
 
 #include <cstdio>
-#include <memory>
+#include <list>
+#include <optional>
 #include <trireme/trireme.hpp>
-#include <vector>
 
 using namespace trireme;
 
@@ -18,24 +17,37 @@ struct Block : nn::Module<Float32> {
 };
 
 struct Model : nn::Module<Float32> {
-  explicit Model(const nn::ModelPart& part) : nn::Module<Float32>(part), last(part.num_stages - 1) {
+  explicit Model(const nn::ModelPart& part) : nn::Module<Float32>(part) {
     for (int layer = 0; layer < 4; ++layer) {  // as many in each stage
-      if (!part.has_stage(layer * part.num_stages / 4)) continue;
-      blocks.push_back(std::make_unique<Block>(*this, "block" + std::to_string(layer)));
+      if (part.has_stage(layer * part.num_stages / 4)) blocks.emplace_back(*this, "block" + std::to_string(layer));
     }
-    if (part.has_stage(last))
-      output = std::make_unique<nn::Linear<Float32>>(*this, "output", nn::LinearOptions{.in = 32, .out = 2});
+    if (part.has_stage(part.num_stages - 1)) output.emplace(*this, "output", nn::LinearOptions{.in = 32, .out = 2});
   }
 
   Variable<float> forward(Variable<float> x) const {
-    for (const auto& block : blocks) x = block->forward(x);
-    return x;
+    for (const Block& block : blocks) x = block.forward(x);
+    return output ? output->forward(x) : x;
   }
 
-  int last;
-  std::vector<std::unique_ptr<Block>> blocks;  // those that lie here
-  std::unique_ptr<nn::Linear<Float32>> output;
+  std::list<Block> blocks;                    // those that lie here
+  std::optional<nn::Linear<Float32>> output;  // of the last stage
 };
+
+constexpr std::int64_t rows = 16;  // of a micro-batch; a step has 4
+
+Tensor<float> input(std::int64_t step, int micro) {
+  Tensor<float> x({rows, 32});
+  const std::int64_t first = (step * 4 + micro) * x.numel();
+  for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] = static_cast<float>((first + i) * (first + i) % 65537) / 32768 - 1;
+  return x;
+}
+
+// Whether the first and the tenth number of a row have the same sign.
+Tensor<std::int32_t> target(const Tensor<float>& x) {
+  Tensor<std::int32_t> same({rows});
+  for (std::int64_t row = 0; row < rows; ++row) same.data()[row] = x.data()[row * 32] * x.data()[row * 32 + 9] > 0;
+  return same;
+}
 
 int train(const Group& world) {
   const int tensor = world.size() % 2 == 0 ? 2 : 1;
@@ -46,32 +58,14 @@ int train(const Group& world) {
   parallel::DataParallel data_parallel(model, mesh);
   optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.003});
 
-  constexpr std::int64_t rows = 16;  // of a micro-batch; a step has 4
   std::int64_t step = 0;
-  const auto input = [&](int micro_batch) {
-    Tensor<float> x({rows, 32});
-    const std::int64_t first = (step * 4 + micro_batch) * x.numel();
-    for (std::int64_t i = 0; i < x.numel(); ++i)
-      x.data()[i] = static_cast<float>((first + i) * (first + i) % 65537) / 32768 - 1;
-    return x;
-  };
-  const int stage = part.stages.front();
-  parallel::PipelineStage<float> described;
-  if (stage > 0) described.input = {rows, 32};
-  if (stage < model.last) {
-    described.output = {rows, 32};
-    described.forward = [&](const Variable<float>& x, int micro) { return model.forward(stage == 0 ? input(micro) : x); };
-  } else {
-    described.loss = [&](const Variable<float>& x, int micro) {
-      const Tensor<float> first = input(micro);
-      Tensor<std::int32_t> positive({rows});
-      for (std::int64_t row = 0; row < rows; ++row)
-        positive.data()[row] = first.data()[row * 32] * first.data()[row * 32 + 9] > 0;
-      return cross_entropy(model.output->forward(model.forward(stage == 0 ? first : x)), positive);
-    };
-  }
+  const auto forward = [&](const auto& x, int micro) { return model.forward(part.has_stage(0) ? input(step, micro) : x); };
+  const auto loss = [&](const auto& x, int micro) { return cross_entropy(forward(x, micro), target(input(step, micro))); };
+  parallel::PipelineStage<float> stage{.input = {rows, 32}, .output = {rows, 32}};
+  if (model.output) stage.loss = loss;
+  if (!model.output) stage.forward = forward;
   const auto schedule = parallel::make_pipeline_schedule({.num_ranks = part.num_stages, .num_micro_batches = 4});
-  parallel::Pipeline<float> pipeline(mesh, schedule, {described});
+  parallel::Pipeline<float> pipeline(mesh, schedule, {stage});
   for (; step <= 400; ++step) {
     auto reduction = data_parallel.begin_step(4);
     pipeline.run(reduction, {}, rows);

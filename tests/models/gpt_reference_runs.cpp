@@ -199,12 +199,15 @@ std::vector<Layout> layouts(int ranks) {
   for (const int tensor : {1, 2, 4}) {
     if (ranks % (2 * tensor) != 0) continue;
     for (const char* schedule : {"gpipe", "1f1b", "zb"}) {
-      layouts.push_back({.pipeline = 2,
-                         .schedule = schedule,
-                         .tensor = tensor,
-                         .sequence_parallel = tensor > 1 && std::string_view(schedule) != "gpipe",
-                         .micro_batches = 2,
-                         .sharding = std::string_view(schedule) == "zb" ? Sharding::on : Sharding::off});
+      for (const bool sequence_parallel : {false, true}) {
+        if (sequence_parallel && tensor == 1) continue;
+        layouts.push_back({.pipeline = 2,
+                           .schedule = schedule,
+                           .tensor = tensor,
+                           .sequence_parallel = sequence_parallel,
+                           .micro_batches = 2,
+                           .sharding = std::string_view(schedule) == "zb" ? Sharding::on : Sharding::off});
+      }
     }
   }
   return layouts;
