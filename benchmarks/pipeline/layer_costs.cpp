@@ -28,6 +28,10 @@ struct Options {
   std::string json;
 };
 
+parallel::PipelineSchedule schedule_of(const Options& options) {
+  return parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
+}
+
 class Replica {
  public:
   Replica(const ProcessMesh& mesh, const Options& options, const std::vector<double>& costs)
@@ -35,9 +39,7 @@ class Replica {
         part_(parallel::model_part(mesh, {.layer_costs = costs})),
         model_(options.gpt, part_),
         data_parallel_((model_.initialize({.seed = 1}), model_), mesh),
-        pipeline_(mesh,
-                  parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches}),
-                  {stage(mesh.pipeline().rank())}) {
+        pipeline_(mesh, schedule_of(options), {stage(mesh.pipeline().rank())}) {
     for (std::int64_t i = 0; i < tokens_.numel(); ++i) {
       tokens_.data()[i] = static_cast<std::int32_t>(i * 7919 % options.gpt.vocabulary);
     }
@@ -70,13 +72,14 @@ class Replica {
   parallel::Pipeline<float> pipeline_;
 };
 
-// Of the most expensive stage.
-double bound(const std::vector<double>& costs, const std::vector<Range>& stages) {
-  double most = 0;
-  for (const auto& [begin, end] : stages) {
-    most = std::max(most, std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0));
+// Of a step in virtual time, a third of each stage forward.
+double predicted_seconds(const Options& options, const std::vector<double>& costs, const std::vector<Range>& division) {
+  std::vector<parallel::StageSeconds> stages;
+  for (const auto& [begin, end] : division) {
+    const double cost = std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0);
+    stages.push_back({.forward = cost / 3, .backward = cost * 2 / 3, .weight_gradient = 0});
   }
-  return most;
+  return parallel::simulate(schedule_of(options), stages).seconds;
 }
 
 void compare(const Group& world, const Options& options) {
@@ -101,7 +104,8 @@ void compare(const Group& world, const Options& options) {
   }
   if (world.rank() != 0) return;
   const std::vector<Range> division = nn::divide_layers(costs, options.ranks);
-  const double predicted = bound(costs, nn::divide_layers(blocks, options.ranks)) / bound(costs, division);
+  const double predicted =
+      predicted_seconds(options, costs, nn::divide_layers(blocks, options.ranks)) / predicted_seconds(options, costs, division);
   fmt::print("embedding {:.2f} ms, each block {:.2f} ms, output layer {:.2f} ms; blocks of the stages:", 1e3 * costs.front(),
              1e3 * costs[1], 1e3 * costs.back());
   for (const auto& [begin, end] : division) {
