@@ -1,0 +1,143 @@
+#include "recovery.hpp"
+
+#include <stdlib.h>
+#include <sys/wait.h>
+
+#include <fstream>
+#include <vector>
+
+#include "catch.hpp"
+#include "checkpoint_folder.hpp"
+#include "command.hpp"
+#include "last_lines.hpp"
+#include "temporary_folder.hpp"
+
+using Steps = std::vector<std::uint64_t>;
+using trireme::RunState;
+using trireme::RunStatus;
+
+TEST_CASE("a failure starts the job again, the same one goes back a checkpoint, then it stops") {
+  for (const Cause cause : {Cause::crash, Cause::hang, Cause::out_of_memory}) {
+    Recovery recovery(10, Steps{});
+    CHECK(recovery.after(cause, Steps{10, 20, 30}).resume == "30");
+    CHECK(recovery.after(cause, Steps{10, 20, 30}).resume == "20");
+    CHECK_FALSE(recovery.after(cause, Steps{10, 20, 30}).restart);
+  }
+}
+
+TEST_CASE("a checkpoint that is written once more after going back is no progress") {
+  Recovery recovery(10, Steps{});
+  CHECK(recovery.after(Cause::crash, Steps{10, 20}).resume == "20");
+  CHECK(recovery.after(Cause::crash, Steps{10, 20}).resume == "10");
+  CHECK(recovery.after(Cause::killed, Steps{10, 20}).resume == "10");
+  CHECK(recovery.after(Cause::crash, Steps{10, 20, 30}).resume == "30");
+  CHECK(recovery.after(Cause::crash, Steps{10, 20, 30}).resume == "20");
+  CHECK_FALSE(recovery.after(Cause::crash, Steps{10, 20, 30}).restart);
+}
+
+TEST_CASE("a run that diverged goes back at once") {
+  Recovery recovery(10, Steps{5});
+  CHECK(recovery.after(Cause::diverged, Steps{5, 10}).resume == "5");
+  CHECK_FALSE(recovery.after(Cause::diverged, Steps{5, 10}).restart);
+}
+
+TEST_CASE("without checkpoints a job starts anew") {
+  Recovery recovery(10, Steps{});
+  const Decision first = recovery.after(Cause::crash, Steps{});
+  CHECK((first.restart && first.resume.empty()));
+  CHECK(recovery.after(Cause::crash, Steps{7}).resume == "7");
+  CHECK(recovery.after(Cause::crash, Steps{7}).resume == "none");
+  CHECK_FALSE(recovery.after(Cause::crash, Steps{7}).restart);
+}
+
+TEST_CASE("the budget of restarts is whole again after a new checkpoint, and restarts come later and later") {
+  Recovery recovery(3, Steps{});
+  for (const std::uint64_t step : {1, 2, 3}) {
+    for (const int pause : {0, 1, 2}) {
+      const Decision decision = recovery.after(Cause::killed, Steps{step});
+      CHECK((decision.restart && decision.resume == std::to_string(step) && decision.pause.count() == pause));
+    }
+  }
+  CHECK_FALSE(recovery.after(Cause::killed, Steps{3}).restart);
+  CHECK_FALSE(Recovery(0, Steps{}).after(Cause::crash, Steps{}).restart);
+  Recovery patient(100, Steps{});
+  std::chrono::seconds longest{0};
+  for (int restart = 0; restart < 100; ++restart) longest = std::max(longest, patient.after(Cause::killed, Steps{}).pause);
+  CHECK(longest.count() == 30);
+}
+
+TEST_CASE("a job that finished, was stopped or is configured wrongly does not start again") {
+  for (const Cause cause : {Cause::finished, Cause::stopped, Cause::configuration}) {
+    CHECK_FALSE(Recovery(10, Steps{}).after(cause, Steps{1}).restart);
+  }
+}
+
+TEST_CASE("the cause of an end") {
+  const auto exited = [](int code) { return Ending{.status = W_EXITCODE(code, 0)}; };
+  const RunStatus training{.step = 3};
+  const auto cause = [&](const Ending& ending) { return cause_of(ending, training, false, 0); };
+  CHECK(cause(exited(0)) == Cause::finished);
+  CHECK(cause(exited(1)) == Cause::crash);
+  CHECK(cause(exited(2)) == Cause::configuration);
+  CHECK(cause(exited(3)) == Cause::hang);
+  CHECK(cause(exited(4)) == Cause::out_of_memory);
+  CHECK(cause(exited(5)) == Cause::diverged);
+  CHECK(cause(exited(134)) == Cause::crash);
+  CHECK(cause(exited(137)) == Cause::killed);
+  CHECK(cause(Ending{.status = W_EXITCODE(0, SIGKILL)}) == Cause::killed);
+  CHECK(cause(Ending{.status = W_EXITCODE(0, SIGSEGV)}) == Cause::crash);
+  CHECK(cause(Ending{}) == Cause::killed);
+  CHECK(cause(Ending{.status = W_EXITCODE(0, SIGKILL), .stuck = true}) == Cause::hang);
+  CHECK(cause(Ending{.start_error = ENOENT}) == Cause::configuration);
+  CHECK(cause_of(exited(137), training, false, 1) == Cause::out_of_memory);
+  CHECK(cause_of(exited(1), RunStatus{RunState::stopped, 3, 3}, false, 0) == Cause::stopped);
+  CHECK(cause_of(exited(138), std::nullopt, true, 0) == Cause::stopped);  // before its first step
+  CHECK(cause_of(exited(138), training, true, 0) == Cause::crash);
+  CHECK(exit_code_of(Ending{.status = W_EXITCODE(0, SIGSEGV)}) == 139);
+  CHECK(text_of(exited(139)) == "exit code 139 (SIGSEGV)");
+}
+
+TEST_CASE("committed checkpoints are those with a manifest") {
+  const trireme::tests::TemporaryFolder folder;
+  const auto make = [&](const char* name, bool committed) {
+    std::filesystem::create_directory(folder.path() / name);
+    if (committed) std::ofstream(folder.path() / name / "manifest.json") << "{}";
+  };
+  make("step-000000020", true);
+  make("step-000000003", true);
+  make("step-000000030", false);
+  make(".tmp-40", true);
+  make("step-00000004x", true);
+  make("step-4", true);
+  CHECK(CheckpointFolder(folder.path(), "auto").steps() == Steps{3, 20});
+  CHECK(CheckpointFolder(folder.path(), "3").steps() == Steps{3});
+  CHECK(CheckpointFolder(folder.path() / "gone", "auto").steps().empty());
+  CHECK(CheckpointFolder("", "auto").steps().empty());
+  const CheckpointFolder anew(folder.path(), "none");
+  CHECK(anew.steps().empty());
+  make("step-000000010", true);
+  CHECK(anew.steps() == Steps{10});
+  std::filesystem::last_write_time(folder.path() / "step-000000020" / "manifest.json",
+                                   std::filesystem::file_time_type::clock::now() + std::chrono::seconds(1));
+  CHECK(anew.steps() == Steps{10, 20});
+}
+
+TEST_CASE("options of the job are read from its command") {
+  CHECK(option_of({"a", "--checkpoint-dir", "b"}, "--checkpoint-dir") == "b");
+  CHECK(option_of({"a", "--checkpoint-dir=c"}, "--checkpoint-dir") == "c");
+  CHECK_FALSE(option_of({"a", "--checkpoint-dir-of", "c", "--checkpoint-dir"}, "--checkpoint-dir"));
+  CHECK(resume_of({"a"}) == "auto");
+  CHECK(resume_of({"a", "--resume", "12"}) == "12");
+  setenv("TRIREME_RESUME", "none", 1);
+  CHECK(resume_of({"a", "--resume", "12"}) == "none");
+  unsetenv("TRIREME_RESUME");
+}
+
+TEST_CASE("the last lines of a text") {
+  LastLines lines;
+  for (int line = 0; line < 30; ++line) lines.add("li" + std::to_string(line) + "\n");
+  lines.add("half");
+  REQUIRE(lines.lines().size() == 21);
+  CHECK(lines.lines().front() == "li10");
+  CHECK(lines.lines().back() == "half");
+}

@@ -1,0 +1,88 @@
+#include "cause.hpp"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include <cerrno>
+#include <fstream>
+#include <string>
+
+#include "trireme/core/exit_code.hpp"
+
+namespace {
+
+constexpr int signal_base = 128;   // of exit codes
+constexpr int cannot_start = 127;  // likewise, as a shell has it
+constexpr int killed = signal_base + SIGKILL;
+
+// "oom_kill 3" of a file of words and numbers.
+std::optional<std::uint64_t> kills_in(const std::string& path) {
+  std::ifstream file(path);
+  std::string word;
+  std::uint64_t number = 0;
+  while (file >> word >> number) {
+    if (word == "oom_kill") return number;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string_view name_of(Cause cause) {
+  switch (cause) {
+    case Cause::finished: return "finished";
+    case Cause::stopped: return "stopped";
+    case Cause::configuration: return "configuration error";
+    case Cause::crash: return "crash";
+    case Cause::hang: return "hang";
+    case Cause::diverged: return "diverged";
+    case Cause::out_of_memory: return "out of memory";
+    case Cause::killed: return "killed";
+  }
+  return "unknown";
+}
+
+int exit_code_of(const Ending& ending) {
+  if (ending.start_error != 0) return cannot_start;
+  if (!ending.status) return killed;
+  return WIFSIGNALED(*ending.status) ? signal_base + WTERMSIG(*ending.status) : WEXITSTATUS(*ending.status);
+}
+
+std::string text_of(const Ending& ending) {
+  if (ending.start_error != 0) return strerror(ending.start_error);
+  const int code = exit_code_of(ending);
+  const char* signal = code > signal_base ? sigabbrev_np(code - signal_base) : nullptr;
+  return signal == nullptr ? fmt::format("exit code {}", code) : fmt::format("exit code {} (SIG{})", code, signal);
+}
+
+std::uint64_t num_kills_for_memory() {
+  std::ifstream groups("/proc/self/cgroup");
+  for (std::string line; std::getline(groups, line);) {
+    if (!line.starts_with("0::")) continue;
+    if (const auto kills = kills_in("/sys/fs/cgroup" + line.substr(3) + "/memory.events")) return *kills;
+  }
+  return kills_in("/proc/vmstat").value_or(0);
+}
+
+Cause cause_of(const Ending& ending, const std::optional<trireme::RunStatus>& status, bool asked, std::uint64_t kills) {
+  using trireme::ExitCode;
+  using trireme::RunState;
+  const int code = exit_code_of(ending);
+  if (ending.start_error != 0) return Cause::configuration;
+  // mpirun has an exit code of its own when it was told to end its ranks, whatever theirs were.
+  if (status && status->state == RunState::stopped) return Cause::stopped;
+  if (asked && !status) return Cause::stopped;
+  if (ending.stuck) return Cause::hang;
+  switch (static_cast<ExitCode>(code)) {
+    case ExitCode::success: return Cause::finished;
+    case ExitCode::configuration: return Cause::configuration;
+    case ExitCode::timeout: return Cause::hang;
+    case ExitCode::out_of_memory: return Cause::out_of_memory;
+    case ExitCode::diverged: return Cause::diverged;
+    case ExitCode::failure: break;
+  }
+  if (code != killed) return Cause::crash;
+  return kills > 0 ? Cause::out_of_memory : Cause::killed;
+}

@@ -1,0 +1,198 @@
+#include "guardian.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <type_traits>
+
+#include "processes.hpp"
+#include "trireme/core/error.hpp"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array ignored_signals = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE};
+constexpr std::chrono::seconds look_interval{1};
+constexpr std::chrono::seconds longest_farewell{3};  // of a job whose trireme-run has died
+
+[[noreturn]] void become(const Launch& job, pid_t guardian, int failure) {
+  // The second line of defence: should guardian and trireme-run both be killed, mpirun still ends its ranks.
+  prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (getppid() != guardian) std::_Exit(1);
+  for (const int signal : ignored_signals) ::signal(signal, SIG_DFL);
+  sigset_t none;
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, nullptr);
+  for (const auto& [name, value] : job.environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& argument : job.command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  execvp(arguments.front(), arguments.data());
+  const int error_number = errno;
+  [[maybe_unused]] const auto told = write(failure, &error_number, sizeof(error_number));
+  std::_Exit(127);
+}
+
+// What the guardian's process does.
+class Watch {
+ public:
+  Watch(const Launch& job, int orders) : job_(job), orders_(orders), children_(watch({SIGCHLD})) {}
+
+  Ending run() {
+    if (!start()) return ending_;
+    while (!ended()) {
+      pollfd events[] = {{orders_, POLLIN, 0}, {children_.get(), POLLIN, 0}};
+      poll(events, 2, static_cast<int>(std::chrono::milliseconds(look_interval).count()));
+      if (events[0].revents != 0) take_order();
+      drain_signals();
+      look_for_ranks();
+      if (Clock::now() >= end_) kill(launcher_, SIGKILL);
+    }
+    kill_descendants();
+    return ending_;
+  }
+  bool alone() const { return orders_ < 0; }  // trireme-run has died
+
+ private:
+  bool start() {
+    Pipe failure = open_pipe();
+    const pid_t guardian = getpid();
+    launcher_ = fork();
+    if (launcher_ == 0) become(job_, guardian, failure.in.get());
+    if (launcher_ < 0) ending_.start_error = errno;
+    failure.in.reset();
+    if (launcher_ > 0) read_error(failure.out.get());
+    return ending_.start_error == 0;
+  }
+
+  void read_error(int descriptor) {
+    int error_number = 0;
+    if (read(descriptor, &error_number, sizeof(error_number)) == sizeof(error_number)) ending_.start_error = error_number;
+  }
+
+  // Reaps all children; true: the launcher was one of them.
+  bool ended() {
+    int status = 0;
+    for (pid_t child = 0; (child = waitpid(-1, &status, WNOHANG)) > 0;) {
+      if (child == launcher_) ending_.status = status;
+    }
+    return ending_.status.has_value();
+  }
+
+  void take_order() {
+    char order = 0;
+    const ssize_t bytes = read(orders_, &order, 1);
+    if (bytes < 0 && errno == EINTR) return;
+    if (bytes <= 0) {
+      orders_ = -1;
+      kill(launcher_, SIGTERM);
+      end_ = std::min(end_, Clock::now() + std::min<std::chrono::milliseconds>(job_.patience, longest_farewell));
+      return;
+    }
+    switch (static_cast<Guardian::Order>(order)) {
+      case Guardian::Order::stop: kill(launcher_, SIGUSR1); return;
+      case Guardian::Order::terminate: kill(launcher_, SIGTERM); return;
+      case Guardian::Order::kill: kill(launcher_, SIGKILL); return;
+    }
+  }
+
+  void drain_signals() {
+    std::array<char, 1024> ignored{};
+    while (read(children_.get(), ignored.data(), ignored.size()) > 0) {
+    }
+  }
+
+  // mpirun of Open MPI may hang when its ranks have ended. Ranks of other machines are not seen from here: only a launcher that
+  // had ranks here is judged.
+  void look_for_ranks() {
+    const auto now = Clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + look_interval;
+    if (std::ranges::any_of(descendants_of(launcher_), is_rank)) {
+      last_rank_ = now;
+    } else if (last_rank_ && now - *last_rank_ > job_.patience) {
+      ending_.stuck = true;
+      kill(launcher_, SIGKILL);
+    }
+  }
+
+  const Launch& job_;
+  int orders_;
+  Descriptor children_;
+  pid_t launcher_ = -1;
+  Clock::time_point end_ = Clock::time_point::max();
+  Clock::time_point next_look_{};
+  std::optional<Clock::time_point> last_rank_;
+  Ending ending_;
+};
+
+static_assert(std::is_trivially_copyable_v<Ending>);  // it goes through a pipe as it is
+
+[[noreturn]] void guard(const Launch& job, int orders, int result, int messages) {
+  setsid();
+  adopt_descendants();
+  for (const int signal : ignored_signals) ::signal(signal, SIG_IGN);
+  dup2(open("/dev/null", O_RDONLY | O_CLOEXEC), STDIN_FILENO);
+  dup2(messages, STDERR_FILENO);
+  Watch watch(job, orders);
+  const Ending ending = watch.run();
+  if (watch.alone()) {
+    std::error_code ignored;
+    for (const auto& path : job.scratch) std::filesystem::remove_all(path, ignored);
+  }
+  [[maybe_unused]] const auto told = write(result, &ending, sizeof(ending));
+  std::_Exit(0);
+}
+
+}  // namespace
+
+Guardian::Guardian(const Launch& job) {
+  Pipe orders = open_pipe();
+  Pipe ending = open_pipe();
+  Pipe messages = open_pipe();
+  process_ = fork();
+  if (process_ < 0) {
+    throw trireme::Error(
+        {.code = trireme::ErrorCode::io, .message = "no process can be started", .operation = "fork", .error_number = errno});
+  }
+  if (process_ == 0) {
+    orders.in.reset();
+    ending.out.reset();
+    messages.out.reset();
+    guard(job, orders.out.get(), ending.in.get(), messages.in.get());
+  }
+  orders_ = std::move(orders.in);
+  ending_ = std::move(ending.out);
+  messages_ = std::move(messages.out);
+  fcntl(messages_.get(), F_SETFL, O_NONBLOCK);
+}
+
+Guardian::~Guardian() {
+  order(Order::kill);
+  wait();
+}
+
+void Guardian::order(Order order) {
+  const char letter = static_cast<char>(order);
+  [[maybe_unused]] const auto written = write(orders_.get(), &letter, 1);  // fails when the job has just ended
+}
+
+Ending Guardian::wait() {
+  Ending ending;
+  ssize_t bytes = 0;
+  do {
+    bytes = read(ending_.get(), static_cast<void*>(&ending), sizeof(ending));
+  } while (bytes < 0 && errno == EINTR);
+  if (process_ > 0) waitpid(std::exchange(process_, -1), nullptr, 0);
+  kill_descendants();  // of a guardian that was killed
+  return bytes == sizeof(ending) ? ending : Ending{};
+}

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "command.hpp"
+
+using Environment = std::vector<std::pair<std::string, std::string>>;
+
+// Settings of Open MPI that a long job needs, those of deploy/openmpi; what is set already stays as it is.
+Environment openmpi_settings();
+
+// Makes mpirun of Open MPI give these variables, and what `environment` sets already, to ranks of other machines as well.
+void share_with_ranks(Command& command, Environment& environment);

@@ -1,0 +1,64 @@
+#include "recovery.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace {
+
+constexpr int most_failures = 3;
+constexpr std::chrono::seconds longest_pause{30};
+
+// None before the first restart, then 1 s, 2 s, 4 s ...
+std::chrono::seconds pause_before(int restart) {
+  if (restart == 0) return std::chrono::seconds(0);
+  return std::min(std::chrono::seconds(1) * (1 << std::min(restart - 1, 10)), longest_pause);
+}
+
+}  // namespace
+
+Recovery::Recovery(int restarts, std::span<const std::uint64_t> checkpoints) : most_restarts_(restarts) {
+  note_progress(checkpoints);
+}
+
+// A checkpoint of a step that was reached before is none: the run has gone back in between.
+void Recovery::note_progress(std::span<const std::uint64_t> checkpoints) {
+  if (checkpoints.empty() || (furthest_ && checkpoints.back() <= *furthest_)) return;
+  furthest_ = checkpoints.back();
+  restarts_ = 0;
+  failures_ = 0;
+}
+
+Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints) {
+  switch (cause) {
+    case Cause::finished: return {.reason = "the job has finished"};
+    case Cause::stopped: return {.reason = "the job was asked to stop"};
+    case Cause::configuration: return {.reason = "a configuration error is there again after a restart: repair it first"};
+    default: break;
+  }
+  note_progress(checkpoints);
+  if (cause == Cause::diverged) failures_ = std::max(failures_, 1);  // the last checkpoint would lead there again
+  if (cause != Cause::killed) ++failures_;
+  if (failures_ >= most_failures)
+    return {.reason = fmt::format("{} failures without a new checkpoint between them", failures_)};
+  if (restarts_ >= most_restarts_)
+    return {.reason = fmt::format("no new checkpoint after {} restart{}", restarts_, restarts_ == 1 ? "" : "s")};
+
+  Decision decision{.restart = true, .pause = pause_before(restarts_)};
+  decision.number = ++restarts_;
+  const bool back = failures_ == most_failures - 1;
+  if (checkpoints.empty()) {
+    decision.reason = "there is no checkpoint: from the start";
+  } else if (!back) {
+    decision.resume = fmt::format("{}", checkpoints.back());
+    decision.reason = fmt::format("from the last checkpoint, step {}", checkpoints.back());
+  } else if (checkpoints.size() == 1) {
+    decision.resume = "none";
+    decision.reason = fmt::format("back from the only checkpoint, step {}, to the start", checkpoints.back());
+  } else {
+    const std::uint64_t step = checkpoints[checkpoints.size() - 2];
+    decision.resume = fmt::format("{}", step);
+    decision.reason = fmt::format("back from the last checkpoint, step {}, to that of step {}", checkpoints.back(), step);
+  }
+  return decision;
+}

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "cause.hpp"
+
+// What to do when a job has ended.
+struct Decision {
+  bool restart = false;
+  int number = 0;           // of the restart, since the last new checkpoint
+  std::string resume = {};  // TRIREME_RESUME of the next start; empty: what the command says itself
+  std::chrono::seconds pause{0};
+  std::string reason = {};
+};
+
+// Decides after each end of a job whether and from where it starts again. A failure of the job's own doing without a new
+// checkpoint since the one before is taken for the same: the second goes back one checkpoint, the third stops.
+class Recovery {
+ public:
+  // At most `restarts` in a row without a new checkpoint.
+  Recovery(int restarts, std::span<const std::uint64_t> checkpoints);
+
+  // `checkpoints`: the steps of those that this run may resume from, in ascending order.
+  Decision after(Cause cause, std::span<const std::uint64_t> checkpoints);
+
+ private:
+  void note_progress(std::span<const std::uint64_t> checkpoints);
+
+  int most_restarts_;
+  int restarts_ = 0;  // since the last progress
+  int failures_ = 0;  // likewise
+  std::optional<std::uint64_t> furthest_;
+};

@@ -1,0 +1,242 @@
+#include "supervisor.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "job_environment.hpp"
+#include "processes.hpp"
+#include "trireme/core/error.hpp"
+#include "verdict.hpp"
+
+namespace {
+
+namespace fs = std::filesystem;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::seconds launcher_patience{3};  // for mpirun to end its ranks after SIGTERM
+
+fs::path folder_in(const fs::path& place, const char* pattern) {
+  std::string path = (place / pattern).string();
+  if (mkdtemp(path.data()) == nullptr) {
+    throw trireme::Error(
+        {.code = trireme::ErrorCode::io, .message = "no folder can be made", .path = path, .error_number = errno});
+  }
+  return path;
+}
+
+// Where writing costs no disk.
+fs::path memory_folder() {
+  const fs::path shared = "/dev/shm";
+  return access(shared.c_str(), W_OK) == 0 ? shared : fs::temp_directory_path();
+}
+
+// Rank 0 must reach it, on whatever machine it runs: beside the checkpoints, where there are some.
+fs::path make_scratch(const fs::path& checkpoints) {
+  if (checkpoints.empty()) return folder_in(memory_folder(), "trireme-run-XXXXXX");
+  fs::create_directories(checkpoints);
+  return folder_in(checkpoints, ".trireme-run-XXXXXX");
+}
+
+SupervisorOptions complete(SupervisorOptions options) {
+  if (options.checkpoints.empty()) options.checkpoints = option_of(options.command, "--checkpoint-dir").value_or("");
+  return options;
+}
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+int milliseconds_until(Clock::time_point end) {
+  if (end == Clock::time_point::max()) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+  return static_cast<int>(std::clamp<std::int64_t>(left, 0, 1'000'000));
+}
+
+void remove_folder(const fs::path& folder) {
+  std::error_code ignored;
+  if (!folder.empty()) fs::remove_all(folder, ignored);
+}
+
+template <typename... Args>
+void say(fmt::format_string<Args...> format, Args&&... args) {
+  fmt::print(stderr, "trireme-run: {}\n", fmt::format(format, std::forward<Args>(args)...));
+}
+
+}  // namespace
+
+Supervisor::Supervisor(SupervisorOptions options)
+    : options_(complete(std::move(options))),
+      checkpoints_(options_.checkpoints, resume_of(options_.command)),
+      recovery_(options_.restarts, checkpoints_.steps()),
+      signals_(::watch({SIGTERM, SIGINT, SIGUSR1, SIGHUP})) {
+  ::signal(SIGPIPE, SIG_IGN);  // of a guardian that has just ended
+  adopt_descendants();
+  scratch_ = make_scratch(options_.checkpoints);
+  if (const auto folder = option_of(options_.command, "--flight-dir")) {
+    flight_ = *folder;
+  } else if (const char* variable = std::getenv("TRIREME_FLIGHT_DIR")) {
+    flight_ = variable;
+  } else {
+    flight_ = folder_in(memory_folder(), "trireme-flight-XXXXXX");
+    own_flight_ = true;
+  }
+}
+
+Supervisor::~Supervisor() {
+  remove_folder(scratch_);
+  if (own_flight_) remove_folder(flight_);
+}
+
+Launch Supervisor::launch_for(const std::string& resume) const {
+  Launch launch{.command = options_.command, .environment = openmpi_settings(), .scratch = {scratch_}};
+  launch.environment.emplace_back("TRIREME_RUN_STATUS", (scratch_ / "status.json").string());
+  if (own_flight_) {
+    launch.environment.emplace_back("TRIREME_FLIGHT_DIR", flight_.string());
+    launch.scratch.push_back(flight_);
+  }
+  if (!resume.empty()) launch.environment.emplace_back("TRIREME_RESUME", resume);
+  share_with_ranks(launch.command, launch.environment);
+  return launch;
+}
+
+void Supervisor::take_signals(Guardian* guardian) {
+  signalfd_siginfo info{};
+  while (read(signals_.get(), &info, sizeof(info)) == sizeof(info)) {
+    const int signal = static_cast<int>(info.ssi_signo);
+    if (signal == SIGINT && ++interrupts_ == 2 && guardian != nullptr) {
+      say("a second SIGINT: the job is killed");
+      guardian->order(Guardian::Order::kill);
+    }
+    if (std::exchange(asked_, true)) continue;
+    say("SIG{}: the job is asked to save and stop, for at most {} s", sigabbrev_np(signal), options_.grace.count());
+    if (guardian != nullptr) guardian->order(Guardian::Order::stop);
+  }
+}
+
+void Supervisor::pass_on_messages(const Guardian& guardian, LastLines& messages) {
+  std::array<char, 16384> buffer;
+  for (ssize_t bytes = 0; (bytes = read(guardian.messages(), buffer.data(), buffer.size())) > 0;) {
+    const std::string_view text(buffer.data(), static_cast<std::size_t>(bytes));
+    messages.add(text);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+  }
+}
+
+Ending Supervisor::watch(Guardian& guardian, LastLines& messages) {
+  auto deadline = Clock::time_point::max();  // of the job's next step to its end, once it was asked to stop
+  Guardian::Order next = Guardian::Order::terminate;
+  bool asked = false;
+  bool open = true;  // the job's stderr
+  for (;;) {
+    if (asked_ && !std::exchange(asked, true)) deadline = Clock::now() + options_.grace;
+    pollfd events[] = {
+        {guardian.ended(), POLLIN, 0}, {signals_.get(), POLLIN, 0}, {open ? guardian.messages() : -1, POLLIN, 0}};
+    poll(events, 3, milliseconds_until(deadline));
+    if (events[2].revents != 0) {
+      pass_on_messages(guardian, messages);
+      open = (events[2].revents & POLLHUP) == 0;
+    }
+    if (events[0].revents != 0) break;
+    if (events[1].revents != 0) take_signals(&guardian);
+    if (Clock::now() < deadline) continue;
+    if (next == Guardian::Order::terminate) say("the job has not stopped within {} s: it is ended", options_.grace.count());
+    guardian.order(next);
+    next = Guardian::Order::kill;
+    deadline = Clock::now() + launcher_patience;
+  }
+  const Ending ending = guardian.wait();
+  pass_on_messages(guardian, messages);
+  return ending;
+}
+
+std::vector<std::string> Supervisor::findings(double since) const {
+  std::vector<std::string> texts;
+  std::vector<std::string> notes;
+  const auto job = read_job(flight_, notes);
+  if (!job) return texts;
+  const bool of_this_start = std::ranges::any_of(job->ranks, [&](const RankView& rank) {
+    return rank.file && wall_seconds(*rank.file, rank.header().start_steady) >= since;
+  });
+  if (!of_this_start) return texts;
+  for (const Finding& finding : find_causes(*job)) texts.push_back(finding.text);
+  return texts;
+}
+
+Attempt Supervisor::start(const std::string& resume) {
+  const fs::path status_file = scratch_ / "status.json";
+  std::error_code ignored;
+  fs::remove(status_file, ignored);
+  const auto begin = Clock::now();
+  const double since = std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+  const std::uint64_t kills = num_kills_for_memory();
+  LastLines messages;
+  Ending ending;
+  {
+    Guardian guardian(launch_for(resume));
+    ending = watch(guardian, messages);
+  }
+  Attempt attempt{.exit_code = exit_code_of(ending),
+                  .ending = text_of(ending),
+                  .status = trireme::read_run_status(status_file),
+                  .resume = resume,
+                  .seconds = seconds_since(begin),
+                  .messages = messages.lines()};
+  attempt.cause = cause_of(ending, attempt.status, asked_, num_kills_for_memory() - kills);
+  if (const auto steps = checkpoints_.steps(); !steps.empty()) attempt.checkpoint = steps.back();
+  if (attempt.cause != Cause::finished && attempt.cause != Cause::stopped) attempt.findings = findings(since);
+  return attempt;
+}
+
+bool Supervisor::wait(std::chrono::seconds pause) {
+  const auto end = Clock::now() + pause;
+  while (!asked_ && Clock::now() < end) {
+    pollfd event{signals_.get(), POLLIN, 0};
+    poll(&event, 1, milliseconds_until(end));
+    take_signals(nullptr);
+  }
+  take_signals(nullptr);
+  return !asked_;
+}
+
+int Supervisor::conclude(const Decision& decision) {
+  const Attempt& last = attempts_.back();
+  const bool well = last.cause == Cause::finished || last.cause == Cause::stopped;
+  int code = well ? 0 : last.exit_code;
+  if (asked_ || last.cause == Cause::stopped) {
+    if (last.cause != Cause::finished) code = options_.preempted_code.value_or(code);
+  }
+  std::error_code ignored;
+  const Report report{.command = options_.command,
+                      .attempts = attempts_,
+                      .exit_code = code,
+                      .reason = asked_ ? "the job was asked to stop" : decision.reason,
+                      .flight = well || fs::is_empty(flight_, ignored) ? fs::path() : flight_};
+  if (!well) {
+    print(report);
+    if (!report.flight.empty()) own_flight_ = false;  // its files stay
+  }
+  if (!options_.report.empty()) write(report, options_.report);
+  return code;
+}
+
+int Supervisor::run() {
+  Decision decision{.restart = true};
+  while (true) {
+    attempts_.push_back(start(decision.resume));
+    const Attempt& last = attempts_.back();
+    decision = recovery_.after(last.cause, checkpoints_.steps());
+    if (!decision.restart || asked_) return conclude(decision);
+    say("{}, {}, {}", name_of(last.cause), last.ending, step_text(last));
+    for (const std::string& finding : last.findings) say("{}", finding);
+    say("restart {} of at most {} without a new checkpoint, in {} s, {}", decision.number, options_.restarts,
+        decision.pause.count(), decision.reason);
+    if (!wait(decision.pause)) return conclude(decision);
+  }
+}

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+
+#include "checkpoint_folder.hpp"
+#include "command.hpp"
+#include "descriptor.hpp"
+#include "guardian.hpp"
+#include "last_lines.hpp"
+#include "recovery.hpp"
+#include "report.hpp"
+
+struct SupervisorOptions {
+  Command command;
+  std::filesystem::path checkpoints;  // empty: --checkpoint-dir of the command, where it has one
+  int restarts = 10;                  // in a row without a new checkpoint
+  std::chrono::seconds grace{30};     // for the job to save when it is asked to stop
+  std::optional<int> preempted_code;  // exit code of a job that was asked to stop; nothing: the job's own
+  std::filesystem::path report;       // empty: none
+};
+
+// Runs the job until it has finished, was asked to stop, or must not start again.
+class Supervisor {
+ public:
+  explicit Supervisor(SupervisorOptions options);
+  ~Supervisor();
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+
+  int run();  // the exit code
+
+ private:
+  Attempt start(const std::string& resume);
+  Ending watch(Guardian& guardian, LastLines& messages);
+  void take_signals(Guardian* guardian);
+  void pass_on_messages(const Guardian& guardian, LastLines& messages);
+  std::vector<std::string> findings(double since) const;
+  bool wait(std::chrono::seconds pause);  // false: a signal asked to stop
+  Launch launch_for(const std::string& resume) const;
+  int conclude(const Decision& decision);
+
+  SupervisorOptions options_;
+  CheckpointFolder checkpoints_;
+  Recovery recovery_;
+  Descriptor signals_;
+  std::filesystem::path scratch_;  // for the job's status
+  std::filesystem::path flight_;
+  bool own_flight_ = false;
+  bool asked_ = false;  // to stop
+  int interrupts_ = 0;  // SIGINT so far
+  std::vector<Attempt> attempts_;
+};

@@ -1,0 +1,51 @@
+// Supervises a training job: starts it again from its last checkpoint when it fails. See docs/trireme_run.md.
+//   trireme-run [options] -- mpirun -n 4 train_gpt --checkpoint-dir DIR ...
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+
+#include "supervisor.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/exit_code.hpp"
+
+int main(int argc, char** argv) {
+  constexpr int wrong_command_line = static_cast<int>(trireme::ExitCode::configuration);
+  SupervisorOptions options;
+  std::string checkpoints;
+  std::string report;
+  int grace = static_cast<int>(options.grace.count());
+  int preempted_code = -1;
+  CLI::App app(
+      "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT and SIGUSR1\n"
+      "ask the job to save and stop. The exit code is that of the job's last start.\n"
+      "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...");
+  app.add_option("--restarts", options.restarts, "restarts in a row without a new checkpoint")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--checkpoint-dir", checkpoints, "the job's checkpoints; unless given, that of the job's own option");
+  app.add_option("--grace", grace, "seconds for the job to save when it is asked to stop")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--preempted-code", preempted_code, "exit code when the job was asked to stop and has not finished")
+      ->check(CLI::Range(0, 255));
+  app.add_option("--report", report, "write what happened to this file, as JSON");
+  app.add_option("COMMAND", options.command, "the job")->required();
+  app.positionals_at_end();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : wrong_command_line;
+  }
+  options.checkpoints = checkpoints;
+  options.report = report;
+  options.grace = std::chrono::seconds(grace);
+  if (preempted_code >= 0) options.preempted_code = preempted_code;
+  try {
+    Supervisor supervisor(std::move(options));
+    return supervisor.run();
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "trireme-run: {}\n", error.what());
+    return wrong_command_line;
+  }
+}
