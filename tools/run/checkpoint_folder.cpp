@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "trireme/checkpoint/checkpoints.hpp"
+
 namespace {
 
 namespace fs = std::filesystem;
@@ -16,24 +18,15 @@ std::optional<std::uint64_t> number_of(std::string_view digits) {
   return number;
 }
 
-std::optional<std::uint64_t> step_of(const std::string& name) {
-  constexpr std::string_view prefix = "step-";
-  constexpr std::size_t digits = 9;
-  if (!name.starts_with(prefix) || name.size() < prefix.size() + digits) return std::nullopt;
-  return number_of(std::string_view(name).substr(prefix.size()));
-}
-
 }  // namespace
 
 CommittedCheckpoints committed_checkpoints(const fs::path& folder) {
   CommittedCheckpoints found;
-  std::error_code failure;
-  for (auto entry = fs::directory_iterator(folder, failure); !failure && entry != fs::directory_iterator();
-       entry.increment(failure)) {
-    const auto step = step_of(entry->path().filename());
-    std::error_code missing;
-    const auto time = fs::last_write_time(entry->path() / "manifest.json", missing);
-    if (step && !missing) found.emplace(*step, time);
+  if (!fs::is_directory(folder)) return found;
+  for (const std::int64_t step : trireme::checkpoint::committed_steps(folder)) {
+    std::error_code gone;  // a job of another supervisor may just remove it
+    const auto time = fs::last_write_time(trireme::checkpoint::checkpoint_folder(folder, step) / "manifest.json", gone);
+    if (!gone) found.emplace(static_cast<std::uint64_t>(step), time);
   }
   return found;
 }

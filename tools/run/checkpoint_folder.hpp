@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-// Committed checkpoints of a run, DIR/step-<9 digits>/manifest.json, by their steps: when each was committed.
+// Committed checkpoints of a run by their steps: when each was committed. None where there is no such folder.
 using CommittedCheckpoints = std::map<std::uint64_t, std::filesystem::file_time_type>;
 CommittedCheckpoints committed_checkpoints(const std::filesystem::path& folder);
 
