@@ -14,6 +14,7 @@ GradScaler::GradScaler(const GradScalerOptions& options)
   require(options.growth_factor > 1, "growth_factor is above 1, got {}", options.growth_factor);
   require(options.backoff_factor > 0 && options.backoff_factor < 1, "backoff_factor lies between 0 and 1, got {}",
           options.backoff_factor);
+  require(options.min_scale >= 0, "min_scale is 0 or more, got {}", options.min_scale);
   require(options.growth_interval > 0, "growth_interval is above 0, got {}", options.growth_interval);
 }
 

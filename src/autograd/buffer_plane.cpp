@@ -23,6 +23,16 @@ void BufferPlane::require_plane(DType wanted) {
   if (values_ == nullptr) initialize();
 }
 
+void BufferPlane::keep() {
+  if (values_ == nullptr) initialize();
+  const auto* bytes = static_cast<const std::byte*>(values_->data());
+  kept_.assign(bytes, bytes + static_cast<std::size_t>(numel_) * size_of(dtype_));
+}
+
+void BufferPlane::restore() {
+  if (!kept_.empty()) std::ranges::copy(kept_, static_cast<std::byte*>(values_->data()));
+}
+
 void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }
 
 template <typename T>

@@ -1,6 +1,7 @@
 #include "trireme/optim/optimizer.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -25,6 +26,24 @@ void sum_over_parts(FlatStore& store, std::vector<double>& sums) {
   for_split([&](std::size_t at) { sums[at] = parts[at]; });
 }
 
+Error diverged(const StepSummary& summary, int in_a_row) {
+  const auto& [parameter, ranks] = summary.non_finite;
+  const std::string began =
+      ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
+  return Error(
+      {.code = ErrorCode::diverged,
+       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
+                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
+                              summary.gradient_norm, began,
+                              parameter.empty() ? std::string("all gradients are finite")
+                                                : fmt::format("the first gradient that is not finite, in the order of the "
+                                                              "backward pass, is that of {}",
+                                                              parameter)),
+       .rank = ranks.empty() ? -1 : ranks.front(),
+       .name = parameter,
+       .hint = "look at that step's data, lower the learning rate or clip; NonFinitePolicy::skip leaves such steps out"});
+}
+
 }  // namespace
 
 template <typename P, typename D>
@@ -37,14 +56,20 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {}
 
 template <typename P, typename D>
-void Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
+bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
+  require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
+  if (!summary.is_finite()) {
+    leave_out(summary, options);
+    return false;
+  }
+  skipped_in_a_row_ = 0;
   double scale = summary.gradient_scale;
   if (options.clip_norm > 0) scale *= std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6));
 
@@ -77,6 +102,23 @@ void Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
     if (publication) publication->finish();
   }
   store_.clear_gradients();
+  return true;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::skip_step() {
+  store_.clear_gradients();
+  store_.buffers().restore();
+  ++skipped_steps_;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::leave_out(const StepSummary& summary, const StepOptions& options) {
+  skip_step();
+  ++skipped_in_a_row_;
+  if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
+    throw diverged(summary, skipped_in_a_row_);
+  }
 }
 
 template <typename P, typename D>

@@ -14,6 +14,7 @@
 #include "parallel/hooked_buckets.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/replica_check.hpp"
+#include "parallel/replica_comparison.hpp"
 #include "parallel/sharding.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
@@ -79,6 +80,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   const Group& group = group_;
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
+  require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
   check_virtual_shards(options, group.size(), store.buffers());
   check_compression(options);
   const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
@@ -92,6 +94,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
                 {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
+                {"check_replicas", std::to_string(options.check_replicas)},
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"bucket_profile", options.bucket_profile},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
@@ -116,6 +119,10 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   store.set_sum_over_ranks(std::move(sum_over_ranks));
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
+  if (options.check_replicas > 0 && group.size() > 1) {
+    comparison_ =
+        std::make_shared<const ReplicaComparison>(store, mesh, options.check_replicas, options.synchronize_batch_norm);
+  }
 }
 
 std::vector<int> DataParallel::trainable() const {
@@ -219,6 +226,7 @@ Reduction DataParallel::begin_step(int micro_batches) {
           "{} virtual shards on {} ranks make steps of {} micro-batches, not {}", virtual_shards_, group_.size(),
           virtual_shards_ / group_.size(), micro_batches);
   if (tree_ != nullptr) tree_->clear();
+  store_.buffers().keep();
   if (steps_++ == 1 && group_.size() > 1 && shard_ == nullptr) agree_on_ready_order();
   if (tuner_ != nullptr) {
     if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);

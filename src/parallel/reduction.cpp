@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
@@ -5,7 +6,9 @@
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
 #include "parallel/hooked_buckets.hpp"
+#include "parallel/non_finite.hpp"
 #include "parallel/planes.hpp"
+#include "parallel/replica_comparison.hpp"
 #include "parallel/sharding.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
@@ -136,6 +139,11 @@ StepSummary Reduction::finish() {
   summary.exposed_communication_seconds = waited_seconds_;
   if (!parts_of_norm) sum_of_squares_ = owner_.summary_->sum_of_squares(all);
   summary.gradient_norm = std::sqrt(sum_of_squares_) * summary.gradient_scale;
+  if (!summary.is_finite()) {
+    const bool finite = std::ranges::all_of(losses_, [](double loss) { return std::isfinite(loss); });
+    const std::vector<Range> reduced = owner_.shard_ ? owner_.shard_->ranges() : std::vector<Range>{all};
+    summary.non_finite = find_non_finite(owner_.store_, reduced, finite, *owner_.summary_);
+  }
   return summary;
 }
 
@@ -159,6 +167,9 @@ StepSummary Reduction::reduce_summary() {
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
   const std::size_t first_request = values.size();
   for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
+  const std::int64_t step = owner_.steps_ - 1;
+  const std::size_t first_compared = values.size();
+  if (owner_.comparison_ != nullptr) owner_.comparison_->append(values, step);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
@@ -170,8 +181,11 @@ StepSummary Reduction::reduce_summary() {
   require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           counts_sum / added);
+  if (owner_.comparison_ != nullptr) {
+    owner_.comparison_->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
+  }
   sum_of_squares_ = squares;
-  StepSummary summary{.loss_sum = loss, .kept = kept};
+  StepSummary summary{.loss_sum = loss, .kept = kept, .step = step};
   summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
   summary.requests = {.stop = values[first_request] > 0, .checkpoint = values[first_request + 1] > 0};

@@ -38,21 +38,27 @@ SummaryGroup::SummaryGroup(FlatStore& store, const ProcessMesh& mesh)
     if (!parameter.trainable) break;  // frozen ones come last
     const bool here = tensor_rank_ == 0 || parameter.placement.split();
     const bool first = parameter.tied == nullptr || parameter.tied->rank() == 0;
-    if (!here || !first) continue;
+    if (!first) continue;
     const bool last = place + 1 == layout.size() || !store.parameter(layout[place + 1]).trainable;
     const Range range{parameter.offset, last ? store.trainable_numel() : store.parameter(layout[place + 1]).offset};
-    if (!counted_.empty() && counted_.back().end == range.begin) {
-      counted_.back().end = range.end;
+    std::vector<Range>& ranges = here ? counted_ : counted_elsewhere_;
+    if (!ranges.empty() && ranges.back().end == range.begin) {
+      ranges.back().end = range.end;
     } else {
-      counted_.push_back(range);
+      ranges.push_back(range);
     }
   }
 }
 
 double SummaryGroup::sum_of_squares(const Range& range) const {
+  // What another rank counts counts nothing here, unless it is inf or nan here alone.
+  return sum_of_squares(range, counted_) + 0 * sum_of_squares(range, counted_elsewhere_);
+}
+
+double SummaryGroup::sum_of_squares(const Range& range, const std::vector<Range>& of) const {
   double sum = 0;
-  for (const Range& counted : counted_) {
-    const Range part{std::max(range.begin, counted.begin), std::min(range.end, counted.end)};
+  for (const Range& each : of) {
+    const Range part{std::max(range.begin, each.begin), std::min(range.end, each.end)};
     if (part.count() <= 0) continue;
     sum += with_gradients(store_, part, [](auto gradients) { return ops::sum_of_squares(gradients.data(), gradients.size()); });
   }

@@ -20,7 +20,7 @@ class SummaryGroup {
   bool counts_loss() const { return tensor_rank_ == 0; }
   int num_loss_ranks() const { return num_loss_ranks_; }  // that compute a loss: of each pipeline one stage
 
-  // Of the reduced gradients in a range, those that no other rank of the model counts.
+  // Of the reduced gradients in a range, those that no other rank of the model counts; nan where any of them is inf or nan.
   double sum_of_squares(const Range& range) const;
   // The same, but 0 unless this is the first of the replicas, which all hold the range.
   double sum_of_squares_once(const Range& range) const { return data_rank_ == 0 ? sum_of_squares(range) : 0; }
@@ -30,6 +30,8 @@ class SummaryGroup {
   std::size_t first_parameter() const { return first_parameter_; }
 
  private:
+  double sum_of_squares(const Range& range, const std::vector<Range>& of) const;
+
   FlatStore& store_;
   Group group_;
   bool whole_model_;
@@ -38,7 +40,8 @@ class SummaryGroup {
   int num_loss_ranks_;
   std::size_t num_parameters_ = 0;
   std::size_t first_parameter_ = 0;
-  std::vector<Range> counted_;  // ascending
+  std::vector<Range> counted_;            // ascending
+  std::vector<Range> counted_elsewhere_;  // by the first rank of the tensor axis; ascending
 };
 
 }  // namespace trireme::parallel

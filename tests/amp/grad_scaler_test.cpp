@@ -16,9 +16,10 @@ struct FakeOptimizer {
   int steps = 0;
   int skips = 0;
   double gradient_scale = 0;
-  void step(const StepSummary& summary, const Options&) {
+  bool step(const StepSummary& summary, const Options&) {
     ++steps;
     gradient_scale = summary.gradient_scale;
+    return true;
   }
   void skip_step() { ++skips; }
 };

@@ -13,7 +13,7 @@ namespace {
 
 struct NoOptimizer {
   struct Options {};
-  void step(const StepSummary&, const Options&) {}
+  bool step(const StepSummary& summary, const Options&) { return summary.is_finite(); }
   void skip_step() {}
 };
 

@@ -15,6 +15,7 @@ struct GradScalerOptions {
   double growth_factor = 2;
   double backoff_factor = 0.5;
   std::int64_t growth_interval = 2000;  // steps without overflow after which the scale grows
+  double min_scale = 1;                 // an overflow at this scale or below is left to the optimizer's NonFinitePolicy
   bool enabled = true;                  // false: losses and steps pass through unchanged
 };
 
@@ -46,16 +47,15 @@ class GradScaler {
     if (options_.enabled) unscale_for(&optimizer, summary);
   }
 
-  // optimizer.step() with the unscaled gradients, or no update at all when one of them is inf or nan. Returns whether the
-  // optimizer stepped.
+  // optimizer.step() with the unscaled gradients, or no update at all when one of them is inf or nan and a lower scale may
+  // help. Returns whether the optimizer stepped.
   template <typename Optimizer>
   bool step(Optimizer& optimizer, StepSummary summary, const typename Optimizer::Options& options = {}) {
-    if (options_.enabled && !begin_step(&optimizer, summary)) {
+    if (options_.enabled && !begin_step(&optimizer, summary) && scale() > options_.min_scale) {
       optimizer.skip_step();
       return false;
     }
-    optimizer.step(summary, options);
-    return true;
+    return optimizer.step(summary, options);
   }
 
   // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -45,6 +46,10 @@ class BufferPlane {
     return Tensor<T>(info(index).shape, values_, static_cast<std::size_t>(info(index).offset));
   }
 
+  // restore() gives all buffers the values of the last keep(), where there was one: a step that is left out has changed them.
+  void keep();
+  void restore();
+
   void initialize();  // gives every buffer its initial value, as the first use does
 
  private:
@@ -56,6 +61,7 @@ class BufferPlane {
   std::vector<BufferInfo> buffers_;
   std::int64_t numel_ = 0;
   std::shared_ptr<device::Storage> values_;  // null until the first use
+  std::vector<std::byte> kept_;
 };
 
 }  // namespace trireme

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cmath>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 namespace trireme {
@@ -9,6 +11,12 @@ namespace trireme {
 struct StepRequests {
   bool stop = false;
   bool checkpoint = false;
+};
+
+// Where a loss or gradient that is inf or nan comes from, as far as the ranks can tell.
+struct NonFinite {
+  std::string parameter = {};   // the first with such a gradient, in the order of the backward pass; empty: none has
+  std::vector<int> ranks = {};  // whose own loss is inf or nan; none: it began in a backward pass
 };
 
 // What all ranks know of a step once its gradients are reduced; the optimizer's input.
@@ -20,8 +28,11 @@ struct StepSummary {
   std::vector<bool> used = {};               // by parameter: some rank used it
   StepRequests requests = {};                // of any rank
   double exposed_communication_seconds = 0;  // this rank waited that long for others
+  std::int64_t step = 0;                     // from 0, since DataParallel was made
+  NonFinite non_finite = {};                 // unless is_finite()
 
   double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }
+  bool is_finite() const { return std::isfinite(loss_sum) && std::isfinite(gradient_norm); }
 };
 
 }  // namespace trireme

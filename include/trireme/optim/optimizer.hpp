@@ -14,9 +14,18 @@
 
 namespace trireme::optim {
 
+// What step() does where the loss or a gradient is inf or nan: the same on all ranks. Values, moments and step counts stay as
+// they are, buffers are those of before the step.
+enum class NonFinitePolicy : std::uint8_t {
+  stop,  // Error{diverged} names the step, its loss, the first parameter and the ranks it began on
+  skip,  // goes on without this step; the same error after more than StepOptions::max_skipped in a row
+};
+
 struct StepOptions {
   double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
   double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass; 0: no limit
+  NonFinitePolicy non_finite = NonFinitePolicy::stop;
+  int max_skipped = 10;
 };
 
 // Names and values of settings that all ranks must share.
@@ -47,10 +56,13 @@ class Optimizer {
   void set_learning_rate(double learning_rate) { rules_.learning_rate = learning_rate; }
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
-  // A step without any kept target changes nothing.
-  void step(const StepSummary& summary, const StepOptions& options = {});
+  // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.
+  bool step(const StepSummary& summary, const StepOptions& options = {});
 
-  void skip_step() { store_.clear_gradients(); }  // ends the step; parameters, moments and step counts stay as they are
+  // Ends the step; parameters, moments and step counts stay as they are, buffers are those of before the step.
+  void skip_step();
+
+  std::int64_t skipped_steps() const { return skipped_steps_; }  // so far
 
   // What the start-up check compares between ranks.
   virtual Settings settings() const = 0;
@@ -106,6 +118,7 @@ class Optimizer {
   void visit_runs(const Part& part, const StepSummary& summary, double gradient_scale, const Visit& visit) const;
   std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale);
   std::vector<Part> own_parts() const;
+  void leave_out(const StepSummary& summary, const StepOptions& options);
 
   struct Plane {
     std::string name;
@@ -119,6 +132,8 @@ class Optimizer {
   Needs needs_;
   std::vector<ResolvedRule> resolved_;  // by parameter
   std::vector<std::int64_t> steps_;     // by parameter
+  std::int64_t skipped_steps_ = 0;
+  int skipped_in_a_row_ = 0;  // steps that were not finite
 };
 
 extern template class Optimizer<Float32, Cpu>;

@@ -50,6 +50,11 @@ struct DataParallelOptions {
   // changes are left alone where batch norm is synchronised.
   bool synchronize_batch_norm = true;
 
+  // Every rank compares its parameters, and buffers where batch norm is synchronised, with those of its replicas: in each step
+  // a part of them, in so many steps all. Error{rank_mismatch} on all ranks names what differs and the ranks that hold
+  // something else than most. 0: off.
+  int check_replicas = 100;
+
   // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
   CompressionOptions compression = {};
 };
@@ -68,6 +73,7 @@ class Compression;
 class DataParallel;
 class GradientTree;
 class HookedBuckets;
+class ReplicaComparison;
 class SlicedShard;
 class SummaryGroup;
 
@@ -211,10 +217,11 @@ class DataParallel {
   int steps_ = 0;
   std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in the first step
   std::shared_ptr<SlicedShard> shard_;
-  std::shared_ptr<GradientTree> tree_;        // null without virtual shards
-  std::shared_ptr<BucketTuner> tuner_;        // null where nothing is tuned
-  std::shared_ptr<Compression> compression_;  // null without a hook
-  std::vector<int> position_of_;              // of a parameter among the trainable ones, in their order
+  std::shared_ptr<GradientTree> tree_;                   // null without virtual shards
+  std::shared_ptr<BucketTuner> tuner_;                   // null where nothing is tuned
+  std::shared_ptr<Compression> compression_;             // null without a hook
+  std::vector<int> position_of_;                         // of a parameter among the trainable ones, in their order
+  std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared
   int virtual_shards_;
   std::optional<Group> batch_norm_;  // where batch norm is synchronised
   bool averages_buffers_ = false;

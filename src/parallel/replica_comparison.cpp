@@ -1,0 +1,190 @@
+#include "parallel/replica_comparison.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <bit>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+#include <utility>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::parallel {
+namespace {
+
+using Digests = std::vector<std::uint64_t>;
+
+constexpr std::string_view operation = "compare replicas";
+
+// Of all replicas, by rank.
+std::vector<Digests> gather(const Group& replicas, const Digests& own) {
+  std::vector<Digests> all;
+  for (const std::string& text : replicas.gather_texts(nlohmann::json(own).dump(), operation)) {
+    all.push_back(nlohmann::json::parse(text).get<Digests>());
+  }
+  return all;
+}
+
+// The places at which not all replicas have the same digest.
+std::vector<std::size_t> differences(const std::vector<Digests>& all) {
+  std::vector<std::size_t> places;
+  for (std::size_t place = 0; place < all.front().size(); ++place) {
+    if (std::ranges::any_of(all, [&](const Digests& of) { return of[place] != all.front()[place]; })) places.push_back(place);
+  }
+  return places;
+}
+
+// Ranks that hold what most do, or what the first does where no value has a majority, and the others.
+struct Camps {
+  bool majority = false;
+  std::vector<int> most = {};
+  std::vector<int> others = {};
+};
+
+Camps camps_of(const std::vector<std::string>& texts) {
+  const auto votes = [&](const std::string& text) { return std::ranges::count(texts, text); };
+  const std::string& winner = *std::ranges::max_element(texts, {}, votes);
+  Camps camps{.majority = 2 * votes(winner) > std::ssize(texts)};
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    (texts[rank] == winner ? camps.most : camps.others).push_back(static_cast<int>(rank));
+  }
+  return camps;
+}
+
+template <typename T>
+std::string value_text(T value) {
+  using Bits = std::conditional_t<sizeof(T) == 8, std::uint64_t, std::uint32_t>;
+  return fmt::format("{} (bits {:0{}x})", value, std::bit_cast<Bits>(value), 2 * sizeof(T));
+}
+
+}  // namespace
+
+ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers)
+    : store_(store),
+      replicas_(mesh.data()),
+      num_steps_(num_steps),
+      num_parts_(mesh.pipeline().size() * mesh.tensor().size()),
+      part_(mesh.pipeline().rank() * mesh.tensor().size() + mesh.tensor().rank()) {
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    add(store.parameter(index).name, index, false, store.parameter(index).numel);
+  }
+  for (int index = 0; buffers && index < store.buffers().size(); ++index) {
+    const BufferInfo& buffer = store.buffers().info(index);
+    add(buffer.name, index, true, buffer.shape.numel());
+  }
+}
+
+void ReplicaComparison::add(std::string name, int index, bool buffer, std::int64_t numel) {
+  tensors_.push_back({.name = std::move(name), .index = index, .buffer = buffer, .begin = numel_, .numel = numel});
+  numel_ += numel;
+}
+
+template <typename Action>
+auto ReplicaComparison::with_values_of(const Compared& tensor, const Action& action) const {
+  const auto values = [&]<typename T>(T) {
+    return tensor.buffer ? store_.buffers().values<T>(tensor.index) : store_.values<T>(tensor.index);
+  };
+  return store_.dtype() == DType::float64 ? action(values(double())) : action(values(float()));
+}
+
+std::uint64_t ReplicaComparison::digest_of(const Compared& tensor, const Range& elements) const {
+  return with_values_of(tensor, [&]<typename T>(const Tensor<T>& values) {
+    const std::span<const T> part(values.data() + elements.begin, static_cast<std::size_t>(elements.count()));
+    return digest(tensor.name, part, elements.begin);
+  });
+}
+
+std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
+  std::uint64_t sum = 0;
+  auto tensor = std::ranges::upper_bound(tensors_, compared.begin, {}, &Compared::begin);
+  if (tensor != tensors_.begin()) --tensor;
+  for (; tensor != tensors_.end() && tensor->begin < compared.end; ++tensor) {
+    const Range elements{std::max<std::int64_t>(compared.begin - tensor->begin, 0),
+                         std::min(compared.end - tensor->begin, tensor->numel)};
+    if (elements.count() > 0) sum += digest_of(*tensor, elements);
+  }
+  return sum;
+}
+
+// The first replica counts once for each of the others, which count against it: whole numbers, exact in a double.
+void ReplicaComparison::append(std::vector<double>& summary, std::int64_t step) const {
+  const std::int64_t turn = step % num_steps_;
+  const std::uint64_t digest = digest_of({numel_ * turn / num_steps_, numel_ * (turn + 1) / num_steps_});
+  const double weight = replicas_.rank() == 0 ? replicas_.size() - 1 : -1;
+  const std::size_t first = summary.size() + 2 * static_cast<std::size_t>(part_);
+  summary.resize(summary.size() + 2 * static_cast<std::size_t>(num_parts_), 0.0);
+  summary[first] = weight * static_cast<double>(digest >> 32);
+  summary[first + 1] = weight * static_cast<double>(digest & 0xffffffff);
+}
+
+void ReplicaComparison::check(std::span<const double> sums, std::int64_t step, const Group& ranks) const {
+  const auto differ = [](double sum) { return sum != 0; };
+  if (std::ranges::none_of(sums, differ)) return;
+  const auto own = sums.subspan(2 * static_cast<std::size_t>(part_), 2);
+  ranks.agree(
+      [&] {
+        if (std::ranges::any_of(own, differ)) report(step, ranks.rank());
+      },
+      operation);
+}
+
+// In rounds, each of which cuts what is left into so many pieces.
+std::int64_t ReplicaComparison::first_difference_in(const Compared& tensor) const {
+  constexpr std::int64_t pieces = 64;
+  Range rest{0, tensor.numel};
+  while (rest.count() > 1) {
+    const std::int64_t size = (rest.count() + pieces - 1) / pieces;
+    Digests own;
+    for (std::int64_t begin = rest.begin; begin < rest.end; begin += size) {
+      own.push_back(digest_of(tensor, {begin, std::min(begin + size, rest.end)}));
+    }
+    const auto place = static_cast<std::int64_t>(differences(gather(replicas_, own)).front());
+    rest = {rest.begin + place * size, std::min(rest.begin + (place + 1) * size, rest.end)};
+  }
+  return rest.begin;
+}
+
+// Replicas are numbered on the data axis, which varies slowest.
+std::string ReplicaComparison::ranks_text(const std::vector<int>& replicas, int rank) const {
+  std::vector<int> ranks;
+  for (const int replica : replicas) ranks.push_back(rank + (replica - replicas_.rank()) * num_parts_);
+  return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
+}
+
+void ReplicaComparison::report(std::int64_t step, int rank) const {
+  Digests own;
+  for (const Compared& tensor : tensors_) own.push_back(digest_of(tensor, {0, tensor.numel}));
+  const std::vector<Digests> all = gather(replicas_, own);
+  const std::vector<std::size_t> places = differences(all);
+  const Compared& tensor = tensors_[places.front()];
+  const std::int64_t element = first_difference_in(tensor);
+  const std::vector<std::string> values =
+      replicas_.gather_texts(with_values_of(tensor, [&](const auto& of) { return value_text(of.data()[element]); }), operation);
+  const Camps camps = camps_of(values);
+  const auto most = static_cast<std::size_t>(camps.most.front());
+  const auto other = static_cast<std::size_t>(camps.others.front());
+  const std::string others = ranks_text(camps.others, rank);
+  const auto digest_text = [&](std::size_t replica) {
+    return fmt::format("digest {:016x} on {}", all[replica][places.front()], ranks_text({static_cast<int>(replica)}, rank));
+  };
+  throw Error(
+      {.code = ErrorCode::rank_mismatch,
+       .message = fmt::format("the replicas no longer hold the same values in step {} (from 0): element {} of {} is {} "
+                              "on {} and {} on {}; {} of {} parameters and buffers differ",
+                              step, element, tensor.name, values[other], others, values[most], ranks_text(camps.most, rank),
+                              places.size(), tensors_.size()),
+       .rank = rank + (camps.others.front() - replicas_.rank()) * num_parts_,
+       .operation = std::string(operation),
+       .name = tensor.name,
+       .wanted = digest_text(most),
+       .had = digest_text(other),
+       .hint = fmt::format("{}; start again from a checkpoint of before, and look at the machine if the program changes no "
+                           "weights on some ranks alone",
+                           camps.majority ? fmt::format("most replicas contradict {}", others)
+                                          : std::string("no majority tells which of them is right"))});
+}
+
+}  // namespace trireme::parallel

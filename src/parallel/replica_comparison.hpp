@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/mesh/process_mesh.hpp"
+
+namespace trireme::parallel {
+
+// Whether replicas still hold the same values. In each step a part of them, a K-th, is digested and the digests are compared
+// in the step's summary; where they differ, all ranks look for the first element that does.
+class ReplicaComparison {
+ public:
+  ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
+
+  // Of this step's part of the values: numbers that add up to zeros over the ranks of the mesh where replicas agree.
+  void append(std::vector<double>& summary, std::int64_t step) const;
+
+  // After the sum. Throws the same Error{rank_mismatch} on all ranks of the mesh, whose group is `ranks`.
+  void check(std::span<const double> sums, std::int64_t step, const Group& ranks) const;
+
+ private:
+  struct Compared {
+    std::string name;
+    int index;  // among the parameters, or the buffers
+    bool buffer;
+    std::int64_t begin;  // among all elements that are compared
+    std::int64_t numel;
+  };
+  void add(std::string name, int index, bool buffer, std::int64_t numel);
+  template <typename Action>
+  auto with_values_of(const Compared& tensor, const Action& action) const;
+  std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
+  std::uint64_t digest_of(const Range& compared) const;
+  [[noreturn]] void report(std::int64_t step, int rank) const;
+  std::int64_t first_difference_in(const Compared& tensor) const;
+  std::string ranks_text(const std::vector<int>& replicas, int rank) const;
+
+  FlatStore& store_;
+  Group replicas_;
+  std::int64_t num_steps_;
+  int num_parts_;                  // of the model, which is divided on the pipeline and tensor axes
+  int part_;                       // the one that lies here
+  std::vector<Compared> tensors_;  // in registration order, buffers last
+  std::int64_t numel_ = 0;
+};
+
+}  // namespace trireme::parallel

@@ -1,0 +1,279 @@
+#include "silent_corruption_runs.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+#include <functional>
+#include <limits>
+#include <optional>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/trireme.hpp"
+
+namespace trireme::tests {
+namespace {
+
+using parallel::DataParallelOptions;
+using parallel::Sharding;
+
+constexpr std::int64_t time_steps = 8;
+constexpr std::int64_t rows = 2;  // of a rank and micro-batch
+constexpr int micro_batches = 2;
+constexpr models::GptOptions gpt_options{.layers = 4, .heads = 2, .width = 16, .block = time_steps, .vocabulary = 37};
+constexpr const char* middle_weight = "transformer.h.1.mlp.c_fc.weight";  // of the first of two stages; divided
+
+struct Layout {
+  int data = 1;
+  int pipeline = 1;
+  int tensor = 1;
+  Sharding sharding = Sharding::off;
+
+  std::string str() const {
+    return fmt::format("data {} x pipeline {} x tensor {}{}", data, pipeline, tensor,
+                       sharding == Sharding::on ? ", sharded" : "");
+  }
+};
+
+std::vector<Layout> layouts_of(int ranks) {
+  if (ranks == 2) return {{.data = 2}, {.data = 2, .sharding = Sharding::on}, {.pipeline = 2}, {.tensor = 2}};
+  if (ranks == 3) return {{.data = 3}, {.data = 3, .sharding = Sharding::on}};
+  return {{.data = 4},
+          {.data = 2, .pipeline = 2},
+          {.data = 2, .tensor = 2},
+          {.data = 2, .pipeline = 2, .sharding = Sharding::on},
+          {.data = 2, .tensor = 2, .sharding = Sharding::on},
+          {.pipeline = 2, .tensor = 2}};
+}
+
+// What goes wrong on this rank.
+enum class Fault { none, loss_is_nan, backward_makes_inf, gradient_is_inf };
+
+// The same value, whose gradient is inf.
+Variable<float> with_inf_gradient(const Variable<float>& x) {
+  return record("inf in backward", x.value(), {x.slot()}, [dx = x.gradient()](const Tensor<float>& dy) {
+    dx.contribute(
+        [&](Tensor<float>& out, bool) { std::fill_n(out.data(), dy.numel(), std::numeric_limits<float>::infinity()); });
+  });
+}
+
+Tensor<std::int32_t> tokens(std::uint64_t step, std::int64_t first, int shift) {
+  Tensor<std::int32_t> tokens({rows, time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.data()[i] = static_cast<std::int32_t>((first * time_steps + i) * 7 + static_cast<std::int64_t>(step) + shift) % 37;
+  }
+  return tokens;
+}
+
+class GptRun {
+ public:
+  GptRun(const Group& world, const Layout& layout, int check_replicas)
+      : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
+        part_(parallel::model_part(mesh_)),
+        model_(initialized(part_)),
+        data_parallel_(*model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
+        optimizer_(model_->store(), {.learning_rate = 0.01}),
+        pipeline_(mesh_, parallel::make_pipeline_schedule({.num_ranks = layout.pipeline, .num_micro_batches = micro_batches}),
+                  {stage()}) {}
+
+  StepSummary reduce(std::uint64_t step, Fault fault = Fault::none) {
+    step_ = step;
+    fault_ = fault;
+    auto reduction = data_parallel_.begin_step(micro_batches);
+    pipeline_.run(reduction, {.seed = 3, .step = step, .first_sample = first_sample(0)}, rows);
+    if (fault == Fault::gradient_is_inf) {  // on one rank of those that hold it all
+      store().gradient<float>(store().find("transformer.ln_f.bias")).data()[3] = std::numeric_limits<float>::infinity();
+    }
+    return reduction.finish();
+  }
+
+  FlatStore& store() { return model_->store(); }
+  optim::AdamW<Float32>& optimizer() { return optimizer_; }
+  const ProcessMesh& mesh() const { return mesh_; }
+
+  std::uint64_t digest_of_values() { return digest<float>("values", std::span<const float>(store().values<float>().span())); }
+
+ private:
+  static std::unique_ptr<models::Gpt<Float32>> initialized(const nn::ModelPart& part) {
+    auto model = std::make_unique<models::Gpt<Float32>>(gpt_options, part);
+    model->initialize({.seed = 7});
+    return model;
+  }
+
+  std::int64_t first_sample(int micro_batch) const { return (mesh_.data().rank() * micro_batches + micro_batch) * rows; }
+
+  parallel::PipelineStage<float> stage() {
+    const int number = mesh_.pipeline().rank();
+    const Shape between = model_->stage_shape(rows, time_steps);
+    parallel::PipelineStage<float> stage;
+    if (number > 0) stage.input = between;
+    if (number + 1 < part_.num_stages) {
+      stage.output = between;
+      stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
+        const auto y = model_->stage(number, x, tokens(step_, first_sample(micro_batch), 0));
+        return fault_ == Fault::backward_makes_inf ? with_inf_gradient(y) : y;
+      };
+      return stage;
+    }
+    stage.loss = [this](const Variable<float>& x, int micro_batch) {
+      const auto targets = tokens(step_, first_sample(micro_batch), 3);
+      auto loss = part_.num_stages == 1 ? model_->loss(tokens(step_, first_sample(micro_batch), 0), targets)
+                                        : model_->last_stage(x, targets);
+      if (fault_ == Fault::backward_makes_inf) loss.sum = with_inf_gradient(loss.sum);
+      if (fault_ == Fault::loss_is_nan) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
+      return loss;
+    };
+    return stage;
+  }
+
+  ProcessMesh mesh_;
+  nn::ModelPart part_;
+  std::unique_ptr<models::Gpt<Float32>> model_;
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<Float32> optimizer_;
+  parallel::Pipeline<float> pipeline_;
+  std::uint64_t step_ = 0;
+  Fault fault_ = Fault::none;
+};
+
+// The error of `action` on every rank, which must be the same one.
+ErrorFields same_error(const Group& world, const std::string& where, const std::function<void()>& action) {
+  std::optional<Error> error;
+  try {
+    action();
+  } catch (const Error& caught) {
+    error = caught;
+  }
+  const auto texts = world.gather_texts(error ? error->what() : "no error");
+  for (const std::string& text : texts) {
+    require(text == texts.front() && error, "{}: the ranks have the errors \"{}\" and \"{}\"", where, texts.front(), text);
+  }
+  return error->fields();
+}
+
+void require_contains(const std::string& where, const std::string& text, const std::string& part) {
+  require(text.find(part) != std::string::npos, "{}: \"{}\" does not say \"{}\"", where, text, part);
+}
+
+void turn_bit(float& value) { value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U << 9); }
+
+// A sharded step renews all values: there the bit is turned over again before each step, as in a bad cell of memory.
+void expect_bit_found(const Group& world, const Layout& layout, int num_steps) {
+  const std::string where = fmt::format("{}, {} steps", layout.str(), num_steps);
+  constexpr int first_step = 2;
+  constexpr std::int64_t element = 19;
+  GptRun run(world, layout, num_steps);
+  // The highest rank that has the weight.
+  const int culprit = (layout.data - 1) * layout.pipeline * layout.tensor + layout.tensor - 1;
+  std::int64_t found_in = -1;
+  const ErrorFields error = same_error(world, where, [&] {
+    for (int step = 0; step < first_step + num_steps; ++step) {
+      found_in = step;
+      const bool turn = layout.sharding == Sharding::on ? step >= first_step : step == first_step;
+      if (turn && world.rank() == culprit) {
+        turn_bit(run.store().values<float>(run.store().find(middle_weight)).data()[element]);
+      }
+      run.optimizer().step(run.reduce(static_cast<std::uint64_t>(step)));
+    }
+  });
+  require(error.code == ErrorCode::rank_mismatch && error.name == middle_weight, "{}: {} {}", where, name_of(error.code),
+          error.name);
+  require(found_in >= first_step && found_in < first_step + num_steps, "{}: found in step {}", where, found_in);
+  require(error.rank == culprit, "{}: found on rank {}", where, error.rank);
+  require_contains(where, error.message,
+                   fmt::format("in step {} (from 0): element {} of {}", found_in, element, middle_weight));
+  require_contains(where, error.hint,
+                   layout.data > 2 ? fmt::format("most replicas contradict rank {};", culprit) : "no majority");
+}
+
+// The step is refused with what is known of it, then skipped; skipping too often is refused too.
+void expect_left_out(const Group& world, const Layout& layout, Fault fault, int culprit) {
+  const bool in_loss = fault == Fault::loss_is_nan;
+  const std::string where = fmt::format("{}, {} on rank {}", layout.str(),
+                                        in_loss                           ? "nan in the loss"
+                                        : fault == Fault::gradient_is_inf ? "inf in a gradient"
+                                                                          : "inf in backward",
+                                        culprit);
+  const optim::StepOptions skip{.clip_norm = 1, .non_finite = optim::NonFinitePolicy::skip, .max_skipped = 2};
+  const Fault own = world.rank() == culprit ? fault : Fault::none;
+  GptRun run(world, layout, 2);
+  GptRun clean(world, layout, 2);
+  const auto good_step = [&](std::uint64_t step) {
+    require(run.optimizer().step(run.reduce(step), skip), "{}: a good step was left out", where);
+    clean.optimizer().step(clean.reduce(step), skip);
+    require(run.digest_of_values() == clean.digest_of_values(), "{}: step {} leads to other values", where, step);
+  };
+  good_step(0);
+  const std::uint64_t before = run.digest_of_values();
+  const ErrorFields error = same_error(world, where, [&] { run.optimizer().step(run.reduce(1, own), {.clip_norm = 1}); });
+  require(error.code == ErrorCode::diverged, "{}: {}", where, name_of(error.code));
+  const bool on_first_stage = layout.pipeline == 2 && culprit % (layout.pipeline * layout.tensor) < layout.tensor;
+  const std::string parameter = on_first_stage ? "transformer.h.1.mlp.c_proj.bias" : "transformer.ln_f.bias";
+  require(error.name == parameter, "{}: the first parameter is {}", where, error.name);
+  require_contains(where, error.message, "step 1 (from 0) has");
+  require_contains(where, error.message,
+                   in_loss ? fmt::format("began in the loss of rank {},", culprit) : "in a backward pass");
+  require(run.digest_of_values() == before, "{}: the step that was refused changed the values", where);
+  require(!run.optimizer().step(run.reduce(1, own), skip), "{}: the step was taken", where);
+  good_step(1);  // after one that is none of the moments' business
+  for (int time = 0; time < skip.max_skipped; ++time) {
+    require(!run.optimizer().step(run.reduce(2, own), skip), "{}: the step was taken", where);
+  }
+  const ErrorFields often = same_error(world, where, [&] { run.optimizer().step(run.reduce(2, own), skip); });
+  require_contains(where, often.message, "the last of 3 in a row");
+  require(run.optimizer().skipped_steps() == 5, "{}: {} steps were skipped", where, run.optimizer().skipped_steps());
+  good_step(2);
+}
+
+// Running statistics, which the forward pass of the step has changed, are those of before.
+void expect_buffers_restored(const Group& world, bool synchronized) {
+  struct Net : nn::Module<Float32> {
+    nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 3}};
+    nn::Linear<Float32> linear{*this, "linear", {.in = 3, .out = 2}};
+  } model;
+  model.initialize({.seed = 1});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                       {.synchronize_batch_norm = synchronized, .check_replicas = 1});
+  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  const auto buffers = [&] { return digest<float>("buffers", model.store().buffers().values<float>().span()); };
+  for (int step = 0; step < 4; ++step) {
+    const std::uint64_t before = buffers();
+    const bool bad = step == 1;
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    Tensor<float> x({4, 3});
+    for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] = static_cast<float>((i * i + step + world.rank()) % 5);
+    if (bad && world.rank() == world.size() - 1) x.data()[2] = std::numeric_limits<float>::infinity();
+    const auto loss = cross_entropy(model.linear.forward(model.norm.forward(Variable<float>(x))),
+                                    Tensor<std::int32_t>::from({4}, std::vector<std::int32_t>{0, 1, 1, 0}));
+    loss.backward();
+    reduction.add(loss);
+    const bool stepped = optimizer.step(reduction.finish(), {.non_finite = optim::NonFinitePolicy::skip});
+    require(stepped != bad && (buffers() == before) == bad, "batch norm {}: step {} was {}, the buffers {}",
+            synchronized ? "synchronized" : "of each rank", step, stepped ? "taken" : "left out",
+            buffers() == before ? "kept" : "changed");
+  }
+}
+
+}  // namespace
+
+void expect_differing_replicas_found(const Group& world) {
+  for (const Layout& layout : layouts_of(world.size())) {
+    if (layout.data == 1) continue;
+    for (const int num_steps : {1, 3}) expect_bit_found(world, layout, num_steps);
+  }
+}
+
+void expect_steps_that_are_not_finite_left_out(const Group& world) {
+  for (const Layout& layout : layouts_of(world.size())) {
+    const int last = world.size() - 1;
+    const int last_of_first_stage = (layout.data - 1) * layout.pipeline * layout.tensor + layout.tensor - 1;
+    expect_left_out(world, layout, Fault::loss_is_nan, last);
+    expect_left_out(world, layout, Fault::backward_makes_inf, last_of_first_stage);
+    if (layout.data == 1) expect_left_out(world, layout, Fault::gradient_is_inf, last);
+  }
+  for (const bool synchronized : {true, false}) expect_buffers_restored(world, synchronized);
+}
+
+}  // namespace trireme::tests
