@@ -15,7 +15,7 @@ Player<P>::Player(const TrainingOptions& options, const Group& world, FlatStore&
       optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()),
-      clip_norm_(options.clip) {}
+      step_options_(options.step_options()) {}
 
 template <typename P>
 StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction, const Loss<float>& loss) {
@@ -24,7 +24,7 @@ StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction,
   StepSummary summary = reduction.finish();
   optimizer_->set_learning_rate(schedule_(step));
   scaler_.unscale(*optimizer_, summary);
-  scaler_.step(*optimizer_, summary, {.clip_norm = clip_norm_});
+  scaler_.step(*optimizer_, summary, step_options_);
   scaler_.update();
   return summary;
 }

@@ -34,6 +34,7 @@ class Player {
 
   std::vector<std::string> decisions() { return decisions_.take(); }
   const trireme::amp::GradScaler& scaler() const { return scaler_; }
+  std::int64_t skipped_steps() const { return optimizer_->skipped_steps(); }
   double learning_rate() const { return optimizer_->learning_rate(); }
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
@@ -45,5 +46,5 @@ class Player {
   std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
   trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
-  double clip_norm_;
+  trireme::optim::StepOptions step_options_;
 };

@@ -167,8 +167,8 @@ void Trainer<Gan>::report(std::int64_t step, const Step& result) {
   if (scaled) {
     line.insert(line.end(), {{"loss_scale_d", discriminator_player_->scaler().scale()},
                              {"loss_scale_g", generator_player_->scaler().scale()},
-                             {"skipped_steps_d", discriminator_player_->scaler().skipped_steps()},
-                             {"skipped_steps_g", generator_player_->scaler().skipped_steps()}});
+                             {"skipped_steps_d", discriminator_player_->skipped_steps()},
+                             {"skipped_steps_g", generator_player_->skipped_steps()}});
   }
   metrics_->write(line);
   for (const std::string& decision : generator_player_->decisions()) progress_->note("generator: " + decision);

@@ -70,6 +70,12 @@ void TrainingParser::add_training() {
   add("--beta1", options_.beta1, "decay of the first moment, or the momentum");
   add("--beta2", options_.beta2, "decay of the second moment, where there is one");
   add("--clip", options_.clip, "largest norm of the gradients together; 0: no limit");
+  app_.add_option("--non-finite", options_.non_finite,
+                  "a step whose loss or gradients are inf or nan: stop, or skip it. With fp16 the loss scale is lowered first")
+      ->group("Training")
+      ->check(CLI::IsMember({"stop", "skip"}))
+      ->capture_default_str();
+  add("--max-skipped", options_.max_skipped, "steps that --non-finite skip leaves out one after the other before it stops");
   add("--seed", options_.seed, "of first weights, data order, dropout and sample");
 }
 
@@ -81,6 +87,8 @@ void TrainingParser::add_run() {
   app_.add_option("--bucket-profile", options_.bucket_profile,
                   "start with the tuned buckets in this file, or write there what tuning found")
       ->group("Run");
+  add("--check-replicas", options_.check_replicas,
+      "steps in which each weight is compared with those of its replicas; 0: never");
   app_.add_option("--optimizer-sharding", options_.optimizer_sharding,
                   "whether a rank updates only its part of the parameters; auto: on where all ranks share a node's memory")
       ->group("Run")
@@ -174,6 +182,7 @@ void TrainingParser::check() const {
   require(options_.beta1 >= 0 && options_.beta1 < 1 && options_.beta2 >= 0 && options_.beta2 < 1,
           "--beta1 {} and --beta2 {} must lie in [0, 1)", options_.beta1, options_.beta2);
   require(options_.weight_decay >= 0 && options_.clip >= 0, "--weight-decay and --clip are 0 or more");
+  require(options_.max_skipped >= 0 && options_.check_replicas >= 0, "--max-skipped and --check-replicas are 0 or more");
   require(options_.validation_fraction >= 0 && options_.validation_fraction < 1,
           "--validation-fraction {} does not lie in [0, 1)", options_.validation_fraction);
   require(options_.validation_interval >= 0 && options_.sample >= 0 && options_.threads >= 0,
@@ -224,6 +233,8 @@ optim::Settings TrainingOptions::settings() const {
           {"beta1", text(beta1)},
           {"beta2", text(beta2)},
           {"clip", text(clip)},
+          {"non_finite", non_finite},
+          {"max_skipped", text(max_skipped)},
           {"bucket_mb", text(bucket_mb)},
           {"optimizer_sharding", optimizer_sharding},
           {"reduction", reduction},
@@ -261,7 +272,8 @@ parallel::DataParallelOptions TrainingOptions::data_parallel(std::int64_t first_
   parallel::DataParallelOptions result{.sharding = parse_sharding(optimizer_sharding),
                                        .tune_buckets = bucket_mb == 0,
                                        .bucket_profile = bucket_profile,
-                                       .virtual_shards = virtual_shards};
+                                       .virtual_shards = virtual_shards,
+                                       .check_replicas = check_replicas};
   result.compression = {
       .hook = parallel::parse_compression(compress, compress_warmup),
       .start = compress_start,
@@ -281,6 +293,12 @@ optim::NamedOptions TrainingOptions::optimizer_options() const {
           .beta1 = beta1,
           .beta2 = beta2,
           .decay = optim::Decay::matrices};
+}
+
+optim::StepOptions TrainingOptions::step_options() const {
+  return {.clip_norm = clip,
+          .non_finite = non_finite == "skip" ? optim::NonFinitePolicy::skip : optim::NonFinitePolicy::stop,
+          .max_skipped = max_skipped};
 }
 
 optim::Schedule TrainingOptions::schedule() const {

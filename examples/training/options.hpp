@@ -33,8 +33,11 @@ struct TrainingOptions {
   double beta1 = 0.9;
   double beta2 = 0.95;
   double clip = 1.0;
+  std::string non_finite = "stop";
+  int max_skipped = 10;
   double bucket_mb = 25;  // 0: found by the first steps
   std::string bucket_profile;
+  int check_replicas = 100;
   std::string optimizer_sharding = "auto";
   std::string reduction = "default";
   int virtual_shards = 0;
@@ -72,6 +75,7 @@ struct TrainingOptions {
 
   trireme::parallel::DataParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
   trireme::optim::NamedOptions optimizer_options() const;
+  trireme::optim::StepOptions step_options() const;
   trireme::optim::Schedule schedule() const;
 };
 

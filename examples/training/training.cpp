@@ -89,7 +89,8 @@ bool Training<P>::run(const TrainingWork& work) {
     metrics.samples_per_second = static_cast<double>(work.samples_per_step) / metrics.seconds;
     metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
     if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
-    metrics.skipped_steps = scaler_.skipped_steps();
+    metrics.skipped_steps = optimizer_->skipped_steps();
+    if (!summary.is_finite()) progress_->note(fmt::format("step {} is left out: its loss or gradients are not finite", done));
     const bool last = done == options_.steps;
     const bool validates = options_.validation_interval > 0 && work.validate;
     if (validates && (last || done % options_.validation_interval == 0)) {
@@ -133,7 +134,7 @@ StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step)
   StepSummary summary = reduction.finish();
   optimizer_->set_learning_rate(schedule_(step));
   scaler_.unscale(*optimizer_, summary);
-  scaler_.step(*optimizer_, summary, {.clip_norm = options_.clip});
+  scaler_.step(*optimizer_, summary, options_.step_options());
   scaler_.update();
   return summary;
 }
@@ -164,7 +165,8 @@ void Training<P>::print_end(double seconds, std::int64_t steps, double samples_p
   if (data_parallel_.bytes_sent() > 0) {
     fmt::print("{:.3f} MB sent to other nodes in the last step\n", 1e-6 * static_cast<double>(last_.bytes_sent));
   }
-  if (last_.loss_scale) fmt::print("loss scale {}, {} steps skipped\n", *last_.loss_scale, last_.skipped_steps);
+  if (last_.loss_scale) fmt::print("loss scale {}\n", *last_.loss_scale);
+  if (last_.loss_scale || last_.skipped_steps > 0) fmt::print("{} steps skipped\n", last_.skipped_steps);
   if (!validation_.empty()) fmt::print("{}\n", validation_);
   if (!options_.save.empty()) fmt::print("weights written to {}\n", options_.save);
 }
