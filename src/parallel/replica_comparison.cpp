@@ -171,7 +171,7 @@ void ReplicaComparison::report(std::int64_t step, int rank) const {
     return fmt::format("digest {:016x} on {}", all[replica][places.front()], ranks_text({static_cast<int>(replica)}, rank));
   };
   throw Error(
-      {.code = ErrorCode::rank_mismatch,
+      {.code = ErrorCode::diverged,
        .message =
            fmt::format("the replicas no longer hold the same values in step {} of this run (from 0): element {} of {} is {} "
                        "on {} and {} on {}; {} of {} parameters and buffers differ",

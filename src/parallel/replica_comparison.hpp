@@ -19,7 +19,7 @@ class ReplicaComparison {
   // Of this step's part of the values: numbers that add up to zeros over the ranks of the mesh where replicas agree.
   void append(std::vector<double>& summary, std::int64_t step) const;
 
-  // After the sum. Throws the same Error{rank_mismatch} on all ranks of the mesh, whose group is `ranks`.
+  // After the sum. Throws the same Error{diverged} on all ranks of the mesh, whose group is `ranks`.
   void check(std::span<const double> sums, std::int64_t step, const Group& ranks) const;
 
  private:

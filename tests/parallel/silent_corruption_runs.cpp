@@ -176,7 +176,7 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps) {
       run.optimizer().step(run.reduce(static_cast<std::uint64_t>(step)));
     }
   });
-  require(error.code == ErrorCode::rank_mismatch && error.name == middle_weight, "{}: {} {}", where, name_of(error.code),
+  require(error.code == ErrorCode::diverged && error.name == middle_weight, "{}: {} {}", where, name_of(error.code),
           error.name);
   require(found_in >= first_step && found_in < first_step + num_steps, "{}: found in step {}", where, found_in);
   require(error.rank == culprit, "{}: found on rank {}", where, error.rank);

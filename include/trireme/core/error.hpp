@@ -18,7 +18,7 @@ enum class ErrorCode : std::uint8_t {
   rank_mismatch,  // ranks disagree on what to do or on what they hold
   peer_failed,    // another rank failed first: its error is in the text
   timeout,        // a deadline passed while waiting for other ranks
-  diverged,       // a loss or a gradient is inf or nan
+  diverged,       // a loss or gradient is inf or nan, or replicas came to hold different values
   internal,
 };
 

@@ -11,7 +11,7 @@ enum class ExitCode : int {
   configuration = 2,  // options, files, ranks that disagree: the same again would fail again
   timeout = 3,        // a deadline passed
   out_of_memory = 4,
-  diverged = 5,  // loss or gradients were not finite for too long
+  diverged = 5,  // loss or gradients were not finite, or replicas came to differ: go back to a checkpoint
 };
 
 ExitCode exit_code_of(ErrorCode code);

@@ -51,7 +51,7 @@ struct DataParallelOptions {
   bool synchronize_batch_norm = true;
 
   // Every rank compares its parameters, and buffers where batch norm is synchronised, with those of its replicas: in each step
-  // a part of them, in so many steps all. Error{rank_mismatch} on all ranks names what differs and the ranks that hold
+  // a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
   // something else than most. 0: off.
   int check_replicas = 100;
 
