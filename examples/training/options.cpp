@@ -273,11 +273,11 @@ parallel::DataParallelOptions TrainingOptions::data_parallel(std::int64_t first_
                                        .tune_buckets = bucket_mb == 0,
                                        .bucket_profile = bucket_profile,
                                        .virtual_shards = virtual_shards,
-                                       .check_replicas = check_replicas};
+                                       .check_replicas = check_replicas,
+                                       .first_step = first_step};
   result.compression = {
       .hook = parallel::parse_compression(compress, compress_warmup),
       .start = compress_start,
-      .first_step = first_step,
       .only_if_faster = compress_when == "faster",
       .between = compress_between == "nodes" ? parallel::CompressionBetween::nodes : parallel::CompressionBetween::ranks};
   if (bucket_mb > 0) {

@@ -26,7 +26,7 @@ void sum_over_parts(FlatStore& store, std::vector<double>& sums) {
   for_split([&](std::size_t at) { sums[at] = parts[at]; });
 }
 
-Error diverged(const StepSummary& summary, int in_a_row) {
+Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
   const auto& [parameter, ranks] = summary.non_finite;
   const std::string began =
       ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
@@ -135,6 +135,8 @@ auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  state.add(prefix + "skipped_steps", &skipped_steps_);
+  state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   const std::vector<Part> parts = own_parts();
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);

@@ -18,13 +18,12 @@ constexpr int trials = 3;
 }  // namespace
 
 Compression::Compression(FlatStore& store, const Group& group, std::span<const int> parameters,
-                         const CompressionOptions& options)
-    : store_(store), group_(group), options_(options), step_(options.first_step - 1) {
+                         const CompressionOptions& options, std::int64_t first_step)
+    : store_(store), group_(group), options_(options), step_(first_step - 1) {
   const std::string name = hook().str();
   require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
           name_of(store.dtype()));
-  require(options.start >= 0 && options.first_step >= 0, "compression starts at step 0 or later, got {}, the first step is {}",
-          options.start, options.first_step);
+  require(options.start >= 0, "compression starts at step 0 or later, got {}", options.start);
   require(!hook().indispensable() || options.start == 0,
           "compression {} changes what the optimizer does, so it starts at step 0, not {}", name, options.start);
   const bool one_node = options.between == CompressionBetween::nodes && group.on_one_node();

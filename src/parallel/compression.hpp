@@ -19,7 +19,8 @@ class Compression {
   using DenseTrial = std::function<double(std::int64_t bytes)>;
 
   // Collective. `parameters`: the trainable ones, in the order of the store.
-  Compression(FlatStore& store, const Group& group, std::span<const int> parameters, const CompressionOptions& options);
+  Compression(FlatStore& store, const Group& group, std::span<const int> parameters, const CompressionOptions& options,
+              std::int64_t first_step);
 
   // Whether the step that begins now is compressed. Collective at the first one that should be.
   bool begin_step(std::span<const Bucket> buckets, const DenseTrial& trial);

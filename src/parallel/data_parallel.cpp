@@ -63,8 +63,8 @@ void check_mesh(const DataParallelOptions& options, const ProcessMesh& mesh) {
 
 std::string describe(const CompressionOptions& options) {
   if (options.hook == nullptr) return "none";
-  return fmt::format("{} from step {} of a run from step {}, {} between {}", options.hook->str(), options.start,
-                     options.first_step, options.only_if_faster ? "where faster" : "always",
+  return fmt::format("{} from step {}, {} between {}", options.hook->str(), options.start,
+                     options.only_if_faster ? "where faster" : "always",
                      options.between == CompressionBetween::nodes ? "nodes" : "ranks");
 }
 
@@ -75,9 +75,11 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
       group_(mesh.data()),
       summary_(std::make_shared<const SummaryGroup>(store, mesh)),
       bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
+      first_step_(options.first_step),
       ready_position_(static_cast<std::size_t>(store.num_parameters()), 0),
       virtual_shards_(options.virtual_shards) {
   const Group& group = group_;
+  require(options.first_step >= 0, "the first step of a run is 0 or later, got {}", options.first_step);
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
@@ -91,6 +93,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   require_same(group, "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
+                {"first_step", std::to_string(options.first_step)},
                 {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
                 {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
@@ -105,7 +108,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   if (sharded) shard();
   if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan, options.bucket_profile);
   if (options.compression.hook != nullptr) {
-    compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression);
+    compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression, options.first_step);
   }
   const bool shared_buffers = group.size() > 1 && store.buffers().size() > 0;
   averages_buffers_ = shared_buffers && !options.synchronize_batch_norm;

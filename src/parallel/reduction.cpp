@@ -167,7 +167,7 @@ StepSummary Reduction::reduce_summary() {
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
   const std::size_t first_request = values.size();
   for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
-  const std::int64_t step = owner_.steps_ - 1;
+  const std::int64_t step = owner_.first_step_ + owner_.steps_ - 1;
   const std::size_t first_compared = values.size();
   if (owner_.comparison_ != nullptr) owner_.comparison_->append(values, step);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");

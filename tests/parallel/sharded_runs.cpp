@@ -47,7 +47,8 @@ template <typename P>
 class Signs final : public optim::Optimizer<P> {
  public:
   using T = typename P::Master;
-  explicit Signs(FlatStore& store) : optim::Optimizer<P>(store, {.learning_rate = 0.01}), momentum_(this->make_plane("momentum")) {}
+  explicit Signs(FlatStore& store)
+      : optim::Optimizer<P>(store, {.learning_rate = 0.01}), momentum_(this->make_plane("momentum")) {}
   optim::Settings settings() const override { return {}; }
   std::int64_t plane_numel() const { return momentum_.numel(); }
 

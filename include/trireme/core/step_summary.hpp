@@ -28,7 +28,7 @@ struct StepSummary {
   std::vector<bool> used = {};               // by parameter: some rank used it
   StepRequests requests = {};                // of any rank
   double exposed_communication_seconds = 0;  // this rank waited that long for others
-  std::int64_t step = 0;                     // from 0, since DataParallel was made
+  std::int64_t step = 0;                     // from DataParallelOptions::first_step on
   NonFinite non_finite = {};                 // unless is_finite()
 
   double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }

@@ -133,7 +133,7 @@ class Optimizer {
   std::vector<ResolvedRule> resolved_;  // by parameter
   std::vector<std::int64_t> steps_;     // by parameter
   std::int64_t skipped_steps_ = 0;
-  int skipped_in_a_row_ = 0;  // steps that were not finite
+  std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };
 
 extern template class Optimizer<Float32, Cpu>;

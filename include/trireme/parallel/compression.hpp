@@ -19,7 +19,6 @@ enum class CompressionBetween : std::uint8_t {
 struct CompressionOptions {
   std::shared_ptr<CommunicationHook> hook = nullptr;  // null: gradients are summed as they are
   std::int64_t start = 0;                             // steps before this one are not compressed
-  std::int64_t first_step = 0;                        // the number of this run's first step, above 0 in one that goes on
   bool only_if_faster = true;                         // tried at the first compressed step; else it is on without a trial
   CompressionBetween between = CompressionBetween::nodes;
 };

@@ -55,6 +55,8 @@ struct DataParallelOptions {
   // something else than most. 0: off.
   int check_replicas = 100;
 
+  std::int64_t first_step = 0;  // the number of this run's first step, above 0 in one that goes on from a checkpoint
+
   // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
   CompressionOptions compression = {};
 };
@@ -214,6 +216,7 @@ class DataParallel {
   std::shared_ptr<const SummaryGroup> summary_;
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
+  std::int64_t first_step_;
   int steps_ = 0;
   std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in the first step
   std::shared_ptr<SlicedShard> shard_;
