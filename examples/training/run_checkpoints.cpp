@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 19> of_layout{
     "bucket_mb",     "optimizer_sharding", "micro_batch_size",    "reduction",         "virtual_shards",
     "compress",      "compress_start",     "compress_warmup",     "compress_when",     "compress_between",
     "data_parallel", "pipeline_parallel",  "tensor_parallel",     "sequence_parallel", "schedule",
-    "chunks",        "stage_costs",        "validation_interval", "check_replicas"};
+    "chunks",        "layer_costs",        "validation_interval", "check_replicas"};
 // ...and how the rest is trained, which is worth a line.
 constexpr std::array<std::string_view, 13> of_training{
     "steps", "epochs", "learning_rate", "min_learning_rate_ratio", "warmup",     "weight_decay", "beta1",
