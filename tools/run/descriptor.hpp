@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <initializer_list>
 #include <utility>
 
 // An open file descriptor, closed at the end of its life.

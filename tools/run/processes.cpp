@@ -60,10 +60,7 @@ std::vector<pid_t> descendants_of(pid_t ancestor) {
 
 bool is_rank(pid_t process) {
   const std::string environment = '\0' + content_of(fmt::format("/proc/{}/environ", process));
-  for (const char* variable : {"OMPI_COMM_WORLD_RANK=", "PMI_RANK=", "PMIX_RANK="}) {
-    if (environment.find('\0' + std::string(variable)) != std::string::npos) return true;
-  }
-  return false;
+  return environment.find('\0' + std::string("OMPI_COMM_WORLD_RANK=")) != std::string::npos;
 }
 
 void adopt_descendants() { prctl(PR_SET_CHILD_SUBREAPER, 1); }

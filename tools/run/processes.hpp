@@ -8,7 +8,7 @@
 // dead.
 std::vector<pid_t> descendants_of(pid_t ancestor);
 
-// A launcher of MPI started it as a rank.
+// mpirun of Open MPI started it as a rank.
 bool is_rank(pid_t process);
 
 // From now on descendants whose parents end become children of this process.

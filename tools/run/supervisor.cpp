@@ -222,7 +222,11 @@ int Supervisor::conclude(const Decision& decision) {
     print(report);
     if (!report.flight.empty()) own_flight_ = false;  // its files stay
   }
-  if (!options_.report.empty()) write(report, options_.report);
+  try {
+    if (!options_.report.empty()) write(report, options_.report);
+  } catch (const trireme::Error& error) {
+    say("the report is not written: {}", error.what());
+  }
   return code;
 }
 
