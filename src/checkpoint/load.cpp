@@ -98,12 +98,13 @@ class Loader {
   std::vector<std::uint64_t> digests(const Plan& plan, int rank) const {
     std::vector<std::uint64_t> sums(manifest_.tensors.size(), 0);
     for (const Plan::Place& place : plan.places_of(rank)) {
-      const std::string& name = plan.tensors[place.tensor].name;
+      const PlannedTensor& planned = plan.tensors[place.tensor];
+      const std::string& name = planned.name;
       const auto tensor = std::ranges::find(state_.tensors(), name, &StateTensor::name);
       const SavedTensor* saved = source_of(*tensor);
       if (saved == nullptr) continue;
       std::uint64_t& sum = sums[static_cast<std::size_t>(saved - manifest_.tensors.data())];
-      for (const StatePiece& piece : tensor->pieces) {
+      for (const StatePiece& piece : pieces_of(planned.parts[place.part], *tensor)) {
         sum += digest(name, tensor->dtype, piece.data, piece.elements.count(), piece.elements.begin);
       }
     }

@@ -57,25 +57,35 @@ void add(Holding& holding, const Inventory::Tensor& tensor, int rank) {
   holding.parts.push_back({.runs = tensor.runs, .ranks = {rank}});
 }
 
-// Each element must lie in one part.
-void check_cover(const Holding& holding) {
-  struct Held {
-    Range range;
-    int rank;
-  };
-  std::vector<Held> held;
-  for (const Holding::Part& part : holding.parts) {
-    for (const Range& range : ranges_of(part.runs)) held.push_back({range, part.ranks.front()});
-  }
-  std::ranges::sort(held, {}, [](const Held& one) { return one.range.begin; });
-  std::int64_t last = 0;
-  for (std::size_t index = 0; index < held.size(); ++index) {
-    const auto& [range, rank] = held[index];
-    if (range.begin > last) break;
-    if (range.begin < last) {
-      refuse(holding.first->name,
-             fmt::format("ranks {} and {} both hold element {}, in different parts", held[index - 1].rank, rank, range.begin));
+// The elements of `ranges` that do not lie in `taken`; both ascending.
+std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken) {
+  std::vector<Range> left;
+  auto next = taken.begin();
+  for (const Range& range : ranges) {
+    std::int64_t begin = range.begin;
+    while (next != taken.end() && next->end <= begin) ++next;
+    for (auto at = next; at != taken.end() && at->begin < range.end; ++at) {
+      if (at->begin > begin) left.push_back({begin, at->begin});
+      begin = std::max(begin, at->end);
     }
+    if (begin < range.end) left.push_back({begin, range.end});
+  }
+  return left;
+}
+
+// Makes each element lie in one part. Ranks may hold it in different ones: two stages with a tied weight shard it differently.
+void resolve_overlaps(Holding& holding) {
+  std::vector<Range> taken;
+  for (Holding::Part& part : holding.parts) {
+    const std::vector<Range> own = without(ranges_of(part.runs), taken);
+    part.runs = runs_of(own);
+    taken.insert(taken.end(), own.begin(), own.end());
+    std::ranges::sort(taken, {}, &Range::begin);
+  }
+  std::erase_if(holding.parts, [](const Holding::Part& part) { return part.runs.empty(); });
+  std::int64_t last = 0;
+  for (const Range& range : taken) {
+    if (range.begin > last) break;
     last = range.end;
   }
   if (last != holding.first->shape.numel()) {
@@ -197,8 +207,8 @@ Plan make_plan(const std::vector<Inventory>& by_rank) {
       }
     }
   }
-  for (const auto& [name, holding] : holdings) {
-    check_cover(holding);
+  for (auto& [name, holding] : holdings) {
+    resolve_overlaps(holding);
     PlannedTensor tensor{.name = name,
                          .dtype = holding.first->dtype,
                          .shape = holding.first->shape,
@@ -217,6 +227,21 @@ Plan make_plan(const Group& group, const State& state) {
   std::vector<Inventory> by_rank;
   for (const std::string& its : group.gather_texts(text, "list the state")) by_rank.push_back(parse_inventory(its));
   return make_plan(by_rank);
+}
+
+std::vector<StatePiece> pieces_of(const PlannedPart& part, const StateTensor& tensor) {
+  std::vector<StatePiece> pieces;
+  const std::size_t element_bytes = size_of(tensor.dtype);
+  auto next = tensor.pieces.begin();
+  for (const Range& range : ranges_of(part.runs)) {
+    while (next->elements.end <= range.begin) ++next;
+    for (auto at = next; at != tensor.pieces.end() && at->elements.begin < range.end; ++at) {
+      const Range both{std::max(range.begin, at->elements.begin), std::min(range.end, at->elements.end)};
+      const auto before = static_cast<std::size_t>(both.begin - at->elements.begin) * element_bytes;
+      pieces.push_back({.data = static_cast<std::byte*>(at->data) + before, .elements = both});
+    }
+  }
+  return pieces;
 }
 
 }  // namespace trireme::checkpoint

@@ -27,7 +27,7 @@ Inventory inventory_of(const State& state);
 std::string to_text(const Inventory& inventory);
 Inventory parse_inventory(std::string_view text);
 
-// A part of a tensor, and who deals with it: of the ranks that hold it one.
+// A part of a tensor, and who deals with it: of the ranks that hold it one. It may be less than that rank holds.
 struct PlannedPart {
   std::vector<Runs> runs = {};
   int rank = 0;
@@ -52,9 +52,12 @@ struct Plan {
 };
 
 // The same on all ranks. Shares out what several ranks hold so that all have about equally many bytes. Error{rank_mismatch}
-// names a tensor of which ranks think differently, a value that differs, elements that no rank holds or two in different parts.
+// names a tensor of which ranks think differently, a value that differs, elements that no rank holds.
 Plan make_plan(const std::vector<Inventory>& by_rank);
 
 Plan make_plan(const Group& group, const State& state);  // collective
+
+// Where the elements of a planned part lie on the rank that deals with it.
+std::vector<StatePiece> pieces_of(const PlannedPart& part, const StateTensor& tensor);
 
 }  // namespace trireme::checkpoint

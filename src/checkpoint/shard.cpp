@@ -70,8 +70,10 @@ Shard shard_of(const Plan& plan, const State& state, int rank) {
   Shard shard;
   for (const Plan::Place& place : plan.places_of(rank)) {
     const PlannedTensor& tensor = plan.tensors[place.tensor];
-    shard.parts.push_back(
-        {.name = tensor.name, .dtype = tensor.dtype, .shape = tensor.shape, .pieces = by_name.at(tensor.name)->pieces});
+    shard.parts.push_back({.name = tensor.name,
+                           .dtype = tensor.dtype,
+                           .shape = tensor.shape,
+                           .pieces = pieces_of(tensor.parts[place.part], *by_name.at(tensor.name))});
   }
   return shard;
 }

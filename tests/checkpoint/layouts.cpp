@@ -36,6 +36,11 @@ std::vector<Range> ranges_of(const Shape& shape, Spread spread, int rank, int ra
       const Range upper = part(numel - numel / 2, rank - 1, ranks - 1);
       return {lower, {numel / 2 + upper.begin, numel / 2 + upper.end}};
     }
+    case Spread::overlapping: {
+      const Range own = part(numel, rank, ranks);
+      const Range next = rank + 1 < ranks ? part(numel, rank + 1, ranks) : Range{numel, numel};
+      return {{own.begin, own.end - own.count() / 3}, {own.end - own.count() / 3, own.end + next.count() / 2}};
+    }
     case Spread::first_rank: return rank == 0 ? std::vector<Range>{{0, numel}} : std::vector<Range>{};
   }
   return {};
@@ -44,8 +49,8 @@ std::vector<Range> ranges_of(const Shape& shape, Spread spread, int rank, int ra
 }  // namespace
 
 SampleState::SampleState(int rank, int ranks, int layout, bool with_optional) : rank_(rank), ranks_(ranks) {
-  constexpr std::array spreads{Spread::replicated, Spread::rows,  Spread::columns,
-                               Spread::flat,       Spread::pairs, Spread::first_rank};
+  constexpr std::array spreads{Spread::replicated, Spread::rows,       Spread::columns,    Spread::flat,
+                               Spread::pairs,      Spread::first_rank, Spread::overlapping};
   const auto spread = [&](int index) { return spreads[static_cast<std::size_t>(index + layout) % spreads.size()]; };
   add("embedding", DType::float32, {37, 16}, spread(0));
   add("block.weight", DType::float32, {24, 40}, spread(1));

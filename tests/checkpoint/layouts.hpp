@@ -12,11 +12,12 @@ namespace trireme::test {
 // How ranks hold one tensor.
 enum class Spread : std::uint8_t {
   replicated,
-  rows,        // each rank some rows
-  columns,     // each rank some columns
-  flat,        // each rank a range of elements, uneven, some none
-  pairs,       // ranks 2k and 2k + 1 hold the same columns
-  first_rank,  // of a stage
+  rows,         // each rank some rows
+  columns,      // each rank some columns
+  flat,         // each rank a range of elements, uneven, some none
+  pairs,        // ranks 2k and 2k + 1 hold the same columns
+  first_rank,   // of a stage
+  overlapping,  // each rank a range and half of the next one's
 };
 
 // A state of several tensors of all kinds and some values, of which this rank holds what the layout says. Its content is a

@@ -1,0 +1,151 @@
+// Every layout of a GPT and its optimizer loads what every other has saved.
+
+#include <array>
+#include <cstring>
+
+#include "catch.hpp"
+#include "checkpoint/simulated_file_system.hpp"
+#include "trireme/amp/grad_scaler.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/checkpoint/manifest.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+using checkpoint::Checkpoints;
+using test::SimulatedFileSystem;
+
+namespace {
+
+struct Layout {
+  int data = 1;
+  int tensor = 1;
+  int pipeline = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+
+  int ranks() const { return data * tensor * pipeline; }
+  std::string str() const {
+    return fmt::format("data {} x tensor {} x pipeline {}{}", data, tensor, pipeline,
+                       sharding == parallel::Sharding::on ? ", sharded" : "");
+  }
+};
+
+std::vector<Layout> layouts() {
+  constexpr std::array<std::array<int, 3>, 10> sizes{
+      {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {1, 4, 1}, {1, 1, 2}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {2, 2, 2}}};
+  std::vector<Layout> all;
+  for (const auto& [data, tensor, pipeline] : sizes) {
+    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on})
+      all.push_back({data, tensor, pipeline, sharding});
+  }
+  return all;
+}
+
+// A model, its optimizer and its scaler on one layout.
+class Run {
+ public:
+  Run(const Group& world, const Layout& layout)
+      : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
+        model_({.layers = 2, .heads = 4, .width = 16, .block = 8, .vocabulary = 37}, parallel::model_part(mesh_)) {
+    model_.initialize({.seed = 1});
+    data_parallel_.emplace(model_, mesh_, parallel::DataParallelOptions{.bucket_bytes = 2000, .sharding = layout.sharding});
+    optimizer_.emplace(model_.store(), optim::AdamWOptions{.amsgrad = true});
+    model_.store().add_to(state_, "model.");
+    optimizer_->add_to(state_);
+    scaler_.add_to(state_);
+  }
+
+  const State& state() const { return state_; }
+
+  // Every element a function of its name and index.
+  void fill() {
+    for_each([](std::byte* at, std::uint32_t bits) { std::memcpy(at, &bits, sizeof bits); });
+    std::int64_t value = 3;
+    for (const auto& [name, place] : state_.values())
+      *std::get<std::int64_t*>(place) = value + static_cast<std::int64_t>(name.size());
+  }
+  std::string difference() const {
+    std::string found;
+    for_each([&](const std::byte* at, std::uint32_t bits, const std::string& name) {
+      if (std::memcmp(at, &bits, sizeof bits) != 0) found = name;
+    });
+    for (const auto& [name, place] : state_.values()) {
+      if (*std::get<std::int64_t*>(place) != 3 + static_cast<std::int64_t>(name.size())) found = name;
+    }
+    return found;
+  }
+
+ private:
+  template <typename Visit>
+  void for_each(const Visit& visit) const {
+    for (const StateTensor& tensor : state_.tensors()) {
+      for (const StatePiece& piece : tensor.pieces) {
+        for (std::int64_t index = piece.elements.begin; index < piece.elements.end; ++index) {
+          auto* at = static_cast<std::byte*>(piece.data) + (index - piece.elements.begin) * 4;
+          const std::uint32_t bits =
+              (philox(5, hash_name(tensor.name), static_cast<std::uint64_t>(index))[0] >> 9) | 0x3f800000;
+          if constexpr (std::is_invocable_v<Visit, std::byte*, std::uint32_t>) {
+            visit(at, bits);
+          } else {
+            visit(at, bits, tensor.name);
+          }
+        }
+      }
+    }
+  }
+
+  ProcessMesh mesh_;
+  models::Gpt<Float32> model_;
+  std::optional<parallel::DataParallel> data_parallel_;
+  std::optional<optim::AdamW<Float32>> optimizer_;
+  amp::GradScaler scaler_;
+  State state_;
+};
+
+std::uint64_t digest_on(const SimulatedFileSystem& system, std::int64_t step) {
+  const auto path = checkpoint::checkpoint_folder("/run", step) / "manifest.json";
+  const auto file = system.open(path);
+  std::string text(file->size(), ' ');
+  file->read_at(std::as_writable_bytes(std::span(text)), 0);
+  return checkpoint::parse_manifest(text, path).digest();
+}
+
+}  // namespace
+
+TEST_CASE("a GPT in any of 20 layouts loads what any has saved") {
+  const auto all = layouts();
+  std::vector<std::shared_ptr<SimulatedFileSystem>> systems;
+  for (const Layout& layout : all) {
+    systems.push_back(std::make_shared<SimulatedFileSystem>());
+    testing::run_ranks(layout.ranks(), [&](const Group& world) {
+      Run run(world, layout);
+      run.fill();
+      Checkpoints checkpoints(world, {.directory = "/run", .asynchronous = false, .file_system = systems.back()});
+      checkpoints.save(1, run.state());
+    });
+  }
+  const std::uint64_t digest = digest_on(*systems[0], 1);
+  int pairs = 0;
+  for (const Layout& layout : all) {
+    testing::run_ranks(layout.ranks(), [&](const Group& world) {
+      Run run(world, layout);
+      for (std::size_t saved = 0; saved < all.size(); ++saved) {
+        Checkpoints checkpoints(world, {.directory = "/run", .asynchronous = false, .file_system = systems[saved]});
+        checkpoints.load(1, run.state());
+        const std::string difference = run.difference();
+        require(difference.empty(), "{} saved, {} loaded: {} differs", all[saved].str(), layout.str(), difference);
+        checkpoints.save(2, run.state());
+        require(digest_on(*systems[saved], 1) == digest && digest_on(*systems[saved], 2) == digest,
+                "{} saved, {} loaded: digests", all[saved].str(), layout.str());
+        world.barrier();
+        if (world.rank() == 0) ++pairs;
+      }
+    });
+  }
+  CHECK(pairs == 400);
+}
