@@ -9,6 +9,7 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/comm/launch.hpp"

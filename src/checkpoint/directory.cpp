@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <iterator>
 #include <optional>
 #include <span>
+
+#include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
 namespace {
@@ -14,6 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view step_prefix = "step-";
 constexpr std::string_view temporary_prefix = ".tmp-";
+constexpr std::string_view aside_prefix = "left-";
 
 std::optional<std::int64_t> step_of(std::string_view name) {
   if (!name.starts_with(step_prefix)) return std::nullopt;
@@ -59,6 +63,20 @@ fs::path temporary_folder(const fs::path& directory, std::int64_t step, std::uin
   return directory / fmt::format("{}{:09}-{:016x}", temporary_prefix, step, unique);
 }
 
+std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& file_system) {
+  require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
+  const auto before = file_system.names_in(directory);
+  keep_newest(file_system, directory, keep);
+  remove_leftovers(file_system, directory);
+  for (const std::string& name : before) {
+    if (name.starts_with(aside_prefix)) file_system.remove_all(directory / name);
+  }
+  const auto after = file_system.names_in(directory);
+  std::vector<std::string> removed;
+  std::ranges::set_difference(before, after, std::back_inserter(removed));
+  return removed;
+}
+
 std::vector<std::int64_t> committed_steps(const fs::path& directory, const FileSystem& file_system) {
   std::vector<std::int64_t> steps;
   for (const std::string& name : file_system.names_in(directory)) {
@@ -98,7 +116,7 @@ void commit(FileSystem& files, const fs::path& directory, const fs::path& tempor
   for (const std::int64_t later : committed_steps(directory, files)) {
     if (later <= step) continue;
     const fs::path left = checkpoint_folder(directory, later);
-    files.rename(left, free_name(files, directory, "left-", left));
+    files.rename(left, free_name(files, directory, std::string(aside_prefix), left));
   }
 }
 

@@ -6,8 +6,8 @@
 #include "checkpoint/directory.hpp"
 #include "checkpoint/part_reader.hpp"
 #include "checkpoint/plan.hpp"
+#include "checkpoint/saved_files.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/core/crc32c.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
 
@@ -70,18 +70,7 @@ class Loader {
   void check_files() {
     for (const SavedFile& file : manifest_.files) {
       paths_.push_back(folder_ / file.name);
-      inputs_.push_back(files_.open(paths_.back()));
-      const auto fail = [&](std::string what) {
-        throw Error({.code = ErrorCode::corrupt_file,
-                     .message = "the checkpoint is damaged: " + std::move(what),
-                     .path = paths_.back().string(),
-                     .hint = "resume from another step"});
-      };
-      const std::uint64_t size = inputs_.back()->size();
-      if (size != file.bytes) fail(fmt::format("the file has {} bytes instead of {}", size, file.bytes));
-      std::vector<std::byte> header(file.header_bytes);
-      inputs_.back()->read_at(header, 0);
-      if (crc32c(header) != file.header_checksum) fail("the header does not fit its checksum");
+      inputs_.push_back(open_saved(files_, paths_.back(), file));
     }
     visit([](PartReader& reader, const std::vector<CopyRun>& copies) { reader.check(copies); });
   }
@@ -162,13 +151,6 @@ class Loader {
   std::vector<fs::path> paths_;
   std::vector<std::unique_ptr<InputFile>> inputs_;
 };
-
-std::string read_text(const FileSystem& files, const fs::path& path) {
-  const auto file = files.open(path);
-  std::string text(file->size(), '\0');
-  file->read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
 
 }  // namespace
 

@@ -77,10 +77,6 @@ void PartReader::check(const std::vector<CopyRun>& copies) {
   visit_chunks(copies, [&](std::size_t chunk, std::span<const CopyRun>) { read_chunk(chunk); });
 }
 
-void PartReader::check_all() {
-  for (std::size_t chunk = 0; chunk < part_.checksums.size(); ++chunk) read_chunk(chunk);
-}
-
 void PartReader::copy(const std::vector<CopyRun>& copies) {
   visit_chunks(copies, [&](std::size_t chunk, std::span<const CopyRun> overlapping) {
     const auto bytes = read_chunk(chunk);

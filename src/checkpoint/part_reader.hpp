@@ -28,7 +28,6 @@ class PartReader {
              std::int64_t chunk_bytes);
 
   void check(const std::vector<CopyRun>& copies);  // the chunks they need
-  void check_all();
   void copy(const std::vector<CopyRun>& copies);
 
  private:

@@ -33,6 +33,11 @@ std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory
 // The folder of a committed checkpoint. Its manifest is manifest.json there.
 std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step);
 
+// Removes all but the newest checkpoints, those that a run has put aside, and what a killed job left half done; gives their
+// names. For directories that no job uses.
+std::vector<std::string> prune(const std::filesystem::path& directory, int keep,
+                               FileSystem& file_system = *posix_file_system());
+
 struct LoadedCheckpoint {
   std::int64_t step = 0;
   Configuration configuration;

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/checkpoint/manifest.hpp"
+#include "trireme/core/file_system.hpp"
+
+namespace trireme::checkpoint {
+
+// One committed checkpoint as a whole, without ranks: for those who look into it.
+class CheckpointReader {
+ public:
+  // Reads the manifest in a folder "step-...". Error{io, corrupt_file, not_available} names it.
+  explicit CheckpointReader(std::filesystem::path folder, std::shared_ptr<FileSystem> file_system = posix_file_system());
+
+  const std::filesystem::path& folder() const { return folder_; }
+  const Manifest& manifest() const { return manifest_; }
+  const SavedTensor* find(std::string_view name) const;  // null when there is none
+
+  // All elements of one of its tensors, row-major. What does not fit its checksum is an Error{corrupt_file}.
+  std::vector<std::byte> read(const SavedTensor& tensor) const;
+
+  // Reads everything; a line for each damaged file and tensor. Empty: the checkpoint is whole.
+  std::vector<std::string> problems() const;
+
+ private:
+  std::filesystem::path folder_;
+  std::shared_ptr<FileSystem> files_;
+  Manifest manifest_;
+};
+
+}  // namespace trireme::checkpoint

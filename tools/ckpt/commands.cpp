@@ -1,0 +1,204 @@
+#include "commands.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "trireme/checkpoint/checkpoint_reader.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/core/safetensors.hpp"
+#include "trireme/models/gpt2_safetensors.hpp"
+
+namespace trireme::ckpt {
+namespace {
+
+namespace fs = std::filesystem;
+using checkpoint::CheckpointReader;
+using checkpoint::Manifest;
+using checkpoint::SavedTensor;
+
+std::uint64_t bytes_of(const SavedTensor& tensor) {
+  return static_cast<std::uint64_t>(tensor.shape.numel()) * size_of(tensor.dtype);
+}
+
+std::uint64_t bytes_of(const Manifest& manifest) {
+  std::uint64_t bytes = 0;
+  for (const SavedTensor& tensor : manifest.tensors) bytes += bytes_of(tensor);
+  return bytes;
+}
+
+std::string text_of(const checkpoint::SavedValue& value) {
+  return std::visit([](const auto& known) { return fmt::format("{}", known); }, value);
+}
+
+// Calls visit(name, value in the first or null, value in the second or null) for every name.
+template <typename Value, typename Visit>
+void for_each_name(const std::map<std::string, Value>& first, const std::map<std::string, Value>& second, const Visit& visit) {
+  std::set<std::string> names;
+  for (const auto& [name, value] : first) names.insert(name);
+  for (const auto& [name, value] : second) names.insert(name);
+  const auto find = [](const auto& map, const std::string& name) {
+    const auto found = map.find(name);
+    return found == map.end() ? nullptr : &found->second;
+  };
+  for (const std::string& name : names) visit(name, find(first, name), find(second, name));
+}
+
+template <typename T>
+double number_at(const std::byte* bytes, std::int64_t index) {
+  T value;
+  std::memcpy(&value, bytes + static_cast<std::size_t>(index) * sizeof value, sizeof value);
+  return static_cast<double>(static_cast<Accumulate<T>>(value));
+}
+
+// Nothing for types that are no numbers to subtract.
+std::optional<double> number_at(DType dtype, const std::byte* bytes, std::int64_t index) {
+  switch (dtype) {
+    case DType::float32: return number_at<float>(bytes, index);
+    case DType::float64: return number_at<double>(bytes, index);
+    case DType::bfloat16: return number_at<bfloat16>(bytes, index);
+    case DType::float16: return number_at<float16>(bytes, index);
+    case DType::int64: return number_at<std::int64_t>(bytes, index);
+    case DType::int32: return number_at<std::int32_t>(bytes, index);
+    default: return std::nullopt;
+  }
+}
+
+// How the elements of one tensor differ, in words.
+std::string difference(const CheckpointReader& first, const SavedTensor& in_first, const CheckpointReader& second,
+                       const SavedTensor& in_second) {
+  const auto before = first.read(in_first);
+  const auto after = second.read(in_second);
+  const std::size_t bytes = size_of(in_first.dtype);
+  std::int64_t count = 0;
+  double largest = 0;
+  for (std::int64_t index = 0; index < in_first.shape.numel(); ++index) {
+    const std::size_t at = static_cast<std::size_t>(index) * bytes;
+    if (std::memcmp(before.data() + at, after.data() + at, bytes) == 0) continue;
+    ++count;
+    const auto a = number_at(in_first.dtype, before.data(), index);
+    const auto b = number_at(in_first.dtype, after.data(), index);
+    if (a && b) largest = std::max(largest, std::abs(*a - *b));
+  }
+  return fmt::format("{} of {} elements differ, by {:.3g} at most", count, in_first.shape.numel(), largest);
+}
+
+void print_folder(const CheckpointReader& reader) {
+  const Manifest& manifest = reader.manifest();
+  fmt::print("step {}: {} tensors, {:.1f} MB in {} files, digest {:016x}\n", manifest.step, manifest.tensors.size(),
+             1e-6 * static_cast<double>(bytes_of(manifest)), manifest.files.size(), manifest.digest());
+  for (const auto& [name, value] : manifest.configuration) fmt::print("  option {} = {}\n", name, value);
+  for (const auto& [name, value] : manifest.values) fmt::print("  value {} = {}\n", name, text_of(value));
+  for (const SavedTensor& tensor : manifest.tensors) {
+    fmt::print("  tensor {} {} {}{}\n", tensor.name, name_of(tensor.dtype), tensor.shape, tensor.optional ? ", optional" : "");
+  }
+}
+
+}  // namespace
+
+int inspect(const std::string& path) {
+  if (fs::exists(fs::path(path) / "manifest.json")) {
+    print_folder(CheckpointReader(path));
+    return 0;
+  }
+  const auto steps = checkpoint::committed_steps(path);
+  require(!steps.empty(), "{} holds no checkpoint and is none", path);
+  for (const std::int64_t step : steps) {
+    const CheckpointReader reader(checkpoint::checkpoint_folder(path, step));
+    fmt::print("{}: {} tensors, {:.1f} MB, digest {:016x}\n", reader.folder().string(), reader.manifest().tensors.size(),
+               1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.manifest().digest());
+  }
+  return 0;
+}
+
+int verify(const std::vector<std::string>& folders) {
+  int code = 0;
+  for (const std::string& folder : folders) {
+    const auto problems = CheckpointReader(folder).problems();
+    for (const std::string& line : problems) fmt::print("{}\n", line);
+    if (problems.empty()) fmt::print("{} is whole\n", folder);
+    if (!problems.empty()) code = 1;
+  }
+  return code;
+}
+
+int diff(const std::string& first, const std::string& second) {
+  const CheckpointReader before(first);
+  const CheckpointReader after(second);
+  int found = 0;
+  const auto tell = [&](const std::string& what, const std::string& name, const std::string& text) {
+    ++found;
+    fmt::print("{} {}: {}\n", what, name, text);
+  };
+  for_each_name(before.manifest().configuration, after.manifest().configuration,
+                [&](const std::string& name, const std::string* a, const std::string* b) {
+                  if (a != nullptr && b != nullptr && *a == *b) return;
+                  tell("option", name, fmt::format("{} -> {}", a == nullptr ? "none" : *a, b == nullptr ? "none" : *b));
+                });
+  for_each_name(before.manifest().values, after.manifest().values, [&](const std::string& name, const auto* a, const auto* b) {
+    if (a != nullptr && b != nullptr && *a == *b) return;
+    tell("value", name, fmt::format("{} -> {}", a == nullptr ? "none" : text_of(*a), b == nullptr ? "none" : text_of(*b)));
+  });
+  for (const SavedTensor& tensor : before.manifest().tensors) {
+    const SavedTensor* other = after.find(tensor.name);
+    if (other == nullptr) {
+      tell("tensor", tensor.name, "only in the first");
+    } else if (other->dtype != tensor.dtype || other->shape != tensor.shape) {
+      tell("tensor", tensor.name,
+           fmt::format("{} {} -> {} {}", name_of(tensor.dtype), tensor.shape, name_of(other->dtype), other->shape));
+    } else if (other->digest != tensor.digest) {
+      tell("tensor", tensor.name, difference(before, tensor, after, *other));
+    }
+  }
+  for (const SavedTensor& tensor : after.manifest().tensors) {
+    if (before.find(tensor.name) == nullptr) tell("tensor", tensor.name, "only in the second");
+  }
+  if (found == 0) fmt::print("no difference\n");
+  return found == 0 ? 0 : 1;
+}
+
+int export_weights(const ExportOptions& options) {
+  const CheckpointReader reader(options.folder);
+  std::vector<TensorRef> tensors;
+  std::vector<std::vector<std::byte>> contents;
+  for (const SavedTensor& tensor : reader.manifest().tensors) {
+    if (!tensor.name.starts_with(options.prefix)) continue;
+    TensorRef exported{.name = tensor.name.substr(options.prefix.size()), .dtype = tensor.dtype, .shape = tensor.shape};
+    contents.push_back(reader.read(tensor));
+    if (options.format == "huggingface" && models::stored_transposed(exported.name)) {
+      const std::int64_t rows = tensor.shape[0];
+      const std::int64_t columns = tensor.shape[1];
+      const std::size_t bytes = size_of(tensor.dtype);
+      const auto from = std::exchange(contents.back(), std::vector<std::byte>(contents.back().size()));
+      for (std::int64_t row = 0; row < rows; ++row) {
+        for (std::int64_t column = 0; column < columns; ++column) {
+          std::memcpy(contents.back().data() + static_cast<std::size_t>(column * rows + row) * bytes,
+                      from.data() + static_cast<std::size_t>(row * columns + column) * bytes, bytes);
+        }
+      }
+      exported.shape = {columns, rows};
+    }
+    tensors.push_back(std::move(exported));
+  }
+  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", options.folder, options.prefix);
+  for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
+  write_safetensors(options.file, tensors, {{"format", "pt"}});
+  fmt::print("{} tensors of step {} written to {}\n", tensors.size(), reader.manifest().step, options.file);
+  return 0;
+}
+
+int prune(const std::string& directory, int keep) {
+  for (const std::string& name : checkpoint::prune(directory, keep)) fmt::print("removed {}\n", name);
+  return 0;
+}
+
+}  // namespace trireme::ckpt

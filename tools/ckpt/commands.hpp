@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+// What trireme-ckpt does: each prints what it finds and returns the exit code.
+namespace trireme::ckpt {
+
+int inspect(const std::string& path);                           // a directory of checkpoints, or one of its folders
+int verify(const std::vector<std::string>& folders);            // 1: damaged
+int diff(const std::string& first, const std::string& second);  // 1: they differ
+
+struct ExportOptions {
+  std::string folder;
+  std::string file;
+  std::string prefix = "model.";       // of the tensors to export; their names in the file lack it
+  std::string format = "huggingface";  // GPT-2's, in which some matrices are transposed; or plain
+};
+int export_weights(const ExportOptions& options);
+
+int prune(const std::string& directory, int keep);
+
+}  // namespace trireme::ckpt
