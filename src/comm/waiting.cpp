@@ -19,6 +19,7 @@ constexpr int spins = 400;  // about 20 us, from the last progress on
 constexpr std::chrono::microseconds yield_time{200};
 constexpr std::chrono::microseconds longest_sleep = std::chrono::milliseconds(100);
 constexpr std::chrono::microseconds polling_sleep{250};  // while a network library needs calls to advance
+constexpr int last_looks = 20;  // after the deadline: a process that was stopped finds in them what came meanwhile
 
 void pause_core() {
 #if defined(__x86_64__)
@@ -137,6 +138,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
   Clock::time_point begin{};
   NotedWait noted(context.flight(), awaited);
   std::optional<StandstillCheck> standstill;  // of a long wait
+  int looks_left = last_looks;
   for (int round = 0;; ++round) {
     context.advance();
     const bool ready = awaited.ready();
@@ -156,7 +158,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
       standstill.emplace(context, awaited);
     }
     const auto waited = now - begin;
-    if (waited >= context.deadline()) miss_deadline(context, awaited);
+    if (waited >= context.deadline() && looks_left-- == 0) miss_deadline(context, awaited);
     if (waited < yield_time) {
       sched_yield();
       continue;
@@ -164,7 +166,7 @@ void wait_for(RankContext& context, Awaited& awaited) {
     noted.go_on(now);
     standstill->look(now);
     const auto left = std::chrono::ceil<std::chrono::microseconds>(context.deadline() - waited);
-    context.sleep(awaited, std::min(left, context.needs_polling() ? polling_sleep : longest_sleep));
+    context.sleep(awaited, std::clamp(left, polling_sleep, context.needs_polling() ? polling_sleep : longest_sleep));
   }
 }
 

@@ -18,18 +18,35 @@ constexpr std::uint64_t mix64(std::uint64_t x) {
 constexpr std::uint64_t golden_ratio = 0x9e3779b97f4a7c15ULL;
 
 template <typename Bits>
-std::uint64_t digest_bits(std::string_view name, const void* values, std::int64_t count, std::int64_t first_index) {
-  const std::uint64_t key = hash_name(name);
-  const auto* bytes = static_cast<const std::byte*>(values);
+[[gnu::always_inline]] inline std::uint64_t digest_loop(std::uint64_t key, const std::byte* values, std::int64_t count,
+                                                        std::uint64_t index) {
   std::uint64_t sum = 0;
-  std::uint64_t index = static_cast<std::uint64_t>(first_index);
   for (std::int64_t place = 0; place < count; ++place) {
     Bits bits;
-    std::memcpy(&bits, bytes + static_cast<std::size_t>(place) * sizeof bits, sizeof bits);
-    ++index;
-    sum += mix64(key ^ (golden_ratio * index) ^ mix64(bits));
+    std::memcpy(&bits, values + static_cast<std::size_t>(place) * sizeof bits, sizeof bits);
+    sum += mix64(key ^ (golden_ratio * (index + static_cast<std::uint64_t>(place) + 1)) ^ mix64(bits));
   }
   return sum;
+}
+
+#if defined(__x86_64__)
+// Products of 64 bits in vectors.
+template <typename Bits>
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))) std::uint64_t digest_avx512(
+    std::uint64_t key, const std::byte* values, std::int64_t count, std::uint64_t index) {
+  return digest_loop<Bits>(key, values, count, index);
+}
+#endif
+
+template <typename Bits>
+std::uint64_t digest_bits(std::string_view name, const void* values, std::int64_t count, std::int64_t first_index) {
+  const auto* bytes = static_cast<const std::byte*>(values);
+  const auto index = static_cast<std::uint64_t>(first_index);
+#if defined(__x86_64__)
+  static const bool has_avx512 = __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
+  if (has_avx512) return digest_avx512<Bits>(hash_name(name), bytes, count, index);
+#endif
+  return digest_loop<Bits>(hash_name(name), bytes, count, index);
 }
 
 }  // namespace
