@@ -36,6 +36,7 @@ class Loader {
   Loader(FileSystem& files, fs::path folder, const Manifest& manifest, const State& state)
       : files_(files), folder_(std::move(folder)), manifest_(manifest), state_(state) {
     for (const SavedTensor& tensor : manifest.tensors) saved_[tensor.name] = &tensor;
+    for (const StateTensor& tensor : state.tensors()) wanted_[tensor.name] = &tensor;
   }
 
   // Whether what this rank wants is there, and fits.
@@ -59,7 +60,7 @@ class Loader {
   // What only the checkpoint has: an error, since it would be dropped without a word.
   void compare_rest(const Plan& plan) const {
     for (const SavedTensor& tensor : manifest_.tensors) {
-      const bool wanted = std::ranges::any_of(plan.tensors, [&](const PlannedTensor& one) { return one.name == tensor.name; });
+      const bool wanted = std::ranges::binary_search(plan.tensors, tensor.name, {}, &PlannedTensor::name);
       if (!wanted && !tensor.optional) refuse(folder_, tensor.name, "the checkpoint holds a tensor that this run lacks");
     }
     for (const auto& [name, value] : manifest_.values) {
@@ -89,7 +90,7 @@ class Loader {
     for (const Plan::Place& place : plan.places_of(rank)) {
       const PlannedTensor& planned = plan.tensors[place.tensor];
       const std::string& name = planned.name;
-      const auto tensor = std::ranges::find(state_.tensors(), name, &StateTensor::name);
+      const StateTensor* tensor = wanted_.at(name);
       const SavedTensor* saved = source_of(*tensor);
       if (saved == nullptr) continue;
       std::uint64_t& sum = sums[static_cast<std::size_t>(saved - manifest_.tensors.data())];
@@ -148,6 +149,7 @@ class Loader {
   const Manifest& manifest_;
   const State& state_;
   std::map<std::string, const SavedTensor*> saved_;
+  std::map<std::string, const StateTensor*> wanted_;
   std::vector<fs::path> paths_;
   std::vector<std::unique_ptr<InputFile>> inputs_;
 };

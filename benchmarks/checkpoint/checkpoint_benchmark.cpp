@@ -1,0 +1,143 @@
+// Saves and loads a state beside plain files of the same size on the same disk, in turn; the page cache is emptied before each
+// read.
+//   mpirun -n 2 checkpoint_benchmark --directory /data/bench [--megabytes 500] [--rounds 5] [--json FILE]
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "measurement/measurement.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Options {
+  std::string directory;
+  std::int64_t megabytes = 500;
+  int rounds = 5;
+  std::string json;
+};
+
+constexpr std::size_t block = std::size_t{1} << 20;
+constexpr std::int64_t tensor_elements = std::int64_t{1} << 21;  // 8 MiB
+
+// The disk alone: every rank its share of the bytes, in blocks of 1 MiB, one after the other.
+void write_plain(const fs::path& path, std::int64_t bytes) {
+  fs::remove(path);
+  const std::vector<std::byte> content(block, std::byte{42});
+  File file = File::create(path);
+  file.reserve(static_cast<std::uint64_t>(bytes));
+  for (std::int64_t done = 0; done < bytes; done += static_cast<std::int64_t>(block)) file.write(content);
+  file.sync();
+  file.close();
+}
+
+void read_plain(const fs::path& path, std::int64_t bytes) {
+  std::vector<std::byte> content(block);
+  const File file = File::open(path);
+  for (std::int64_t done = 0; done < bytes; done += static_cast<std::int64_t>(block)) {
+    file.read_at(content, static_cast<std::uint64_t>(done));
+  }
+}
+
+void empty_cache(const fs::path& path) {
+  const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  require(descriptor >= 0, "{} can't be opened", path.string());
+  posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED);
+  close(descriptor);
+}
+
+struct Figures {
+  std::vector<double> write, save, copy, read, load;
+};
+
+Figures measure(const Options& options, const Group& world) {
+  const std::int64_t num_tensors = std::max<std::int64_t>(1, options.megabytes * 1'000'000 / (4 * tensor_elements));
+  std::vector<std::vector<float>> tensors;
+  State state;
+  for (std::int64_t index = 0; index < num_tensors; ++index) {
+    tensors.emplace_back(static_cast<std::size_t>(tensor_elements), static_cast<float>(index));
+    state.add(fmt::format("tensor.{}", index), Shape{tensor_elements}, tensors.back().data());
+  }
+  const std::int64_t share =
+      num_tensors * tensor_elements * 4 / world.size() / static_cast<std::int64_t>(block) * static_cast<std::int64_t>(block);
+  const fs::path directory = fs::path(options.directory) / "checkpoint_benchmark";
+  const fs::path plain = directory / fmt::format("plain.{}", world.rank());
+  checkpoint::Checkpoints checkpoints(world, {.directory = directory, .keep = 2, .asynchronous = false});
+  checkpoint::Checkpoints in_background(world, {.directory = directory, .keep = 2});
+  Figures figures;
+  for (std::int64_t round = 0; round <= options.rounds; ++round) {
+    const double write = slowest_seconds(world, [&] { write_plain(plain, share); });
+    const double save = slowest_seconds(world, [&] { checkpoints.save(2 * round, state); });
+    const double copy = slowest_seconds(world, [&] { in_background.save(2 * round + 1, state); });
+    in_background.finish();
+    empty_cache(plain);
+    const double read = slowest_seconds(world, [&] { read_plain(plain, share); });
+    world.barrier();
+    for (const auto& file : fs::directory_iterator(checkpoint::checkpoint_folder(directory, 2 * round)))
+      empty_cache(file.path());
+    const double load = slowest_seconds(world, [&] { checkpoints.load(2 * round, state); });
+    if (round == 0) continue;  // pages of memory and disk are new
+    figures.write.push_back(write);
+    figures.save.push_back(save);
+    figures.copy.push_back(copy);
+    figures.read.push_back(read);
+    figures.load.push_back(load);
+  }
+  world.barrier();
+  if (world.rank() == 0) fs::remove_all(directory);
+  return figures;
+}
+
+int benchmark(const Options& options, const Group& world) {
+  const Figures figures = measure(options, world);
+  if (world.rank() != 0) return 0;
+  const auto megabytes_per_second = [&](const std::vector<double>& seconds) {
+    return static_cast<double>(options.megabytes) / median(seconds);
+  };
+  const auto ratio = [](const std::vector<double>& floor, const std::vector<double>& own) {
+    std::vector<double> ratios;
+    for (std::size_t index = 0; index < own.size(); ++index) ratios.push_back(floor[index] / own[index]);
+    return median(ratios);
+  };
+  const double of_write = ratio(figures.write, figures.save);
+  const double of_read = ratio(figures.read, figures.load);
+  fmt::print("{} MB, {} ranks\n", options.megabytes, world.size());
+  fmt::print("write and sync a plain file {:8.0f} MB/s\n", megabytes_per_second(figures.write));
+  fmt::print("save                        {:8.0f} MB/s, {:.2f} of it (median of pairs)\n", megabytes_per_second(figures.save),
+             of_write);
+  fmt::print("asynchronous: training waits {:7.1f} ms\n", 1e3 * median(figures.copy));
+  fmt::print("read a plain file           {:8.0f} MB/s\n", megabytes_per_second(figures.read));
+  fmt::print("load                        {:8.0f} MB/s, {:.2f} of it\n", megabytes_per_second(figures.load), of_read);
+  write_json(options.json, {{"megabytes", options.megabytes},
+                            {"ranks", world.size()},
+                            {"write_seconds", median(figures.write)},
+                            {"save_seconds", median(figures.save)},
+                            {"save_of_write", of_write},
+                            {"copy_seconds", median(figures.copy)},
+                            {"read_seconds", median(figures.read)},
+                            {"load_seconds", median(figures.load)},
+                            {"load_of_read", of_read}});
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  CLI::App app{"Saves and loads a state beside plain files of the same size."};
+  app.add_option("--directory", options.directory, "on the disk to measure")->required();
+  app.add_option("--megabytes", options.megabytes, "of state")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--rounds", options.rounds, "of each, in turn")->capture_default_str()->check(CLI::PositiveNumber);
+  app.add_option("--json", options.json, "write the result here");
+  CLI11_PARSE(app, argc, argv);
+  return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
+}
