@@ -24,8 +24,10 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds launcher_patience{3};  // for mpirun to end its ranks after SIGTERM
 
-fs::path folder_in(const fs::path& place, const char* pattern) {
-  std::string path = (place / pattern).string();
+// A folder of its own, whose name begins with `prefix`.
+fs::path folder_in(const fs::path& place, const char* prefix) {
+  constexpr int random_letters = 6;  // that mkdtemp replaces
+  std::string path = (place / prefix).string() + std::string(random_letters, 'X');
   if (mkdtemp(path.data()) == nullptr) {
     throw trireme::Error(
         {.code = trireme::ErrorCode::io, .message = "no folder can be made", .path = path, .error_number = errno});
@@ -41,9 +43,9 @@ fs::path memory_folder() {
 
 // Rank 0 must reach it, on whatever machine it runs: beside the checkpoints, where there are some.
 fs::path make_scratch(const fs::path& checkpoints) {
-  if (checkpoints.empty()) return folder_in(memory_folder(), "trireme-run-XXXXXX");
+  if (checkpoints.empty()) return folder_in(memory_folder(), "trireme-run-");
   fs::create_directories(checkpoints);
-  return folder_in(checkpoints, ".trireme-run-XXXXXX");
+  return folder_in(checkpoints, ".trireme-run-");
 }
 
 SupervisorOptions complete(SupervisorOptions options) {
@@ -84,7 +86,7 @@ Supervisor::Supervisor(SupervisorOptions options)
   } else if (const char* variable = std::getenv("TRIREME_FLIGHT_DIR")) {
     flight_ = variable;
   } else {
-    flight_ = folder_in(memory_folder(), "trireme-flight-XXXXXX");
+    flight_ = folder_in(memory_folder(), "trireme-flight-");
     own_flight_ = true;
   }
 }
