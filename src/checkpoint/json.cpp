@@ -1,6 +1,7 @@
 #include "checkpoint/json.hpp"
 
 #include <charconv>
+#include <limits>
 
 namespace trireme::checkpoint {
 
@@ -22,6 +23,24 @@ std::optional<std::vector<Runs>> runs_of_json(const Json& value) {
         {run[0].get<std::int64_t>(), run[1].get<std::int64_t>(), run[2].get<std::int64_t>(), run[3].get<std::int64_t>()});
   }
   return runs;
+}
+
+Json json_of(const std::map<std::string, SavedValue>& values) {
+  Json result = Json::object();
+  for (const auto& [name, value] : values) {
+    std::visit([&](const auto& known) { result[name] = known; }, value);
+  }
+  return result;
+}
+
+std::optional<SavedValue> value_of_json(const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_number_float()) return value.get<double>();
+  const bool fits = value.is_number_integer() &&
+                    !(value.is_number_unsigned() &&
+                      value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
+  if (!fits) return std::nullopt;
+  return value.get<std::int64_t>();
 }
 
 bool ascending(std::span<const Runs> runs, std::int64_t numel) {

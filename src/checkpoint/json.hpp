@@ -1,8 +1,10 @@
 #pragma once
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +17,9 @@ using Json = nlohmann::json;
 
 Json json_of(std::span<const Runs> runs);                          // [[first, count, stride, times], ...]
 std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // nothing when it is something else
+
+Json json_of(const std::map<std::string, SavedValue>& values);
+std::optional<SavedValue> value_of_json(const Json& value);  // nothing when it is something else
 
 // Whether runs are ascending, without overlap, among `numel` elements.
 bool ascending(std::span<const Runs> runs, std::int64_t numel);

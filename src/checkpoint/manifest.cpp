@@ -106,11 +106,9 @@ class ManifestReader {
     return value;
   }
   std::int64_t integer(const Json& value, std::string_view name) const {
-    const bool fits = value.is_number_integer() &&
-                      !(value.is_number_unsigned() &&
-                        value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
-    if (!fits) fail(fmt::format("\"{}\" is no integer", name));
-    return value.get<std::int64_t>();
+    const auto known = value_of_json(value);
+    if (!known || !std::holds_alternative<std::int64_t>(*known)) fail(fmt::format("\"{}\" is no integer", name));
+    return std::get<std::int64_t>(*known);
   }
   template <typename T>
   T unsigned_of(const Json& value, std::string_view name) const {
@@ -125,9 +123,9 @@ class ManifestReader {
   }
 
   SavedValue value_of(const Json& value, std::string_view name) const {
-    if (value.is_string()) return value.get<std::string>();
-    if (value.is_number_float()) return value.get<double>();
-    return integer(value, name);
+    const auto known = value_of_json(value);
+    if (!known) fail(fmt::format("\"{}\" is neither a number nor a text", name));
+    return *known;
   }
 
   SavedFile file_of(const Json& value) const {
@@ -221,10 +219,6 @@ std::uint64_t Manifest::digest() const {
 }
 
 std::string to_text(const Manifest& manifest) {
-  Json values = Json::object();
-  for (const auto& [name, value] : manifest.values) {
-    std::visit([&](const auto& known) { values[name] = known; }, value);
-  }
   Json files = Json::array();
   for (const SavedFile& file : manifest.files) files.push_back(json_of(file));
   Json tensors = Json::array();
@@ -237,7 +231,7 @@ std::string to_text(const Manifest& manifest) {
                      {"digest", fmt::format("{:016x}", manifest.digest())},
                      {"chunk_bytes", manifest.chunk_bytes},
                      {"configuration", manifest.configuration},
-                     {"values", std::move(values)},
+                     {"values", json_of(manifest.values)},
                      {"files", std::move(files)},
                      {"tensors", std::move(tensors)}};
   return Json{{"manifest", content}, {"crc32c", checksum_of(content)}}.dump() + "\n";

@@ -150,11 +150,7 @@ std::string to_text(const Inventory& inventory) {
   for (const Inventory::Tensor& tensor : inventory.tensors) {
     tensors.push_back({tensor.name, name_of(tensor.dtype), tensor.shape.dims(), tensor.optional, json_of(tensor.runs)});
   }
-  Json values = Json::object();
-  for (const auto& [name, value] : inventory.values) {
-    std::visit([&](const auto& known) { values[name] = known; }, value);
-  }
-  return Json{std::move(tensors), std::move(values)}.dump();
+  return Json{std::move(tensors), json_of(inventory.values)}.dump();
 }
 
 Inventory parse_inventory(std::string_view text) {
@@ -167,15 +163,7 @@ Inventory parse_inventory(std::string_view text) {
                                  .optional = tensor[3],
                                  .runs = runs_of_json(tensor[4]).value()});
   }
-  for (const auto& [name, value] : json[1].items()) {
-    if (value.is_string()) {
-      inventory.values[name] = value.get<std::string>();
-    } else if (value.is_number_float()) {
-      inventory.values[name] = value.get<double>();
-    } else {
-      inventory.values[name] = value.get<std::int64_t>();
-    }
-  }
+  for (const auto& [name, value] : json[1].items()) inventory.values[name] = value_of_json(value).value();
   return inventory;
 }
 
