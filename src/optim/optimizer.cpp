@@ -32,9 +32,9 @@ Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
       ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
   return Error(
       {.code = ErrorCode::diverged,
-       .message = fmt::format("step {} of this run (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}",
-                              summary.step, in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "",
-                              summary.loss(), summary.gradient_norm, began,
+       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
+                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
+                              summary.gradient_norm, began,
                               parameter.empty() ? std::string("all gradients are finite")
                                                 : fmt::format("the first gradient that is not finite, in the order of the "
                                                               "backward pass, is that of {}",

@@ -172,11 +172,10 @@ void ReplicaComparison::report(std::int64_t step, int rank) const {
   };
   throw Error(
       {.code = ErrorCode::diverged,
-       .message =
-           fmt::format("the replicas no longer hold the same values in step {} of this run (from 0): element {} of {} is {} "
-                       "on {} and {} on {}; {} of {} parameters and buffers differ",
-                       step, element, tensor.name, values[other], others, values[most], ranks_text(camps.most, rank),
-                       places.size(), tensors_.size()),
+       .message = fmt::format("the replicas no longer hold the same values in step {} (from 0): element {} of {} is {} "
+                              "on {} and {} on {}; {} of {} parameters and buffers differ",
+                              step, element, tensor.name, values[other], others, values[most], ranks_text(camps.most, rank),
+                              places.size(), tensors_.size()),
        .rank = rank + (camps.others.front() - replicas_.rank()) * num_parts_,
        .operation = std::string(operation),
        .name = tensor.name,

@@ -181,7 +181,7 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps) {
   require(found_in >= first_step && found_in < first_step + num_steps, "{}: found in step {}", where, found_in);
   require(error.rank == culprit, "{}: found on rank {}", where, error.rank);
   require_contains(where, error.message,
-                   fmt::format("in step {} of this run (from 0): element {} of {}", found_in, element, middle_weight));
+                   fmt::format("in step {} (from 0): element {} of {}", found_in, element, middle_weight));
   require_contains(where, error.hint,
                    layout.data > 2 ? fmt::format("most replicas contradict rank {};", culprit) : "no majority");
 }
@@ -210,7 +210,7 @@ void expect_left_out(const Group& world, const Layout& layout, Fault fault, int 
   const bool on_first_stage = layout.pipeline == 2 && culprit % (layout.pipeline * layout.tensor) < layout.tensor;
   const std::string parameter = on_first_stage ? "transformer.h.1.mlp.c_proj.bias" : "transformer.ln_f.bias";
   require(error.name == parameter, "{}: the first parameter is {}", where, error.name);
-  require_contains(where, error.message, "step 1 of this run (from 0) has");
+  require_contains(where, error.message, "step 1 (from 0) has");
   require_contains(where, error.message,
                    in_loss ? fmt::format("began in the loss of rank {},", culprit) : "in a backward pass");
   require(run.digest_of_values() == before, "{}: the step that was refused changed the values", where);
