@@ -5,7 +5,6 @@
 #include <fmt/core.h>
 #include <mpi.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -14,6 +13,7 @@
 #include <thread>
 
 #include "contenders.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch.hpp"
 
@@ -113,14 +113,13 @@ int run(const trireme::Group& world, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("All-reduce inside one machine: our group, MPI_Allreduce and the limit of the memory");
-  app.add_option("--least-bytes", options.least_bytes, "smallest buffer")
-      ->check(CLI::Range(std::size_t{4}, std::size_t{1} << 30));
-  app.add_option("--most-bytes", options.most_bytes, "largest buffer")->check(CLI::Range(std::size_t{4}, std::size_t{1} << 30));
-  app.add_option("--factor", options.factor, "from one size to the next")->check(CLI::Range(2, 1 << 20));
-  app.add_option("--rounds", options.rounds, "measurements of which the median counts")->check(CLI::Range(1, 1000));
-  app.add_option("--json", options.json, "file for the results");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("All-reduce inside one machine: our group, MPI_Allreduce and the limit of the memory");
+  command.option("--least-bytes", options.least_bytes, "smallest buffer", {.least = 4, .most = 1 << 30});
+  command.option("--most-bytes", options.most_bytes, "largest buffer", {.least = 4, .most = 1 << 30});
+  command.option("--factor", options.factor, "from one size to the next", {.least = 2, .most = 1 << 20});
+  command.option("--rounds", options.rounds, "measurements of which the median counts");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
 
   tune_malloc();
   if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) {

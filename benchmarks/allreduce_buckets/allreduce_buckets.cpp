@@ -2,9 +2,8 @@
 // beside a simulated backward pass, compares with MPI_Allreduce, and recommends a setting.
 //   mpirun -n 2 allreduce_buckets [--model gpt2] [--svg buckets.svg]
 
-#include <CLI/CLI.hpp>
-
 #include "data_parallel_ways.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
@@ -51,36 +50,26 @@ int run(const trireme::Group& world, Options options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Sweeps the sizes of gradient buckets and recommends one");
-  app.add_option("--model", options.report.model, "whose gradients")
-      ->check(CLI::IsMember(gradient_set_names()))
-      ->capture_default_str();
-  app.add_option("--parameters", options.parameters, "in place of a model: so many, in 64 equal gradients")
-      ->check(CLI::PositiveNumber);
-  app.add_option("--bucket-mb", options.sweep.bucket_mib, "sizes in MiB, 0 for one bucket")
-      ->delimiter(',')
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  app.add_option("--backward-ms", options.backward_ms, "length of the simulated backward pass; default: that of the reduction")
-      ->check(CLI::NonNegativeNumber);
-  app.add_option("--algorithm", options.report.algorithm, "between nodes: automatic, exchange, direct, ring, halving_doubling")
-      ->capture_default_str();
-  app.add_option("--progress", options.report.progress, "between nodes: thread or cooperative")->capture_default_str();
-  app.add_option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R")
-      ->delimiter(',');
-  auto* tuned =
-      app.add_flag("--tuned", options.tuned, "in place of the sweep: DataParallel with each size, its default, its tuner");
-  app.add_option("--bucket-profile", options.profile, "file where the tuner finds or leaves its buckets")->needs(tuned);
-  app.add_flag("--ready-order", options.ready_order,
-               "in place of the sweep: what the order of reductions does with two branches")
-      ->excludes(tuned);
-  app.add_option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  app.add_option("--json", options.report.json, "file for the results");
-  app.add_option("--csv", options.report.csv, "file for the results");
-  app.add_option("--svg", options.report.svg, "file for a plot of exposed time by bucket size");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Sweeps the sizes of gradient buckets and recommends one");
+  command.option("--model", options.report.model, "whose gradients", gradient_set_names());
+  command.option("--parameters", options.parameters, "in place of a model: so many, in 64 equal gradients");
+  command.option("--bucket-mb", options.sweep.bucket_mib, "sizes in MiB, 0 for one bucket", not_negative);
+  command.option("--backward-ms", options.backward_ms, "length of the simulated backward pass; default: that of the reduction",
+                 not_negative);
+  command.option("--algorithm", options.report.algorithm, "between nodes: automatic, exchange, direct, ring, halving_doubling");
+  command.option("--progress", options.report.progress, "between nodes: thread or cooperative");
+  command.option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R");
+  command.flag("--tuned", options.tuned, "in place of the sweep: DataParallel with each size, its default, its tuner");
+  command.option("--bucket-profile", options.profile, "file where the tuner finds or leaves its buckets");
+  command.needs("--bucket-profile", "--tuned");
+  command.flag("--ready-order", options.ready_order,
+               "in place of the sweep: what the order of reductions does with two branches");
+  command.excludes("--ready-order", "--tuned");
+  command.option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts");
+  command.option("--json", options.report.json, "write the figures here");
+  command.option("--csv", options.report.csv, "file for the results");
+  command.option("--svg", options.report.svg, "file for a plot of exposed time by bucket size");
+  if (const auto code = command.parse(argc, argv)) return *code;
   if ((options.tuned || options.ready_order) && options.backward_ms < 0) {
     fmt::print(stderr, "allreduce_buckets: --tuned and --ready-order need --backward-ms, the length of your backward pass\n");
     return 2;

@@ -6,10 +6,10 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/trireme.hpp"
 
@@ -133,11 +133,12 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Saves and loads a state beside plain files of the same size."};
-  app.add_option("--directory", options.directory, "on the disk to measure")->required();
-  app.add_option("--megabytes", options.megabytes, "of state")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds, "of each, in turn")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Saves and loads a state beside plain files of the same size.");
+  command.option("--directory", options.directory, "on the disk to measure");
+  command.require("--directory");
+  command.option("--megabytes", options.megabytes, "of state");
+  command.option("--rounds", options.rounds, "of each, in turn");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
 }

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/trireme.hpp"
@@ -133,19 +133,15 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A GPT's steps with each compression beside steps without: float32, AdamW, clipping."};
-  app.add_option("--compress", options.compressions, "which ones")->delimiter(',')->capture_default_str();
-  app.add_option("--layers", options.model.layers, "transformer blocks")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--width", options.model.width, "of the model; 6 heads divide it")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--batch", options.batch, "sequences of 256 tokens a rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--steps", options.steps, "of which the median counts")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_flag("--between-ranks", options.between_ranks, "compress between all ranks, not between nodes");
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("A GPT's steps with each compression beside steps without: float32, AdamW, clipping.");
+  command.option("--compress", options.compressions, "which ones");
+  command.option("--layers", options.model.layers, "transformer blocks");
+  command.option("--width", options.model.width, "of the model; 6 heads divide it");
+  command.option("--batch", options.batch, "sequences of 256 tokens a rank");
+  command.option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
+  command.option("--steps", options.steps, "of which the median counts");
+  command.flag("--between-ranks", options.between_ranks, "compress between all ranks, not between nodes");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
 }

@@ -8,7 +8,6 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "comm/flight_recorder.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch.hpp"
 #include "trireme/device/memory.hpp"
@@ -123,15 +123,14 @@ int report(const Options& options, const Results& results) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("What the flight recorder adds to small all-reduces");
-  app.add_option("--bytes", options.bytes, "sizes of the buffers")->check(CLI::Range(std::size_t{4}, std::size_t{1} << 30));
-  app.add_option("--calls", options.calls, "calls of one measurement")->check(CLI::Range(10, 1'000'000));
-  app.add_option("--rounds", options.rounds, "measurements of each kind, of which the median counts")
-      ->check(CLI::Range(1, 1000));
-  app.add_option("--threads", options.threads, "ranks as threads, instead of mpirun's processes");
-  app.add_option("--flight-dir", options.folder, "folder for the recordings; removed at the end");
-  app.add_option("--json", options.json, "file for the results");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("What the flight recorder adds to small all-reduces");
+  command.option("--bytes", options.bytes, "sizes of the buffers", {.least = 4, .most = 1 << 30});
+  command.option("--calls", options.calls, "calls of one measurement", {.least = 10, .most = 1'000'000});
+  command.option("--rounds", options.rounds, "measurements of each kind, of which the median counts");
+  command.option("--threads", options.threads, "ranks as threads, instead of mpirun's processes");
+  command.option("--flight-dir", options.folder, "folder for the recordings; removed at the end");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
 
   bool speaks = true;
 #if defined(TRIREME_BENCHMARK_MPI)

@@ -2,12 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <trireme/trireme.hpp>
 
 #include "matmul_floor.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
 #include "training_step.hpp"
@@ -77,21 +77,16 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A GPT training step against its matrix products alone; the defaults are the 10.9M model."};
-  app.add_option("--layers", options.model.layers)->capture_default_str();
-  app.add_option("--heads", options.model.heads)->capture_default_str();
-  app.add_option("--width", options.model.width)->capture_default_str();
-  app.add_option("--block", options.model.block)->capture_default_str();
-  app.add_option("--vocabulary", options.model.vocabulary)->capture_default_str();
-  app.add_option("--batch", options.batch, "sequences of one rank")->capture_default_str();
-  app.add_option("--steps", options.steps, "timed rounds")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "threads of one rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--precision", options.precision, "fp32, or bf16: mixed, against a floor of bfloat16 products")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"fp32", "bf16"}));
-  app.add_flag("--no-floor", options.no_floor, "time the step alone");
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("A GPT training step against its matrix products alone; the defaults are the 10.9M model.");
+  command.options_of(options.model);
+  command.option("--batch", options.batch, "sequences of one rank");
+  command.option("--steps", options.steps, "timed rounds");
+  command.option("--threads", options.threads, "threads of one rank");
+  command.option("--precision", options.precision, "fp32, or bf16: mixed, against a floor of bfloat16 products",
+                 {"fp32", "bf16"});
+  command.flag("--no-floor", options.no_floor, "time the step alone");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads}, [&](const Group& world) {
     return options.precision == "bf16" ? benchmark<MixedBfloat16>(options, world) : benchmark<Float32>(options, world);
   });

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/trireme.hpp"
@@ -93,16 +93,16 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options("Measures loading and augmentation of images beside forward and backward of a small network");
+  CommandLine command("Measures loading and augmentation of images beside forward and backward of a small network");
   std::int64_t batch_size = 64;
   int threads = 1;
   int steps = 51;
   std::string json;
-  options.add_option("--batch", batch_size)->capture_default_str();
-  options.add_option("--threads", threads)->capture_default_str();
-  options.add_option("--steps", steps, "measured, after one that is not")->capture_default_str();
-  options.add_option("--json", json, "write the figures here");
-  CLI11_PARSE(options, argc, argv);
+  command.option("--batch", batch_size, "images");
+  command.option("--threads", threads, "OpenMP threads");
+  command.option("--steps", steps, "measured, after one that is not");
+  command.option("--json", json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   omp_set_num_threads(threads);
 
   fmt::print("{} thread(s), medians of {} steps\n", threads, steps);

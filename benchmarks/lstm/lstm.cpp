@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "onednn_lstm.hpp"
 #include "trireme/autograd/record.hpp"
@@ -41,19 +41,19 @@ class Step {
 }  // namespace
 
 int main(int argc, char** argv) {
-  CLI::App options("Measures forward and backward of LSTM and GRU");
+  CommandLine command("Measures forward and backward of LSTM and GRU");
   LstmSizes sizes;
   int threads = 1;
   int steps = 9;
   std::string json;
-  options.add_option("--batch", sizes.batch)->capture_default_str();
-  options.add_option("--time", sizes.time)->capture_default_str();
-  options.add_option("--hidden", sizes.hidden, "of the input too")->capture_default_str();
-  options.add_option("--layers", sizes.layers)->capture_default_str();
-  options.add_option("--threads", threads)->capture_default_str();
-  options.add_option("--steps", steps, "measured, after one that is not")->capture_default_str();
-  options.add_option("--json", json, "write the figures here");
-  CLI11_PARSE(options, argc, argv);
+  command.option("--batch", sizes.batch, "sequences");
+  command.option("--time", sizes.time, "steps of a sequence");
+  command.option("--hidden", sizes.hidden, "of the input too");
+  command.option("--layers", sizes.layers, "one upon the other");
+  command.option("--threads", threads, "OpenMP threads");
+  command.option("--steps", steps, "measured, after one that is not");
+  command.option("--json", json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   omp_set_num_threads(threads);
 
   Step<nn::Lstm<Float32>> lstm(sizes);

@@ -3,10 +3,10 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/trireme.hpp"
 
@@ -66,12 +66,12 @@ int main(int argc, char** argv) {
   std::int64_t width = 768;
   int rounds = 9;
   std::string json_path;
-  CLI::App app{"An optimizer's step against copying memory: float32, this process' threads (OMP_NUM_THREADS)."};
-  app.add_option("--layers", layers, "transformer blocks")->capture_default_str();
-  app.add_option("--width", width, "of the blocks")->capture_default_str();
-  app.add_option("--rounds", rounds, "of which the median counts")->capture_default_str();
-  app.add_option("--json", json_path, "write the figures to this file");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("An optimizer's step against copying memory: float32, this process' threads (OMP_NUM_THREADS).");
+  command.option("--layers", layers, "transformer blocks");
+  command.option("--width", width, "of the blocks");
+  command.option("--rounds", rounds, "of which the median counts");
+  command.option("--json", json_path, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
 
   Blocks model(layers, width);
   const auto from = Tensor<float>::full({model.store.numel()}, 1);

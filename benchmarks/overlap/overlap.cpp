@@ -4,11 +4,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "gpt_step/training_step.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 
 using namespace trireme;
@@ -98,24 +98,15 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{
-      "The share of the gradients' time on the wire that a training step of a GPT hides; the defaults are the 10.9M model."};
-  app.add_option("--layers", options.model.layers)->capture_default_str();
-  app.add_option("--heads", options.model.heads)->capture_default_str();
-  app.add_option("--width", options.model.width)->capture_default_str();
-  app.add_option("--block", options.model.block)->capture_default_str();
-  app.add_option("--vocabulary", options.model.vocabulary)->capture_default_str();
-  app.add_option("--batch", options.batch, "sequences of one rank")->capture_default_str();
-  app.add_option("--bucket-mb", options.bucket_mb, "bucket sizes in MiB")
-      ->delimiter(',')
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--rounds", options.rounds, "steps of each kind, of which the median counts")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  app.add_option("--threads", options.threads, "threads of one rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "file for the results");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command(
+      "The share of the gradients' time on the wire that a training step of a GPT hides; the defaults are the 10.9M model.");
+  command.options_of(options.model);
+  command.option("--batch", options.batch, "sequences of one rank");
+  command.option("--bucket-mb", options.bucket_mb, "bucket sizes in MiB");
+  command.option("--rounds", options.rounds, "steps of each kind, of which the median counts");
+  command.option("--threads", options.threads, "threads of one rank");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
                 [&](const Group& world) { return benchmark(options, world); });
 }

@@ -6,10 +6,10 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch.hpp"
 #include "trireme/parallel/model_part.hpp"
@@ -122,17 +122,14 @@ void compare(const Group& world, const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("Steps of a GPT in stages: equally many blocks each, and by what layers cost");
-  app.add_option("--ranks", options.ranks, "ranks, one thread and stage each")->capture_default_str();
-  app.add_option("--micro-batches", options.micro_batches, "micro-batches of a step")->capture_default_str();
-  app.add_option("--batch", options.batch, "sequences of a micro-batch")->capture_default_str();
-  app.add_option("--layers", options.gpt.layers, "transformer blocks")->capture_default_str();
-  app.add_option("--width", options.gpt.width, "size of the residual stream")->capture_default_str();
-  app.add_option("--block", options.gpt.block, "tokens of a sequence")->capture_default_str();
-  app.add_option("--vocabulary", options.gpt.vocabulary, "tokens that the output layer knows")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "steps of each, in turn")->check(CLI::Range(1, 1000));
-  app.add_option("--json", options.json, "file for the figures");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Steps of a GPT in stages: equally many blocks each, and by what layers cost");
+  command.option("--ranks", options.ranks, "ranks, one thread and stage each");
+  command.option("--micro-batches", options.micro_batches, "micro-batches of a step");
+  command.option("--batch", options.batch, "sequences of a micro-batch");
+  command.options_of(options.gpt);
+  command.option("--rounds", options.rounds, "steps of each, in turn");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::thread, {.ranks = options.ranks, .threads_per_rank = 1}, [&](const Group& world) {
     compare(world, options);
     return 0;

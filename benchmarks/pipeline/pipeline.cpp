@@ -5,11 +5,11 @@
 
 #include <fmt/core.h>
 
-#include <CLI/CLI.hpp>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/comm/launch.hpp"
@@ -142,16 +142,16 @@ void report(const Options& options, const Shares& shares) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app("What share of the time the ranks of a pipeline wait, beside what the schedule says");
-  app.add_option("--ranks", options.ranks, "ranks, one thread each")->capture_default_str();
-  app.add_option("--micro-batches", options.micro_batches, "micro-batches of a step")->capture_default_str();
-  app.add_option("--layers", options.layers, "linear layers on each rank")->capture_default_str();
-  app.add_option("--rows", options.rows, "rows of a micro-batch")->capture_default_str();
-  app.add_option("--width", options.width, "width of the layers")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "measurements of each schedule, in turn")->check(CLI::Range(1, 1000));
-  app.add_option("--schedules", options.schedules, "schedules with one stage a rank")->capture_default_str();
-  app.add_option("--json", options.json, "file for the figures");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("What share of the time the ranks of a pipeline wait, beside what the schedule says");
+  command.option("--ranks", options.ranks, "ranks, one thread each");
+  command.option("--micro-batches", options.micro_batches, "micro-batches of a step");
+  command.option("--layers", options.layers, "linear layers on each rank");
+  command.option("--rows", options.rows, "rows of a micro-batch");
+  command.option("--width", options.width, "width of the layers");
+  command.option("--rounds", options.rounds, "measurements of each schedule, in turn");
+  command.option("--schedules", options.schedules, "schedules with one stage a rank");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::thread, {.ranks = options.ranks, .threads_per_rank = 1}, [&](const Group& world) {
     const Shares shares = measure(world, options);
     if (world.rank() == 0) report(options, shares);

@@ -3,10 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include "gpt_step/training_step.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/core/digest.hpp"
 
@@ -82,14 +82,12 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Steps of a GPT with and without the comparison of replicas: float32, AdamW, clipping."};
-  app.add_option("--batch", options.batch, "sequences of a rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--block", options.model.block, "tokens of one")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--check-replicas", options.check_replicas, "steps in which all is compared once")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--rounds", options.rounds, "timed steps of each, in turn")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Steps of a GPT with and without the comparison of replicas: float32, AdamW, clipping.");
+  command.option("--batch", options.batch, "sequences of a rank");
+  command.option("--block", options.model.block, "tokens of one");
+  command.option("--check-replicas", options.check_replicas, "steps in which all is compared once");
+  command.option("--rounds", options.rounds, "timed steps of each, in turn");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
 }

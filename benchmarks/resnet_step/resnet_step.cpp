@@ -3,13 +3,13 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <trireme/trireme.hpp>
 
 #include "convolution_floor.hpp"
 #include "layer_passes.hpp"
+#include "measurement/command_line.hpp"
 #include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
 
@@ -145,17 +145,16 @@ int benchmark_in(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"A ResNet-18 training step on images of CIFAR-10's shape against its convolutions alone."};
-  app.add_option("--batch", options.batch, "images of one rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--steps", options.steps, "timed rounds")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--threads", options.threads, "threads of one rank")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--precision", options.precision, "fp32, or mixed: bf16, fp16; the floor of fp16 is of float32 convolutions")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}));
-  app.add_flag("--local-batch-norm", options.local_batch_norm, "each rank normalises by its own rows, as PyTorch does");
-  app.add_flag("--no-floor", options.no_floor, "time the step alone");
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("A ResNet-18 training step on images of CIFAR-10's shape against its convolutions alone.");
+  command.option("--batch", options.batch, "images of one rank");
+  command.option("--steps", options.steps, "timed rounds");
+  command.option("--threads", options.threads, "threads of one rank");
+  command.option("--precision", options.precision, "fp32, or mixed: bf16, fp16; the floor of fp16 is of float32 convolutions",
+                 {"fp32", "bf16", "fp16"});
+  command.flag("--local-batch-norm", options.local_batch_norm, "each rank normalises by its own rows, as PyTorch does");
+  command.flag("--no-floor", options.no_floor, "time the step alone");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
                 [&](const Group& world) { return benchmark_in(options, world); });
 }

@@ -4,10 +4,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/trireme.hpp"
@@ -133,13 +133,11 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Sharded against replicated steps from the end of the backward pass on: float32, AdamW, clipping."};
-  app.add_option("--millions", options.millions, "parameters")->capture_default_str()->check(CLI::Range(1, 1'000'000));
-  app.add_option("--rounds", options.rounds, "timed steps of each, in turn")->capture_default_str()->check(CLI::PositiveNumber);
-  app.add_option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together")
-      ->capture_default_str()
-      ->check(CLI::PositiveNumber);
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Sharded against replicated steps from the end of the backward pass on: float32, AdamW, clipping.");
+  command.option("--millions", options.millions, "parameters", {.least = 1, .most = 1'000'000});
+  command.option("--rounds", options.rounds, "timed steps of each, in turn");
+  command.option("--bucket-mb", options.bucket_mb, "MiB of gradients that are reduced together");
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
 }

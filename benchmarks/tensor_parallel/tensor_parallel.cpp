@@ -5,11 +5,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/trireme.hpp"
 
@@ -119,17 +119,13 @@ int benchmark(const Options& options, const Group& world) {
 
 int main(int argc, char** argv) {
   Options options;
-  CLI::App app{"Training steps of a GPT split over the ranks of a tensor axis, against one rank."};
-  app.add_option("--layers", options.model.layers, "transformer blocks")->capture_default_str();
-  app.add_option("--width", options.model.width, "of the residual stream")->capture_default_str();
-  app.add_option("--heads", options.model.heads, "attention heads")->capture_default_str();
-  app.add_option("--block", options.model.block, "tokens of a sequence")->capture_default_str();
-  app.add_option("--vocabulary", options.model.vocabulary, "classes")->capture_default_str();
-  app.add_option("--batch", options.batch, "sequences of a step")->capture_default_str();
-  app.add_option("--rounds", options.rounds, "timed steps of each way, in turn")->capture_default_str();
-  app.add_option("--only", options.only, "this way alone, with its memory")
-      ->check(CLI::IsMember({"one rank", "tensor parallel", "sequence parallel"}));
-  app.add_option("--json", options.json, "write the result here");
-  CLI11_PARSE(app, argc, argv);
+  CommandLine command("Training steps of a GPT split over the ranks of a tensor axis, against one rank.");
+  command.options_of(options.model);
+  command.option("--batch", options.batch, "sequences of a step");
+  command.option("--rounds", options.rounds, "timed steps of each way, in turn");
+  command.option("--only", options.only, "this way alone, with its memory",
+                 {"one rank", "tensor parallel", "sequence parallel"});
+  command.option("--json", options.json, "write the figures here");
+  if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {}, [&](const Group& world) { return benchmark(options, world); });
 }

@@ -1,0 +1,81 @@
+#include "measurement/command_line.hpp"
+
+#include <CLI/CLI.hpp>
+
+struct CommandLine::Parser {
+  explicit Parser(const std::string& description) : app(description) {}
+
+  CLI::App app;
+};
+
+namespace {
+
+CLI::Validator within(Bounds bounds) {
+  if (bounds.most < std::numeric_limits<double>::infinity()) return CLI::Range(bounds.least, bounds.most);
+  return bounds.least > 0 ? CLI::Validator(CLI::PositiveNumber) : CLI::Validator(CLI::NonNegativeNumber);
+}
+
+}  // namespace
+
+CommandLine::CommandLine(const std::string& description) : parser_(std::make_unique<Parser>(description)) {}
+CommandLine::~CommandLine() = default;
+
+template <typename Number>
+void CommandLine::option(const std::string& name, Number& value, const std::string& meaning, Bounds bounds) {
+  parser_->app.add_option(name, value, meaning)->check(within(bounds))->capture_default_str();
+}
+
+template <typename Number>
+void CommandLine::option(const std::string& name, std::vector<Number>& values, const std::string& meaning, Bounds bounds) {
+  parser_->app.add_option(name, values, meaning)->delimiter(',')->check(within(bounds))->capture_default_str();
+}
+
+#define TRIREME_INSTANTIATE(Number)                                                           \
+  template void CommandLine::option(const std::string&, Number&, const std::string&, Bounds); \
+  template void CommandLine::option(const std::string&, std::vector<Number>&, const std::string&, Bounds);
+TRIREME_INSTANTIATE(int)
+TRIREME_INSTANTIATE(std::int64_t)
+TRIREME_INSTANTIATE(std::size_t)
+TRIREME_INSTANTIATE(double)
+#undef TRIREME_INSTANTIATE
+
+void CommandLine::option(const std::string& name, std::string& value, const std::string& meaning,
+                         const std::vector<std::string>& allowed) {
+  auto* option = parser_->app.add_option(name, value, meaning)->capture_default_str();
+  if (!allowed.empty()) option->check(CLI::IsMember(allowed));
+}
+
+void CommandLine::option(const std::string& name, std::vector<std::string>& values, const std::string& meaning) {
+  parser_->app.add_option(name, values, meaning)->delimiter(',')->capture_default_str();
+}
+
+void CommandLine::flag(const std::string& name, bool& value, const std::string& meaning) {
+  parser_->app.add_flag(name, value, meaning);
+}
+
+void CommandLine::options_of(trireme::models::GptOptions& model) {
+  option("--layers", model.layers, "transformer blocks");
+  option("--heads", model.heads, "attention heads");
+  option("--width", model.width, "of the residual stream");
+  option("--block", model.block, "tokens of a sequence");
+  option("--vocabulary", model.vocabulary, "classes");
+}
+
+void CommandLine::require(const std::string& name) { parser_->app.get_option(name)->required(); }
+
+void CommandLine::needs(const std::string& name, const std::string& other) {
+  parser_->app.get_option(name)->needs(parser_->app.get_option(other));
+}
+
+void CommandLine::excludes(const std::string& name, const std::string& other) {
+  parser_->app.get_option(name)->excludes(parser_->app.get_option(other));
+}
+
+std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
+  try {
+    parser_->app.parse(argc, argv);
+    return std::nullopt;
+  } catch (const CLI::ParseError& error) {
+    return parser_->app.exit(error);
+  }
+}
