@@ -1,6 +1,5 @@
 #include "trireme/core/state.hpp"
 
-#include <algorithm>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -14,10 +13,8 @@ std::int64_t StateTensor::elements_here() const {
 }
 
 void State::claim(const std::string& name) {
-  const auto has_name = [&](const auto& entry) { return entry.name == name; };
   require(!name.empty(), "state without a name");
-  require(std::ranges::none_of(tensors_, has_name) && std::ranges::none_of(values_, has_name),
-          "{} is added to the state twice; give one of them a prefix", name);
+  require(names_.insert(name).second, "{} is added to the state twice; give one of them a prefix", name);
 }
 
 void State::add(StateTensor tensor) {

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <unordered_set>
 #include <variant>
 #include <vector>
 
@@ -62,6 +63,7 @@ class State {
  private:
   void claim(const std::string& name);
 
+  std::unordered_set<std::string> names_;
   std::vector<StateTensor> tensors_;
   std::vector<NamedValue> values_;
   std::vector<std::function<void()>> actions_;
