@@ -1,14 +1,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
+#include <deque>
+#include <iterator>
+#include <span>
+#include <tuple>
 #include <utility>
 
 #include "checkpoint/directory.hpp"
 #include "checkpoint/part_reader.hpp"
 #include "checkpoint/plan.hpp"
 #include "checkpoint/saved_files.hpp"
+#include "checkpoint/threads.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
@@ -30,13 +35,23 @@ namespace fs = std::filesystem;
 
 std::string describe(DType dtype, const Shape& shape) { return fmt::format("{} {}", name_of(dtype), shape.str()); }
 
+// A piece of work.
+struct Chunk {
+  const PartReader* reader = nullptr;
+  std::size_t index = 0;
+  const SavedTensor* tensor = nullptr;
+  std::span<const CopyRun> copies = {};
+
+  auto place() const { return std::tuple(reader->part().file, reader->part().offset, index); }
+};
+
 // What of a checkpoint goes where on this rank.
 class Loader {
  public:
-  Loader(FileSystem& files, fs::path folder, const Manifest& manifest, const State& state)
-      : files_(files), folder_(std::move(folder)), manifest_(manifest), state_(state) {
+  Loader(const Group& group, const CheckpointOptions& options, fs::path folder, const Manifest& manifest, const State& state,
+         const Plan& plan)
+      : group_(group), options_(options), folder_(std::move(folder)), manifest_(manifest), state_(state), plan_(plan) {
     for (const SavedTensor& tensor : manifest.tensors) saved_[tensor.name] = &tensor;
-    for (const StateTensor& tensor : state.tensors()) wanted_[tensor.name] = &tensor;
   }
 
   // Whether what this rank wants is there, and fits.
@@ -58,55 +73,92 @@ class Loader {
   }
 
   // What only the checkpoint has: an error, since it would be dropped without a word.
-  void compare_rest(const Plan& plan) const {
+  void compare_rest() const {
     for (const SavedTensor& tensor : manifest_.tensors) {
-      const bool wanted = std::ranges::binary_search(plan.tensors, tensor.name, {}, &PlannedTensor::name);
-      if (!wanted && !tensor.optional) refuse(folder_, tensor.name, "the checkpoint holds a tensor that this run lacks");
+      if (plan_of(tensor.name) == nullptr && !tensor.optional)
+        refuse(folder_, tensor.name, "the checkpoint holds a tensor that this run lacks");
     }
     for (const auto& [name, value] : manifest_.values) {
-      if (!plan.values.contains(name)) refuse(folder_, name, "the checkpoint holds a value that this run lacks");
+      if (!plan_.values.contains(name)) refuse(folder_, name, "the checkpoint holds a value that this run lacks");
     }
   }
 
+  // Every chunk that any rank wants, on one of the ranks.
   void check_files() {
     for (const SavedFile& file : manifest_.files) {
       paths_.push_back(folder_ / file.name);
-      inputs_.push_back(open_saved(files_, paths_.back(), file));
+      inputs_.push_back(open_saved(*options_.file_system, paths_.back(), file));
     }
-    visit([](PartReader& reader, const std::vector<CopyRun>& copies) { reader.check(copies); });
+    std::vector<PartReader> readers;
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const SavedTensor* saved = source_of(planned);
+      if (saved == nullptr) continue;
+      for (const TensorPart& part : saved->parts) readers.push_back(reader_of(*saved, part));
+    }
+    std::vector<Chunk> chunks;
+    std::uint64_t bytes = 0;
+    for (const PartReader& reader : readers) {
+      for (std::size_t index = 0; index < reader.num_chunks(); ++index) {
+        chunks.push_back({.reader = &reader, .index = index});
+        bytes += reader.size_of_chunk(index);
+      }
+    }
+    std::ranges::stable_sort(chunks, {}, &Chunk::place);
+    std::uint64_t before = 0;
+    std::erase_if(chunks, [&](const Chunk& chunk) {
+      const std::uint64_t rank = before * static_cast<std::uint64_t>(group_.size()) / bytes;
+      before += chunk.reader->size_of_chunk(chunk.index);
+      return rank != static_cast<std::uint64_t>(group_.rank());
+    });
+    std::vector<std::vector<std::byte>> buffers(static_cast<std::size_t>(options_.threads));
+    run_on_threads(options_.threads, chunks.size(), [&](std::size_t index, std::size_t thread) {
+      chunks[index].reader->check(chunks[index].index, buffers[thread]);
+    });
   }
 
-  void fill() const {
-    visit([](PartReader& reader, const std::vector<CopyRun>& copies) { reader.copy(copies); });
+  // Gives the digests of this rank's parts of the plan, by tensor of the manifest.
+  std::vector<std::uint64_t> fill() const {
+    std::deque<PartReader> readers;
+    std::deque<std::vector<CopyRun>> copies;
+    std::vector<Chunk> chunks;
+    for (const StateTensor& tensor : state_.tensors()) {
+      const SavedTensor* saved = source_of(tensor);
+      if (saved == nullptr) continue;
+      const auto [planned, rest] = divide(tensor);
+      for (const TensorPart& part : saved->parts) {
+        std::vector<CopyRun> own = copies_of(part, tensor.dtype, planned);
+        for (CopyRun& copy : own) copy.digested = true;
+        std::ranges::copy(copies_of(part, tensor.dtype, rest), std::back_inserter(own));
+        if (own.empty()) continue;
+        std::ranges::sort(own, {}, &CopyRun::in_part);
+        copies.push_back(std::move(own));
+        readers.push_back(reader_of(*saved, part));
+        readers.back().visit_chunks(copies.back(), [&](std::size_t index, std::span<const CopyRun> overlapping) {
+          chunks.push_back({.reader = &readers.back(), .index = index, .tensor = saved, .copies = overlapping});
+        });
+      }
+    }
+    std::ranges::stable_sort(chunks, {}, &Chunk::place);
+    std::vector<std::uint64_t> sums(manifest_.tensors.size(), 0);
+    std::vector<std::vector<std::byte>> buffers(static_cast<std::size_t>(options_.threads));
+    run_on_threads(options_.threads, chunks.size(), [&](std::size_t index, std::size_t thread) {
+      const Chunk& chunk = chunks[index];
+      const std::uint64_t sum = chunk.reader->copy(chunk.index, chunk.copies, buffers[thread]);
+      std::atomic_ref(sums[static_cast<std::size_t>(chunk.tensor - manifest_.tensors.data())]) += sum;
+    });
     for (const State::NamedValue& value : state_.values()) {
       const SavedValue& saved = manifest_.values.at(value.name);
       std::visit([&]<typename T>(T* place) { *place = std::get<T>(saved); }, value.place);
     }
-  }
-
-  // Of this rank's parts of the plan, by tensor of the manifest.
-  std::vector<std::uint64_t> digests(const Plan& plan, int rank) const {
-    std::vector<std::uint64_t> sums(manifest_.tensors.size(), 0);
-    for (const Plan::Place& place : plan.places_of(rank)) {
-      const PlannedTensor& planned = plan.tensors[place.tensor];
-      const std::string& name = planned.name;
-      const StateTensor* tensor = wanted_.at(name);
-      const SavedTensor* saved = source_of(*tensor);
-      if (saved == nullptr) continue;
-      std::uint64_t& sum = sums[static_cast<std::size_t>(saved - manifest_.tensors.data())];
-      for (const StatePiece& piece : pieces_of(planned.parts[place.part], *tensor)) {
-        sum += digest(name, tensor->dtype, piece.data, piece.elements.count(), piece.elements.begin);
-      }
-    }
     return sums;
   }
 
-  void compare_digests(const std::vector<std::uint64_t>& sums, const Plan& plan) const {
-    for (const PlannedTensor& planned : plan.tensors) {
-      const auto found = saved_.find(planned.name);
-      if (found == saved_.end() || !fits(*found->second, planned)) continue;
-      const SavedTensor& tensor = *found->second;
-      const auto index = static_cast<std::size_t>(found->second - manifest_.tensors.data());
+  void compare_digests(const std::vector<std::uint64_t>& sums) const {
+    for (const PlannedTensor& planned : plan_.tensors) {
+      const SavedTensor* saved = source_of(planned);
+      if (saved == nullptr) continue;
+      const SavedTensor& tensor = *saved;
+      const auto index = static_cast<std::size_t>(saved - manifest_.tensors.data());
       if (sums[index] == tensor.digest) continue;
       throw Error({.code = ErrorCode::corrupt_file,
                    .message = "what was loaded is not what was saved: the digests differ",
@@ -125,31 +177,41 @@ class Loader {
   }
 
   // Null for an optional one that the checkpoint lacks, or has in another shape.
-  const SavedTensor* source_of(const StateTensor& tensor) const {
+  template <typename Tensor>
+  const SavedTensor* source_of(const Tensor& tensor) const {
     const auto found = saved_.find(tensor.name);
     return found != saved_.end() && fits(*found->second, tensor) ? found->second : nullptr;
   }
 
-  void visit(const std::function<void(PartReader& reader, const std::vector<CopyRun>& copies)>& action) const {
-    for (const StateTensor& tensor : state_.tensors()) {
-      const SavedTensor* saved = source_of(tensor);
-      if (saved == nullptr) continue;
-      for (const TensorPart& part : saved->parts) {
-        const auto copies = copies_of(part, tensor.dtype, tensor.pieces);
-        if (copies.empty()) continue;
-        const auto file = static_cast<std::size_t>(part.file);
-        PartReader reader(*inputs_[file], paths_[file], *saved, part, manifest_.chunk_bytes);
-        action(reader, copies);
-      }
-    }
+  const PlannedTensor* plan_of(const std::string& name) const {
+    const auto found = std::ranges::lower_bound(plan_.tensors, name, {}, &PlannedTensor::name);
+    return found != plan_.tensors.end() && found->name == name ? &*found : nullptr;
   }
 
-  FileSystem& files_;
+  PartReader reader_of(const SavedTensor& tensor, const TensorPart& part) const {
+    const auto file = static_cast<std::size_t>(part.file);
+    return PartReader(*inputs_[file], paths_[file], tensor, part, manifest_.chunk_bytes);
+  }
+
+  // The pieces of a tensor on this rank: those that the plan gives it, whose digest it takes, and the rest.
+  std::pair<std::vector<StatePiece>, std::vector<StatePiece>> divide(const StateTensor& tensor) const {
+    std::vector<Range> here;
+    for (const StatePiece& piece : tensor.pieces) here.push_back(piece.elements);
+    std::vector<Range> planned;
+    for (const PlannedPart& part : plan_of(tensor.name)->parts) {
+      if (part.rank == group_.rank()) std::ranges::copy(ranges_of(part.runs), std::back_inserter(planned));
+    }
+    std::ranges::sort(planned, {}, &Range::begin);
+    return {pieces_of(planned, tensor), pieces_of(without(here, planned), tensor)};
+  }
+
+  const Group& group_;
+  const CheckpointOptions& options_;
   fs::path folder_;
   const Manifest& manifest_;
   const State& state_;
+  const Plan& plan_;
   std::map<std::string, const SavedTensor*> saved_;
-  std::map<std::string, const StateTensor*> wanted_;
   std::vector<fs::path> paths_;
   std::vector<std::unique_ptr<InputFile>> inputs_;
 };
@@ -175,14 +237,14 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state) {
   const Manifest manifest = parse_manifest(group_.gather_texts(text, "manifest of a checkpoint")[0], folder / manifest_name);
   const Plan plan = make_plan(group_, state);
 
-  Loader loader(files, folder, manifest, state);
+  Loader loader(group_, options_, folder, manifest, state, plan);
   group_.agree([&] { loader.compare(); }, "compare a checkpoint with the run");
-  loader.compare_rest(plan);
+  loader.compare_rest();
   group_.agree([&] { loader.check_files(); }, "check a checkpoint");
-  group_.agree([&] { loader.fill(); }, "load a checkpoint");
-  std::vector<std::uint64_t> sums = loader.digests(plan, group_.rank());
+  std::vector<std::uint64_t> sums;
+  group_.agree([&] { sums = loader.fill(); }, "load a checkpoint");
   group_.all_reduce(std::span(sums), ReduceOp::sum, "digests of a checkpoint").wait_on_host();
-  loader.compare_digests(sums, plan);
+  loader.compare_digests(sums);
   state.loaded();
   return {.step = manifest.step, .configuration = manifest.configuration};
 }

@@ -6,9 +6,15 @@
 #include <cstring>
 
 #include "trireme/core/crc32c.hpp"
+#include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
+namespace {
+
+constexpr std::size_t block_bytes = std::size_t{256} << 10;  // read, checked and digested while a core's cache has them
+
+}  // namespace
 
 std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::vector<StatePiece>& wanted) {
   std::vector<CopyRun> copies;
@@ -23,6 +29,7 @@ std::vector<CopyRun> copies_of(const TensorPart& part, DType dtype, const std::v
       const std::int64_t begin = std::max(at->begin, piece.elements.begin);
       const std::int64_t end = std::min(at->end, piece.elements.end);
       copies.push_back({.in_part = before + begin - at->begin,
+                        .first = begin,
                         .count = end - begin,
                         .to = static_cast<std::byte*>(piece.data) + (begin - piece.elements.begin) * element_bytes});
     }
@@ -38,25 +45,32 @@ PartReader::PartReader(const InputFile& file, const std::filesystem::path& path,
       part_(part),
       element_bytes_(size_of(tensor.dtype)),
       chunk_bytes_(static_cast<std::size_t>(chunk_bytes)),
-      bytes_(static_cast<std::size_t>(numel_of(part.runs)) * element_bytes_),
-      buffer_(std::min(chunk_bytes_, bytes_)) {}
+      bytes_(static_cast<std::size_t>(numel_of(part.runs)) * element_bytes_) {}
 
-std::span<const std::byte> PartReader::read_chunk(std::size_t chunk) {
-  const std::size_t begin = chunk * chunk_bytes_;
-  const auto bytes = std::span(buffer_).first(std::min(chunk_bytes_, bytes_ - begin));
-  file_.read_at(bytes, part_.offset + begin);
-  if (crc32c(bytes) != part_.checksums[chunk]) {
-    throw Error({.code = ErrorCode::corrupt_file,
-                 .message = fmt::format("the checkpoint is damaged: {} bytes from {} on do not fit their checksum",
-                                        bytes.size(), part_.offset + begin),
-                 .name = tensor_.name,
-                 .path = path_.string(),
-                 .hint = "resume from another step"});
-  }
-  return bytes;
+void PartReader::compare_checksum(std::size_t chunk, std::uint32_t checksum) const {
+  if (checksum == part_.checksums[chunk]) return;
+  throw Error({.code = ErrorCode::corrupt_file,
+               .message = fmt::format("the checkpoint is damaged: {} bytes from {} on do not fit their checksum",
+                                      size_of_chunk(chunk), part_.offset + chunk * chunk_bytes_),
+               .name = tensor_.name,
+               .path = path_.string(),
+               .hint = "resume from another step"});
 }
 
-void PartReader::visit_chunks(const std::vector<CopyRun>& copies,
+void PartReader::check(std::size_t chunk, std::vector<std::byte>& buffer) const {
+  buffer.resize(block_bytes);
+  const std::size_t begin = chunk * chunk_bytes_;
+  const std::size_t end = begin + size_of_chunk(chunk);
+  std::uint32_t checksum = 0;
+  for (std::size_t at = begin; at < end; at += block_bytes) {
+    const auto block = std::span(buffer).first(std::min(block_bytes, end - at));
+    file_.read_at(block, part_.offset + at);
+    checksum = crc32c(block, checksum);
+  }
+  compare_checksum(chunk, checksum);
+}
+
+void PartReader::visit_chunks(std::span<const CopyRun> copies,
                               const std::function<void(std::size_t chunk, std::span<const CopyRun> overlapping)>& visit) const {
   const auto chunk_elements = static_cast<std::int64_t>(chunk_bytes_ / element_bytes_);
   std::size_t next = 0;  // chunks before it are done
@@ -67,30 +81,54 @@ void PartReader::visit_chunks(const std::vector<CopyRun>& copies,
       const std::int64_t end = static_cast<std::int64_t>(chunk + 1) * chunk_elements;
       std::size_t after = index;
       while (after < copies.size() && copies[after].in_part < end) ++after;
-      visit(chunk, std::span(copies).subspan(index, after - index));
+      visit(chunk, copies.subspan(index, after - index));
       next = chunk + 1;
     }
   }
 }
 
-void PartReader::check(const std::vector<CopyRun>& copies) {
-  visit_chunks(copies, [&](std::size_t chunk, std::span<const CopyRun>) { read_chunk(chunk); });
+std::byte* PartReader::place_in(const CopyRun& run, std::int64_t element) const {
+  return run.to + static_cast<std::size_t>(element - run.in_part) * element_bytes_;
 }
 
-void PartReader::copy(const std::vector<CopyRun>& copies) {
-  visit_chunks(copies, [&](std::size_t chunk, std::span<const CopyRun> overlapping) {
-    const auto bytes = read_chunk(chunk);
-    const auto chunk_begin = static_cast<std::int64_t>(chunk * chunk_bytes_ / element_bytes_);
-    const auto chunk_end = chunk_begin + static_cast<std::int64_t>(bytes.size() / element_bytes_);
+std::uint64_t PartReader::copy(std::size_t chunk, std::span<const CopyRun> overlapping, std::vector<std::byte>& buffer) const {
+  const bool with_checksum = !std::ranges::all_of(overlapping, &CopyRun::digested);
+  const std::size_t begin = chunk * chunk_bytes_;
+  const std::size_t end = begin + size_of_chunk(chunk);
+  std::uint32_t checksum = 0;
+  std::uint64_t sum = 0;
+  for (std::size_t at = begin; at < end; at += block_bytes) {
+    const std::size_t bytes = std::min(block_bytes, end - at);
+    const Range block{static_cast<std::int64_t>(at / element_bytes_), static_cast<std::int64_t>((at + bytes) / element_bytes_)};
+    const auto ends_before = [&](const CopyRun& run) { return run.in_part + run.count <= block.begin; };
+    while (!overlapping.empty() && ends_before(overlapping.front())) overlapping = overlapping.subspan(1);
+    const CopyRun* whole = !overlapping.empty() && overlapping.front().in_part <= block.begin &&
+                                   overlapping.front().in_part + overlapping.front().count >= block.end
+                               ? &overlapping.front()
+                               : nullptr;
+    if (whole == nullptr) buffer.resize(block_bytes);
+    const std::span into(whole == nullptr ? buffer.data() : place_in(*whole, block.begin), bytes);
+    file_.read_at(into, part_.offset + at);
+    if (with_checksum) checksum = crc32c(into, checksum);
     for (const CopyRun& run : overlapping) {
-      const std::int64_t begin = std::max(run.in_part, chunk_begin);
-      const std::int64_t end = std::min(run.in_part + run.count, chunk_end);
-      if (begin >= end) continue;
-      std::memcpy(run.to + static_cast<std::size_t>(begin - run.in_part) * element_bytes_,
-                  bytes.data() + static_cast<std::size_t>(begin - chunk_begin) * element_bytes_,
-                  static_cast<std::size_t>(end - begin) * element_bytes_);
+      if (run.in_part >= block.end) break;
+      const std::int64_t first = std::max(run.in_part, block.begin);
+      const std::int64_t last = std::min(run.in_part + run.count, block.end);
+      std::byte* const to = place_in(run, first);
+      if (whole == nullptr) {
+        std::memcpy(to, into.data() + static_cast<std::size_t>(first - block.begin) * element_bytes_,
+                    static_cast<std::size_t>(last - first) * element_bytes_);
+      }
+      if (run.digested) sum += digest(tensor_.name, tensor_.dtype, to, last - first, run.first + first - run.in_part);
     }
-  });
+  }
+  if (with_checksum) compare_checksum(chunk, checksum);
+  return sum;
+}
+
+void PartReader::copy(std::span<const CopyRun> copies) const {
+  std::vector<std::byte> buffer;
+  visit_chunks(copies, [&](std::size_t chunk, std::span<const CopyRun> overlapping) { copy(chunk, overlapping, buffer); });
 }
 
 }  // namespace trireme::checkpoint

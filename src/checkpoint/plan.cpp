@@ -57,22 +57,6 @@ void add(Holding& holding, const Inventory::Tensor& tensor, int rank) {
   holding.parts.push_back({.runs = tensor.runs, .ranks = {rank}});
 }
 
-// The elements of `ranges` that do not lie in `taken`; both ascending.
-std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken) {
-  std::vector<Range> left;
-  auto next = taken.begin();
-  for (const Range& range : ranges) {
-    std::int64_t begin = range.begin;
-    while (next != taken.end() && next->end <= begin) ++next;
-    for (auto at = next; at != taken.end() && at->begin < range.end; ++at) {
-      if (at->begin > begin) left.push_back({begin, at->begin});
-      begin = std::max(begin, at->end);
-    }
-    if (begin < range.end) left.push_back({begin, range.end});
-  }
-  return left;
-}
-
 // Makes each element lie in one part. Ranks may hold it in different ones: two stages with a tied weight shard it differently.
 void resolve_overlaps(Holding& holding) {
   std::vector<Range> taken;
@@ -217,11 +201,26 @@ Plan make_plan(const Group& group, const State& state) {
   return make_plan(by_rank);
 }
 
-std::vector<StatePiece> pieces_of(const PlannedPart& part, const StateTensor& tensor) {
+std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken) {
+  std::vector<Range> left;
+  auto next = taken.begin();
+  for (const Range& range : ranges) {
+    std::int64_t begin = range.begin;
+    while (next != taken.end() && next->end <= begin) ++next;
+    for (auto at = next; at != taken.end() && at->begin < range.end; ++at) {
+      if (at->begin > begin) left.push_back({begin, at->begin});
+      begin = std::max(begin, at->end);
+    }
+    if (begin < range.end) left.push_back({begin, range.end});
+  }
+  return left;
+}
+
+std::vector<StatePiece> pieces_of(const std::vector<Range>& ranges, const StateTensor& tensor) {
   std::vector<StatePiece> pieces;
   const std::size_t element_bytes = size_of(tensor.dtype);
   auto next = tensor.pieces.begin();
-  for (const Range& range : ranges_of(part.runs)) {
+  for (const Range& range : ranges) {
     while (next->elements.end <= range.begin) ++next;
     for (auto at = next; at != tensor.pieces.end() && at->elements.begin < range.end; ++at) {
       const Range both{std::max(range.begin, at->elements.begin), std::min(range.end, at->elements.end)};

@@ -57,7 +57,10 @@ Plan make_plan(const std::vector<Inventory>& by_rank);
 
 Plan make_plan(const Group& group, const State& state);  // collective
 
-// Where the elements of a planned part lie on the rank that deals with it.
-std::vector<StatePiece> pieces_of(const PlannedPart& part, const StateTensor& tensor);
+// The elements of `ranges` that do not lie in `taken`; both ascending.
+std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken);
+
+// Where elements of a tensor that are here lie; ascending.
+std::vector<StatePiece> pieces_of(const std::vector<Range>& ranges, const StateTensor& tensor);
 
 }  // namespace trireme::checkpoint

@@ -81,6 +81,7 @@ Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) :
           options.keep);
   require(options.chunk_bytes > 0 && options.chunk_bytes % 8 == 0, "chunks of {} bytes: a multiple of 8 is needed",
           options.chunk_bytes);
+  require(options.threads > 0, "{} threads can load nothing; 1 or more", options.threads);
   const auto prepare = [&] {
     if (group_.rank() != 0) return;
     make_directory(*options_.file_system, options_.directory);
@@ -105,7 +106,7 @@ void Checkpoints::save(std::int64_t step, const State& state, const Configuratio
   saving_ = std::move(saving);
   const auto begin = [&] {
     if (group_.rank() == 0) options_.file_system->create_folder(saving_->folder);
-    if (options_.asynchronous) own(saving_->shard);
+    if (options_.asynchronous) own(saving_->shard, copy_);
   };
   try {
     group_.agree(begin, "begin a checkpoint");

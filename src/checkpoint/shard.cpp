@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <utility>
 
 #include "checkpoint/json.hpp"
 #include "trireme/core/crc32c.hpp"
@@ -31,6 +32,11 @@ class ChunkWriter {
 
   void add(std::span<const std::byte> bytes) {
     while (!bytes.empty()) {
+      if (filled_ == 0 && bytes.size() >= chunk_.size()) {
+        write(bytes.first(chunk_.size()));
+        bytes = bytes.subspan(chunk_.size());
+        continue;
+      }
       const std::size_t count = std::min(bytes.size(), chunk_.size() - filled_);
       std::memcpy(chunk_.data() + filled_, bytes.data(), count);
       filled_ += count;
@@ -45,11 +51,11 @@ class ChunkWriter {
   }
 
  private:
-  void flush() {
-    const auto bytes = std::span<const std::byte>(chunk_).first(filled_);
-    checksums_.push_back(crc32c(bytes));
-    file_.write(bytes);
-    filled_ = 0;
+  void flush() { write(std::span<const std::byte>(chunk_).first(std::exchange(filled_, 0))); }
+
+  void write(std::span<const std::byte> chunk) {
+    checksums_.push_back(crc32c(chunk));
+    file_.write(chunk);
   }
 
   OutputFile& file_;
@@ -73,16 +79,19 @@ Shard shard_of(const Plan& plan, const State& state, int rank) {
     shard.parts.push_back({.name = tensor.name,
                            .dtype = tensor.dtype,
                            .shape = tensor.shape,
-                           .pieces = pieces_of(tensor.parts[place.part], *by_name.at(tensor.name))});
+                           .pieces = pieces_of(ranges_of(tensor.parts[place.part].runs), *by_name.at(tensor.name))});
   }
   return shard;
 }
 
-void own(Shard& shard) {
+void own(Shard& shard, std::vector<std::byte>& memory) {
   std::size_t bytes = 0;
   for (const Shard::Part& part : shard.parts) bytes += static_cast<std::size_t>(elements_of(part)) * size_of(part.dtype);
-  shard.copy.resize(bytes);
-  std::byte* to = shard.copy.data();
+  if (memory.size() < bytes) {
+    memory = std::vector<std::byte>();
+    memory.resize(bytes);
+  }
+  std::byte* to = memory.data();
   for (Shard::Part& part : shard.parts) {
     for (StatePiece& piece : part.pieces) {
       const auto from = bytes_of(piece, part.dtype);

@@ -21,13 +21,12 @@ struct Shard {
     std::vector<StatePiece> pieces;
   };
   std::vector<Part> parts;
-  std::vector<std::byte> copy;  // where the pieces lie, once own() was called
 };
 
 Shard shard_of(const Plan& plan, const State& state, int rank);
 
-// Copies the elements, so that the state may change while the shard is written.
-void own(Shard& shard);
+// Copies the elements into the memory, so that the state may change while the shard is written.
+void own(Shard& shard, std::vector<std::byte>& memory);
 
 // What the others must know of a written shard.
 struct ShardReport {

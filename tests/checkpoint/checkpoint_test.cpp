@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <random>
 
@@ -249,6 +251,103 @@ TEST_CASE("damage is found before anything changes") {
   system->remove_all(files[1]);
   expect_found("a missing shard");
   CHECK(damages > 130);
+}
+
+TEST_CASE("each chunk is checked once, in little memory, and what is copied is checked again") {
+  const auto system = std::make_shared<SimulatedFileSystem>();
+  const CheckpointOptions options{.directory = "/run", .asynchronous = false, .file_system = system};
+  constexpr std::int64_t rows = 1000;
+  const auto value_of = [](std::int64_t element) { return static_cast<float>(element % 9973); };
+  // A whole tensor and, of another one, every third column.
+  struct Model {
+    std::vector<float> whole = std::vector<float>(700 * rows, -1.0f);
+    std::vector<float> columns = std::vector<float>(100 * rows, -1.0f);
+    State state = {};
+  };
+  const auto describe = [&](Model& model, int rank) {
+    model.state.add("whole", Shape{700, rows}, model.whole.data());
+    StateTensor columns{.name = "columns", .shape = {rows, 300}};
+    for (std::int64_t row = 0; row < rows; ++row) {
+      const std::int64_t first = row * 300 + rank * 100;
+      columns.pieces.push_back({.data = model.columns.data() + row * 100, .elements = {first, first + 100}});
+    }
+    model.state.add(columns);
+  };
+  run_ranks(3, [&](const Group& world) {
+    Model model;
+    describe(model, world.rank());
+    for (const StateTensor& tensor : model.state.tensors()) {
+      for (const StatePiece& piece : tensor.pieces) {
+        for (std::int64_t element = piece.elements.begin; element < piece.elements.end; ++element)
+          static_cast<float*>(piece.data)[element - piece.elements.begin] = value_of(element);
+      }
+    }
+    Checkpoints(world, options).save(1, model.state);
+  });
+
+  std::atomic<std::int64_t> bytes_read{0};
+  std::atomic<std::int64_t> largest{0};
+  std::atomic<std::int64_t> damaged_at{-1};  // the read in which this byte of all that are read is changed
+  system->observe_reads([&](std::span<std::byte> bytes) {
+    const auto count = static_cast<std::int64_t>(bytes.size());
+    const std::int64_t before = bytes_read.fetch_add(count);
+    if (before <= damaged_at && damaged_at < before + count) bytes[bytes.size() / 2] ^= std::byte{4};
+    for (std::int64_t most = largest; most < count && !largest.compare_exchange_weak(most, count);) continue;
+  });
+  std::atomic<int> unlike{0};
+  std::atomic<int> unchanged{0};
+  const auto load = [&](int threads) {
+    bytes_read = 0;
+    unlike = 0;
+    unchanged = 0;
+    run_ranks(3, [&](const Group& world) {
+      CheckpointOptions with_threads = options;
+      with_threads.threads = threads;
+      Model model;
+      describe(model, world.rank());
+      Checkpoints checkpoints(world, with_threads);
+      try {
+        checkpoints.load_newest(model.state);
+      } catch (const Error& error) {
+        require(error.code() == ErrorCode::corrupt_file, "{}", error.what());
+        ++unlike;
+      }
+      const auto is_new = [](float value) { return value == -1.0f; };
+      if (std::ranges::all_of(model.whole, is_new) && std::ranges::all_of(model.columns, is_new)) ++unchanged;
+      for (const StateTensor& tensor : model.state.tensors()) {
+        for (const StatePiece& piece : tensor.pieces) {
+          for (std::int64_t element = piece.elements.begin; element < piece.elements.end; ++element) {
+            const float had = static_cast<const float*>(piece.data)[element - piece.elements.begin];
+            require(unlike != 0 || had == value_of(element), "{}, element {}: {}", tensor.name, element, had);
+          }
+        }
+      }
+    });
+  };
+  const std::int64_t whole_bytes = 700 * rows * 4;
+  const std::int64_t column_bytes = 300 * rows * 4;
+  for (const int threads : {1, 3}) {
+    load(threads);
+    CHECK(unlike == 0);
+    CHECK(largest <= 256 << 10);
+    // One check by all together, and copies: of the whole on each rank, of the columns' rows wherever some are wanted.
+    CHECK(bytes_read >= (whole_bytes + column_bytes) + 3 * whole_bytes + column_bytes);
+    CHECK(bytes_read < (whole_bytes + column_bytes) + 3 * (whole_bytes + column_bytes) + 20'000);
+  }
+  const std::int64_t all_read = bytes_read;
+  const std::int64_t checked = whole_bytes + column_bytes;
+  for (int round = 0; round < 12; ++round) {
+    damaged_at = 20'000 + round * (checked - 20'000) / 12;
+    load(2);
+    CHECK(unlike == 3);
+    CHECK(unchanged == 3);
+  }
+  for (int round = 0; round < 24; ++round) {
+    damaged_at = checked + 20'000 + round * (all_read - checked - 20'000) / 24;
+    load(2);
+    CHECK(unlike == 3);
+    CHECK(unchanged == 0);
+  }
 }
 
 TEST_CASE("what does not fit is named") {

@@ -45,19 +45,21 @@ class SimulatedOutput final : public OutputFile {
 
 class SimulatedInput final : public InputFile {
  public:
-  SimulatedInput(std::filesystem::path path, std::vector<std::byte> content)
-      : path_(std::move(path)), content_(std::move(content)) {}
+  SimulatedInput(std::filesystem::path path, std::vector<std::byte> content, ReadObserver observer)
+      : path_(std::move(path)), content_(std::move(content)), observer_(std::move(observer)) {}
   std::uint64_t size() const override { return content_.size(); }
   void read_at(std::span<std::byte> into, std::uint64_t offset) const override {
     if (offset > content_.size() || into.size() > content_.size() - offset) {
       throw Error({.code = ErrorCode::corrupt_file, .message = "the file ends too early", .path = path_.string()});
     }
     if (!into.empty()) std::memcpy(into.data(), content_.data() + offset, into.size());
+    if (observer_) observer_(into);
   }
 
  private:
   std::filesystem::path path_;
   std::vector<std::byte> content_;
+  ReadObserver observer_;
 };
 
 SimulatedFileSystem::SimulatedFileSystem() : root_(std::make_shared<Node>()) { root_->folder = true; }
@@ -114,7 +116,7 @@ std::unique_ptr<InputFile> SimulatedFileSystem::open(const Path& path) const {
   const std::scoped_lock lock(mutex_);
   const auto node = find(path);
   if (node == nullptr || node->folder) fail(path, ENOENT);
-  return std::make_unique<SimulatedInput>(path, node->content);
+  return std::make_unique<SimulatedInput>(path, node->content, observer_);
 }
 
 void SimulatedFileSystem::create_folder(const Path& path) {

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <random>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ namespace trireme::test {
 struct PowerLost : std::runtime_error {
   PowerLost() : std::runtime_error("the power is gone") {}
 };
+
+using ReadObserver = std::function<void(std::span<std::byte> bytes)>;
 
 // A file system in memory that loses, when the power goes, what was not synced: any of the pages of a file written since its
 // sync, any of the names created, renamed or removed in a folder since its sync, each by chance. As strict as POSIX allows.
@@ -43,6 +46,9 @@ class SimulatedFileSystem final : public FileSystem {
 
   // What is found when the power is back. keep: the chance of each page and name that was not synced.
   std::shared_ptr<SimulatedFileSystem> after_power_loss(double keep, std::uint64_t seed) const;
+
+  // Sees what every call has read of files opened from now on, and may damage it; from several threads at a time.
+  void observe_reads(ReadObserver observer) { observer_ = std::move(observer); }
 
   // Changes files on purpose.
   std::vector<std::byte>& content(const Path& path);
@@ -77,6 +83,7 @@ class SimulatedFileSystem final : public FileSystem {
   std::int64_t power_lost_at_ = 0;
   std::pair<std::int64_t, int> failing_{};
   std::string failed_call_;
+  ReadObserver observer_;
 };
 
 }  // namespace trireme::test

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <map>
@@ -22,6 +23,7 @@ struct CheckpointOptions {
   int keep = 3;                        // so many of the newest stay; 2 or more
   bool asynchronous = true;            // a thread of each rank writes while training goes on, from a copy of the state
   std::int64_t chunk_bytes = 1 << 20;  // that have a checksum of their own; a multiple of 8
+  int threads = 2;                     // of each rank that load: one computes while another waits for the disk
   std::shared_ptr<FileSystem> file_system = posix_file_system();
 };
 
@@ -65,8 +67,8 @@ class Checkpoints {
   Checkpoints& operator=(const Checkpoints&) = delete;
 
   // Saves the state that training has after `step` steps. Synchronous: returns when it is committed. Asynchronous: returns when
-  // the state is copied; one that is still being saved is finished first. After an Error the checkpoints before are as they
-  // were, and the next save() starts anew.
+  // the state is copied; one that is still being saved is finished first. The copy's memory is kept for the next one. After an
+  // Error the checkpoints before are as they were, and the next save() starts anew.
   void save(std::int64_t step, const State& state, const Configuration& configuration = {});
 
   // Once a step: the step of a checkpoint that has just been committed, or nothing. Throws what went wrong while it was
@@ -75,8 +77,10 @@ class Checkpoints {
   std::optional<std::int64_t> finish();  // waits for it
   bool saving() const { return saving_ != nullptr; }
 
-  // Fills the state. Everything is checked before any of it changes: Error{invalid_argument} names a tensor or value that only
-  // one of the two has, or that differs in shape or type; Error{corrupt_file} the file that is damaged.
+  // Fills the state. Everything is checked before any of it changes, every chunk by one of the ranks: Error{invalid_argument}
+  // names a tensor or value that only one of the two has, or that differs in shape or type; Error{corrupt_file} the file that
+  // is damaged. Files are read twice, so that each of `threads` needs no more than 256 KiB of memory; where they fit into the
+  // page cache, the disk is read once.
   LoadedCheckpoint load(std::int64_t step, const State& state);
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // nothing when there is no checkpoint
 
@@ -91,6 +95,7 @@ class Checkpoints {
 
   Group group_;
   CheckpointOptions options_;
+  std::vector<std::byte> copy_;  // what an asynchronous save writes
   std::unique_ptr<Saving> saving_;
 };
 
