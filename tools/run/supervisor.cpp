@@ -73,11 +73,11 @@ void say(fmt::format_string<Args...> format, Args&&... args) {
 
 }  // namespace
 
-Supervisor::Supervisor(SupervisorOptions options)
+Supervisor::Supervisor(SupervisorOptions options, Descriptor signals)
     : options_(complete(std::move(options))),
       checkpoints_(options_.checkpoints, resume_of(options_.command)),
       recovery_(options_.restarts, checkpoints_.steps()),
-      signals_(::watch({SIGTERM, SIGINT, SIGUSR1, SIGHUP})) {
+      signals_(std::move(signals)) {
   ::signal(SIGPIPE, SIG_IGN);  // of a guardian that has just ended
   adopt_descendants();
   scratch_ = make_scratch(options_.checkpoints);

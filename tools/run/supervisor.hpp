@@ -24,7 +24,7 @@ struct SupervisorOptions {
 // Runs the job until it has finished, was asked to stop, or must not start again.
 class Supervisor {
  public:
-  explicit Supervisor(SupervisorOptions options);
+  Supervisor(SupervisorOptions options, Descriptor signals);  // what watch() gives of the signals that ask the job to stop
   ~Supervisor();
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;

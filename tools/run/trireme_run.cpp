@@ -2,15 +2,20 @@
 //   trireme-run [options] -- mpirun -n 4 train_gpt --checkpoint-dir DIR ...
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <CLI/CLI.hpp>
+#include <utility>
 
 #include "supervisor.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
 
-int main(int argc, char** argv) {
-  constexpr int wrong_command_line = static_cast<int>(trireme::ExitCode::configuration);
+namespace {
+
+constexpr int wrong_command_line = static_cast<int>(trireme::ExitCode::configuration);
+
+int supervise(int argc, char** argv, Descriptor signals) {
   SupervisorOptions options;
   std::string checkpoints;
   std::string report;
@@ -41,9 +46,15 @@ int main(int argc, char** argv) {
   options.report = report;
   options.grace = std::chrono::seconds(grace);
   if (preempted_code >= 0) options.preempted_code = preempted_code;
+  return Supervisor(std::move(options), std::move(signals)).run();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
   try {
-    Supervisor supervisor(std::move(options));
-    return supervisor.run();
+    auto signals = watch({SIGTERM, SIGINT, SIGUSR1, SIGHUP});  // first of all: from now on none is lost
+    return supervise(argc, argv, std::move(signals));
   } catch (const std::exception& error) {
     fmt::print(stderr, "trireme-run: {}\n", error.what());
     return wrong_command_line;
