@@ -50,7 +50,7 @@ class ManifestReader {
 
   Manifest read(std::string_view text) const {
     const Json whole = Json::parse(text, nullptr, false);
-    if (whole.is_discarded()) fail("it is not JSON, or cut off");
+    if (whole.is_discarded() || !text.ends_with("}\n")) fail("it is not JSON, or cut off");
     const Json& content = member(whole, "manifest");
     if (checksum_of(content) != unsigned_of<std::uint32_t>(member(whole, "crc32c"), "crc32c"))
       fail("its checksum does not fit");
