@@ -1,11 +1,10 @@
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <random>
 
 #include "catch.hpp"
 #include "checkpoint/layouts.hpp"
-#include "checkpoint/simulated_file_system.hpp"
+#include "checkpoint/sample_runs.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/error.hpp"
@@ -14,33 +13,14 @@
 using namespace trireme;
 using checkpoint::CheckpointOptions;
 using checkpoint::Checkpoints;
+using test::load_difference;
+using test::options_on;
 using test::SampleState;
+using test::save_sample;
 using test::SimulatedFileSystem;
 using testing::run_ranks;
 
 namespace {
-
-CheckpointOptions options_on(std::shared_ptr<SimulatedFileSystem> system, bool asynchronous = false) {
-  return {.directory = "/run", .keep = 2, .asynchronous = asynchronous, .chunk_bytes = 256, .file_system = std::move(system)};
-}
-
-void save(const Group& world, const std::shared_ptr<SimulatedFileSystem>& system, int layout, std::int64_t step) {
-  SampleState sample(world.rank(), world.size(), layout);
-  sample.fill(static_cast<std::uint64_t>(step));
-  Checkpoints checkpoints(world, options_on(system));
-  checkpoints.save(step, sample.state(), {{"seed", "1"}});
-}
-
-// The state that is in the newest checkpoint is that of `step`.
-std::string load_difference(const Group& world, const std::shared_ptr<SimulatedFileSystem>& system, int layout,
-                            std::int64_t step) {
-  SampleState sample(world.rank(), world.size(), layout);
-  sample.fill(99);
-  Checkpoints checkpoints(world, options_on(system));
-  const auto loaded = checkpoints.load_newest(sample.state());
-  if (!loaded || loaded->step != step) return "another step";
-  return sample.difference(static_cast<std::uint64_t>(step));
-}
 
 Error error_of(const std::function<void()>& action) {
   try {
@@ -84,7 +64,7 @@ TEST_CASE("any layout loads what any other has saved") {
   for (const int writers : {1, 2, 3, 4}) {
     for (int layout = 0; layout < 7; ++layout) {
       const auto system = std::make_shared<SimulatedFileSystem>();
-      run_ranks(writers, [&](const Group& world) { save(world, system, layout, 5); });
+      run_ranks(writers, [&](const Group& world) { save_sample(world, system, layout, 5); });
       for (const int readers : {1, 2, 3, 4}) {
         run_ranks(readers, [&](const Group& world) {
           for (int other = 0; other < 7; ++other) {
@@ -118,139 +98,6 @@ TEST_CASE("a checkpoint is saved while the state changes") {
     require(checkpoints.steps() == std::vector<std::int64_t>{5, 6}, "the newest two are kept");
   });
   run_ranks(2, [&](const Group& world) { require(load_difference(world, system, 3, 6).empty(), "the last one is whole"); });
-}
-
-TEST_CASE("the power may go at any call of a save") {
-  const auto run = [](const std::shared_ptr<SimulatedFileSystem>& system, std::int64_t& committed) {
-    run_ranks(2, [&](const Group& world) {
-      SampleState sample(world.rank(), world.size(), 2);
-      Checkpoints checkpoints(world, options_on(system));
-      for (const std::int64_t step : {1, 2, 3, 4}) {
-        sample.fill(static_cast<std::uint64_t>(step));
-        checkpoints.save(step, sample.state());
-        if (world.rank() == 0) committed = step;
-      }
-    });
-  };
-  std::int64_t committed = 0;
-  const auto undisturbed = std::make_shared<SimulatedFileSystem>();
-  run(undisturbed, committed);
-  REQUIRE(committed == 4);
-  REQUIRE(undisturbed->calls() > 100);
-  int survivors = 0;
-  for (std::int64_t call = 1; call <= undisturbed->calls(); ++call) {
-    const auto system = std::make_shared<SimulatedFileSystem>();
-    system->lose_power_at(call);
-    committed = 0;
-    CHECK_THROWS(run(system, committed));
-    for (const double keep : {0.0, 0.3, 0.5, 0.8, 1.0}) {
-      const auto found = system->after_power_loss(keep, static_cast<std::uint64_t>(call));
-      INFO("power lost at call " << call << ", " << keep << " of the changes kept");
-      const auto steps = checkpoint::committed_steps("/run", *found);
-      const std::int64_t newest = steps.empty() ? 0 : steps.back();
-      CHECK(newest >= committed);
-      CHECK(newest <= committed + 1);
-      if (newest == 0) continue;
-      ++survivors;
-      run_ranks(1, [&](const Group& world) {
-        const std::string difference = load_difference(world, found, 0, newest);
-        require(difference.empty(), "step {}: {}", newest, difference);
-        save(world, found, 0, newest + 1);
-        require(load_difference(world, found, 0, newest + 1).empty(), "training goes on");
-      });
-    }
-  }
-  CHECK(survivors > 300);
-}
-
-TEST_CASE("a call that fails is the same error on all ranks, and training goes on") {
-  const auto run = [](const std::shared_ptr<SimulatedFileSystem>& system, bool asynchronous) {
-    std::vector<std::string> errors(3);
-    run_ranks(3, [&](const Group& world) {
-      SampleState sample(world.rank(), world.size(), 3);
-      Checkpoints checkpoints(world, options_on(system, asynchronous));
-      for (const std::int64_t step : {1, 2, 3}) {
-        sample.fill(static_cast<std::uint64_t>(step));
-        try {
-          checkpoints.save(step, sample.state());
-          checkpoints.finish();
-        } catch (const Error& error) {
-          errors[static_cast<std::size_t>(world.rank())] += error.what();
-        }
-        world.barrier();
-      }
-    });
-    CHECK(errors[0] == errors[1]);
-    CHECK(errors[0] == errors[2]);
-    return errors[0];
-  };
-  for (const bool asynchronous : {false, true}) {
-    const auto undisturbed = std::make_shared<SimulatedFileSystem>();
-    CHECK(run(undisturbed, asynchronous).empty());
-    for (std::int64_t call = 5; call <= undisturbed->calls(); ++call) {  // the first ones make the directory
-      const auto system = std::make_shared<SimulatedFileSystem>();
-      system->fail_at(call, ENOSPC);
-      INFO("call " << call << " fails: " << system->failed_call());
-      const std::string text = run(system, asynchronous);
-      CHECK(text.find("No space left on device") != std::string::npos);
-      CHECK(text.find(system->failed_call()) != std::string::npos);
-      const auto steps = checkpoint::committed_steps("/run", *system);
-      REQUIRE(steps.size() >= 2);
-      run_ranks(2, [&](const Group& world) {
-        require(load_difference(world, system, 1, steps.back()).empty(), "step {}", steps.back());
-      });
-    }
-  }
-}
-
-TEST_CASE("damage is found before anything changes") {
-  const auto system = std::make_shared<SimulatedFileSystem>();
-  run_ranks(2, [&](const Group& world) { save(world, system, 1, 5); });
-  std::mt19937 random(3);
-  int damages = 0;
-  const auto expect_found = [&](const std::string& what) {
-    ++damages;
-    INFO(what);
-    run_ranks(2, [&](const Group& world) {
-      SampleState sample(world.rank(), world.size(), 4);
-      sample.fill(99);
-      Checkpoints checkpoints(world, options_on(system));
-      bool refused = false;
-      try {
-        checkpoints.load_newest(sample.state());
-      } catch (const Error& error) {
-        refused = error.code() == ErrorCode::corrupt_file || error.code() == ErrorCode::io;
-      }
-      require(refused, "{} was not noticed", what);
-      require(sample.difference(99).empty(), "{}: {} has changed", what, sample.difference(99));
-    });
-  };
-  for (const auto& path : system->files()) {
-    auto& content = system->content(path);
-    const auto before = content;
-    for (int round = 0; round < 40; ++round) {
-      const std::size_t at = random() % (content.size() - (path.extension() == ".json" ? 1 : 0));  // not the last line's end
-      content[at] ^= static_cast<std::byte>(1 << (random() % 8));
-      expect_found(fmt::format("a flipped bit of byte {} of {}", at, path.string()));
-      content = before;
-    }
-    for (const std::size_t size : {std::size_t{0}, std::size_t{1}, before.size() / 2, before.size() - 2}) {
-      content.resize(size);
-      expect_found(fmt::format("{} cut off at {}", path.string(), size));
-      content = before;
-    }
-    content.push_back(std::byte{'x'});
-    expect_found(fmt::format("a byte more in {}", path.string()));
-    content = before;
-  }
-  const auto files = system->files();
-  REQUIRE(files.size() == 3);
-  std::swap(system->content(files[1]), system->content(files[2]));
-  expect_found("swapped shards");
-  std::swap(system->content(files[1]), system->content(files[2]));
-  system->remove_all(files[1]);
-  expect_found("a missing shard");
-  CHECK(damages > 130);
 }
 
 TEST_CASE("each chunk is checked once, in little memory, and what is copied is checked again") {
@@ -352,7 +199,7 @@ TEST_CASE("each chunk is checked once, in little memory, and what is copied is c
 
 TEST_CASE("what does not fit is named") {
   const auto system = std::make_shared<SimulatedFileSystem>();
-  run_ranks(2, [&](const Group& world) { save(world, system, 0, 5); });
+  run_ranks(2, [&](const Group& world) { save_sample(world, system, 0, 5); });
   const auto refusal = [&](const std::function<void(State&)>& add, bool leave_out_optional = true) {
     return error_of([&] {
       run_ranks(2, [&](const Group& world) {
@@ -426,7 +273,7 @@ TEST_CASE("ranks that hold a state differently are told") {
 TEST_CASE("a run that goes back puts later checkpoints aside") {
   const auto system = std::make_shared<SimulatedFileSystem>();
   run_ranks(2, [&](const Group& world) {
-    for (const std::int64_t step : {10, 20}) save(world, system, 0, step);
+    for (const std::int64_t step : {10, 20}) save_sample(world, system, 0, step);
     SampleState sample(world.rank(), world.size(), 0);
     Checkpoints checkpoints(world, options_on(system));
     require(checkpoints.load(10, sample.state()).configuration.at("seed") == "1", "the configuration is kept");

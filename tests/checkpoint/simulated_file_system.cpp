@@ -26,9 +26,10 @@ class SimulatedOutput final : public OutputFile {
 
   void reserve(std::uint64_t) override { system_.change(path_); }
   void write(std::span<const std::byte> bytes) override {
+    const std::size_t half = bytes.size() / 2;
+    append(bytes.first(half));
     system_.change(path_);
-    const std::scoped_lock lock(system_.mutex_);
-    node_->content.insert(node_->content.end(), bytes.begin(), bytes.end());
+    append(bytes.subspan(half));
   }
   void sync() override {
     system_.change(path_);
@@ -38,6 +39,11 @@ class SimulatedOutput final : public OutputFile {
   void close() override { system_.change(path_); }
 
  private:
+  void append(std::span<const std::byte> bytes) {
+    const std::scoped_lock lock(system_.mutex_);
+    node_->content.insert(node_->content.end(), bytes.begin(), bytes.end());
+  }
+
   SimulatedFileSystem& system_;
   std::filesystem::path path_;
   std::shared_ptr<SimulatedFileSystem::Node> node_;

@@ -24,7 +24,8 @@ struct PowerLost : std::runtime_error {
 using ReadObserver = std::function<void(std::span<std::byte> bytes)>;
 
 // A file system in memory that loses, when the power goes, what was not synced: any of the pages of a file written since its
-// sync, any of the names created, renamed or removed in a folder since its sync, each by chance. As strict as POSIX allows.
+// sync, any of the names created, renamed or removed in a folder since its sync, each by chance. As strict as POSIX allows. A
+// write that fails has written half.
 class SimulatedFileSystem final : public FileSystem {
  public:
   SimulatedFileSystem();

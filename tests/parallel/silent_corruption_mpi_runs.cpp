@@ -5,8 +5,9 @@
 
 int main() {
   return trireme::launch(trireme::BackendKind::mpi, {}, [](const trireme::Group& world) {
-    trireme::tests::expect_differing_replicas_found(world);
-    trireme::tests::expect_steps_that_are_not_finite_left_out(world);
+    using namespace trireme::tests;
+    for (const auto& fault : turned_bits(world.size(), Culprits::one)) fault.expect_found(world);
+    for (const auto& fault : steps_that_are_not_finite(world.size(), Culprits::one)) fault.expect_found(world);
     return 0;
   });
 }

@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "state_digest.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/trireme.hpp"
 
@@ -21,7 +22,6 @@ constexpr std::int64_t time_steps = 8;
 constexpr std::int64_t rows = 2;  // of a rank and micro-batch
 constexpr int micro_batches = 2;
 constexpr models::GptOptions gpt_options{.layers = 4, .heads = 2, .width = 16, .block = time_steps, .vocabulary = 37};
-constexpr const char* middle_weight = "transformer.h.1.mlp.c_fc.weight";  // of the first of two stages; divided
 
 struct Layout {
   int data = 1;
@@ -29,6 +29,9 @@ struct Layout {
   int tensor = 1;
   Sharding sharding = Sharding::off;
 
+  int ranks_of_replica() const { return pipeline * tensor; }
+  bool on_first_stage(int rank) const { return rank % ranks_of_replica() < tensor; }
+  bool on_last_stage(int rank) const { return rank % ranks_of_replica() >= (pipeline - 1) * tensor; }
   std::string str() const {
     return fmt::format("data {} x pipeline {} x tensor {}{}", data, pipeline, tensor,
                        sharding == Sharding::on ? ", sharded" : "");
@@ -38,6 +41,10 @@ struct Layout {
 std::vector<Layout> layouts_of(int ranks) {
   if (ranks == 2) return {{.data = 2}, {.data = 2, .sharding = Sharding::on}, {.pipeline = 2}, {.tensor = 2}};
   if (ranks == 3) return {{.data = 3}, {.data = 3, .sharding = Sharding::on}};
+  if (ranks == 6) return {{.data = 3, .pipeline = 2}, {.data = 3, .tensor = 2, .sharding = Sharding::on}};
+  if (ranks == 8) {
+    return {{.data = 2, .pipeline = 2, .tensor = 2}, {.data = 2, .pipeline = 2, .tensor = 2, .sharding = Sharding::on}};
+  }
   return {{.data = 4},
           {.data = 2, .pipeline = 2},
           {.data = 2, .tensor = 2},
@@ -91,7 +98,13 @@ class GptRun {
   optim::AdamW<Float32>& optimizer() { return optimizer_; }
   const ProcessMesh& mesh() const { return mesh_; }
 
-  std::uint64_t digest_of_values() { return digest<float>("values", std::span<const float>(store().values<float>().span())); }
+  // Of values, moments and step counts.
+  std::uint64_t digest_of_state() {
+    State state;
+    store().add_to(state, "model.");
+    optimizer_.add_to(state);
+    return digest_of(state);
+  }
 
  private:
   static std::unique_ptr<models::Gpt<Float32>> initialized(const nn::ModelPart& part) {
@@ -158,32 +171,31 @@ void require_contains(const std::string& where, const std::string& text, const s
 void turn_bit(float& value) { value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U << 9); }
 
 // A sharded step renews all values: there the bit is turned over again before each step, as in a bad cell of memory.
-void expect_bit_found(const Group& world, const Layout& layout, int num_steps) {
-  const std::string where = fmt::format("{}, {} steps", layout.str(), num_steps);
+void expect_bit_found(const Group& world, const Layout& layout, int num_steps, int culprit) {
+  const std::string where = fmt::format("{}, {} steps, rank {}", layout.str(), num_steps, culprit);
   constexpr int first_step = 2;
   constexpr std::int64_t element = 19;
   GptRun run(world, layout, num_steps);
-  // The highest rank that has the weight.
-  const int culprit = (layout.data - 1) * layout.pipeline * layout.tensor + layout.tensor - 1;
+  const std::string weight = fmt::format("transformer.h.{}.mlp.c_fc.weight", layout.on_first_stage(culprit) ? 1 : 2);
   std::int64_t found_in = -1;
   const ErrorFields error = same_error(world, where, [&] {
     for (int step = 0; step < first_step + num_steps; ++step) {
       found_in = step;
       const bool turn = layout.sharding == Sharding::on ? step >= first_step : step == first_step;
-      if (turn && world.rank() == culprit) {
-        turn_bit(run.store().values<float>(run.store().find(middle_weight)).data()[element]);
-      }
+      if (turn && world.rank() == culprit) turn_bit(run.store().values<float>(run.store().find(weight)).data()[element]);
       run.optimizer().step(run.reduce(static_cast<std::uint64_t>(step)));
     }
   });
-  require(error.code == ErrorCode::diverged && error.name == middle_weight, "{}: {} {}", where, name_of(error.code),
-          error.name);
+  require(error.code == ErrorCode::diverged && error.name == weight, "{}: {} {}", where, name_of(error.code), error.name);
   require(found_in >= first_step && found_in < first_step + num_steps, "{}: found in step {}", where, found_in);
-  require(error.rank == culprit, "{}: found on rank {}", where, error.rank);
-  require_contains(where, error.message,
-                   fmt::format("in step {} (from 0): element {} of {}", found_in, element, middle_weight));
-  require_contains(where, error.hint,
-                   layout.data > 2 ? fmt::format("most replicas contradict rank {};", culprit) : "no majority");
+  require_contains(where, error.message, fmt::format("in step {} (from 0): element {} of {}", found_in, element, weight));
+  if (layout.data > 2) {
+    require(error.rank == culprit, "{}: found on rank {}", where, error.rank);
+    require_contains(where, error.hint, fmt::format("most replicas contradict rank {};", culprit));
+  } else {
+    require_contains(where, error.message, fmt::format("on rank {}", culprit));
+    require_contains(where, error.hint, "no majority");
+  }
 }
 
 // The step is refused with what is known of it, then skipped; skipping too often is refused too.
@@ -201,19 +213,18 @@ void expect_left_out(const Group& world, const Layout& layout, Fault fault, int 
   const auto good_step = [&](std::uint64_t step) {
     require(run.optimizer().step(run.reduce(step), skip), "{}: a good step was left out", where);
     clean.optimizer().step(clean.reduce(step), skip);
-    require(run.digest_of_values() == clean.digest_of_values(), "{}: step {} leads to other values", where, step);
+    require(run.digest_of_state() == clean.digest_of_state(), "{}: step {} leads to another state", where, step);
   };
   good_step(0);
-  const std::uint64_t before = run.digest_of_values();
+  const std::uint64_t before = run.digest_of_state();
   const ErrorFields error = same_error(world, where, [&] { run.optimizer().step(run.reduce(1, own), {.clip_norm = 1}); });
   require(error.code == ErrorCode::diverged, "{}: {}", where, name_of(error.code));
-  const bool on_first_stage = layout.pipeline == 2 && culprit % (layout.pipeline * layout.tensor) < layout.tensor;
-  const std::string parameter = on_first_stage ? "transformer.h.1.mlp.c_proj.bias" : "transformer.ln_f.bias";
+  const std::string parameter = layout.on_last_stage(culprit) ? "transformer.ln_f.bias" : "transformer.h.1.mlp.c_proj.bias";
   require(error.name == parameter, "{}: the first parameter is {}", where, error.name);
   require_contains(where, error.message, "step 1 (from 0) has");
   require_contains(where, error.message,
                    in_loss ? fmt::format("began in the loss of rank {},", culprit) : "in a backward pass");
-  require(run.digest_of_values() == before, "{}: the step that was refused changed the values", where);
+  require(run.digest_of_state() == before, "{}: the step that was refused changed the state", where);
   require(!run.optimizer().step(run.reduce(1, own), skip), "{}: the step was taken", where);
   good_step(1);  // after one that is none of the moments' business
   for (int time = 0; time < skip.max_skipped; ++time) {
@@ -258,22 +269,44 @@ void expect_buffers_restored(const Group& world, bool synchronized) {
 
 }  // namespace
 
-void expect_differing_replicas_found(const Group& world) {
-  for (const Layout& layout : layouts_of(world.size())) {
+std::vector<SilentFault> turned_bits(int ranks, Culprits culprits) {
+  std::vector<SilentFault> faults;
+  for (const Layout& layout : layouts_of(ranks)) {
     if (layout.data == 1) continue;
-    for (const int num_steps : {1, 3}) expect_bit_found(world, layout, num_steps);
+    // The last rank of the first stage, where there is one culprit.
+    const int last = (layout.data - 1) * layout.ranks_of_replica() + layout.tensor - 1;
+    for (int rank = 0; rank < ranks; ++rank) {
+      if (culprits == Culprits::one && rank != last) continue;
+      for (const int num_steps : {1, 3}) {
+        faults.push_back({fmt::format("{}, {} steps, rank {}", layout.str(), num_steps, rank),
+                          [=](const Group& world) { expect_bit_found(world, layout, num_steps, rank); }});
+      }
+    }
   }
+  return faults;
 }
 
-void expect_steps_that_are_not_finite_left_out(const Group& world) {
-  for (const Layout& layout : layouts_of(world.size())) {
-    const int last = world.size() - 1;
-    const int last_of_first_stage = (layout.data - 1) * layout.pipeline * layout.tensor + layout.tensor - 1;
-    expect_left_out(world, layout, Fault::loss_is_nan, last);
-    expect_left_out(world, layout, Fault::backward_makes_inf, last_of_first_stage);
-    if (layout.data == 1) expect_left_out(world, layout, Fault::gradient_is_inf, last);
+std::vector<SilentFault> steps_that_are_not_finite(int ranks, Culprits culprits) {
+  std::vector<SilentFault> faults;
+  const auto add = [&](const Layout& layout, Fault fault, const char* what, int rank) {
+    faults.push_back({fmt::format("{}, {} on rank {}", layout.str(), what, rank),
+                      [=](const Group& world) { expect_left_out(world, layout, fault, rank); }});
+  };
+  for (const Layout& layout : layouts_of(ranks)) {
+    const int last_of_first_stage = (layout.data - 1) * layout.ranks_of_replica() + layout.tensor - 1;
+    for (int rank = 0; rank < ranks; ++rank) {
+      const bool every = culprits == Culprits::every;
+      if (every ? layout.on_last_stage(rank) : rank == ranks - 1) add(layout, Fault::loss_is_nan, "nan in the loss", rank);
+      if (every || rank == last_of_first_stage) add(layout, Fault::backward_makes_inf, "inf in backward", rank);
+      if (layout.data == 1 && (every ? layout.on_last_stage(rank) : rank == ranks - 1))
+        add(layout, Fault::gradient_is_inf, "inf in a gradient", rank);
+    }
   }
-  for (const bool synchronized : {true, false}) expect_buffers_restored(world, synchronized);
+  for (const bool synchronized : {true, false}) {
+    faults.push_back({fmt::format("{} ranks, running statistics, {}", ranks, synchronized ? "synchronized" : "of each rank"),
+                      [=](const Group& world) { expect_buffers_restored(world, synchronized); }});
+  }
+  return faults;
 }
 
 }  // namespace trireme::tests

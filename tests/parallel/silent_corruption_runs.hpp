@@ -1,15 +1,26 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
 #include "trireme/comm/group.hpp"
 
-// Training in which something goes wrong without a word, on meshes that use all ranks of the world. Each throws unless the
-// library finds it and all ranks say the same. Collective.
+// Training in which something goes wrong without a word, on meshes that use all ranks of the world.
 namespace trireme::tests {
 
-// A bit of one rank's values is turned over.
-void expect_differing_replicas_found(const Group& world);
+struct SilentFault {
+  std::string what;
+  std::function<void(const Group&)> expect_found;  // throws unless the library finds it and all ranks say the same; collective
+};
+
+enum class Culprits : std::uint8_t { one, every };  // the ranks of a mesh on which it goes wrong, each in a training of its own
+
+// A bit of one rank's values is turned over. 2, 3, 4, 6 or 8 ranks.
+std::vector<SilentFault> turned_bits(int ranks, Culprits culprits);
 
 // A loss, or what backward makes of it, is nan or inf on one rank.
-void expect_steps_that_are_not_finite_left_out(const Group& world);
+std::vector<SilentFault> steps_that_are_not_finite(int ranks, Culprits culprits);
 
 }  // namespace trireme::tests

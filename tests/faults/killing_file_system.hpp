@@ -1,0 +1,44 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trireme/core/file_system.hpp"
+
+namespace trireme::tests {
+
+struct KillPoint {
+  std::int64_t call = 0;  // from 1 on; 0: none
+  bool after = false;
+};
+
+// The real file system, which ends its process by SIGKILL at one of the calls. What the real one does in several steps counts
+// as several calls: a write is one of its first half and one of the rest, a folder is removed file by file.
+class KillingFileSystem final : public FileSystem {
+ public:
+  explicit KillingFileSystem(KillPoint point) : point_(point) {}
+
+  std::unique_ptr<OutputFile> create(const Path& path) override;
+  std::unique_ptr<InputFile> open(const Path& path) const override;
+  void create_folder(const Path& path) override;
+  void rename(const Path& from, const Path& to) override;
+  void sync_folder(const Path& path) override;
+  void remove_all(const Path& path) override;
+  bool exists(const Path& path) const override;
+  std::vector<std::string> names_in(const Path& folder) const override;
+
+  std::int64_t calls() const { return calls_; }
+
+ private:
+  friend class KilledOutput;
+  class Call;
+
+  KillPoint point_;
+  mutable std::atomic<std::int64_t> calls_ = 0;
+  std::shared_ptr<FileSystem> real_ = posix_file_system();
+};
+
+}  // namespace trireme::tests

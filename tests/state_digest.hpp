@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/state.hpp"
+
+namespace trireme::tests {
+
+// Of all elements that lie here: it changes with any bit of them.
+inline std::uint64_t digest_of(const State& state) {
+  std::uint64_t sum = 0;
+  for (const StateTensor& tensor : state.tensors()) {
+    for (const StatePiece& piece : tensor.pieces) {
+      sum += digest(tensor.name, tensor.dtype, piece.data, piece.elements.count(), piece.elements.begin);
+    }
+  }
+  return sum;
+}
+
+}  // namespace trireme::tests
