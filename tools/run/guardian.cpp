@@ -99,10 +99,17 @@ class Watch {
       return;
     }
     switch (static_cast<Guardian::Order>(order)) {
-      case Guardian::Order::stop: kill(launcher_, SIGUSR1); return;
+      case Guardian::Order::stop: ask_to_stop(); return;
       case Guardian::Order::terminate: kill(launcher_, SIGTERM); return;
       case Guardian::Order::kill: kill(launcher_, SIGKILL); return;
     }
+  }
+
+  // A launcher hands the signal to the ranks that it has started by then: until ranks were seen before, it is sent again.
+  void ask_to_stop() {
+    heard_ = last_rank_.has_value();
+    asked_ = true;
+    kill(launcher_, SIGUSR1);
   }
 
   void drain_signals() {
@@ -123,6 +130,7 @@ class Watch {
       ending_.stuck = true;
       kill(launcher_, SIGKILL);
     }
+    if (asked_ && !heard_) ask_to_stop();
   }
 
   const Launch& job_;
@@ -132,6 +140,8 @@ class Watch {
   Clock::time_point end_ = Clock::time_point::max();
   Clock::time_point next_look_{};
   std::optional<Clock::time_point> last_rank_;
+  bool asked_ = false;  // to stop
+  bool heard_ = false;
   Ending ending_;
 };
 
