@@ -93,6 +93,9 @@ TEST_CASE("the cause of an end") {
   CHECK(cause_of(exited(1), RunStatus{RunState::stopped, 3, 3}, false, 0) == Cause::stopped);
   CHECK(cause_of(exited(138), std::nullopt, true, 0) == Cause::stopped);  // before its first step
   CHECK(cause_of(exited(138), training, true, 0) == Cause::crash);
+  CHECK(cause_of(exited(138), RunStatus{RunState::finished, 3, 3}, true, 0) == Cause::finished);
+  CHECK(cause_of(exited(138), RunStatus{RunState::finished, 3, 3}, false, 0) == Cause::crash);
+  CHECK(cause_of(exited(1), RunStatus{RunState::finished, 3, 3}, true, 0) == Cause::crash);
   CHECK(exit_code_of(Ending{.status = W_EXITCODE(0, SIGSEGV)}) == 139);
   CHECK(text_of(exited(139)) == "exit code 139 (SIGSEGV)");
 }

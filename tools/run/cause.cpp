@@ -16,6 +16,7 @@ namespace {
 constexpr int signal_base = 128;   // of exit codes
 constexpr int cannot_start = 127;  // likewise, as a shell has it
 constexpr int killed = signal_base + SIGKILL;
+constexpr int asked_to_stop = signal_base + SIGUSR1;
 
 // "oom_kill 3" of a file of words and numbers.
 std::optional<std::uint64_t> kills_in(const std::string& path) {
@@ -75,6 +76,8 @@ Cause cause_of(const Ending& ending, const std::optional<trireme::RunStatus>& st
   // mpirun has an exit code of its own when it was told to end its ranks, whatever theirs were.
   if (status && status->state == RunState::stopped) return Cause::stopped;
   if (asked && !status) return Cause::stopped;
+  // mpirun dies of the request when its ranks have just ended.
+  if (asked && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
   if (ending.stuck) return Cause::hang;
   switch (static_cast<ExitCode>(code)) {
     case ExitCode::success: return Cause::finished;
