@@ -85,6 +85,11 @@ class Training {
                                      output_);
   }
 
+  void run_to_end() const {
+    const int code = start()->wait();
+    require(code == 0, "the job ends with exit code {}: {}", code, output());
+  }
+
   std::string output() const { return text_of(output_); }
   const fs::path& directory() const { return directory_; }
   int steps() const { return steps_; }
@@ -171,7 +176,7 @@ Row preempt(Extent extent) {
       "again");
   const auto begin = Clock::now();
   const Training whole(folder.path(), "whole", 400, 50);
-  require(whole.start()->wait() == 0, "the undisturbed job fails: {}", whole.output());
+  whole.run_to_end();
   const double longest = seconds_since(begin);
   std::uniform_real_distribution<double> part(0, 1);
   std::mt19937_64 random(23);
@@ -181,7 +186,7 @@ Row preempt(Extent extent) {
     row.attempt(fmt::format("SIGTERM after {:.3f} s", seconds), [&] {
       const Training training(folder.path(), "stopped", whole.steps(), 50);
       ++endings[expect_stopped(training, seconds)];
-      require(training.start()->wait() == 0, "it does not go on: {}", training.output());
+      training.run_to_end();
       require(training.final_digest() == whole.final_digest(), "another state after {} steps", whole.steps());
     });
   }
@@ -214,7 +219,8 @@ Row restart(Extent extent) {
       times.push_back(seconds_since(killed));
       require(times.back() <= limit, "{:.2f} s", times.back());
       job->signal(SIGTERM);
-      require(job->wait() == 0, "it does not stop: {}", training.output());
+      const int code = job->wait();
+      require(code == 0, "it does not stop: exit code {}: {}", code, training.output());
     });
   }
   std::ranges::sort(times);

@@ -62,8 +62,7 @@ struct Killing {
 class KilledJob {
  public:
   explicit KilledJob(int ranks) : ranks_(ranks) {
-    require(run({}) == 0, "the undisturbed job fails: {}", text_of(output_));
-    whole_ = read_log(log_);
+    whole_ = run_to_end();
     require(std::ssize(whole_.calls) == ranks && whole_.committed == steps, "the undisturbed job saves: {}", text_of(log_));
   }
 
@@ -78,8 +77,7 @@ class KilledJob {
     const auto committed = checkpoint::committed_steps(directory_);
     const std::int64_t newest = committed.empty() ? 0 : committed.back();
     require(newest >= before.committed, "step {} was committed, the newest is {}", before.committed, newest);
-    require(run({}) == 0, "it does not go on: {}", text_of(output_));
-    const Log resumed = read_log(log_);
+    const Log resumed = run_to_end();
     require(resumed.start == newest, "it goes on from {} instead of {}", resumed.start, newest);
     for (const std::int64_t step : {newest, std::int64_t{steps}}) {
       require(resumed.digests.at(step) == whole_.digests.at(step), "after step {} the state is another one", step);
@@ -87,6 +85,12 @@ class KilledJob {
   }
 
  private:
+  Log run_to_end() {
+    const int code = run({});
+    require(code == 0, "the job ends with exit code {}: {}", code, text_of(output_));
+    return read_log(log_);
+  }
+
   int run(const std::vector<std::string>& killing, const std::string& patience = "0") {
     fs::remove(log_);
     std::vector<std::string> command;
