@@ -20,7 +20,7 @@
 // A job that behaves as a trainer does, without training: for the tests of trireme-run.
 //   run_program --checkpoint-dir DIR STEPS INTERVAL STEP_MS [FAULT STEP TIMES]
 // Each step is one collective; every INTERVAL steps rank 0 commits a checkpoint. FAULT, of the last rank, happens after step
-// STEP in the first TIMES starts. DIR/log has a line for each start and each step with its time.
+// STEP in the first TIMES starts. DIR/log has a line for each start and each step, once it is saved, with its time.
 
 namespace {
 
@@ -117,11 +117,11 @@ int train(const Run& run, const Group& world) {
     status.step = step;
     const bool stops = stop[0] != 0;
     const bool saves = stops || step % run.interval == 0;
-    if (first) log(run, fmt::format("step {}", step));
     if (first && saves) {
       save(run.folder, step);
       status.checkpoint = step;
     }
+    if (first) log(run, fmt::format("step {}", step));
     if (stops) status.state = RunState::stopped;
     if (first && (saves || step == start + 1)) report_run_status(status);
     if (stops) return 0;
