@@ -88,6 +88,10 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to) {
   State state;
   add_to(state);
   const auto loaded = checkpoints_->load(*resumed_, state);
+  if (loaded.imported) {
+    return {fmt::format("begins with the weights of {} and fresh optimizer state: the checkpoint was imported",
+                        loaded.imported->source)};
+  }
   std::vector<std::string> notes{fmt::format("resumed after step {}", loaded.step)};
   for (const auto& [name, value] : settings_) {
     const auto before = loaded.configuration.find(name);

@@ -57,7 +57,7 @@ class Loader {
   // Whether what this rank wants is there, and fits.
   void compare() const {
     for (const StateTensor& tensor : state_.tensors()) {
-      if (tensor.optional) continue;
+      if (tensor.optional || begins_anew(tensor.name)) continue;
       const auto found = saved_.find(tensor.name);
       if (found == saved_.end()) refuse(folder_, tensor.name, "the checkpoint lacks a tensor of this run");
       if (fits(*found->second, tensor)) continue;
@@ -65,6 +65,7 @@ class Loader {
              describe(found->second->dtype, found->second->shape));
     }
     for (const State::NamedValue& value : state_.values()) {
+      if (begins_anew(value.name)) continue;
       const auto found = manifest_.values.find(value.name);
       if (found == manifest_.values.end()) refuse(folder_, value.name, "the checkpoint lacks a value of this run");
       if (found->second.index() != value.place.index())
@@ -147,6 +148,7 @@ class Loader {
       std::atomic_ref(sums[static_cast<std::size_t>(chunk.tensor - manifest_.tensors.data())]) += sum;
     });
     for (const State::NamedValue& value : state_.values()) {
+      if (begins_anew(value.name)) continue;
       const SavedValue& saved = manifest_.values.at(value.name);
       std::visit([&]<typename T>(T* place) { *place = std::get<T>(saved); }, value.place);
     }
@@ -171,6 +173,11 @@ class Loader {
   }
 
  private:
+  // Beside imported weights there is nothing to load.
+  bool begins_anew(const std::string& name) const {
+    return manifest_.imported && !name.starts_with(manifest_.imported->prefix);
+  }
+
   template <typename Tensor>
   static bool fits(const SavedTensor& saved, const Tensor& tensor) {
     return saved.dtype == tensor.dtype && saved.shape == tensor.shape;
@@ -246,7 +253,7 @@ LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state) {
   group_.all_reduce(std::span(sums), ReduceOp::sum, "digests of a checkpoint").wait_on_host();
   loader.compare_digests(sums);
   state.loaded();
-  return {.step = manifest.step, .configuration = manifest.configuration};
+  return {.step = manifest.step, .configuration = manifest.configuration, .imported = manifest.imported};
 }
 
 std::optional<LoadedCheckpoint> Checkpoints::load_newest(const State& state) {

@@ -17,6 +17,7 @@ namespace {
 
 constexpr const char* format_name = "trireme checkpoint";
 constexpr std::int64_t version = 1;  // of what this library writes, and the latest it reads
+constexpr const char* imported_field = "imported";
 
 Json json_of(const TensorPart& part) {
   return {{"file", part.file}, {"offset", part.offset}, {"runs", json_of(part.runs)}, {"crc32c", part.checksums}};
@@ -60,6 +61,7 @@ class ManifestReader {
     manifest.step = integer(member(content, "step"), "step");
     manifest.chunk_bytes = integer(member(content, "chunk_bytes"), "chunk_bytes");
     if (manifest.step < 0 || manifest.chunk_bytes < 8 || manifest.chunk_bytes % 8 != 0) fail("its step or chunk size is wrong");
+    if (content.contains(imported_field)) manifest.imported = imported_of(content.at(imported_field));
     for (const auto& [key, value] : object(member(content, "configuration"), "configuration")) {
       manifest.configuration[key] = text_of(value, key);
     }
@@ -89,7 +91,9 @@ class ManifestReader {
     const std::int64_t needed = integer(member(content, "min_reader"), "min_reader");
     if (needed > version) refuse(fmt::format("its format needs a reader of version {}, this one is {}", needed, version));
     for (const Json& field : array(member(content, "critical"), "critical")) {
-      refuse(fmt::format("it can't be understood without \"{}\"", text_of(field, "critical")));
+      if (const std::string name = text_of(field, "critical"); name != imported_field) {
+        refuse(fmt::format("it can't be understood without \"{}\"", name));
+      }
     }
   }
 
@@ -126,6 +130,10 @@ class ManifestReader {
     const auto known = value_of_json(value);
     if (!known) fail(fmt::format("\"{}\" is neither a number nor a text", name));
     return *known;
+  }
+
+  ImportedWeights imported_of(const Json& value) const {
+    return {.source = text_of(member(value, "source"), "source"), .prefix = text_of(member(value, "prefix"), "prefix")};
   }
 
   SavedFile file_of(const Json& value) const {
@@ -182,6 +190,8 @@ class ManifestReader {
       if (manifest.tensors[index - 1].name >= manifest.tensors[index].name) fail("its tensors are not in order");
     }
     for (const SavedTensor& tensor : manifest.tensors) {
+      if (manifest.imported && !tensor.name.starts_with(manifest.imported->prefix))
+        fail(tensor.name + " is none of the weights that were imported");
       std::int64_t held = 0;
       std::vector<Range> ranges;
       for (const TensorPart& part : tensor.parts) {
@@ -223,17 +233,21 @@ std::string to_text(const Manifest& manifest) {
   for (const SavedFile& file : manifest.files) files.push_back(json_of(file));
   Json tensors = Json::array();
   for (const SavedTensor& tensor : manifest.tensors) tensors.push_back(json_of(tensor));
-  const Json content{{"format", format_name},
-                     {"version", version},
-                     {"min_reader", version},
-                     {"critical", Json::array()},
-                     {"step", manifest.step},
-                     {"digest", fmt::format("{:016x}", manifest.digest())},
-                     {"chunk_bytes", manifest.chunk_bytes},
-                     {"configuration", manifest.configuration},
-                     {"values", json_of(manifest.values)},
-                     {"files", std::move(files)},
-                     {"tensors", std::move(tensors)}};
+  Json content{{"format", format_name},
+               {"version", version},
+               {"min_reader", version},
+               {"critical", Json::array()},
+               {"step", manifest.step},
+               {"digest", fmt::format("{:016x}", manifest.digest())},
+               {"chunk_bytes", manifest.chunk_bytes},
+               {"configuration", manifest.configuration},
+               {"values", json_of(manifest.values)},
+               {"files", std::move(files)},
+               {"tensors", std::move(tensors)}};
+  if (manifest.imported) {
+    content["critical"].push_back(imported_field);
+    content[imported_field] = {{"source", manifest.imported->source}, {"prefix", manifest.imported->prefix}};
+  }
   return Json{{"manifest", content}, {"crc32c", checksum_of(content)}}.dump() + "\n";
 }
 

@@ -58,6 +58,7 @@ Manifest manifest_of(const Plan& plan, std::int64_t step, std::int64_t chunk_byt
 struct Checkpoints::Saving {
   std::int64_t step = 0;
   Configuration configuration;
+  std::optional<ImportedWeights> imported;
   Plan plan;
   Shard shard;
   std::filesystem::path folder;
@@ -92,12 +93,14 @@ Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) :
 
 Checkpoints::~Checkpoints() = default;
 
-void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration) {
+void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration,
+                       const std::optional<ImportedWeights>& imported) {
   require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
   finish();
   auto saving = std::make_unique<Saving>();
   saving->step = step;
   saving->configuration = configuration;
+  saving->imported = imported;
   saving->plan = make_plan(group_, state);
   saving->shard = shard_of(saving->plan, state, group_.rank());
   std::array<std::uint64_t, 1> unique{random_number()};
@@ -171,7 +174,8 @@ void Checkpoints::commit_when_written() {
   const auto commit_it = [reports, &saving = *saving_, &options = options_] {
     std::vector<ShardReport> parsed;
     for (const std::string& text : reports) parsed.push_back(parse_report(text));
-    const Manifest manifest = manifest_of(saving.plan, saving.step, options.chunk_bytes, saving.configuration, parsed);
+    Manifest manifest = manifest_of(saving.plan, saving.step, options.chunk_bytes, saving.configuration, parsed);
+    manifest.imported = saving.imported;
     commit(*options.file_system, options.directory, saving.folder, saving.step, to_text(manifest));
     keep_newest(*options.file_system, options.directory, options.keep);
   };

@@ -25,6 +25,33 @@ bool stored_transposed(std::string_view parameter) {
   return ends_with_any(parameter, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
 }
 
+GptOptions gpt2_options(const std::string& path) {
+  const SafetensorsFile file(path);
+  const auto matrix = [&](const std::string& name) {
+    const SafetensorsEntry& entry = stored_tensor(file, name, gpt2);
+    if (entry.shape.size() == 2 && entry.shape[0] > 0 && entry.shape[1] > 0) return entry.shape;
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "a tensor of the file is no matrix",
+                 .name = entry.name,
+                 .path = path,
+                 .had = entry.shape.str(),
+                 .hint = "name a GPT-2 as transformers writes it"});
+  };
+  const Shape tokens = matrix("transformer.wte.weight");
+  const std::int64_t width = tokens[1];
+  const std::int64_t layers = std::max<std::int64_t>(
+      1, std::ranges::count_if(file.tensors(), [](const auto& entry) { return entry.name.ends_with(".ln_1.weight"); }));
+  // So that a model of these sizes takes little more memory than the file has bytes.
+  for (std::int64_t layer = 0; layer < layers; ++layer) {
+    require_fits(file, stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), gpt2), {width, 4 * width});
+  }
+  return {.layers = static_cast<int>(layers),
+          .heads = 1,
+          .width = width,
+          .block = matrix("transformer.wpe.weight")[0],
+          .vocabulary = tokens[0]};
+}
+
 template <typename P, typename D>
 void load_gpt2(Gpt<P, D>& model, const std::string& path) {
   load_weights<typename P::Master>({{.prefix = "", .store = model.store()}}, path, gpt2);

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "models/weights_format.hpp"
-#include "trireme/core/safetensors.hpp"
 
 namespace trireme::models {
 namespace {
@@ -16,30 +15,11 @@ bool passed_over(std::string_view name, const WeightsFormat& format) {
   return name.ends_with(".num_batches_tracked") || format.passed_over(name);
 }
 
-// `shape`: as the file stores it.
 const SafetensorsEntry& entry_of(const SafetensorsFile& file, const std::string& name, const Shape& shape,
                                  const WeightsFormat& format) {
-  const SafetensorsEntry* entry = file.find(name);
-  const std::string_view prefix = format.optional_prefix;
-  if (entry == nullptr && !prefix.empty() && name.starts_with(prefix))
-    entry = file.find(std::string_view(name).substr(prefix.size()));
-  if (entry == nullptr) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "the file lacks a tensor of the model",
-                 .name = name,
-                 .path = file.path().string(),
-                 .hint = "give the model the layers of the file"});
-  }
-  if (entry->shape != shape || entry->dtype != DType::float32) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "a tensor of the file does not fit the model",
-                 .name = entry->name,
-                 .path = file.path().string(),
-                 .wanted = fmt::format("float32 {}", shape.str()),
-                 .had = fmt::format("{} {}", name_of(entry->dtype), entry->shape.str()),
-                 .hint = "give the model the sizes of the file; other dtypes than float32 must be converted first"});
-  }
-  return *entry;
+  const SafetensorsEntry& entry = stored_tensor(file, name, format);
+  require_fits(file, entry, shape);
+  return entry;
 }
 
 // Those of the store's parameters, then those of its buffers.
@@ -74,11 +54,12 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
           const WeightsFormat& format) {
   auto entry = entries.begin();
   for (int index = 0; index < store.num_parameters(); ++index, ++entry) {
-    std::vector<float> whole = file.read_values<float>((*entry)->name);
+    Tensor<float> whole((*entry)->shape);
+    file.read((*entry)->name, std::as_writable_bytes(whole.span()));
     const ParameterInfo& parameter = store.parameter(index);
     if (format.stored_transposed(parameter.name)) {
-      const std::vector<float> stored = std::exchange(whole, std::vector<float>(whole.size()));
-      transpose(stored.data(), (*entry)->shape[0], (*entry)->shape[1], whole.data());
+      const Tensor<float> stored = std::exchange(whole, Tensor<float>(parameter.placement.shape));
+      ops::transpose(stored, 0, 1, whole);
     }
     T* values = store.values<T>(index).data();
     for (const auto& piece : parameter.placement.pieces()) {
@@ -93,6 +74,32 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
 }
 
 }  // namespace
+
+const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format) {
+  const SafetensorsEntry* entry = file.find(name);
+  const std::string_view prefix = format.optional_prefix;
+  if (entry == nullptr && !prefix.empty() && name.starts_with(prefix))
+    entry = file.find(std::string_view(name).substr(prefix.size()));
+  if (entry == nullptr) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "the file lacks a tensor of the model",
+                 .name = name,
+                 .path = file.path().string(),
+                 .hint = "give the model the layers of the file, or name a file of such a model"});
+  }
+  return *entry;
+}
+
+void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape) {
+  if (entry.shape == shape && entry.dtype == DType::float32) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "a tensor of the file does not fit the model",
+               .name = entry.name,
+               .path = file.path().string(),
+               .wanted = fmt::format("float32 {}", shape.str()),
+               .had = fmt::format("{} {}", name_of(entry.dtype), entry.shape.str()),
+               .hint = "give the model the sizes of the file; other dtypes than float32 must be converted first"});
+}
 
 template <typename T>
 void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {

@@ -4,7 +4,9 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/safetensors.hpp"
 #include "trireme/models/weights.hpp"
+#include "trireme/ops/transpose.hpp"
 
 namespace trireme::models {
 
@@ -16,17 +18,12 @@ struct WeightsFormat {
 };
 
 inline Shape stored_shape(const std::string& parameter, const Shape& shape, const WeightsFormat& format) {
-  return format.stored_transposed(parameter) ? Shape{shape[1], shape[0]} : shape;
+  return format.stored_transposed(parameter) ? ops::transposed_shape(shape, 0, 1) : shape;
 }
 
-// to[columns, rows] = from[rows, columns]^T
-template <typename From, typename To>
-void transpose(const From* from, std::int64_t rows, std::int64_t columns, To* to) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t column = 0; column < columns; ++column)
-      to[column * rows + row] = static_cast<To>(from[row * columns + column]);
-  }
-}
+// The file's tensor of this parameter or buffer, and that it is float32 of this shape, as the file stores it: Error otherwise.
+const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
+void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
 template <typename T>
 void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);

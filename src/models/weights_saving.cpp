@@ -6,9 +6,9 @@
 #include <set>
 #include <span>
 #include <sstream>
+#include <utility>
 
 #include "models/weights_format.hpp"
-#include "trireme/core/safetensors.hpp"
 
 namespace trireme::models {
 namespace {
@@ -102,14 +102,13 @@ template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = *source.store;
   const bool buffer = source.index >= store.num_parameters();
-  const Tensor<T> values =
-      buffer ? store.buffers().values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
-  std::vector<float> stored(static_cast<std::size_t>(values.numel()));
+  Tensor<T> values = buffer ? store.buffers().values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
   if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
-    transpose(values.data(), values.dim(0), values.dim(1), stored.data());
-  } else {
-    std::ranges::transform(values.span(), stored.begin(), [](T value) { return static_cast<float>(value); });
+    const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
+    ops::transpose(parameter, 0, 1, values);
   }
+  std::vector<float> stored(static_cast<std::size_t>(values.numel()));
+  std::ranges::transform(values.span(), stored.begin(), [](T value) { return static_cast<float>(value); });
   return stored;
 }
 

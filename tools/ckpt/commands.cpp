@@ -15,8 +15,6 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/core/safetensors.hpp"
-#include "trireme/models/gpt2_safetensors.hpp"
 
 namespace trireme::ckpt {
 namespace {
@@ -96,6 +94,7 @@ void print_folder(const CheckpointReader& reader) {
   const Manifest& manifest = reader.manifest();
   fmt::print("step {}: {} tensors, {:.1f} MB in {} files, digest {:016x}\n", manifest.step, manifest.tensors.size(),
              1e-6 * static_cast<double>(bytes_of(manifest)), manifest.files.size(), manifest.digest());
+  if (manifest.imported) fmt::print("  weights alone, imported from {}\n", manifest.imported->source);
   for (const auto& [name, value] : manifest.configuration) fmt::print("  option {} = {}\n", name, value);
   for (const auto& [name, value] : manifest.values) fmt::print("  value {} = {}\n", name, text_of(value));
   for (const SavedTensor& tensor : manifest.tensors) {
@@ -164,36 +163,6 @@ int diff(const std::string& first, const std::string& second) {
   }
   if (found == 0) fmt::print("no difference\n");
   return found == 0 ? 0 : 1;
-}
-
-int export_weights(const ExportOptions& options) {
-  const CheckpointReader reader(options.folder);
-  std::vector<TensorRef> tensors;
-  std::vector<std::vector<std::byte>> contents;
-  for (const SavedTensor& tensor : reader.manifest().tensors) {
-    if (!tensor.name.starts_with(options.prefix)) continue;
-    TensorRef exported{.name = tensor.name.substr(options.prefix.size()), .dtype = tensor.dtype, .shape = tensor.shape};
-    contents.push_back(reader.read(tensor));
-    if (options.format == "huggingface" && models::stored_transposed(exported.name)) {
-      const std::int64_t rows = tensor.shape[0];
-      const std::int64_t columns = tensor.shape[1];
-      const std::size_t bytes = size_of(tensor.dtype);
-      const auto from = std::exchange(contents.back(), std::vector<std::byte>(contents.back().size()));
-      for (std::int64_t row = 0; row < rows; ++row) {
-        for (std::int64_t column = 0; column < columns; ++column) {
-          std::memcpy(contents.back().data() + static_cast<std::size_t>(column * rows + row) * bytes,
-                      from.data() + static_cast<std::size_t>(row * columns + column) * bytes, bytes);
-        }
-      }
-      exported.shape = {columns, rows};
-    }
-    tensors.push_back(std::move(exported));
-  }
-  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", options.folder, options.prefix);
-  for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
-  write_safetensors(options.file, tensors, {{"format", "pt"}});
-  fmt::print("{} tensors of step {} written to {}\n", tensors.size(), reader.manifest().step, options.file);
-  return 0;
 }
 
 int prune(const std::string& directory, int keep) {

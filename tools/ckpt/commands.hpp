@@ -18,6 +18,9 @@ struct ExportOptions {
 };
 int export_weights(const ExportOptions& options);
 
+// The inverse for a GPT-2 as transformers writes it: a checkpoint of step 0 in a directory that has none.
+int import_weights(const std::string& file, const std::string& directory);
+
 int prune(const std::string& directory, int keep);
 
 }  // namespace trireme::ckpt

@@ -1,4 +1,4 @@
-// Looks into checkpoints, compares and exports them: trireme-ckpt --help, docs/checkpoints.md.
+// Looks into checkpoints, compares, exports and imports them: trireme-ckpt --help, docs/checkpoints.md.
 
 #include <fmt/format.h>
 
@@ -33,6 +33,10 @@ int main(int argc, char** argv) {
   exporting->add_option("--format", options.format, "huggingface: GPT-2 as transformers reads it; plain: as they are")
       ->check(CLI::IsMember({"huggingface", "plain"}))
       ->capture_default_str();
+  CLI::App* importing = app.add_subcommand(
+      "import", "makes a checkpoint of step 0 of the weights in FILE, from which train_gpt --checkpoint-dir DIR goes on");
+  importing->add_option("FILE", path, "safetensors file of a GPT-2 as transformers writes it")->required();
+  importing->add_option("DIR", other, "directory without checkpoints; made where it is missing")->required();
   CLI::App* prune =
       app.add_subcommand("prune", "removes all but the newest checkpoints of DIR, those put aside, and leftovers");
   prune->add_option("DIR", path, "directory of checkpoints that no job uses")->required();
@@ -43,6 +47,7 @@ int main(int argc, char** argv) {
     if (*verify) return ckpt::verify(folders);
     if (*diff) return ckpt::diff(path, other);
     if (*exporting) return ckpt::export_weights(options);
+    if (*importing) return ckpt::import_weights(path, other);
     return ckpt::prune(path, keep);
   } catch (const Error& error) {
     fmt::print(stderr, "trireme-ckpt: {}\n", error.what());

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/checkpoint/manifest.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
@@ -43,6 +44,7 @@ std::vector<std::string> prune(const std::filesystem::path& directory, int keep,
 struct LoadedCheckpoint {
   std::int64_t step = 0;
   Configuration configuration;
+  std::optional<ImportedWeights> imported = {};  // then the state has kept all but these weights as it was
 };
 
 // Checkpoints of a job in one directory. Every rank writes a part of the state into a safetensors file, then rank 0 the
@@ -68,8 +70,10 @@ class Checkpoints {
 
   // Saves the state that training has after `step` steps. Synchronous: returns when it is committed. Asynchronous: returns when
   // the state is copied; one that is still being saved is finished first. The copy's memory is kept for the next one. After an
-  // Error the checkpoints before are as they were, and the next save() starts anew.
-  void save(std::int64_t step, const State& state, const Configuration& configuration = {});
+  // Error the checkpoints before are as they were, and the next save() starts anew. `imported`: where the state is weights of a
+  // file alone.
+  void save(std::int64_t step, const State& state, const Configuration& configuration = {},
+            const std::optional<ImportedWeights>& imported = {});
 
   // Once a step: the step of a checkpoint that has just been committed, or nothing. Throws what went wrong while it was
   // written.

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -58,9 +59,16 @@ struct SavedFile {
 
 using SavedValue = std::variant<std::int64_t, double, std::string>;
 
+// Of a checkpoint that was made of a file of weights and holds nothing else: what goes on from it begins with the rest anew.
+struct ImportedWeights {
+  std::string source;  // the file
+  std::string prefix;  // with which the names of all weights begin, and no other name of a state
+};
+
 struct Manifest {
   std::int64_t step = 0;
   std::int64_t chunk_bytes = 0;
+  std::optional<ImportedWeights> imported = {};
   std::map<std::string, std::string> configuration = {};
   std::map<std::string, SavedValue> values = {};
   std::vector<SavedFile> files = {};

@@ -12,6 +12,10 @@ namespace trireme::models {
 // Whether Hugging Face stores this parameter transposed.
 bool stored_transposed(std::string_view parameter);
 
+// The sizes of the model in such a file, all but the heads, of which the file does not tell: 1. A tensor that is missing or has
+// another shape or dtype is an Error that names it.
+GptOptions gpt2_options(const std::string& path);
+
 // Fills the model. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
 // "lm_head.weight" are passed over. A missing or unknown tensor or another shape is an Error that names it.
 template <typename P, typename D>

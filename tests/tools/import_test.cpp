@@ -1,0 +1,150 @@
+#include <fstream>
+
+#include "catch.hpp"
+#include "commands.hpp"
+#include "fixtures.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/checkpoint/checkpoint_reader.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+
+namespace {
+
+// A GPT-2 of two layers, its tensors in memory.
+struct SmallGpt {
+  static constexpr std::int64_t width = 4;
+  std::vector<std::pair<std::string, Shape>> tensors{{"wte.weight", {7, width}}, {"wpe.weight", {5, width}}};
+  std::vector<float> values = std::vector<float>(7 * 16 * width);
+
+  SmallGpt() {
+    for (std::size_t index = 0; index < values.size(); ++index) values[index] = static_cast<float>(index) + 0.5F;
+    for (const std::string layer : {"h.0.", "h.1."}) {
+      for (const auto& [name, shape] : {std::pair<std::string, Shape>{"ln_1.weight", {width}},
+                                        {"ln_1.bias", {width}},
+                                        {"attn.c_attn.weight", {width, 3 * width}},
+                                        {"attn.c_attn.bias", {3 * width}},
+                                        {"attn.c_proj.weight", {width, width}},
+                                        {"attn.c_proj.bias", {width}},
+                                        {"ln_2.weight", {width}},
+                                        {"ln_2.bias", {width}},
+                                        {"mlp.c_fc.weight", {width, 4 * width}},
+                                        {"mlp.c_fc.bias", {4 * width}},
+                                        {"mlp.c_proj.weight", {4 * width, width}},
+                                        {"mlp.c_proj.bias", {width}}})
+        tensors.emplace_back(layer + name, shape);
+    }
+    tensors.emplace_back("ln_f.weight", Shape{width});
+    tensors.emplace_back("ln_f.bias", Shape{width});
+  }
+
+  Shape& shape_of(const std::string& wanted) {
+    for (auto& [name, shape] : tensors) {
+      if (name == wanted) return shape;
+    }
+    throw std::out_of_range(wanted);
+  }
+
+  std::string write(const std::filesystem::path& path, DType dtype = DType::float32) const {
+    std::vector<TensorRef> refs;
+    for (const auto& [name, shape] : tensors) refs.push_back({name, dtype, shape, values.data() + refs.size()});
+    write_safetensors(path, refs);
+    return path.string();
+  }
+};
+
+// What import says to a file; that no directory is left by a refusal.
+std::string refusal(const SmallGpt& gpt, DType dtype = DType::float32) {
+  const tests::TemporaryFolder folder;
+  const std::string file = gpt.write(folder.path() / "gpt", dtype);
+  try {
+    ckpt::import_weights(file, (folder.path() / "run").string());
+  } catch (const Error& error) {
+    CHECK(error.fields().path == file);
+    CHECK_FALSE(std::filesystem::exists(folder.path() / "run"));
+    return error.what();
+  }
+  return "accepted";
+}
+
+void expect_same_tensors(const std::string& before, const std::string& after, const std::string& prefix = {}) {
+  const SafetensorsFile original(before);
+  const SafetensorsFile copy(after);
+  REQUIRE(original.tensors().size() == copy.tensors().size());
+  for (const SafetensorsEntry& tensor : original.tensors()) {
+    CAPTURE(tensor.name);
+    const SafetensorsEntry& same = copy.at(prefix + tensor.name);
+    CHECK((same.shape == tensor.shape && same.dtype == tensor.dtype));
+    CHECK(copy.read_bytes(same.name) == original.read_bytes(tensor.name));
+  }
+}
+
+// export(import(file))
+std::string again(const std::string& file, const std::filesystem::path& folder) {
+  const std::string run = (folder / "run").string();
+  CHECK(ckpt::import_weights(file, run) == 0);
+  const auto step = checkpoint::checkpoint_folder(run, 0).string();
+  const auto exported = (folder / "exported").string();
+  CHECK(ckpt::export_weights({.folder = step, .file = exported}) == 0);
+  const checkpoint::CheckpointReader reader(step);
+  CHECK(reader.problems().empty());
+  CHECK(reader.manifest().step == 0);
+  CHECK(reader.manifest().imported->source == file);
+  return exported;
+}
+
+}  // namespace
+
+TEST_CASE("a trained GPT-2 is exported as it was imported") {
+  const auto refs = tests::refs_folder();
+  if (!refs) return;
+  int models = 0;
+  const nlohmann::json index = tests::read_json(*refs / "index.json");
+  for (const nlohmann::json& file_of_models : index.at("other")) {
+    if (file_of_models.at("kind") != "pretrained_and_convergence") continue;
+    const nlohmann::json entries = tests::read_json(*refs / file_of_models.at("file").get<std::string>());
+    for (const auto& [name, entry] : entries.items()) {
+      if (!name.starts_with("gpt")) continue;
+      const tests::TemporaryFolder folder;
+      const auto file = (*refs / entry.at("pretrained").at("file").get<std::string>()).string();
+      expect_same_tensors(file, again(file, folder.path()));
+      ++models;
+    }
+  }
+  CHECK(models > 0);
+}
+
+TEST_CASE("a GPT-2 whose names lack transformer. gets them") {
+  const SmallGpt gpt;
+  const tests::TemporaryFolder folder;
+  const std::string file = gpt.write(folder.path() / "gpt");
+  expect_same_tensors(file, again(file, folder.path()), "transformer.");
+}
+
+TEST_CASE("what is no such GPT-2 is one error") {
+  CHECK(refusal(SmallGpt()) == "accepted");
+  SmallGpt gpt;
+  gpt.shape_of("h.1.attn.c_attn.weight") = {12, 4};
+  CHECK_THAT(refusal(gpt), ContainsSubstring("name h.1.attn.c_attn.weight") &&
+                               ContainsSubstring("wanted float32 [4, 12]; had float32 [12, 4]"));
+  gpt = {};
+  gpt.shape_of("h.0.mlp.c_fc.weight") = {4, 15};
+  CHECK_THAT(refusal(gpt), ContainsSubstring("wanted float32 [4, 16]; had float32 [4, 15]"));
+  gpt = {};
+  gpt.shape_of("wte.weight") = {28};
+  CHECK_THAT(refusal(gpt), ContainsSubstring("is no matrix") && ContainsSubstring("wte.weight"));
+  gpt = {};
+  gpt.shape_of("wte.weight") = {0, std::int64_t{1} << 60};
+  CHECK_THAT(refusal(gpt), ContainsSubstring("is no matrix"));
+  gpt = {};
+  gpt.tensors.erase(gpt.tensors.begin() + 5);
+  CHECK_THAT(refusal(gpt), ContainsSubstring("lacks a tensor of the model; name transformer.h.0.attn.c_attn.bias"));
+  gpt = {};
+  gpt.tensors.emplace_back("h.0.attn.c_extra.weight", Shape{1});
+  CHECK_THAT(refusal(gpt), ContainsSubstring("a tensor that the model lacks; name h.0.attn.c_extra.weight"));
+  gpt = {};
+  gpt.tensors.resize(2);
+  CHECK_THAT(refusal(gpt), ContainsSubstring("lacks a tensor of the model"));
+  CHECK_THAT(refusal(SmallGpt(), DType::float16), ContainsSubstring("wanted float32 [4, 16]; had float16 [4, 16]"));
+}
