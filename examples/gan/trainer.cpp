@@ -4,6 +4,7 @@
 
 #include <chrono>
 
+#include "training/data_content.hpp"
 #include "training/training.hpp"
 #include "trireme/core/philox.hpp"
 
@@ -49,8 +50,12 @@ models::DcGanOptions DcGan<P>::options(const Options& options, const data::Image
 template <typename Gan>
 Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
   parallel::require_same(world, "option", options_.settings());
+  world.agree([this] { open(); }, "open data");
   checkpoints_.emplace(options_.training, world, options_.settings());
-  world.agree([this] { open(); }, "open data and files");
+  const auto open_metrics = [this] {
+    metrics_.emplace(world_.rank() == 0 ? options_.training.metrics : std::string(), "images", checkpoints_->first_step());
+  };
+  world.agree(open_metrics, "open the metrics file");
   const std::int64_t first_step = checkpoints_->first_step();
   generator_player_.emplace(options_.training, world, generator_->store(), "generator", first_step);
   discriminator_player_.emplace(options_.training, world, discriminator_->store(), "discriminator", first_step);
@@ -58,8 +63,9 @@ Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(com
 
 template <typename Gan>
 void Trainer<Gan>::open() {
-  const TrainingOptions& training = options_.training;
+  TrainingOptions& training = options_.training;
   const data::ImageDataset images = read_training_images(training.data);
+  training.data_content = content_of(images);
   const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
   loader_.emplace(images, data::ImageLoaderOptions{.batch_size = training.batch_size,
                                                    .seed = training.seed,
@@ -72,7 +78,6 @@ void Trainer<Gan>::open() {
   generator_->initialize({.seed = training.seed});
   discriminator_->initialize({.seed = training.seed});
   if (!training.init.empty()) models::load_weights<float>(stores(), training.init);
-  metrics_.emplace(world_.rank() == 0 ? training.metrics : std::string(), "images", checkpoints_->first_step());
 }
 
 template <typename Gan>

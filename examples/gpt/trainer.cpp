@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
+#include "training/data_content.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/window_sampler.hpp"
 
@@ -62,8 +65,10 @@ Trainer<P>::Trainer(const Options& options, const Group& world)
 
 template <typename P>
 void Trainer<P>::open() {
-  const TrainingOptions& training = options_.training;
-  text_ = data::split(data::TokenDataset::from_bytes(data::read_text(training.data)), training.validation_fraction);
+  TrainingOptions& training = options_.training;
+  std::string text = data::read_text(training.data);
+  training.data_content = content_of(text);
+  text_ = data::split(data::TokenDataset::from_bytes(std::move(text)), training.validation_fraction);
   loader_.emplace(text_->training, data::WindowLoaderOptions{.batch_size = training.batch_size,
                                                              .micro_batch_size = training.micro_batch_size,
                                                              .length = options_.block,

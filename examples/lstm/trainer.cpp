@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 
+#include "training/data_content.hpp"
+
 using namespace trireme;
 
 namespace {
@@ -19,8 +21,9 @@ Trainer::Trainer(const Options& options, const Group& world) : options_(complete
 }
 
 void Trainer::open() {
-  const TrainingOptions& training = options_.training;
+  TrainingOptions& training = options_.training;
   const std::string text = data::read_text(training.data);
+  training.data_content = content_of(text);
   vocabulary_ =
       options_.tokenizer == "word" ? data::Vocabulary::words(text, options_.vocabulary) : data::Vocabulary::characters(text);
   text_ = data::split(data::TokenDataset::from_tokens(vocabulary_->encode(text)), training.validation_fraction);

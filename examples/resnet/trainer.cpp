@@ -7,6 +7,8 @@
 #include <cmath>
 #include <concepts>
 
+#include "training/data_content.hpp"
+
 using namespace trireme;
 
 namespace {
@@ -48,6 +50,7 @@ template <typename Model>
 void Trainer<Model>::open() {
   TrainingOptions& training = options_.training;
   images_ = read_images(training.data, options_.test_data);
+  training.data_content = content_of(images_->training);
   normalization_ = data::normalization_of(images_->training);
   loader_ = loader(images_->training, data::ImageOrder::shuffled);
   if (options_.epochs > 0) {

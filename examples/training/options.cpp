@@ -127,6 +127,8 @@ void TrainingParser::add_checkpoints() {
   app_.add_option("--resume", options_.resume, "where to go on: auto (the newest checkpoint, if there is one), a step, or none")
       ->group("Checkpoints")
       ->capture_default_str();
+  app_.add_flag("--allow-other-data", options_.allow_other_data, "go on with other --data than those of the checkpoint")
+      ->group("Checkpoints");
 }
 
 void TrainingParser::add_validation() {
@@ -222,7 +224,8 @@ bool TrainingParser::parse(int argc, char** argv, std::string& help) {
 
 optim::Settings TrainingOptions::settings() const {
   const auto text = [](const auto& value) { return fmt::format("{}", value); };
-  return {{"batch_size", text(batch_size)},
+  return {{"data_content", data_content},
+          {"batch_size", text(batch_size)},
           {"micro_batch_size", text(micro_batch_size)},
           {"steps", text(steps)},
           {"optimizer", optimizer},

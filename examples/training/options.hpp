@@ -20,7 +20,8 @@ struct CheckpointInterval {
 
 // What every trainer can be told beside its model's options; see train_gpt --help.
 struct TrainingOptions {
-  std::string data;  // a file or folder
+  std::string data;          // a file or folder
+  std::string data_content;  // what it holds, in words: content_of()
 
   std::int64_t batch_size = 16;       // of all ranks together
   std::int64_t micro_batch_size = 0;  // of one rank; 0: batch_size / ranks
@@ -66,6 +67,7 @@ struct TrainingOptions {
   CheckpointInterval checkpoint_interval = {.seconds = 600};
   int keep = 3;
   std::string resume = "auto";
+  bool allow_other_data = false;
 
   // What all ranks must share.
   trireme::optim::Settings settings() const;

@@ -12,6 +12,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/run_status.hpp"
+#include "trireme/parallel/settings.hpp"
 
 using namespace trireme;
 
@@ -29,15 +30,41 @@ void listen_for_signals() {
 }
 
 // Settings that may change when a run goes on: who computes what, which changes no more than rounding...
-constexpr std::array<std::string_view, 19> of_layout{
-    "bucket_mb",     "optimizer_sharding", "micro_batch_size",    "reduction",         "virtual_shards",
-    "compress",      "compress_start",     "compress_warmup",     "compress_when",     "compress_between",
-    "data_parallel", "pipeline_parallel",  "tensor_parallel",     "sequence_parallel", "schedule",
-    "chunks",        "layer_costs",        "validation_interval", "check_replicas"};
+constexpr std::array<std::string_view, 20> of_layout{"data",
+                                                     "bucket_mb",
+                                                     "optimizer_sharding",
+                                                     "micro_batch_size",
+                                                     "reduction",
+                                                     "virtual_shards",
+                                                     "compress",
+                                                     "compress_start",
+                                                     "compress_warmup",
+                                                     "compress_when",
+                                                     "compress_between",
+                                                     "data_parallel",
+                                                     "pipeline_parallel",
+                                                     "tensor_parallel",
+                                                     "sequence_parallel",
+                                                     "schedule",
+                                                     "chunks",
+                                                     "layer_costs",
+                                                     "validation_interval",
+                                                     "check_replicas"};
 // ...and how the rest is trained, which is worth a line.
 constexpr std::array<std::string_view, 13> of_training{
     "steps", "epochs", "learning_rate", "min_learning_rate_ratio", "warmup",     "weight_decay", "beta1",
     "beta2", "clip",   "precision",     "label_smoothing",         "non_finite", "max_skipped"};
+
+constexpr const char* data_content = "data_content";
+
+// What a run trains on, by its settings.
+std::string data_of(const checkpoint::Configuration& settings) {
+  const auto value = [&](const char* name) {
+    const auto found = settings.find(name);
+    return found == settings.end() ? std::string("not there") : found->second;
+  };
+  return fmt::format("{}: {}", value("data"), value(data_content));
+}
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -73,8 +100,11 @@ std::optional<std::int64_t> step_to_resume(const TrainingOptions& options, const
 RunCheckpoints::RunCheckpoints(const TrainingOptions& options, const Group& world, const optim::Settings& settings)
     : world_(world),
       settings_(settings.begin(), settings.end()),
+      allow_other_data_(options.allow_other_data),
       steps_(options.steps),
       interval_(options.checkpoint_interval) {
+  parallel::require_same(world, "data file", {{data_content, options.data_content}});
+  settings_["data"] = options.data;
   if (options.checkpoint_directory.empty()) return;
   checkpoints_.emplace(world, checkpoint::CheckpointOptions{.directory = options.checkpoint_directory, .keep = options.keep});
   resumed_ = step_to_resume(options, world);
@@ -97,6 +127,20 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to) {
     const auto before = loaded.configuration.find(name);
     const std::string had = before == loaded.configuration.end() ? "not there" : before->second;
     if (had == value || contains(of_layout, name)) continue;
+    if (name == data_content) {
+      const std::string wanted = data_of(settings_);
+      const std::string found = data_of(loaded.configuration);
+      if (!allow_other_data_) {
+        throw Error({.code = ErrorCode::invalid_argument,
+                     .message = fmt::format("the checkpoint of step {} was made with other data", loaded.step),
+                     .name = "data",
+                     .wanted = wanted,
+                     .had = found,
+                     .hint = "give the run the checkpoint's data, or --allow-other-data to go on with these"});
+      }
+      notes.push_back(fmt::format("note: the data were {} in the checkpoint, are {} now", found, wanted));
+      continue;
+    }
     if (!contains(of_training, name)) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("the checkpoint of step {} was made with another {}", loaded.step, name),

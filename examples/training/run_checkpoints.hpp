@@ -19,13 +19,14 @@ class RunCheckpoints {
  public:
   using AddTo = std::function<void(trireme::State&)>;
 
-  // Collective. `settings`: what the run was told, kept with each checkpoint.
+  // Collective, once the data are read: they are the same on all ranks, or it is an error. `settings`: what the run was told,
+  // kept with each checkpoint.
   RunCheckpoints(const TrainingOptions& options, const trireme::Group& world, const trireme::optim::Settings& settings);
 
   std::int64_t first_step() const { return resumed_.value_or(0); }  // that this run trains
 
-  // Fills the state where the run goes on from a checkpoint. An error where a setting that decides what is learnt differs;
-  // lines about others that do.
+  // Fills the state where the run goes on from a checkpoint. An error where the data or a setting that decides what is learnt
+  // differ; lines about others that do.
   std::vector<std::string> load(const AddTo& add_to);
 
   // What this rank asks of all, for the summary of a step.
@@ -49,6 +50,7 @@ class RunCheckpoints {
   trireme::Group world_;
   std::optional<trireme::checkpoint::Checkpoints> checkpoints_;
   trireme::checkpoint::Configuration settings_;
+  bool allow_other_data_;
   std::int64_t steps_;
   CheckpointInterval interval_;
   std::optional<std::int64_t> resumed_;

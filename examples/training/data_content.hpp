@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trireme/data/image_dataset.hpp"
+
+// What a run trains on, in words that differ where the content does, however it is stored: a size and a digest.
+std::string content_of(std::string_view text);
+std::string content_of(const trireme::data::ImageDataset& images);  // their pixels and labels
