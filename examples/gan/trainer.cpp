@@ -5,7 +5,7 @@
 #include <chrono>
 
 #include "training/data_content.hpp"
-#include "training/training.hpp"
+#include "training/run_steps.hpp"
 #include "trireme/core/philox.hpp"
 
 using namespace trireme;
@@ -89,36 +89,24 @@ template <typename Gan>
 void Trainer<Gan>::run() {
   const TrainingOptions& training = options_.training;
   print_start();
-  print_binding(training, world_);
   write_samples();  // a file that can't be written is found out before the first step
-  progress_.emplace(training.steps, "images", world_.rank() == 0);
+  std::string first, last;
+  const auto step = [&](std::int64_t index, Progress& progress) {
+    const Step result = train_step(index);
+    report(index, result, progress);
+    last = losses_text(result.discriminator, result.generator);
+    if (first.empty()) first = last;
+    const std::int64_t done = index + 1;
+    if (done == training.steps || (options_.sample_interval > 0 && done % options_.sample_interval == 0)) write_samples();
+    return result.generator.requests;
+  };
   const auto add_to = [this](State& state) {
     generator_player_->add_to(state);
     discriminator_player_->add_to(state);
   };
-  for (const std::string& line : checkpoints_->load(add_to)) progress_->note(line);
-  const auto start = std::chrono::steady_clock::now();
-  const std::int64_t first_step = checkpoints_->first_step();
-  std::int64_t done = first_step;
-  bool stopped = false;
-  std::string first, last;
-  while (done < training.steps && !stopped) {
-    const std::int64_t step = done++;
-    const Step result = train_step(step);
-    report(step, result);
-    last = losses_text(result.discriminator, result.generator);
-    if (step == first_step) first = last;
-    if (done == training.steps || (options_.sample_interval > 0 && done % options_.sample_interval == 0)) write_samples();
-    const auto after = checkpoints_->after_step(done, result.generator.requests, add_to);
-    for (const std::string& line : after.notes) progress_->note(line);
-    stopped = after.stop;
-  }
-  progress_.reset();
-  if (!stopped) {
-    world_.agree([this] { save(); });
-    print_end(seconds_since(start), done - first_step, first, last);
-    checkpoints_->finished();
-  }
+  const auto print = [&](double seconds, std::int64_t steps) { print_end(seconds, steps, first, last); };
+  run_steps(training, world_, "images", *checkpoints_,
+            {.step = step, .add_to = add_to, .save = [this] { save(); }, .print_end = print});
   world_.barrier("end of training");
 }
 
@@ -152,7 +140,7 @@ typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
 }
 
 template <typename Gan>
-void Trainer<Gan>::report(std::int64_t step, const Step& result) {
+void Trainer<Gan>::report(std::int64_t step, const Step& result, Progress& progress) {
   const StepSummary& of_d = result.discriminator;
   const StepSummary& of_g = result.generator;
   const double exposed = of_d.exposed_communication_seconds + of_g.exposed_communication_seconds;
@@ -176,9 +164,9 @@ void Trainer<Gan>::report(std::int64_t step, const Step& result) {
                              {"skipped_steps_g", generator_player_->skipped_steps()}});
   }
   metrics_->write(line);
-  for (const std::string& decision : generator_player_->decisions()) progress_->note("generator: " + decision);
-  for (const std::string& decision : discriminator_player_->decisions()) progress_->note("discriminator: " + decision);
-  progress_->step(step, losses_text(of_d, of_g), images_per_second, result.bytes_sent);
+  for (const std::string& decision : generator_player_->decisions()) progress.note("generator: " + decision);
+  for (const std::string& decision : discriminator_player_->decisions()) progress.note("discriminator: " + decision);
+  progress.step(step, losses_text(of_d, of_g), images_per_second, result.bytes_sent);
 }
 
 // All ranks hold the same weights and running statistics; rank 0 makes the images.
@@ -198,7 +186,7 @@ void Trainer<Gan>::write_samples() const {
 
 template <typename Gan>
 void Trainer<Gan>::save() const {
-  if (world_.rank() == 0 && !options_.training.save.empty()) models::save_weights<float>(stores(), options_.training.save);
+  if (world_.rank() == 0) models::save_weights<float>(stores(), options_.training.save);
 }
 
 template <typename Gan>
@@ -211,14 +199,9 @@ void Trainer<Gan>::print_start() const {
 
 template <typename Gan>
 void Trainer<Gan>::print_end(double seconds, std::int64_t steps, const std::string& first, const std::string& last) const {
-  if (world_.rank() != 0) return;
-  const TrainingOptions& training = options_.training;
-  if (steps == 0) {
-    fmt::print("all {} steps were done before\n", training.steps);
-    return;
-  }
   fmt::print("{} steps in {:.1f} s: {} -> {}, {:.0f} images/s, {:.1f} % of the time waiting for other ranks\n", steps, seconds,
-             first, last, static_cast<double>(steps * training.batch_size) / seconds, 100 * exposed_seconds_ / seconds);
+             first, last, static_cast<double>(steps * options_.training.batch_size) / seconds,
+             100 * exposed_seconds_ / seconds);
   if (scaled) {
     const auto& of_d = discriminator_player_->scaler();
     const auto& of_g = generator_player_->scaler();
@@ -226,7 +209,6 @@ void Trainer<Gan>::print_end(double seconds, std::int64_t steps, const std::stri
                of_g.skipped_steps());
   }
   if (!options_.samples.empty()) fmt::print("samples written to {}\n", options_.samples);
-  if (!training.save.empty()) fmt::print("weights written to {}\n", training.save);
 }
 
 template class Trainer<MlpGan<Float32>>;

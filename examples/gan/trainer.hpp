@@ -52,7 +52,7 @@ class Trainer {
 
   void open();  // what may fail on one rank alone
   Step train_step(std::int64_t step);
-  void report(std::int64_t step, const Step& result);
+  void report(std::int64_t step, const Step& result, Progress& progress);
   void write_samples() const;
   void save() const;
   void print_start() const;
@@ -68,6 +68,5 @@ class Trainer {
   std::unique_ptr<typename Gan::Discriminator> discriminator_;
   std::optional<Player<Precision>> generator_player_;
   std::optional<Player<Precision>> discriminator_player_;
-  std::optional<Progress> progress_;
   double exposed_seconds_ = 0;
 };

@@ -30,7 +30,7 @@ void listen_for_signals() {
 }
 
 // Settings that may change when a run goes on: who computes what, which changes no more than rounding...
-constexpr std::array<std::string_view, 20> of_layout{"data",
+constexpr std::array<std::string_view, 22> of_layout{"data",
                                                      "bucket_mb",
                                                      "optimizer_sharding",
                                                      "micro_batch_size",

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 #include "training/options.hpp"
 #include "training/progress.hpp"
 #include "training/run_checkpoints.hpp"
+#include "training/run_steps.hpp"
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -39,12 +39,7 @@ struct TrainingWork {
   std::function<void()> save;                        // called by the ranks of the first replica when --save is given
 };
 
-double seconds_since(std::chrono::steady_clock::time_point start);
-
-// Tells, on rank 0, of cores that mpirun leaves idle.
-void print_binding(const TrainingOptions& options, const trireme::Group& world);
-
-// The part of a training run that does not depend on the model: steps, metrics, progress and the last words.
+// The part of a training run that does not depend on the model: steps, metrics and the last words.
 // P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
 template <typename P>
 class Training {
@@ -57,10 +52,11 @@ class Training {
   bool run(const TrainingWork& work);  // false: a signal has stopped it before its last step
 
  private:
+  trireme::StepRequests step(const TrainingWork& work, std::int64_t step, Progress& progress);
   trireme::StepSummary train_step(const TrainingWork& work, std::int64_t step);
   void add_to(trireme::State& state, const TrainingWork& work);
-  void report(const StepMetrics& metrics);
-  void print_end(double seconds, std::int64_t steps, double samples_per_step) const;
+  void report(const StepMetrics& metrics, Progress& progress);
+  void print_end(double seconds, std::int64_t steps, std::int64_t samples) const;
 
   TrainingOptions options_;
   trireme::ProcessMesh mesh_;
@@ -73,7 +69,6 @@ class Training {
   trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
   std::unique_ptr<MetricsFile> metrics_;
-  std::unique_ptr<Progress> progress_;
   StepMetrics first_ = {};
   StepMetrics last_ = {};
   std::string validation_;  // the last one, in words
