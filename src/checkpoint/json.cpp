@@ -28,7 +28,7 @@ std::optional<std::vector<Runs>> runs_of_json(const Json& value) {
 Json json_of(const std::map<std::string, SavedValue>& values) {
   Json result = Json::object();
   for (const auto& [name, value] : values) {
-    std::visit([&](const auto& known) { result[name] = known; }, value);
+    std::visit([&to = result[name]](const auto& known) { to = known; }, value);
   }
   return result;
 }

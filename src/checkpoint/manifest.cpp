@@ -3,12 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <utility>
 
 #include "checkpoint/json.hpp"
+#include "checkpoint/json_cursor.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
 
@@ -44,180 +45,304 @@ std::uint32_t checksum_of(const Json& content) {
   return crc32c(std::as_bytes(std::span(text)));
 }
 
-// Reads a manifest, and knows where it is for the error.
+// Whether the runs of the parts, each ascending, hold each of `numel` elements once. Looks at one run of each part at a time:
+// what the runs stand for may be far more than there is memory.
+bool hold_each_once(const std::vector<TensorPart>& parts, std::int64_t numel) {
+  struct Cursor {
+    std::span<const Runs> runs;
+    std::int64_t time = 0;  // of the first one
+
+    std::int64_t begin() const { return runs.front().first + time * runs.front().stride; }
+  };
+  const auto later = [](const Cursor& a, const Cursor& b) { return a.begin() > b.begin(); };
+  std::vector<Cursor> next;
+  next.reserve(parts.size());
+  for (const TensorPart& part : parts) next.push_back({.runs = part.runs});
+  std::ranges::make_heap(next, later);
+  std::int64_t covered = 0;
+  while (!next.empty()) {
+    std::ranges::pop_heap(next, later);
+    Cursor& first = next.back();
+    if (first.begin() != covered) return false;
+    covered += first.runs.front().count;
+    if (++first.time == first.runs.front().times) first = {.runs = first.runs.subspan(1)};
+    if (first.runs.empty()) {
+      next.pop_back();
+    } else {
+      std::ranges::push_heap(next, later);
+    }
+  }
+  return covered == numel;
+}
+
+// Reads a manifest exactly as to_text() writes it, but for members that a later version added. What it keeps takes no more
+// memory than the text has bytes, twice, and a MiB.
 class ManifestReader {
  public:
-  explicit ManifestReader(const std::filesystem::path& path) : path_(path) {}
+  ManifestReader(std::string_view text, const std::filesystem::path& path)
+      : text_(text), path_(path), in_(content_of(text), [this](const std::string& what) { fail(what); }) {}
 
-  Manifest read(std::string_view text) const {
-    const Json whole = Json::parse(text, nullptr, false);
-    if (whole.is_discarded() || !text.ends_with("}\n")) fail("it is not JSON, or cut off");
-    const Json& content = member(whole, "manifest");
-    if (checksum_of(content) != unsigned_of<std::uint32_t>(member(whole, "crc32c"), "crc32c"))
-      fail("its checksum does not fit");
-    check_format(content);
-
+  Manifest read() {
+    check_format();
     Manifest manifest;
-    manifest.step = integer(member(content, "step"), "step");
-    manifest.chunk_bytes = integer(member(content, "chunk_bytes"), "chunk_bytes");
+    std::uint64_t digest = 0;
+    members(
+        {"chunk_bytes", "configuration", "critical", "digest", "files", "format", "min_reader", "step", "tensors", "values"},
+        [&](const std::string& name) {
+          if (name == "step") return void(manifest.step = in_.integer());
+          if (name == "chunk_bytes") return void(manifest.chunk_bytes = in_.integer());
+          if (name == "digest") return void(digest = hex());
+          if (name == imported_field) return void(manifest.imported = imported());
+          if (name == "files") return list(manifest.files, [this] { return file(); });
+          if (name == "tensors") return list(manifest.tensors, [this] { return tensor(); });
+          if (name == "configuration") return map(manifest.configuration, [this] { return kept(in_.text()); });
+          if (name == "values") return map(manifest.values, [this] { return in_.number_or_text(); });
+          in_.skip();
+        });
+    in_.end();
     if (manifest.step < 0 || manifest.chunk_bytes < 8 || manifest.chunk_bytes % 8 != 0) fail("its step or chunk size is wrong");
-    if (content.contains(imported_field)) manifest.imported = imported_of(content.at(imported_field));
-    for (const auto& [key, value] : object(member(content, "configuration"), "configuration")) {
-      manifest.configuration[key] = text_of(value, key);
-    }
-    for (const auto& [key, value] : object(member(content, "values"), "values")) manifest.values[key] = value_of(value, key);
-    for (const Json& file : array(member(content, "files"), "files")) manifest.files.push_back(file_of(file));
-    for (const Json& tensor : array(member(content, "tensors"), "tensors")) manifest.tensors.push_back(tensor_of(tensor));
     check_layout(manifest);
+    if (digest != manifest.digest()) fail("its digest is not that of its tensors");
     return manifest;
   }
 
  private:
-  [[noreturn]] void fail(std::string what) const {
+  [[noreturn]] void fail(const std::string& what) const {
     throw Error({.code = ErrorCode::corrupt_file,
-                 .message = "the manifest of a checkpoint is damaged: " + std::move(what),
+                 .message = "the manifest of a checkpoint is damaged: " + what.substr(0, 1000),
                  .path = path_.string(),
                  .hint = "resume from another step"});
   }
 
-  void check_format(const Json& content) const {
-    if (text_of(member(content, "format"), "format") != format_name) fail("it has another format");
+  // What the checksum is of.
+  std::string_view content_of(std::string_view text) const {
+    JsonCursor head(text, [this](const std::string& what) { fail(what); });
+    head.take("{\"crc32c\":");
+    const std::uint64_t checksum = head.unsigned_integer();
+    head.take(",\"manifest\":");
+    constexpr std::string_view tail = "}\n";
+    std::string_view content = head.rest();
+    if (!content.ends_with(tail)) fail("it is cut off, or bytes follow its end");
+    content.remove_suffix(tail.size());
+    if (checksum != crc32c(std::as_bytes(std::span(content)))) fail("its checksum does not fit");
+    return content;
+  }
+
+  // Before anything else is looked at: a later version may have another content.
+  void check_format() {
     const auto refuse = [&](const std::string& what) {
       throw Error({.code = ErrorCode::not_available,
                    .message = "this checkpoint was written by a later version of the library: " + what,
                    .path = path_.string(),
                    .hint = "read it with that version"});
     };
-    const std::int64_t needed = integer(member(content, "min_reader"), "min_reader");
-    if (needed > version) refuse(fmt::format("its format needs a reader of version {}, this one is {}", needed, version));
-    for (const Json& field : array(member(content, "critical"), "critical")) {
-      if (const std::string name = text_of(field, "critical"); name != imported_field) {
-        refuse(fmt::format("it can't be understood without \"{}\"", name));
+    const JsonCursor start = in_;
+    members({"critical", "format", "min_reader"}, [&](const std::string& name) {
+      if (name == "format") {
+        if (in_.text() != format_name) fail("it has another format");
+      } else if (name == "min_reader") {
+        const std::int64_t needed = in_.integer();
+        if (needed > version) refuse(fmt::format("its format needs a reader of version {}, this one is {}", needed, version));
+      } else if (name == "critical") {
+        in_.array([&] {
+          if (const std::string field = in_.text(); field != imported_field) {
+            refuse(fmt::format("it can't be understood without \"{}\"", field));
+          }
+        });
+      } else {
+        in_.skip();
       }
-    }
+    });
+    in_ = start;
   }
 
-  const Json& member(const Json& of, const char* name) const {
-    if (!of.is_object() || !of.contains(name)) fail(fmt::format("\"{}\" is missing", name));
-    return of.at(name);
+  // An object that has all the `needed` members.
+  template <typename Visit>
+  void members(std::initializer_list<std::string_view> needed, const Visit& visit) {
+    auto next = needed.begin();  // they are in ascending order
+    in_.object([&](const std::string& name) {
+      if (next != needed.end() && name == *next) ++next;
+      visit(name);
+    });
+    if (next != needed.end()) fail(fmt::format("\"{}\" is missing", *next));
   }
-  const Json::object_t& object(const Json& value, std::string_view name) const {
-    if (!value.is_object()) fail(fmt::format("\"{}\" is no object", name));
-    return value.get_ref<const Json::object_t&>();
+
+  template <typename T, typename Read>
+  void list(std::vector<T>& values, const Read& read) {
+    const std::size_t count = in_.count_elements();
+    take(count * sizeof(T));
+    values.reserve(count);
+    in_.array([&] { values.push_back(read()); });
   }
-  const Json& array(const Json& value, std::string_view name) const {
-    if (!value.is_array()) fail(fmt::format("\"{}\" is no list", name));
-    return value;
+
+  template <typename Value, typename Read>
+  void map(std::map<std::string, Value>& values, const Read& read) {
+    in_.object([&](const std::string& name) {
+      take(sizeof(std::string) + sizeof(Value) + 4 * sizeof(void*));
+      values.emplace_hint(values.end(), kept(name), read());
+    });
   }
-  std::int64_t integer(const Json& value, std::string_view name) const {
-    const auto known = value_of_json(value);
-    if (!known || !std::holds_alternative<std::int64_t>(*known)) fail(fmt::format("\"{}\" is no integer", name));
-    return std::get<std::int64_t>(*known);
+
+  // A damaged one is refused by its checksum; this is for one that was made to ask for memory.
+  void take(std::size_t bytes) {
+    constexpr std::size_t of_allocation = 16;
+    taken_ += bytes + of_allocation;
+    if (taken_ > 2 * text_.size() + (std::size_t{1} << 20)) fail("its content would take far more memory than it has bytes");
+  }
+  std::string kept(std::string text) {
+    if (text.size() > 15) take(text.size() + 1);
+    return text;
+  }
+
+  std::uint64_t hex() {
+    const auto number = number_of_hex(in_.text());
+    if (!number) fail("a digest has not 16 digits");
+    return *number;
   }
   template <typename T>
-  T unsigned_of(const Json& value, std::string_view name) const {
-    if (!value.is_number_unsigned() || value.get<std::uint64_t>() > std::numeric_limits<T>::max()) {
-      fail(fmt::format("\"{}\" is no number of this size", name));
-    }
-    return value.get<T>();
-  }
-  std::string text_of(const Json& value, std::string_view name) const {
-    if (!value.is_string()) fail(fmt::format("\"{}\" is no text", name));
-    return value.get<std::string>();
+  T unsigned_of() {
+    const std::uint64_t number = in_.unsigned_integer();
+    if (number > std::numeric_limits<T>::max()) fail(fmt::format("{} is too large", number));
+    return static_cast<T>(number);
   }
 
-  SavedValue value_of(const Json& value, std::string_view name) const {
-    const auto known = value_of_json(value);
-    if (!known) fail(fmt::format("\"{}\" is neither a number nor a text", name));
-    return *known;
+  ImportedWeights imported() {
+    ImportedWeights weights;
+    members({"prefix", "source"}, [&](const std::string& name) {
+      if (name == "prefix") return void(weights.prefix = kept(in_.text()));
+      if (name == "source") return void(weights.source = kept(in_.text()));
+      in_.skip();
+    });
+    return weights;
   }
 
-  ImportedWeights imported_of(const Json& value) const {
-    return {.source = text_of(member(value, "source"), "source"), .prefix = text_of(member(value, "prefix"), "prefix")};
-  }
-
-  SavedFile file_of(const Json& value) const {
-    SavedFile file{.name = text_of(member(value, "name"), "name"),
-                   .bytes = unsigned_of<std::uint64_t>(member(value, "bytes"), "bytes"),
-                   .header_bytes = unsigned_of<std::uint64_t>(member(value, "header_bytes"), "header_bytes"),
-                   .header_checksum = unsigned_of<std::uint32_t>(member(value, "header_crc32c"), "header_crc32c")};
+  SavedFile file() {
+    SavedFile file;
+    members({"bytes", "header_bytes", "header_crc32c", "name"}, [&](const std::string& name) {
+      if (name == "name") return void(file.name = kept(in_.text()));
+      if (name == "bytes") return void(file.bytes = in_.unsigned_integer());
+      if (name == "header_bytes") return void(file.header_bytes = in_.unsigned_integer());
+      if (name == "header_crc32c") return void(file.header_checksum = unsigned_of<std::uint32_t>());
+      in_.skip();
+    });
     if (file.name.empty() || file.name.find('/') != std::string::npos)
       fail(fmt::format("the file \"{}\" has no name", file.name));
     if (file.header_bytes > file.bytes) fail(fmt::format("{} is shorter than its header", file.name));
     return file;
   }
 
-  SavedTensor tensor_of(const Json& value) const {
-    SavedTensor tensor{.name = text_of(member(value, "name"), "name")};
-    const auto dtype = dtype_named(text_of(member(value, "dtype"), "dtype"));
-    if (!dtype) fail(fmt::format("{} has an unknown dtype", tensor.name));
-    tensor.dtype = *dtype;
-    std::vector<std::int64_t> dims;
-    std::int64_t numel = 1;
-    for (const Json& dim : array(member(value, "shape"), "shape")) {
-      dims.push_back(integer(dim, "shape"));
-      if (dims.back() < 0 || __builtin_mul_overflow(numel, dims.back(), &numel)) fail(tensor.name + " has an impossible shape");
-    }
-    if (dims.size() > Shape::max_dims) fail(tensor.name + " has too many dims");
-    tensor.shape = Shape(dims);
-    if (!member(value, "optional").is_boolean()) fail("\"optional\" is neither true nor false");
-    tensor.optional = value.at("optional").get<bool>();
-    const auto digest = number_of_hex(text_of(member(value, "digest"), "digest"));
-    if (!digest) fail(tensor.name + " has no digest");
-    tensor.digest = *digest;
-    for (const Json& part : array(member(value, "parts"), "parts")) tensor.parts.push_back(part_of(part, tensor));
+  SavedTensor tensor() {
+    SavedTensor tensor;
+    members({"digest", "dtype", "name", "optional", "parts", "shape"}, [&](const std::string& name) {
+      if (name == "name") return void(tensor.name = kept(in_.text()));
+      if (name == "dtype") return void(tensor.dtype = dtype());
+      if (name == "shape") return void(tensor.shape = shape());
+      if (name == "optional") return void(tensor.optional = in_.boolean());
+      if (name == "digest") return void(tensor.digest = hex());
+      if (name == "parts") return list(tensor.parts, [this] { return part(); });
+      in_.skip();
+    });
     return tensor;
   }
 
-  TensorPart part_of(const Json& value, const SavedTensor& tensor) const {
-    TensorPart part{.file = static_cast<int>(unsigned_of<std::uint16_t>(member(value, "file"), "file")),
-                    .offset = unsigned_of<std::uint64_t>(member(value, "offset"), "offset"),
-                    .runs = {},
-                    .checksums = {}};
-    const auto runs = runs_of_json(member(value, "runs"));
-    if (!runs || !ascending(*runs, tensor.shape.numel()))
-      fail(fmt::format("a part of {} has impossible elements", tensor.name));
-    part.runs = *runs;
-    for (const Json& checksum : array(member(value, "crc32c"), "crc32c")) {
-      part.checksums.push_back(unsigned_of<std::uint32_t>(checksum, "crc32c"));
-    }
+  DType dtype() {
+    const std::string name = in_.text();
+    const auto dtype = dtype_named(name);
+    if (!dtype) fail(fmt::format("the dtype {} is unknown", name));
+    return *dtype;
+  }
+
+  Shape shape() {
+    std::array<std::int64_t, Shape::max_dims> dims{};
+    std::size_t count = 0;
+    in_.array([&] {
+      if (count == dims.size()) fail("a shape has too many dims");
+      dims[count++] = in_.integer();
+      if (dims[count - 1] < 0) fail("a shape has a dim below 0");
+    });
+    return Shape(std::span(dims.data(), count));
+  }
+
+  TensorPart part() {
+    TensorPart part;
+    members({"crc32c", "file", "offset", "runs"}, [&](const std::string& name) {
+      if (name == "file") return void(part.file = unsigned_of<std::uint16_t>());
+      if (name == "offset") return void(part.offset = in_.unsigned_integer());
+      if (name == "runs") return list(part.runs, [this] { return run(); });
+      if (name == "crc32c") return list(part.checksums, [this] { return unsigned_of<std::uint32_t>(); });
+      in_.skip();
+    });
     return part;
   }
 
+  Runs run() {
+    Runs run;
+    in_.take("[");
+    run.first = in_.integer();
+    in_.take(",");
+    run.count = in_.integer();
+    in_.take(",");
+    run.stride = in_.integer();
+    in_.take(",");
+    run.times = in_.integer();
+    in_.take("]");
+    return run;
+  }
+
   // Parts lie inside their files, and hold each element of their tensor once.
-  void check_layout(const Manifest& manifest) const {
+  void check_layout(const Manifest& manifest) {
     for (std::size_t index = 1; index < manifest.tensors.size(); ++index) {
       if (manifest.tensors[index - 1].name >= manifest.tensors[index].name) fail("its tensors are not in order");
     }
     for (const SavedTensor& tensor : manifest.tensors) {
       if (manifest.imported && !tensor.name.starts_with(manifest.imported->prefix))
         fail(tensor.name + " is none of the weights that were imported");
-      std::int64_t held = 0;
-      std::vector<Range> ranges;
-      for (const TensorPart& part : tensor.parts) {
-        const std::int64_t count = numel_of(part.runs);
-        const auto bytes = static_cast<std::uint64_t>(count) * size_of(tensor.dtype);
-        const auto chunk = static_cast<std::uint64_t>(manifest.chunk_bytes);
-        if (static_cast<std::size_t>(part.file) >= manifest.files.size())
-          fail(tensor.name + " lies in a file that it does not name");
-        const SavedFile& file = manifest.files[static_cast<std::size_t>(part.file)];
-        if (part.offset < file.header_bytes || part.offset > file.bytes || bytes > file.bytes - part.offset) {
-          fail(fmt::format("{} lies beyond the end of {}", tensor.name, file.name));
-        }
-        if (part.checksums.size() != (bytes + chunk - 1) / chunk) fail(tensor.name + " has another number of checksums");
-        held += count;
-        const auto own = ranges_of(part.runs);
-        if (tensor.parts.size() > 1) ranges.insert(ranges.end(), own.begin(), own.end());
+      auto bytes = static_cast<std::int64_t>(size_of(tensor.dtype));
+      for (const std::int64_t dim : tensor.shape.dims()) {
+        if (__builtin_mul_overflow(bytes, dim, &bytes)) fail(tensor.name + " has an impossible shape");
       }
-      std::ranges::sort(ranges, {}, &Range::begin);
-      const auto overlap = std::ranges::adjacent_find(ranges, [](const Range& a, const Range& b) { return b.begin < a.end; });
-      if (held != tensor.shape.numel() || overlap != ranges.end()) {
+      std::int64_t left = tensor.shape.numel();
+      for (const TensorPart& part : tensor.parts) left -= check_part(manifest, tensor, part, left);
+      if (left != 0 || (tensor.parts.size() > 1 && !hold_each_once(tensor.parts, tensor.shape.numel()))) {
         fail(fmt::format("{} is not there as a whole, or twice", tensor.name));
       }
     }
   }
 
+  // The number of its elements, `most` or fewer.
+  std::int64_t check_part(const Manifest& manifest, const SavedTensor& tensor, const TensorPart& part, std::int64_t most) {
+    if (part.runs.empty() || !ascending(part.runs, tensor.shape.numel()))
+      fail(fmt::format("a part of {} has impossible elements", tensor.name));
+    const std::int64_t count = numel_of(part.runs);
+    if (count > most) fail(fmt::format("{} is not there as a whole, or twice", tensor.name));
+    const auto bytes = static_cast<std::uint64_t>(count) * size_of(tensor.dtype);
+    const auto chunk = static_cast<std::uint64_t>(manifest.chunk_bytes);
+    if (static_cast<std::size_t>(part.file) >= manifest.files.size())
+      fail(tensor.name + " lies in a file that it does not name");
+    const SavedFile& file = manifest.files[static_cast<std::size_t>(part.file)];
+    if (part.offset < file.header_bytes || part.offset > file.bytes || bytes > file.bytes - part.offset) {
+      fail(fmt::format("{} lies beyond the end of {}", tensor.name, file.name));
+    }
+    if (part.checksums.size() != bytes / chunk + (bytes % chunk == 0 ? 0 : 1))
+      fail(tensor.name + " has another number of checksums");
+    if (tensor.parts.size() > 1) {
+      take(sizeof(void*) * 3);
+      for (const Runs& runs : part.runs) {
+        if (runs.times > most_pieces - pieces_) fail("its tensors are cut into too many pieces");
+        pieces_ += runs.times;
+      }
+    }
+    return count;
+  }
+
+  // No checkpoint has so many; looking at them takes half a minute.
+  static constexpr std::int64_t most_pieces = std::int64_t{1} << 30;
+
+  std::string_view text_;
   const std::filesystem::path& path_;
+  JsonCursor in_;
+  std::size_t taken_ = 0;
+  std::int64_t pieces_ = 0;
 };
 
 }  // namespace
@@ -251,6 +376,6 @@ std::string to_text(const Manifest& manifest) {
   return Json{{"manifest", content}, {"crc32c", checksum_of(content)}}.dump() + "\n";
 }
 
-Manifest parse_manifest(std::string_view text, const std::filesystem::path& path) { return ManifestReader(path).read(text); }
+Manifest parse_manifest(std::string_view text, const std::filesystem::path& path) { return ManifestReader(text, path).read(); }
 
 }  // namespace trireme::checkpoint
