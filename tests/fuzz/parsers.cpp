@@ -1,0 +1,227 @@
+#include "fuzz/parsers.hpp"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstring>
+#include <filesystem>
+#include <stdexcept>
+
+#include "trireme/checkpoint/manifest.hpp"
+#include "trireme/core/crc32c.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/run_status.hpp"
+#include "trireme/core/safetensors.hpp"
+#include "trireme/data/cifar10.hpp"
+#include "trireme/data/mnist.hpp"
+#include "trireme/data/token_dataset.hpp"
+#include "trireme/data/tokenizer.hpp"
+#include "trireme/data/vocabulary.hpp"
+
+namespace trireme::fuzz {
+namespace {
+
+using Bytes = std::span<const std::uint8_t>;
+
+std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
+
+// A file in memory.
+class MemoryFile {
+ public:
+  explicit MemoryFile(Bytes bytes) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    for (std::size_t done = 0; done < bytes.size();) {
+      const ssize_t count = write(descriptor_, bytes.data() + done, bytes.size() - done);
+      if (count <= 0) throw std::runtime_error("no file in memory");
+      done += static_cast<std::size_t>(count);
+    }
+  }
+  ~MemoryFile() { close(descriptor_); }
+  MemoryFile(const MemoryFile&) = delete;
+  MemoryFile& operator=(const MemoryFile&) = delete;
+
+  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
+
+ private:
+  int descriptor_;
+};
+
+void check(bool holds, const char* what) {
+  if (!holds) throw std::logic_error(what);
+}
+
+template <typename Action>
+void answer(const Action& action) {
+  try {
+    action();
+  } catch (const Error&) {
+  }
+}
+
+void read_tensors(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const SafetensorsFile file(content.path());
+    std::size_t total = 0;
+    for (const SafetensorsEntry& entry : file.tensors()) {
+      check(file.find(entry.name) == &entry, "a tensor is not found by its name");
+      total += file.read_bytes(entry.name).size();
+    }
+    check(total < bytes.size(), "tensors are larger than their file");
+  });
+}
+
+std::vector<std::string> safetensors_seeds() {
+  const auto file = [](std::string_view header, std::size_t data) {
+    const std::uint64_t length = header.size();
+    return std::string(reinterpret_cast<const char*>(&length), sizeof length).append(header).append(data, 'x');
+  };
+  return {file("{}", 0), file(R"({"a":{"dtype":"F32","shape":[2,3],"data_offsets":[0,24]}})", 24),
+          file(R"({"__metadata__":{"k":"v"},"a":{"dtype":"U8","shape":[],"data_offsets":[0,1]},)"
+               R"("b":{"dtype":"BF16","shape":[0,9],"data_offsets":[1,1],"x":[1.5,null,{"y":true}]}})",
+               1)};
+}
+
+std::string with_checksum(std::string_view content) {
+  const std::uint32_t checksum = crc32c(std::as_bytes(std::span(content)));
+  return fmt::format("{{\"crc32c\":{},\"manifest\":{}}}\n", checksum, content);
+}
+
+void read_manifest_text(std::string_view text) {
+  answer([&] {
+    const auto manifest = checkpoint::parse_manifest(text, "manifest.json");
+    const std::string again = checkpoint::to_text(manifest);
+    check(checkpoint::to_text(checkpoint::parse_manifest(again, "manifest.json")) == again,
+          "a manifest is not read as written");
+  });
+}
+
+// As it is, and as the content of a manifest whose checksum fits.
+void read_manifest(Bytes bytes) {
+  read_manifest_text(text_of(bytes));
+  read_manifest_text(with_checksum(text_of(bytes)));
+}
+
+std::vector<std::string> manifest_seeds() {
+  checkpoint::Manifest manifest{.step = 7, .chunk_bytes = 64, .configuration = {{"seed", "1"}, {"text", "\"\\\n\u00e9"}}};
+  manifest.values = {{"a", std::int64_t{-3}}, {"b", 0.25}, {"c", std::string("text")}};
+  manifest.files = {{.name = "shard-0", .bytes = 400, .header_bytes = 100, .header_checksum = 5},
+                    {.name = "shard-1", .bytes = 300, .header_bytes = 100, .header_checksum = 6}};
+  manifest.tensors.push_back(
+      {.name = "empty", .dtype = DType::uint8, .shape = {0, 3}, .optional = true, .digest = 0, .parts = {}});
+  manifest.tensors.push_back({.name = "columns",
+                              .dtype = DType::float32,
+                              .shape = {4, 6},
+                              .digest = 0x123456789abcdef0,
+                              .parts = {{.file = 0, .offset = 100, .runs = {{0, 2, 6, 4}}, .checksums = {1}},
+                                        {.file = 1, .offset = 100, .runs = {{2, 4, 6, 4}}, .checksums = {2}}}});
+  std::swap(manifest.tensors[0], manifest.tensors[1]);
+  std::vector<std::string> seeds;
+  for (const bool imported : {false, true}) {
+    if (imported) manifest.imported = {.source = "gpt2.safetensors", .prefix = ""};
+    const std::string text = checkpoint::to_text(manifest);
+    const std::size_t begin = text.find("\"manifest\":") + 11;
+    seeds.push_back(text.substr(begin, text.size() - 2 - begin));
+    seeds.push_back(text);
+  }
+  return seeds;
+}
+
+void read_status(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const auto status = read_run_status(content.path());
+    check(status.has_value(), "the status of a file that is there");
+  });
+}
+
+std::vector<std::string> status_seeds() {
+  return {R"({"checkpoint":null,"state":"training","step":1})", R"({"checkpoint":12,"state":"stopped","step":12})"};
+}
+
+void read_words(Bytes bytes) {
+  const std::string_view text = text_of(bytes);
+  const data::ByteTokenizer tokenizer;
+  check(tokenizer.decode(tokenizer.encode(text)) == text, "bytes are not decoded as encoded");
+  const auto characters = data::Vocabulary::characters(text);
+  check(characters.decode(characters.encode(text)) == text, "characters are not decoded as encoded");
+  answer([&] {
+    const auto words = data::Vocabulary::words(text, 8);
+    const auto tokens = words.encode(text);
+    for (const std::int32_t token : tokens) check(token >= 0 && token < words.size(), "a token is outside the vocabulary");
+    words.decode(tokens);
+  });
+}
+
+std::vector<std::string> text_seeds() { return {"the quick brown fox\njumps over\tthe lazy dog\n\n", "a"}; }
+
+// The first byte chooses the dtype.
+void read_tokens(Bytes bytes) {
+  if (bytes.empty()) return;
+  constexpr std::array dtypes{DType::uint8, DType::uint16, DType::uint32, DType::float32};
+  answer([&] {
+    const MemoryFile content(bytes.subspan(1));
+    const auto tokens = data::TokenDataset::map(content.path(), dtypes[bytes[0] % dtypes.size()]);
+    std::vector<std::int32_t> window(static_cast<std::size_t>(tokens.size()));
+    tokens.window(0, window);
+  });
+}
+
+std::vector<std::string> token_seeds() {
+  return {std::string("\0abcd", 5), std::string("\1abcd", 5), std::string("\2abc\0", 5)};
+}
+
+// Two bytes with the length of the file of labels, that file, and the one of images.
+void read_idx(Bytes bytes) {
+  if (bytes.size() < 2) return;
+  const std::size_t length = std::min<std::size_t>(bytes[0] + 256 * bytes[1], bytes.size() - 2);
+  answer([&] {
+    const MemoryFile labels(bytes.subspan(2, length));
+    const MemoryFile images(bytes.subspan(2 + length));
+    const auto dataset = data::read_mnist(images.path(), labels.path());
+    for (std::int64_t index = 0; index < dataset.count(); ++index) {
+      check(dataset.image(index).size() == static_cast<std::size_t>(dataset.shape().numel()), "an image has another size");
+      check(dataset.label(index) >= 0 && dataset.label(index) < dataset.classes(), "a label is no class");
+    }
+  });
+}
+
+std::vector<std::string> idx_seeds() {
+  const std::string labels("\0\0\10\1\0\0\0\2\3\11", 10);
+  const std::string images("\0\0\10\3\0\0\0\2\0\0\0\2\0\0\0\1abcd", 20);
+  // An empty file, packed.
+  const std::string packed("\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00", 20);
+  return {std::string("\12\0", 2) + labels + images, std::string("\24\0", 2) + packed + images};
+}
+
+void read_records(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const auto dataset = data::read_cifar10({content.path()});
+    check(dataset.count() == static_cast<std::int64_t>(bytes.size() / 3073), "another number of images");
+  });
+}
+
+std::vector<std::string> record_seeds() { return {std::string(1, '\3') + std::string(3072, 'x')}; }
+
+constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors_seeds},
+                                 Parser{"manifest", read_manifest, manifest_seeds},
+                                 Parser{"run_status", read_status, status_seeds},
+                                 Parser{"vocabulary", read_words, text_seeds},
+                                 Parser{"tokens", read_tokens, token_seeds},
+                                 Parser{"idx", read_idx, idx_seeds},
+                                 Parser{"cifar10", read_records, record_seeds}};
+
+}  // namespace
+
+std::span<const Parser> parsers() { return all_parsers; }
+
+const Parser& parser_named(std::string_view name) {
+  for (const Parser& parser : all_parsers) {
+    if (parser.name == name) return parser;
+  }
+  throw std::invalid_argument("there is no parser " + std::string(name));
+}
+
+}  // namespace trireme::fuzz
