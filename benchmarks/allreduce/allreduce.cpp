@@ -117,7 +117,7 @@ int main(int argc, char** argv) {
   command.option("--least-bytes", options.least_bytes, "smallest buffer", {.least = 4, .most = 1 << 30});
   command.option("--most-bytes", options.most_bytes, "largest buffer", {.least = 4, .most = 1 << 30});
   command.option("--factor", options.factor, "from one size to the next", {.least = 2, .most = 1 << 20});
-  command.option("--rounds", options.rounds, "measurements of which the median counts");
+  command.option("--rounds", options.rounds, "measurements of which the median counts", {.least = 1, .most = 1000});
   command.option("--json", options.json, "write the figures here");
   if (const auto code = command.parse(argc, argv)) return *code;
 

@@ -65,7 +65,8 @@ int main(int argc, char** argv) {
   command.flag("--ready-order", options.ready_order,
                "in place of the sweep: what the order of reductions does with two branches");
   command.excludes("--ready-order", "--tuned");
-  command.option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts");
+  command.option("--rounds", options.sweep.rounds, "interleaved measurements of which the median counts",
+                 {.least = 1, .most = 1000});
   command.option("--json", options.report.json, "write the figures here");
   command.option("--csv", options.report.csv, "file for the results");
   command.option("--svg", options.report.svg, "file for a plot of exposed time by bucket size");

@@ -126,7 +126,8 @@ int main(int argc, char** argv) {
   CommandLine command("What the flight recorder adds to small all-reduces");
   command.option("--bytes", options.bytes, "sizes of the buffers", {.least = 4, .most = 1 << 30});
   command.option("--calls", options.calls, "calls of one measurement", {.least = 10, .most = 1'000'000});
-  command.option("--rounds", options.rounds, "measurements of each kind, of which the median counts");
+  command.option("--rounds", options.rounds, "measurements of each kind, of which the median counts",
+                 {.least = 1, .most = 1000});
   command.option("--threads", options.threads, "ranks as threads, instead of mpirun's processes");
   command.option("--flight-dir", options.folder, "folder for the recordings; removed at the end");
   command.option("--json", options.json, "write the figures here");

@@ -11,8 +11,9 @@ struct CommandLine::Parser {
 namespace {
 
 CLI::Validator within(Bounds bounds) {
-  if (bounds.most < std::numeric_limits<double>::infinity()) return CLI::Range(bounds.least, bounds.most);
-  return bounds.least > 0 ? CLI::Validator(CLI::PositiveNumber) : CLI::Validator(CLI::NonNegativeNumber);
+  if (bounds.least == positive.least) return CLI::PositiveNumber;
+  if (bounds.least == not_negative.least && bounds.most == not_negative.most) return CLI::NonNegativeNumber;
+  return CLI::Range(bounds.least, bounds.most);
 }
 
 }  // namespace

@@ -127,7 +127,7 @@ int main(int argc, char** argv) {
   command.option("--micro-batches", options.micro_batches, "micro-batches of a step");
   command.option("--batch", options.batch, "sequences of a micro-batch");
   command.options_of(options.gpt);
-  command.option("--rounds", options.rounds, "steps of each, in turn");
+  command.option("--rounds", options.rounds, "steps of each, in turn", {.least = 1, .most = 1000});
   command.option("--json", options.json, "write the figures here");
   if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::thread, {.ranks = options.ranks, .threads_per_rank = 1}, [&](const Group& world) {

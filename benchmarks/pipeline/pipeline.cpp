@@ -148,7 +148,7 @@ int main(int argc, char** argv) {
   command.option("--layers", options.layers, "linear layers on each rank");
   command.option("--rows", options.rows, "rows of a micro-batch");
   command.option("--width", options.width, "width of the layers");
-  command.option("--rounds", options.rounds, "measurements of each schedule, in turn");
+  command.option("--rounds", options.rounds, "measurements of each schedule, in turn", {.least = 1, .most = 1000});
   command.option("--schedules", options.schedules, "schedules with one stage a rank");
   command.option("--json", options.json, "write the figures here");
   if (const auto code = command.parse(argc, argv)) return *code;

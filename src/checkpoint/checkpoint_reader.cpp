@@ -24,17 +24,19 @@ const SavedTensor* CheckpointReader::find(std::string_view name) const {
 }
 
 std::vector<std::byte> CheckpointReader::read(const SavedTensor& tensor) const {
-  const auto file_of = [&](const TensorPart& part) -> const SavedFile& {
-    return manifest_.files[static_cast<std::size_t>(part.file)];
-  };
-  // All files have the size that the manifest says before memory of that size is taken.
-  for (const TensorPart& part : tensor.parts) open_saved(*files_, folder_ / file_of(part).name, file_of(part));
+  std::vector<std::filesystem::path> paths;
+  std::vector<std::unique_ptr<InputFile>> inputs;
+  for (const TensorPart& part : tensor.parts) {
+    const SavedFile& file = manifest_.files[static_cast<std::size_t>(part.file)];
+    paths.push_back(folder_ / file.name);
+    inputs.push_back(open_saved(*files_, paths.back(), file));
+  }
+  // All files have the size that the manifest says: only now memory of that size is taken.
   std::vector<std::byte> bytes(static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype));
   const std::vector<StatePiece> all{{.data = bytes.data(), .elements = {0, tensor.shape.numel()}}};
-  for (const TensorPart& part : tensor.parts) {
-    const auto path = folder_ / file_of(part).name;
-    const auto input = open_saved(*files_, path, file_of(part));
-    PartReader(*input, path, tensor, part, manifest_.chunk_bytes).copy(copies_of(part, tensor.dtype, all));
+  for (std::size_t index = 0; index < tensor.parts.size(); ++index) {
+    const TensorPart& part = tensor.parts[index];
+    PartReader(*inputs[index], paths[index], tensor, part, manifest_.chunk_bytes).copy(copies_of(part, tensor.dtype, all));
   }
   return bytes;
 }

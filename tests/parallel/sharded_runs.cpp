@@ -18,7 +18,7 @@ using parallel::Sharding;
 
 constexpr std::int64_t samples = 24;  // divides by 1 to 4 ranks with 1 or 2 micro-batches
 constexpr std::int64_t classes = 5;
-constexpr int steps = 7;
+constexpr int steps = 12;
 
 template <typename P>
 struct Net : nn::Module<P> {
