@@ -71,6 +71,17 @@ class CheckLayers(unittest.TestCase):
     def test_private_header(self):
         self.refuse({"src/upper/c.cpp": '#include "middle/private.hpp"\n'}, "private to src/middle")
 
+    def test_shared_private_header(self):
+        files = CLEAN | {"ARCHITECTURE.md": ARCHITECTURE.replace("middle", "device"),
+                         "src/device/cuda/stream.hpp": "", "src/device/memory.hpp": "",
+                         "src/upper/c.cpp": '#include "device/cuda/stream.hpp"\n'}
+        files = {name: text for name, text in files.items() if "middle" not in name and "all" not in name}
+        self.assertEqual(run(files), (0, ""))
+        files["src/base/a.cpp"] = '#include "device/cuda/stream.hpp"\n'
+        self.assertIn("must not include device", run(files)[1])
+        files["src/upper/c.cpp"] = '#include "device/memory.hpp"\n'
+        self.assertIn("private to src/device", run(files)[1])
+
     def test_forbidden_headers(self):
         for name in ("mpi.h", "nccl.h", "cuda_runtime.h", "dnnl.hpp", "iostream", "regex"):
             self.refuse({"include/trireme/base/a.hpp": f"#include <{name}>\n"}, f"must not include {name}")

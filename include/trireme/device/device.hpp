@@ -2,7 +2,8 @@
 
 namespace trireme {
 
-// Tags that say where a tensor's elements live.
+// Tags that say where a tensor's elements live, and where operations on it run.
 struct Cpu {};
+struct Cuda {};  // this thread's NVIDIA GPU: device/cuda.hpp
 
 }  // namespace trireme

@@ -2,7 +2,10 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
+
+#include "trireme/device/device.hpp"
 
 namespace trireme::device {
 
@@ -21,7 +24,7 @@ class MemoryResource {
   void* allocate(std::size_t bytes) { return do_allocate(bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { do_deallocate(block, bytes); }
 
-  virtual std::string_view name() const noexcept = 0;  // "host", "shared segment"
+  virtual std::string_view name() const noexcept = 0;  // "host", "shared segment", "cuda:0"
 
  private:
   virtual void* do_allocate(std::size_t bytes) = 0;
@@ -34,11 +37,46 @@ struct MemoryStatistics {
   std::size_t cached_bytes = 0;  // held for reuse
 };
 
-// This thread's caching host memory: freed blocks are kept for the next allocation of a similar size, because a training
-// step asks for the same sizes again and again. Blocks may be freed on any thread and outlive the one that made them.
+// This thread's caching memory on the host and on its GPU: freed blocks are kept for the next allocation of a similar size,
+// because a training step asks for the same sizes again and again. Blocks may be freed on any thread and outlive the one that
+// made them. A freed block of a GPU goes to the next taker without waiting: who uses it on another stream than the thread's
+// current one must hold it until that stream is done.
 std::shared_ptr<MemoryResource> host_memory();
+std::shared_ptr<MemoryResource> cuda_memory();
 MemoryStatistics host_memory_statistics();
+MemoryStatistics cuda_memory_statistics();
 void release_cached_host_memory();  // gives this thread's unused blocks back to the system
+void release_cached_cuda_memory();
+
+// Of host memory that a GPU reads and writes on its own (page-locked), kept like the others.
+std::shared_ptr<MemoryResource> pinned_memory();
+
+// What this thread may take of its GPU's memory, in (0, 1]; what it holds already counts.
+void set_cuda_memory_fraction(double fraction);
+
+template <typename D>
+std::shared_ptr<MemoryResource> memory_of();
+template <>
+inline std::shared_ptr<MemoryResource> memory_of<Cpu>() {
+  return host_memory();
+}
+template <>
+inline std::shared_ptr<MemoryResource> memory_of<Cuda>() {
+  return cuda_memory();
+}
+
+// Blocks that are allocated in its scope, on this thread, are counted under `purpose`: an error for lack of memory lists
+// what holds how much.
+class MemoryPurpose {
+ public:
+  explicit MemoryPurpose(std::string_view purpose);  // "parameters"
+  ~MemoryPurpose();
+  MemoryPurpose(const MemoryPurpose&) = delete;
+  MemoryPurpose& operator=(const MemoryPurpose&) = delete;
+
+ private:
+  std::string previous_;
+};
 
 // One owned block; tensors share it.
 class Storage {
@@ -56,5 +94,14 @@ class Storage {
   std::size_t bytes_;
   void* data_;
 };
+
+// Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into the current stream; a copy
+// to or from the host's ordinary memory has been done when the call returns.
+void copy_bytes(Cpu to, void* target, Cpu from, const void* source, std::size_t bytes);
+void copy_bytes(Cuda to, void* target, Cpu from, const void* source, std::size_t bytes);
+void copy_bytes(Cpu to, void* target, Cuda from, const void* source, std::size_t bytes);
+void copy_bytes(Cuda to, void* target, Cuda from, const void* source, std::size_t bytes);
+// `count` elements of 1, 2, 4 or 8 bytes, all equal to *element, which lies on the host.
+void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count);
 
 }  // namespace trireme::device

@@ -1,13 +1,12 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/ops/elementwise_options.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Element by element, for float, double, bfloat16 and float16; outputs may be the inputs. `accumulate` adds to the output
 // instead of overwriting it.
 namespace trireme::ops {
-
-enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh };
 
 template <typename T, typename D>
 void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y);
@@ -31,24 +30,12 @@ void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
 template <typename T, typename D>
 void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-// log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold.
-struct SoftplusOptions {
-  double beta = 1;
-  double threshold = 20;
-};
+// See SoftplusOptions. Backward as activation_backward.
 template <typename T, typename D>
 void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y);
 template <typename T, typename D>
 void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                        bool accumulate);
-
-// Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
-struct RandomKey {
-  std::uint64_t seed = 0;
-  std::uint64_t stream = 0;  // a hash of the layer's name
-  std::uint64_t step = 0;
-  std::uint64_t first_index = 0;  // global index of this tensor's first element
-};
 
 // y = x / (1 - probability) where kept, 0 elsewhere. The backward pass is the same call on dy with the same key.
 template <typename T, typename D>

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -15,18 +16,20 @@
 namespace trireme {
 
 // A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
-// T: float, double, bfloat16, float16, std::uint16_t, std::int32_t, std::int64_t. D: Cpu.
+// T: float, double, bfloat16, float16, std::uint16_t, std::int32_t, std::int64_t. D: Cpu, or Cuda for this thread's GPU, whose
+// elements only operations see.
 template <typename T, typename D = Cpu>
 class Tensor {
  public:
   using value_type = T;
   using device_type = D;
+  static constexpr bool on_host = std::is_same_v<D, Cpu>;
 
   Tensor() = default;  // holds nothing: defined() is false
 
   // Not initialised; the elements lie in this thread's caching memory.
   explicit Tensor(const Shape& shape)
-      : Tensor(shape, std::make_shared<device::Storage>(device::host_memory(), bytes_of(shape))) {}
+      : Tensor(shape, std::make_shared<device::Storage>(device::memory_of<D>(), bytes_of(shape))) {}
 
   // `shape` elements of a block that others may share, from its element `offset` on.
   Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
@@ -37,7 +40,11 @@ class Tensor {
 
   static Tensor full(const Shape& shape, T value) {
     Tensor tensor(shape);
-    std::fill_n(tensor.data(), tensor.numel(), value);
+    if constexpr (on_host) {
+      std::fill_n(tensor.data(), tensor.numel(), value);
+    } else {
+      device::fill(D{}, tensor.data(), &value, sizeof(T), static_cast<std::size_t>(tensor.numel()));
+    }
     return tensor;
   }
   static Tensor zeros(const Shape& shape) { return full(shape, T{}); }
@@ -45,7 +52,7 @@ class Tensor {
     Tensor tensor(shape);
     require(values.size() == static_cast<std::size_t>(tensor.numel()), "{} values do not fill the shape {}", values.size(),
             shape);
-    std::copy(values.begin(), values.end(), tensor.data());
+    device::copy_bytes(D{}, tensor.data(), Cpu{}, values.data(), values.size_bytes());
     return tensor;
   }
 
@@ -55,10 +62,12 @@ class Tensor {
   std::int64_t numel() const noexcept { return numel_; }
 
   T* data() const noexcept { return data_; }
-  std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
-  T item() const {  // the only element
+  std::span<T> span() const noexcept requires on_host { return {data_, static_cast<std::size_t>(numel_)}; }
+  T item() const {  // the only element; the host waits for a GPU's
     require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_);
-    return *data_;
+    T element;
+    device::copy_bytes(Cpu{}, &element, D{}, data_, sizeof(T));
+    return element;
   }
 
   // The same elements under another shape.
@@ -84,9 +93,13 @@ class Tensor {
     return result;
   }
 
-  Tensor clone() const {
-    Tensor copy(shape_);
-    std::copy_n(data_, numel_, copy.data_);
+  Tensor clone() const { return to<D>(); }
+
+  // A copy on another device, or the same one. The host waits for what it gets from a GPU.
+  template <typename To>
+  Tensor<T, To> to() const {
+    Tensor<T, To> copy(shape_);
+    device::copy_bytes(To{}, copy.data(), D{}, data_, bytes_of(shape_));
     return copy;
   }
 

@@ -1,0 +1,96 @@
+# NVIDIA GPUs: kernels are compiled by nvcc, all else by the C++ compiler. Of cuBLASLt, cuDNN and NCCL only the headers are
+# needed: a program opens the libraries when it first uses them (src/device/cuda/library.hpp), so it starts without them.
+set(TRIREME_HAS_CUDA OFF)
+
+# trireme_cuda_missing(TEXT...): the build has no CUDA; an error when it was asked for.
+function(trireme_cuda_missing)
+  list(JOIN ARGN " " reason)
+  if(TRIREME_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "TRIREME_CUDA=ON, but ${reason}")
+  endif()
+  message(STATUS "No CUDA: ${reason}")
+endfunction()
+
+macro(trireme_find_cuda)
+  # Packages of Python's index put all of CUDA below one folder, nvidia, in which only versioned libraries lie.
+  find_package(Python3 QUIET COMPONENTS Interpreter)
+  if(Python3_FOUND)
+    execute_process(
+      COMMAND ${Python3_EXECUTABLE} -c "import nvidia; print(*nvidia.__path__, sep=';', end='')"
+      OUTPUT_VARIABLE nvidia_wheels
+      ERROR_QUIET)
+    file(GLOB nvidia_wheels LIST_DIRECTORIES true ${nvidia_wheels}/cu1* ${nvidia_wheels}/cuda_nvcc ${nvidia_wheels}/cudnn ${nvidia_wheels}/nccl)
+  endif()
+  set(cuda_places /usr/local/cuda ${nvidia_wheels})
+
+  find_program(TRIREME_NVCC nvcc HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} ${cuda_places} PATH_SUFFIXES bin)
+  find_path(TRIREME_CUDNN_INCLUDE cudnn.h HINTS $ENV{CUDNN_HOME} ${cuda_places} PATH_SUFFIXES include)
+  find_path(TRIREME_NCCL_INCLUDE nccl.h HINTS $ENV{NCCL_HOME} ${cuda_places} PATH_SUFFIXES include)
+  mark_as_advanced(TRIREME_NVCC TRIREME_CUDNN_INCLUDE TRIREME_NCCL_INCLUDE)
+
+  if(NOT TRIREME_NVCC AND NOT CMAKE_CUDA_COMPILER)
+    trireme_cuda_missing("nvcc was not found; install the CUDA Toolkit, or name its folder by CUDA_HOME")
+  elseif(NOT TRIREME_CUDNN_INCLUDE)
+    trireme_cuda_missing("cudnn.h was not found; install cuDNN 9, or name its folder by CUDNN_HOME")
+  elseif(NOT TRIREME_NCCL_INCLUDE)
+    trireme_cuda_missing("nccl.h was not found; install NCCL, or name its folder by NCCL_HOME")
+  else()
+    if(NOT CMAKE_CUDA_COMPILER)
+      set(CMAKE_CUDA_COMPILER ${TRIREME_NVCC})
+    endif()
+    if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+      set(CMAKE_CUDA_ARCHITECTURES 90-real) # H100, H200
+    endif()
+    enable_language(CUDA)
+    find_package(CUDAToolkit REQUIRED)
+    # Where a program looks for the libraries after the loader's own places.
+    set(TRIREME_CUDA_LIBRARY_FOLDERS ${CUDAToolkit_LIBRARY_DIR})
+    foreach(include IN ITEMS ${TRIREME_CUDNN_INCLUDE} ${TRIREME_NCCL_INCLUDE})
+      foreach(folder IN ITEMS lib lib64)
+        if(EXISTS ${include}/../${folder})
+          file(REAL_PATH ${include}/../${folder} folder)
+          list(APPEND TRIREME_CUDA_LIBRARY_FOLDERS ${folder})
+        endif()
+      endforeach()
+    endforeach()
+    list(REMOVE_DUPLICATES TRIREME_CUDA_LIBRARY_FOLDERS)
+    list(JOIN TRIREME_CUDA_LIBRARY_FOLDERS ":" TRIREME_CUDA_LIBRARY_FOLDERS)
+    set(TRIREME_HAS_CUDA ON)
+  endif()
+endmacro()
+
+if(NOT TRIREME_CUDA STREQUAL "OFF")
+  trireme_find_cuda()
+endif()
+
+# trireme_cuda_sources(ROOM file.cpp...): files of a room that call CUDA's libraries.
+function(trireme_cuda_sources room)
+  target_sources(trireme_${room} PRIVATE ${ARGN})
+  target_include_directories(trireme_${room} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TRIREME_CUDNN_INCLUDE}
+                                                            ${TRIREME_NCCL_INCLUDE})
+endfunction()
+
+# trireme_cuda_kernels(ROOM file.cu...): kernels of a room.
+function(trireme_cuda_kernels room)
+  set(kernels trireme_${room}_kernels_cuda)
+  add_library(${kernels} OBJECT ${ARGN})
+  target_include_directories(${kernels} PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/src)
+  # CMake 3.25 does not know the flag of nvcc for C++20. What nvcc generates for the C++ compiler is no code of ours: it gets
+  # fewer warnings.
+  target_compile_options(${kernels} PRIVATE -std=c++20 --expt-relaxed-constexpr --extended-lambda -Werror=all-warnings -Xcompiler=-Wall,-Wextra,-Werror)
+  target_link_libraries(${kernels} PRIVATE fmt::fmt)
+  set_target_properties(${kernels} PROPERTIES POSITION_INDEPENDENT_CODE ON)
+  target_sources(trireme PRIVATE $<TARGET_OBJECTS:${kernels}>)
+  set_property(GLOBAL APPEND PROPERTY TRIREME_CUDA_OBJECTS $<TARGET_OBJECTS:${kernels}>)
+endfunction()
+
+# trireme_on_every_device(ROOM file.cpp...): templates over the device, compiled once with TRIREME_DEVICE=Cpu and, with CUDA,
+# once more with TRIREME_DEVICE=Cuda. Such a file defines nothing but templates.
+function(trireme_on_every_device room)
+  target_sources(trireme_${room} PRIVATE ${ARGN})
+  target_compile_definitions(trireme_${room} PRIVATE TRIREME_DEVICE=Cpu)
+  if(TRIREME_HAS_CUDA)
+    trireme_room(${room}_on_cuda ${ARGN})
+    target_compile_definitions(trireme_${room}_on_cuda PRIVATE TRIREME_DEVICE=Cuda)
+  endif()
+endfunction()

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+// The NVIDIA GPUs of this machine. A thread works with one of them, number 0 unless it says otherwise: its tensors lie in that
+// GPU's memory and its operations run there.
+namespace trireme::device {
+
+// How many GPUs there are; 0 where the build, the driver or the machine lacks them.
+int cuda_device_count();
+
+// Throws Error{not_available}, which says what is missing, where cuda_device_count() is 0.
+void require_cuda();
+
+// The GPU of this thread. Tensors and streams that it has made stay with their GPU: choose before the first.
+void set_cuda_device(int device);
+int current_cuda_device();
+
+struct CudaDevice {
+  std::string name;  // "NVIDIA H200"
+  int major = 0;     // of the compute capability
+  int minor = 0;
+  int multiprocessors = 0;
+  std::size_t memory_bytes = 0;  // in all
+  std::size_t free_bytes = 0;    // not in use by anybody now
+};
+CudaDevice cuda_device(int device);
+
+}  // namespace trireme::device

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+
+// Order between work on a GPU. Operations on tensors of Cuda go into the thread's current stream and return at once.
+namespace trireme::device {
+
+// A point in a stream: what was put into it before.
+class Event {
+ public:
+  Event();  // of this thread's GPU, not yet recorded
+  ~Event();
+  Event(Event&&) noexcept;
+  Event& operator=(Event&&) noexcept;
+
+  bool is_done() const;                              // true too before it is recorded
+  void wait() const;                                 // the host waits
+  void* handle() const noexcept { return handle_; }  // cudaEvent_t
+
+ private:
+  void* handle_ = nullptr;
+};
+
+// A queue of work on this thread's GPU, done in order.
+class Stream {
+ public:
+  Stream();
+  ~Stream();
+  Stream(Stream&&) noexcept;
+  Stream& operator=(Stream&&) noexcept;
+
+  void record(Event& event);                         // the event stands for what is in the queue now
+  void order_after(const Event& event);              // what comes next waits for it on the GPU, not on the host
+  void wait() const;                                 // the host waits until the queue is empty
+  void* handle() const noexcept { return handle_; }  // cudaStream_t
+
+ private:
+  void* handle_ = nullptr;
+};
+
+// The stream that this thread's operations go into. Throws Error{not_available} where there is no GPU.
+Stream& current_stream();
+
+// In its scope another stream of the same GPU takes their place.
+class StreamScope {
+ public:
+  explicit StreamScope(Stream& stream);
+  ~StreamScope();
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  Stream* previous_;
+};
+
+}  // namespace trireme::device

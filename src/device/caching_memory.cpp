@@ -1,0 +1,134 @@
+#include "device/caching_memory.hpp"
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::device {
+namespace {
+
+constexpr std::size_t page = 4096;
+constexpr std::size_t large_block = std::size_t{1} << 20;  // whose purpose is remembered
+
+// Sizes are rounded so that similar requests share blocks: to 64 bytes below a page, to 1/8 of the next lower power of two
+// above.
+std::size_t rounded(std::size_t bytes) {
+  bytes = std::max(bytes, alignment);
+  std::size_t step = alignment;
+  if (bytes > page) {
+    std::size_t power = page;
+    while (power * 2 <= bytes) power *= 2;
+    step = power / 8;
+  }
+  return (bytes + step - 1) / step * step;
+}
+
+std::string& current_purpose() {
+  thread_local std::string purpose = "activations and others";
+  return purpose;
+}
+
+std::string in_mib(std::size_t bytes) { return fmt::format("{:.1f} MiB", static_cast<double>(bytes) / 0x1p20); }
+
+}  // namespace
+
+CachingMemory::CachingMemory(std::unique_ptr<BlockSource> source) : source_(std::move(source)) {}
+CachingMemory::~CachingMemory() { release_kept(); }
+
+MemoryStatistics CachingMemory::statistics() const {
+  const std::lock_guard lock(mutex_);
+  return statistics_;
+}
+
+void CachingMemory::release() noexcept {
+  const std::lock_guard lock(mutex_);
+  release_kept();
+}
+
+void CachingMemory::set_limit(std::size_t bytes) noexcept {
+  const std::lock_guard lock(mutex_);
+  limit_ = bytes;
+}
+
+void CachingMemory::release_kept() noexcept {
+  for (auto& [size, blocks] : kept_) {
+    for (void* block : blocks) source_->give_back(block);
+  }
+  kept_.clear();
+  statistics_.cached_bytes = 0;
+}
+
+void* CachingMemory::do_allocate(std::size_t bytes) {
+  const std::size_t size = rounded(bytes);
+  const std::lock_guard lock(mutex_);
+  void* block = take_kept(size);
+  if (block == nullptr) block = take_from_source(size);
+  statistics_.in_use_bytes += size;
+  statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.in_use_bytes);
+  if (size >= large_block) {
+    purpose_of_.emplace(block, current_purpose());
+    held_for_[current_purpose()] += size;
+  }
+  return block;
+}
+
+void CachingMemory::do_deallocate(void* block, std::size_t bytes) noexcept {
+  const std::size_t size = rounded(bytes);
+  const std::lock_guard lock(mutex_);
+  if (size >= large_block) {
+    const auto purpose = purpose_of_.find(block);
+    held_for_[purpose->second] -= size;
+    purpose_of_.erase(purpose);
+  }
+  kept_[size].push_back(block);
+  statistics_.in_use_bytes -= size;
+  statistics_.cached_bytes += size;
+}
+
+void* CachingMemory::take_kept(std::size_t size) {
+  const auto found = kept_.find(size);
+  if (found == kept_.end() || found->second.empty()) return nullptr;
+  void* block = found->second.back();
+  found->second.pop_back();
+  statistics_.cached_bytes -= size;
+  return block;
+}
+
+void* CachingMemory::take_from_source(std::size_t size) {
+  const auto fits = [&] { return statistics_.in_use_bytes + statistics_.cached_bytes + size <= limit_; };
+  if (fits()) {
+    if (void* block = source_->take(size)) return block;
+  }
+  release_kept();
+  if (fits()) {
+    if (void* block = source_->take(size)) return block;
+  }
+  throw_out_of_memory(size);
+}
+
+void CachingMemory::throw_out_of_memory(std::size_t wanted) const {
+  std::vector<std::pair<std::size_t, std::string_view>> holders;
+  std::size_t small = statistics_.in_use_bytes;
+  for (const auto& [purpose, bytes] : held_for_) {
+    if (bytes > 0) holders.emplace_back(bytes, purpose);
+    small -= bytes;
+  }
+  std::ranges::sort(holders, std::greater{});
+  std::string held;
+  for (const auto& [bytes, purpose] : holders) held += fmt::format("{}: {}, ", purpose, in_mib(bytes));
+  held += fmt::format("blocks below 1 MiB: {}", in_mib(small));
+  const bool limited = statistics_.in_use_bytes + wanted > limit_;
+  throw Error({.code = ErrorCode::out_of_memory,
+               .message = fmt::format("{} has no {} left{}", name(), in_mib(wanted),
+                                      limited ? fmt::format(" below the limit of {}", in_mib(limit_)) : ""),
+               .error_number = ENOMEM,
+               .had = fmt::format("{} in use by this thread ({})", in_mib(statistics_.in_use_bytes), held),
+               .hint = "use a smaller batch, or more micro-batches"});
+}
+
+MemoryPurpose::MemoryPurpose(std::string_view purpose) : previous_(std::exchange(current_purpose(), std::string(purpose))) {}
+MemoryPurpose::~MemoryPurpose() { current_purpose() = std::move(previous_); }
+
+}  // namespace trireme::device

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "trireme/device/memory.hpp"
+
+namespace trireme::device {
+
+// Where caching memory gets its blocks from.
+class BlockSource {
+ public:
+  virtual ~BlockSource() = default;
+
+  virtual void* take(std::size_t bytes) = 0;  // null where there is not enough
+  virtual void give_back(void* block) noexcept = 0;
+  virtual std::string_view name() const noexcept = 0;
+};
+
+// Keeps freed blocks for the next request of the same rounded size. What it cannot get it tries again after it gave back all
+// it keeps.
+class CachingMemory final : public MemoryResource {
+ public:
+  explicit CachingMemory(std::unique_ptr<BlockSource> source);
+  ~CachingMemory() override;
+
+  std::string_view name() const noexcept override { return source_->name(); }
+  MemoryStatistics statistics() const;
+  void release() noexcept;                     // gives unused blocks back to the source
+  void set_limit(std::size_t bytes) noexcept;  // of what is taken from the source, in use or kept
+
+ private:
+  void* do_allocate(std::size_t bytes) override;
+  void do_deallocate(void* block, std::size_t bytes) noexcept override;
+
+  void* take_kept(std::size_t size);
+  void* take_from_source(std::size_t size);
+  void release_kept() noexcept;
+  [[noreturn]] void throw_out_of_memory(std::size_t wanted) const;
+
+  const std::unique_ptr<BlockSource> source_;
+  mutable std::mutex mutex_;
+  std::map<std::size_t, std::vector<void*>> kept_;
+  MemoryStatistics statistics_;
+  std::size_t limit_ = std::numeric_limits<std::size_t>::max();
+  // What large blocks in use are for, and how many bytes that is: purposes are few.
+  std::unordered_map<const void*, std::string> purpose_of_;
+  std::map<std::string, std::size_t, std::less<>> held_for_;
+};
+
+}  // namespace trireme::device

@@ -1,0 +1,32 @@
+#include "device/cuda/check.hpp"
+#include "device/cuda/fill.hpp"
+#include "device/cuda/stream.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme::device {
+namespace {
+
+void copy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind kind) {
+  if (bytes > 0) check_cuda(cudaMemcpyAsync(target, source, bytes, kind, native_stream()), "cudaMemcpyAsync");
+}
+
+}  // namespace
+
+// The driver has read ordinary memory when it returns.
+void copy_bytes(Cuda, void* target, Cpu, const void* source, std::size_t bytes) {
+  copy(target, source, bytes, cudaMemcpyHostToDevice);
+}
+void copy_bytes(Cpu, void* target, Cuda, const void* source, std::size_t bytes) {
+  copy(target, source, bytes, cudaMemcpyDeviceToHost);
+  if (bytes > 0) current_stream().wait();
+}
+void copy_bytes(Cuda, void* target, Cuda, const void* source, std::size_t bytes) {
+  copy(target, source, bytes, cudaMemcpyDeviceToDevice);
+}
+
+void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count) {
+  if (count > 0) check_cuda(fill_elements(target, element, element_bytes, count, native_stream()), "fill");
+}
+
+}  // namespace trireme::device

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <concepts>
+
+// Kernels that reduce are written once for a team: threads that share the work of a row or a block of rows. A GPU's teams are
+// in device/cuda/teams.cuh; the tests run the same kernels by a team of the host's threads (tests/device/host_team.hpp).
+namespace trireme::device {
+
+template <typename Team>
+concept IsTeam = requires(const Team& team, float x) {
+  { team.rank() } -> std::convertible_to<int>;  // of the calling thread, in [0, size())
+  { team.size() } -> std::convertible_to<int>;
+  { team.sum(x) } -> std::same_as<float>;  // of all threads' x, the same bits for all of them; all must call
+  { team.max(x) } -> std::same_as<float>;
+  team.wait();  // for all threads of the team; what they wrote before is seen afterwards
+};
+
+}  // namespace trireme::device

@@ -1,0 +1,71 @@
+#include "ops/compare.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise.hpp"
+
+// Every operation on the GPU against the same on the CPU, which other tests compare with PyTorch and with plain loops.
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+// Sizes with and without whole packs of 16 bytes, and one beyond a grid.
+const std::vector<std::int64_t> counts{1, 7, 8, 1000, 1'000'003, 5'000'000};
+
+template <typename T>
+double bound() {
+  return std::is_same_v<T, bfloat16> ? 0x1p-8 : std::is_same_v<T, float16> ? 0x1p-10 : tolerance<T>(1e-6);
+}
+
+template <typename T>
+void require_same(const Tensor<T, Cuda>& got, const Tensor<T>& expected) {
+  require_close(got.template to<Cpu>(), as_doubles(expected), bound<T>());
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("activations and their gradients", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t count : counts) {
+    const auto x = random_tensor<T>({count}, 1, 3);
+    const auto dy = random_tensor<T>({count}, 2);
+    for (const auto kind : {Activation::gelu_tanh, Activation::gelu_erf, Activation::relu, Activation::silu,
+                            Activation::sigmoid, Activation::tanh}) {
+      CAPTURE(count, static_cast<int>(kind));
+      Tensor<T> y(x.shape());
+      Tensor<T, Cuda> y_there(x.shape());
+      activation(kind, x, y);
+      activation(kind, x.template to<Cuda>(), y_there);
+      require_same(y_there, y);
+      for (const bool accumulate : {false, true}) {
+        Tensor<T> dx = dy.clone();
+        Tensor<T, Cuda> dx_there = dy.template to<Cuda>();
+        activation_backward(kind, x, dy, dx, accumulate);
+        activation_backward(kind, x.template to<Cuda>(), dy.template to<Cuda>(), dx_there, accumulate);
+        require_same(dx_there, dx);
+      }
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("sums, products and multiples", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t count : counts) {
+    CAPTURE(count);
+    const auto a = random_tensor<T>({count + 1}, 1).narrow(1, count);  // not aligned to 16 bytes
+    const auto b = random_tensor<T>({count}, 2);
+    const auto a_there = random_tensor<T>({count + 1}, 1).template to<Cuda>().narrow(1, count);
+    const auto b_there = b.template to<Cuda>();
+    Tensor<T> c = b.clone();
+    Tensor<T, Cuda> c_there = b_there.clone();
+    multiply(a, b, c, true);
+    multiply(a_there, b_there, c_there, true);
+    require_same(c_there, c);
+    scale(a, Accumulate<T>(0.5), c, true);
+    scale(a_there, Accumulate<T>(0.5), c_there, true);
+    require_same(c_there, c);
+    add(a, c, c);
+    add(a_there, c_there, c_there);
+    require_same(c_there, c);
+  }
+}
