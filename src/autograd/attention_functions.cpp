@@ -46,10 +46,11 @@ Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                             \
-  template Variable<T, Cpu> rotary(const Variable<T, Cpu>&, const ops::RotaryOptions&);                    \
-  template Variable<T, Cpu> scaled_dot_product_attention(const Variable<T, Cpu>&, const Variable<T, Cpu>&, \
-                                                         const ops::AttentionOptions&, const Tensor<std::int32_t, Cpu>&)
+#define TRIREME_INSTANTIATE(T)                                                                                \
+  template Variable<T, TRIREME_DEVICE> rotary(const Variable<T, TRIREME_DEVICE>&, const ops::RotaryOptions&); \
+  template Variable<T, TRIREME_DEVICE> scaled_dot_product_attention(                                          \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const ops::AttentionOptions&,   \
+      const Tensor<std::int32_t, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

@@ -18,31 +18,50 @@ int BufferPlane::find(std::string_view name) const {
   return found == buffers_.end() ? -1 : static_cast<int>(found - buffers_.begin());
 }
 
-void BufferPlane::require_plane(DType wanted) {
+void BufferPlane::require_type(DType wanted) {
   require(dtype_ == wanted, "the store holds {} and was asked for buffers of {}", name_of(dtype_), name_of(wanted));
   if (values_ == nullptr) initialize();
 }
 
+void BufferPlane::require_device(const PlaneDevice& wanted) const {
+  require(device_ == &wanted, "the store's buffers were asked for on another device than they lie on");
+}
+
+void BufferPlane::require_count(int index, std::int64_t count) const {
+  require(count == info(index).shape.numel(), "buffer {} has {} elements, not {}", info(index).name, info(index).shape.numel(),
+          count);
+}
+
+void BufferPlane::add_to(State& state, const std::string& prefix) {
+  if (size() == 0) return;
+  if (values_ == nullptr) initialize();
+  auto* listed = static_cast<std::byte*>(device_->listed(state, values_->data(), bytes()));
+  for (const BufferInfo& buffer : buffers_) {
+    state.add({.name = prefix + buffer.name,
+               .dtype = dtype_,
+               .shape = buffer.shape,
+               .pieces = {{.data = listed + static_cast<std::size_t>(buffer.offset) * size_of(dtype_),
+                           .elements = {0, buffer.shape.numel()}}}});
+  }
+}
+
 void BufferPlane::keep() {
   if (values_ == nullptr) initialize();
-  const auto* bytes = static_cast<const std::byte*>(values_->data());
-  kept_.assign(bytes, bytes + static_cast<std::size_t>(numel_) * size_of(dtype_));
+  kept_.resize(bytes());
+  device_->read(values_->data(), kept_.data(), bytes());
 }
 
 void BufferPlane::restore() {
-  if (!kept_.empty()) std::ranges::copy(kept_, static_cast<std::byte*>(values_->data()));
+  if (!kept_.empty()) device_->write(values_->data(), kept_.data(), bytes());
 }
 
 void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }
 
 template <typename T>
 void BufferPlane::fill() {
-  if (values_ == nullptr) {
-    values_ = std::make_shared<device::Storage>(device::host_memory(), static_cast<std::size_t>(numel_) * sizeof(T));
-  }
+  if (values_ == nullptr) values_ = std::make_shared<device::Storage>(device_->memory(), bytes());
   for (int index = 0; index < size(); ++index) {
-    const Tensor<T> buffer = values<T>(index);
-    std::fill_n(buffer.data(), buffer.numel(), static_cast<T>(info(index).initial));
+    write_values(index, Tensor<T>::full(info(index).shape, static_cast<T>(info(index).initial)));
   }
 }
 

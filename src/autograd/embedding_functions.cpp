@@ -1,9 +1,8 @@
-#include <numeric>
-
 #include "autograd/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/embedding.hpp"
+#include "trireme/ops/positions.hpp"
 
 namespace trireme {
 namespace {
@@ -33,9 +32,7 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
           "token_embedding: {} tokens are longer than the {} positions of the model", tokens.dim(1),
           position_weight.shape()[0]);
   Tensor<std::int32_t, D> positions(tokens.shape());
-  for (std::int64_t row = 0; row < tokens.dim(0); ++row) {
-    std::iota(positions.data() + row * tokens.dim(1), positions.data() + (row + 1) * tokens.dim(1), 0);
-  }
+  ops::positions(0, tokens.dim(1), positions);
   Tensor<T, D> y(with_one_more_dim(tokens.shape(), token_weight.shape().back()));
   ops::embedding(tokens, token_weight.value(), y);
   ops::embedding(positions, position_weight.value(), y, true);
@@ -47,9 +44,11 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
       });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                  \
-  template Variable<T, Cpu> embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, std::int32_t); \
-  template Variable<T, Cpu> token_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, const Variable<T, Cpu>&)
+#define TRIREME_INSTANTIATE(T)                                                                      \
+  template Variable<T, TRIREME_DEVICE> embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,       \
+                                                 const Variable<T, TRIREME_DEVICE>&, std::int32_t); \
+  template Variable<T, TRIREME_DEVICE> token_embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&, \
+                                                       const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 

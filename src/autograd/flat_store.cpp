@@ -1,25 +1,14 @@
 #include "trireme/autograd/flat_store.hpp"
 
 #include <algorithm>
-#include <cstring>
 
-#include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/cast.hpp"
 
 namespace trireme {
 namespace {
 
 constexpr std::size_t segment_alignment = 64;  // bytes
-
-std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) {
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
-  auto storage = std::make_shared<device::Storage>(device::host_memory(), bytes);
-  std::memset(storage->data(), 0, bytes);
-  return storage;
-}
 
 }  // namespace
 
@@ -91,6 +80,14 @@ std::int64_t FlatStore::numel() {
   return numel_;
 }
 
+std::shared_ptr<device::Storage> FlatStore::zeroed(std::int64_t count, DType dtype) const {
+  const device::MemoryPurpose purpose("parameters and their gradients");
+  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  auto storage = std::make_shared<device::Storage>(device_->memory(), bytes);
+  device_->zero(storage->data(), bytes);
+  return storage;
+}
+
 void FlatStore::lay_out() {
   if (laid_out_) return;
   // In mixed precision a segment starts at whole cache lines of either plane.
@@ -119,19 +116,14 @@ void FlatStore::require_dtype(DType held, DType wanted) {
 void FlatStore::round_values(const Range& range) {
   lay_out();
   if (compute_dtype_ == dtype_) return;
-  const Tensor<float> values = this->values<float>().narrow(range.begin, range.count());
-  const auto round_to = [&]<typename T>(T) {
-    Tensor<T> rounded({range.count()}, compute_values_, static_cast<std::size_t>(range.begin));
-    ops::cast(values, rounded);
-  };
-  compute_dtype_ == DType::bfloat16 ? round_to(bfloat16{}) : round_to(float16{});
+  device_->round(values_, range, compute_dtype_, compute_values_);
 }
 
 template <typename T>
 void FlatStore::initialize(std::uint64_t seed) {
   for (int index = 0; index < num_parameters(); ++index) {
-    const Tensor<T> values = this->values<T>(index);
     const ParameterInfo& info = parameter(index);
+    const Tensor<T> values(info.shape);
     const std::uint64_t stream = hash_name(info.name);
     const auto draw = [&](std::int64_t element) -> double {
       const auto counter = static_cast<std::uint64_t>(element);
@@ -146,6 +138,7 @@ void FlatStore::initialize(std::uint64_t seed) {
     for (const auto& piece : info.placement.pieces()) {
       for (std::int64_t i = 0; i < piece.count; ++i) values.data()[piece.here + i] = static_cast<T>(draw(piece.whole + i));
     }
+    write_values(index, values);
   }
   buffers_.initialize();
   round_values();
@@ -156,18 +149,16 @@ template void FlatStore::initialize<double>(std::uint64_t);
 
 template <typename T>
 void FlatStore::add_as(State& state, const std::string& prefix) {
-  const Tensor<T> values = this->values<T>();
+  lay_out();
+  T* values = static_cast<T*>(device_->listed(state, values_->data(), static_cast<std::size_t>(numel_) * sizeof(T)));
   for (int index = 0; index < num_parameters(); ++index) {
     const ParameterInfo& info = parameter(index);
     state.add({.name = prefix + info.name,
                .dtype = dtype_,
                .shape = info.placement.shape,
-               .pieces = pieces(index, {0, numel_}, values.data())});
+               .pieces = pieces(index, {0, numel_}, values)});
   }
-  for (int index = 0; index < buffers_.size(); ++index) {
-    const BufferInfo& info = buffers_.info(index);
-    state.add(prefix + info.name, info.shape, buffers_.values<T>(index).data());
-  }
+  buffers_.add_to(state, prefix);
 }
 
 void FlatStore::add_to(State& state, const std::string& prefix) {
@@ -179,7 +170,7 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
   lay_out();
   const auto move = [&](std::shared_ptr<device::Storage>& plane, std::int64_t count) {
     auto moved = std::make_shared<device::Storage>(resource, plane->bytes());
-    std::memcpy(moved->data(), plane->data(), static_cast<std::size_t>(count) * size_of(dtype_));
+    device_->copy(moved->data(), plane->data(), static_cast<std::size_t>(count) * size_of(dtype_));
     plane = std::move(moved);
   };
   move(values_, numel_);
@@ -189,8 +180,8 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
 void FlatStore::zero_gradient(int index) {
   const ParameterInfo& info = parameter(index);
   auto* bytes = static_cast<std::byte*>(gradients_->data());
-  std::memset(bytes + static_cast<std::size_t>(info.offset) * size_of(dtype_), 0,
-              static_cast<std::size_t>(info.numel) * size_of(dtype_));
+  device_->zero(bytes + static_cast<std::size_t>(info.offset) * size_of(dtype_),
+                static_cast<std::size_t>(info.numel) * size_of(dtype_));
   set_has_gradient(index);
 }
 

@@ -22,12 +22,12 @@ Variable<To, D> cast(const Variable<From, D>& x) {
   }
 }
 
-template Variable<float, Cpu> cast(const Variable<float, Cpu>&);
-template Variable<double, Cpu> cast(const Variable<double, Cpu>&);
-template Variable<float, Cpu> cast(const Variable<bfloat16, Cpu>&);
-template Variable<float, Cpu> cast(const Variable<float16, Cpu>&);
-template Variable<bfloat16, Cpu> cast(const Variable<float, Cpu>&);
-template Variable<float16, Cpu> cast(const Variable<float, Cpu>&);
+template Variable<float, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
+template Variable<double, TRIREME_DEVICE> cast(const Variable<double, TRIREME_DEVICE>&);
+template Variable<float, TRIREME_DEVICE> cast(const Variable<bfloat16, TRIREME_DEVICE>&);
+template Variable<float, TRIREME_DEVICE> cast(const Variable<float16, TRIREME_DEVICE>&);
+template Variable<bfloat16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
+template Variable<float16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DEVICE>&);
 
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
@@ -117,16 +117,16 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                              \
-  template Variable<T, Cpu> reshape(const Variable<T, Cpu>&, const Shape&);                 \
-  template Variable<T, Cpu> add(const Variable<T, Cpu>&, const Variable<T, Cpu>&);          \
-  template Variable<T, Cpu> multiply(const Variable<T, Cpu>&, const Variable<T, Cpu>&);     \
-  template Variable<T, Cpu> scale(const Variable<T, Cpu>&, Accumulate<T>);                  \
-  template Variable<T, Cpu> sum(const Variable<T, Cpu>&);                                   \
-  template Variable<T, Cpu> activation(ops::Activation, const Variable<T, Cpu>&);           \
-  template Variable<T, Cpu> leaky_relu(const Variable<T, Cpu>&, double);                    \
-  template Variable<T, Cpu> softplus(const Variable<T, Cpu>&, const ops::SoftplusOptions&); \
-  template Variable<T, Cpu> dropout(const Variable<T, Cpu>&, double, std::string_view, const DropoutRows&)
+#define TRIREME_INSTANTIATE(T)                                                                                           \
+  template Variable<T, TRIREME_DEVICE> reshape(const Variable<T, TRIREME_DEVICE>&, const Shape&);                        \
+  template Variable<T, TRIREME_DEVICE> add(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);      \
+  template Variable<T, TRIREME_DEVICE> multiply(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
+  template Variable<T, TRIREME_DEVICE> scale(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
+  template Variable<T, TRIREME_DEVICE> sum(const Variable<T, TRIREME_DEVICE>&);                                          \
+  template Variable<T, TRIREME_DEVICE> activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&);                  \
+  template Variable<T, TRIREME_DEVICE> leaky_relu(const Variable<T, TRIREME_DEVICE>&, double);                           \
+  template Variable<T, TRIREME_DEVICE> softplus(const Variable<T, TRIREME_DEVICE>&, const ops::SoftplusOptions&);        \
+  template Variable<T, TRIREME_DEVICE> dropout(const Variable<T, TRIREME_DEVICE>&, double, std::string_view, const DropoutRows&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

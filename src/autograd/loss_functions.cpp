@@ -109,15 +109,21 @@ Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Te
   }
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                           \
-  template Loss<Accumulate<T>, Cpu> cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,             \
-                                                  const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);                  \
-  template Variable<Accumulate<T>, Cpu> cross_entropy_rows(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,    \
-                                                           const ops::CrossEntropyOptions<Accumulate<T>, Cpu>&);         \
-  template Loss<Accumulate<T>, Cpu> mse_loss(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&);                \
-  template Loss<Accumulate<T>, Cpu> bce_with_logits(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&, double); \
-  template Loss<Accumulate<T>, Cpu> kl_divergence(const Variable<T, Cpu>&, const Tensor<Accumulate<T>, Cpu>&, bool);     \
-  template Loss<Accumulate<T>, Cpu> distillation_loss(const Variable<T, Cpu>&, const Tensor<T, Cpu>&, double)
+#define TRIREME_INSTANTIATE(T)                                                                                                \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> cross_entropy(const Variable<T, TRIREME_DEVICE>&,                              \
+                                                             const Tensor<std::int32_t, TRIREME_DEVICE>&,                     \
+                                                             const ops::CrossEntropyOptions<Accumulate<T>, TRIREME_DEVICE>&); \
+  template Variable<Accumulate<T>, TRIREME_DEVICE> cross_entropy_rows(                                                        \
+      const Variable<T, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&,                                        \
+      const ops::CrossEntropyOptions<Accumulate<T>, TRIREME_DEVICE>&);                                                        \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> mse_loss(const Variable<T, TRIREME_DEVICE>&,                                   \
+                                                        const Tensor<Accumulate<T>, TRIREME_DEVICE>&);                        \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> bce_with_logits(const Variable<T, TRIREME_DEVICE>&,                            \
+                                                               const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);         \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> kl_divergence(const Variable<T, TRIREME_DEVICE>&,                              \
+                                                             const Tensor<Accumulate<T>, TRIREME_DEVICE>&, bool);             \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> distillation_loss(const Variable<T, TRIREME_DEVICE>&,                          \
+                                                                 const Tensor<T, TRIREME_DEVICE>&, double)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

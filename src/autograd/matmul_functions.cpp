@@ -45,15 +45,18 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
       });
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                     \
-  template Variable<T, Cpu> matmul(const Variable<T, Cpu>&, const Variable<T, Cpu>&); \
-  template Variable<T, Cpu> linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&)
+#define TRIREME_INSTANTIATE(T, A)                                                                                        \
+  template Variable<T, TRIREME_DEVICE> matmul(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
+  template Variable<T, TRIREME_DEVICE> linear(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, \
+                                              const Variable<A, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
 #undef TRIREME_INSTANTIATE
-template Variable<bfloat16, Cpu> matmul(const Variable<bfloat16, Cpu>&, const Variable<bfloat16, Cpu, float>&);
-template Variable<float16, Cpu> matmul(const Variable<float16, Cpu>&, const Variable<float16, Cpu, float>&);
+template Variable<bfloat16, TRIREME_DEVICE> matmul(const Variable<bfloat16, TRIREME_DEVICE>&,
+                                                   const Variable<bfloat16, TRIREME_DEVICE, float>&);
+template Variable<float16, TRIREME_DEVICE> matmul(const Variable<float16, TRIREME_DEVICE>&,
+                                                  const Variable<float16, TRIREME_DEVICE, float>&);
 
 }  // namespace trireme

@@ -150,14 +150,16 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Va
   return record_residual_norm<RmsNorm, T, D>(x, residual, {.weight = weight, .epsilon = epsilon});
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                            \
-  template Variable<T, Cpu> layer_norm<T, Cpu>(const Variable<A, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&,    \
-                                               double);                                                                      \
-  template Variable<T, Cpu> rms_norm<T, Cpu>(const Variable<A, Cpu>&, const Variable<A, Cpu>&, double);                      \
-  template std::pair<Variable<A, Cpu>, Variable<T, Cpu>> residual_layer_norm(                                                \
-      const Variable<A, Cpu>&, const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, double);           \
-  template std::pair<Variable<A, Cpu>, Variable<T, Cpu>> residual_rms_norm(const Variable<A, Cpu>&, const Variable<T, Cpu>&, \
-                                                                           const Variable<A, Cpu>&, double)
+#define TRIREME_INSTANTIATE(T, A)                                                                                          \
+  template Variable<T, TRIREME_DEVICE> layer_norm<T, TRIREME_DEVICE>(                                                      \
+      const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, double); \
+  template Variable<T, TRIREME_DEVICE> rms_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,                     \
+                                                                   const Variable<A, TRIREME_DEVICE>&, double);            \
+  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_layer_norm(                        \
+      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
+      const Variable<A, TRIREME_DEVICE>&, double);                                                                         \
+  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_rms_norm(                          \
+      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, double)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);

@@ -51,10 +51,10 @@ Variable<T, D> log_softmax(const Variable<T, D>& x, int dim) {
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                            \
-  template Variable<T, Cpu> transpose(const Variable<T, Cpu>&, int, int); \
-  template Variable<T, Cpu> softmax(const Variable<T, Cpu>&, int);        \
-  template Variable<T, Cpu> log_softmax(const Variable<T, Cpu>&, int)
+#define TRIREME_INSTANTIATE(T)                                                                  \
+  template Variable<T, TRIREME_DEVICE> transpose(const Variable<T, TRIREME_DEVICE>&, int, int); \
+  template Variable<T, TRIREME_DEVICE> softmax(const Variable<T, TRIREME_DEVICE>&, int);        \
+  template Variable<T, TRIREME_DEVICE> log_softmax(const Variable<T, TRIREME_DEVICE>&, int)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

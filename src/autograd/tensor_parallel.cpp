@@ -1,9 +1,7 @@
 #include "trireme/autograd/tensor_parallel.hpp"
 
-#include <algorithm>
 #include <memory>
 #include <optional>
-#include <span>
 #include <utility>
 
 #include "autograd/shapes.hpp"
@@ -32,11 +30,6 @@ Tensor<T, D> own_rows(const Tensor<T, D>& all, const TensorAxis& axis) {
   return all.reshape({rows, all.shape().back()}).narrow(own.begin, own.count());
 }
 
-template <typename T, typename D>
-std::span<T> elements(Tensor<T, D>& tensor) {
-  return {tensor.data(), static_cast<std::size_t>(tensor.numel())};
-}
-
 // All rows of what each rank has a part of.
 template <typename T, typename D>
 Tensor<T, D> gathered(const Tensor<T, D>& own, const TensorAxis& axis, std::string_view name) {
@@ -44,8 +37,8 @@ Tensor<T, D> gathered(const Tensor<T, D>& own, const TensorAxis& axis, std::stri
   const std::int64_t width = own.shape().back();
   require_shared_rows(rows, width, axis);
   Tensor<T, D> all({rows, width});
-  std::copy_n(own.data(), own.numel(), own_rows(all, axis).data());
-  axis.all_gather(elements(all), name)->wait();
+  device::copy_bytes(D{}, own_rows(all, axis).data(), D{}, own.data(), own.span().size_bytes());
+  axis.all_gather(all.span(), name)->wait();
   return all;
 }
 
@@ -55,7 +48,7 @@ class Summation {
  public:
   Summation(Tensor<T, D> part, const TensorAxis& axis, std::string_view name) : sum_(std::move(part)), axis_(axis) {
     if (axis.sequence_parallel()) require_shared_rows(sum_.shape().rows(), sum_.shape().back(), axis);
-    transfer_ = axis.sequence_parallel() ? axis.reduce_scatter(elements(sum_), name) : axis.all_reduce(elements(sum_), name);
+    transfer_ = axis.sequence_parallel() ? axis.reduce_scatter(sum_.span(), name) : axis.all_reduce(sum_.span(), name);
   }
   Tensor<T, D> wait() {  // own rows
     transfer_->wait();
@@ -161,7 +154,7 @@ Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits
   Tensor<A, D> own = parts.narrow(axis.rank(), 1).reshape({rows});
   Tensor<A, D> of_targets = parts.narrow(axis.size(), 1).reshape({rows});
   ops::partial_cross_entropy(logits.value(), targets, held, own, of_targets);
-  axis.all_reduce(elements(parts), "vocabulary-parallel cross-entropy")->wait();
+  axis.all_reduce(parts.span(), "vocabulary-parallel cross-entropy")->wait();
   Tensor<A, D> log_sum_exp({rows});
   const ops::CrossEntropyResult result = ops::join_cross_entropy(parts, targets, log_sum_exp);
   Variable<A, D> sum =
@@ -179,7 +172,7 @@ template <typename T, typename D>
 Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis) {
   return record("sum_gradient", x.value(), {x.slot()}, [dx = x.gradient(), &axis](Tensor<T, D> dy) {
     if (dy.shares_storage()) dy = dy.clone();
-    axis.all_reduce(elements(dy), "gradient of a parameter that all ranks use")->wait();
+    axis.all_reduce(dy.span(), "gradient of a parameter that all ranks use")->wait();
     dx.give(std::move(dy));
   });
 }
@@ -192,24 +185,28 @@ Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis) {
                 });
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                             \
-  template Variable<T, Cpu> column_parallel_linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&,                       \
-                                                   const Variable<A, Cpu>&, const TensorAxis&);                               \
-  template Variable<T, Cpu> row_parallel_linear(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&, \
-                                                const TensorAxis&);                                                           \
-  template Loss<A, Cpu> vocab_parallel_cross_entropy(const Variable<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, std::int64_t, \
-                                                     std::int64_t, const TensorAxis&);                                        \
-  template Variable<T, Cpu> gather_rows(const Variable<T, Cpu>&, const TensorAxis&)
+#define TRIREME_INSTANTIATE(T, A)                                                                                          \
+  template Variable<T, TRIREME_DEVICE> column_parallel_linear(const Variable<T, TRIREME_DEVICE>&,                          \
+                                                              const Variable<T, TRIREME_DEVICE, A>&,                       \
+                                                              const Variable<A, TRIREME_DEVICE>&, const TensorAxis&);      \
+  template Variable<T, TRIREME_DEVICE> row_parallel_linear(const Variable<T, TRIREME_DEVICE>&,                             \
+                                                           const Variable<T, TRIREME_DEVICE, A>&,                          \
+                                                           const Variable<A, TRIREME_DEVICE>&, const TensorAxis&);         \
+  template Loss<A, TRIREME_DEVICE> vocab_parallel_cross_entropy(const Variable<T, TRIREME_DEVICE>&,                        \
+                                                                const Tensor<std::int32_t, TRIREME_DEVICE>&, std::int64_t, \
+                                                                std::int64_t, const TensorAxis&);                          \
+  template Variable<T, TRIREME_DEVICE> gather_rows(const Variable<T, TRIREME_DEVICE>&, const TensorAxis&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
 #undef TRIREME_INSTANTIATE
 
-#define TRIREME_INSTANTIATE(T)                                                                                                \
-  template Variable<T, Cpu> vocab_parallel_embedding(const Tensor<std::int32_t, Cpu>&, const Variable<T, Cpu>&, std::int64_t, \
-                                                     std::int64_t, const TensorAxis&);                                        \
-  template Variable<T, Cpu> sum_gradient(const Variable<T, Cpu>&, const TensorAxis&)
+#define TRIREME_INSTANTIATE(T)                                                                                    \
+  template Variable<T, TRIREME_DEVICE> vocab_parallel_embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,      \
+                                                                const Variable<T, TRIREME_DEVICE>&, std::int64_t, \
+                                                                std::int64_t, const TensorAxis&);                 \
+  template Variable<T, TRIREME_DEVICE> sum_gradient(const Variable<T, TRIREME_DEVICE>&, const TensorAxis&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 #undef TRIREME_INSTANTIATE

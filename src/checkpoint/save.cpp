@@ -102,6 +102,7 @@ void Checkpoints::save(std::int64_t step, const State& state, const Configuratio
   saving->configuration = configuration;
   saving->imported = imported;
   saving->plan = make_plan(group_, state);
+  state.prepare_save();
   saving->shard = shard_of(saving->plan, state, group_.rank());
   std::array<std::uint64_t, 1> unique{random_number()};
   group_.broadcast(std::span(unique), 0, "name of a checkpoint").wait_on_host();

@@ -36,8 +36,12 @@ void State::add(std::string name, Value place) {
   values_.push_back({std::move(name), place});
 }
 
+void State::prepare_save() const {
+  for (const auto& action : before_save_) action();
+}
+
 void State::loaded() const {
-  for (const auto& action : actions_) action();
+  for (const auto& action : after_load_) action();
 }
 
 }  // namespace trireme

@@ -4,6 +4,8 @@
 #include <array>
 #include <cmath>
 
+#include "trireme/ops/positions.hpp"
+
 namespace trireme::models {
 namespace {
 
@@ -35,14 +37,17 @@ GptOptions checked(const GptOptions& options, const nn::ModelPart& part) {
   return options;
 }
 
+template <typename T, typename D>
+void copy(const Tensor<T, D>& from, const Tensor<T, D>& to) {
+  device::copy_bytes(D{}, to.data(), D{}, from.data(), from.span().size_bytes());
+}
+
 // Of all tokens [batch, time], or of this rank's rows where an axis divides them.
 template <typename D>
 Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const TensorAxis* axis) {
   const Range rows = axis == nullptr ? Range{0, tokens.numel()} : axis->part(tokens.numel());
   Tensor<std::int32_t, D> positions({rows.count()});
-  for (std::int64_t row = rows.begin; row < rows.end; ++row) {
-    positions.data()[row - rows.begin] = static_cast<std::int32_t>(row % tokens.dim(1));
-  }
+  ops::positions(rows.begin, tokens.dim(1), positions);
   return positions;
 }
 
@@ -52,7 +57,7 @@ Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::in
   std::int64_t batch = tokens.dim(0);
   while (!axis.divides_rows(batch * tokens.dim(1), width)) ++batch;
   auto padded = Tensor<std::int32_t, D>::zeros({batch, tokens.dim(1)});
-  std::copy_n(tokens.data(), tokens.numel(), padded.data());
+  copy(tokens, padded.narrow(0, tokens.dim(0)));
   return padded;
 }
 
@@ -231,17 +236,16 @@ Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const Variable<M, D>& x, s
   const TensorAxis* axis = this->tensor_axis();
   Tensor<T, D> states = final_states(x, time).value();
   if (this->sequence_parallel()) states = gather_rows(Variable<T, D>(states), *axis).value();
+  states = states.reshape({states.shape().rows(), options_.width});
   Tensor<T, D> last({batch, options_.width});
-  for (std::int64_t row = 0; row < batch; ++row) {
-    const T* state = states.data() + ((row + 1) * time - 1) * options_.width;
-    std::copy_n(state, options_.width, last.data() + row * options_.width);
-  }
+  for (std::int64_t row = 0; row < batch; ++row) copy(states.narrow((row + 1) * time - 1, 1), last.narrow(row, 1));
   const Tensor<T, D> logits = linear(Variable<T, D>(last), transformer_.wte->weight.variable()).value();
   if (axis == nullptr) return logits;
   const Range held = transformer_.wte->held_rows();
   auto all = Tensor<T, D>::full({batch, options_.vocabulary}, T(0.0f));
+  const Tensor<T, D> places = all.reshape({all.numel()});
   for (std::int64_t row = 0; row < batch; ++row) {
-    std::copy_n(logits.data() + row * held.count(), held.count(), all.data() + row * options_.vocabulary + held.begin);
+    copy(logits.narrow(row, 1), places.narrow(row * options_.vocabulary + held.begin, held.count()));
   }
   axis->all_reduce(all.span(), "logits of the next token")->wait();
   return all;
@@ -258,9 +262,9 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
   return logits;
 }
 
-template class Gpt<Float32, Cpu>;
-template class Gpt<Float64, Cpu>;
-template class Gpt<MixedBfloat16, Cpu>;
-template class Gpt<MixedFloat16, Cpu>;
+template class Gpt<Float32, TRIREME_DEVICE>;
+template class Gpt<Float64, TRIREME_DEVICE>;
+template class Gpt<MixedBfloat16, TRIREME_DEVICE>;
+template class Gpt<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::models

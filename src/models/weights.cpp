@@ -61,14 +61,17 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
       const Tensor<float> stored = std::exchange(whole, Tensor<float>(parameter.placement.shape));
       ops::transpose(stored, 0, 1, whole);
     }
-    T* values = store.values<T>(index).data();
+    const Tensor<T> values(parameter.shape);
     for (const auto& piece : parameter.placement.pieces()) {
-      std::copy_n(whole.data() + piece.whole, piece.count, values + piece.here);
+      std::copy_n(whole.data() + piece.whole, piece.count, values.data() + piece.here);
     }
+    store.write_values(index, values);
   }
   for (int index = 0; index < store.buffers().size(); ++index, ++entry) {
     const std::vector<float> stored = file.read_values<float>((*entry)->name);
-    std::copy(stored.begin(), stored.end(), store.buffers().values<T>(index).data());
+    const Tensor<T> values(store.buffers().info(index).shape);
+    std::copy(stored.begin(), stored.end(), values.data());
+    store.buffers().write_values(index, values);
   }
   store.round_values();
 }

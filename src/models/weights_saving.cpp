@@ -87,7 +87,7 @@ std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedStore>& model
 template <typename T>
 Tensor<T> whole(FlatStore& store, int index) {
   const ParameterInfo& parameter = store.parameter(index);
-  const Tensor<T> here = store.values<T>(index);
+  const Tensor<T> here = store.read_values<T>(index);
   if (!parameter.placement.split()) return here;
   auto values = Tensor<T>::zeros(parameter.placement.shape);
   for (const auto& piece : parameter.placement.pieces()) {
@@ -102,7 +102,8 @@ template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = *source.store;
   const bool buffer = source.index >= store.num_parameters();
-  Tensor<T> values = buffer ? store.buffers().values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
+  Tensor<T> values =
+      buffer ? store.buffers().read_values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
   if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
     const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
     ops::transpose(parameter, 0, 1, values);

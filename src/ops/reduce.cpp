@@ -81,8 +81,8 @@ double sum(const Tensor<T, D>& x) {
       [](double a, double b) { return a + b; });
 }
 
-template <typename T>
-double sum_of_squares(const T* x, std::size_t count, Cpu) {
+template <typename T, typename D>
+double sum_of_squares(const T* x, std::size_t count, D) {
   const auto& kernels = reduce_kernels().of<T>();
   return combine_blocks<double>(
       static_cast<std::int64_t>(count),

@@ -1,22 +1,20 @@
-#include "trireme/ops/vocab_parallel.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
-#include "ops/check.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/elementwise.hpp"
 #include "ops/kernels/softmax.hpp"
 #include "ops/parallel.hpp"
+#include "ops/vocab_parallel_on.hpp"
 
 namespace trireme::ops {
 namespace {
 
-void require_in_vocabulary(std::string_view op, const Tensor<std::int32_t, Cpu>& index, const VocabRange& held,
+void require_in_vocabulary(std::string_view op, const std::int32_t* index, std::int64_t count, const VocabRange& held,
                            bool may_ignore) {
-  for (std::int64_t place = 0; place < index.numel(); ++place) {
-    const std::int32_t at = index.data()[place];
+  for (std::int64_t place = 0; place < count; ++place) {
+    const std::int32_t at = index[place];
     require((at >= 0 && at < held.total) || (may_ignore && at == ignored_target), "{}: index {} is {}, but must lie in [0, {})",
             op, place, at, held.total);
   }
@@ -28,128 +26,102 @@ std::int64_t place_of(std::int32_t index, const VocabRange& held, std::int64_t c
   return place >= 0 && place < count ? place : -1;
 }
 
-template <typename T>
-void require_rows(std::string_view op, const Tensor<std::int32_t, Cpu>& index, const VocabRange& held,
-                  const Tensor<T, Cpu>& weight, const Tensor<T, Cpu>& rows) {
-  require(weight.shape().size() == 2 && held.first >= 0 && held.first + weight.dim(0) <= held.total,
-          "{}: a weight of shape {} from row {} on does not lie in a table of {} rows", op, weight.shape(), held.first,
-          held.total);
-  require_count(op, "rows", rows.shape(), index.numel() * weight.dim(1));
-  require_in_vocabulary(op, index, held, false);
-}
-
-template <typename T>
-void require_classes(std::string_view op, const Tensor<T, Cpu>& logits, const Tensor<std::int32_t, Cpu>& targets,
-                     const VocabRange& held) {
-  require(logits.shape().size() > 0 && held.first >= 0 && held.first + logits.shape().back() <= held.total,
-          "{}: logits of shape {} from class {} on do not lie in {} classes", op, logits.shape(), held.first, held.total);
-  require_count(op, "targets", targets.shape(), logits.shape().back() == 0 ? targets.numel() : logits.shape().rows());
-  require_in_vocabulary(op, targets, held, true);
-}
-
 }  // namespace
 
-template <typename T, typename D>
-void embedding_part(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, const VocabRange& held, Tensor<T, D>& y) {
-  require_rows("embedding_part", index, held, weight, y);
-  const std::int64_t width = weight.dim(1);
-  parallel_rows(index.numel(), width, [&](std::int64_t begin, std::int64_t end) {
+template <>
+template <typename T>
+void VocabParallel<Cpu>::embedding(const HeldRows& rows, const T* weight, T* y) {
+  require_in_vocabulary("embedding_part", rows.index, rows.places, rows.held, false);
+  const std::int64_t width = rows.width;
+  parallel_rows(rows.places, width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t place = begin; place < end; ++place) {
-      const std::int64_t row = place_of(index.data()[place], held, weight.dim(0));
-      T* to = y.data() + place * width;
-      row < 0 ? std::fill_n(to, width, T(0)) : std::copy_n(weight.data() + row * width, width, to);
+      const std::int64_t row = place_of(rows.index[place], rows.held, rows.count);
+      T* to = y + place * width;
+      row < 0 ? std::fill_n(to, width, T(0)) : std::copy_n(weight + row * width, width, to);
     }
   });
 }
 
-template <typename T, typename D>
-void embedding_part_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, const VocabRange& held,
-                             Tensor<T, D>& dweight, bool accumulate) {
-  require_rows("embedding_part_backward", index, held, dweight, dy);
-  const std::int64_t width = dweight.dim(1);
+template <>
+template <typename T>
+void VocabParallel<Cpu>::embedding_backward(const HeldRows& rows, const T* dy, T* dweight, bool accumulate) {
+  require_in_vocabulary("embedding_part_backward", rows.index, rows.places, rows.held, false);
+  const std::int64_t width = rows.width;
   const auto& kernels = elementwise_kernels().of<T>();
   // As in embedding_backward each thread owns rows of the table.
-  parallel_rows(dweight.dim(0), width, [&](std::int64_t begin, std::int64_t end) {
-    if (!accumulate) std::fill(dweight.data() + begin * width, dweight.data() + end * width, T(0));
-    for (std::int64_t place = 0; place < index.numel(); ++place) {
-      const std::int64_t row = place_of(index.data()[place], held, dweight.dim(0));
+  parallel_rows(rows.count, width, [&](std::int64_t begin, std::int64_t end) {
+    if (!accumulate) std::fill(dweight + begin * width, dweight + end * width, T(0));
+    for (std::int64_t place = 0; place < rows.places; ++place) {
+      const std::int64_t row = place_of(rows.index[place], rows.held, rows.count);
       if (row < begin || row >= end) continue;
-      T* to = dweight.data() + row * width;
-      kernels.add(to, dy.data() + place * width, to, width);
+      T* to = dweight + row * width;
+      kernels.add(to, dy + place * width, to, width);
     }
   });
 }
 
-template <typename T, typename D>
-void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                           Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& target_logits) {
-  constexpr std::string_view op = "partial_cross_entropy";
+template <>
+template <typename T>
+void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp,
+                                               Accumulate<T>* target_logits) {
   using A = Accumulate<T>;
-  require_classes(op, logits, targets, held);
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), targets.numel());
-  require_count(op, "target_logits", target_logits.shape(), targets.numel());
-  const std::int64_t classes = logits.shape().back();
+  require_in_vocabulary("partial_cross_entropy", rows.targets, rows.rows, rows.held, true);
+  const std::int64_t classes = rows.classes;
   if (classes == 0) {  // more ranks than classes
-    std::fill_n(log_sum_exp.data(), log_sum_exp.numel(), -std::numeric_limits<A>::infinity());
-    std::fill_n(target_logits.data(), target_logits.numel(), A(0));
+    std::fill_n(log_sum_exp, rows.rows, -std::numeric_limits<A>::infinity());
+    std::fill_n(target_logits, rows.rows, A(0));
     return;
   }
   const auto& kernels = softmax_kernels().of<A>();
-  parallel_rows(targets.numel(), classes, [&](std::int64_t begin, std::int64_t end) {
+  parallel_rows(rows.rows, classes, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> floats(classes);
     for (std::int64_t row = begin; row < end; ++row) {
-      const T* x = logits.data() + row * classes;
-      log_sum_exp.data()[row] = kernels.log_sum_exp(floats.read(x), classes);
-      const std::int64_t target = place_of(targets.data()[row], held, classes);
-      target_logits.data()[row] = target < 0 ? A(0) : A(x[target]);
+      const T* x = rows.logits + row * classes;
+      log_sum_exp[row] = kernels.log_sum_exp(floats.read(x), classes);
+      const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
+      target_logits[row] = target < 0 ? A(0) : A(x[target]);
     }
   });
 }
 
-template <typename A, typename D>
-CrossEntropyResult join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
-                                      Tensor<A, D>& log_sum_exp) {
-  const std::int64_t ranks = parts.dim(0) - 1;
-  const std::int64_t rows = targets.numel();
-  require_count("join_cross_entropy", "parts", parts.shape(), (ranks + 1) * rows);
-  require_count("join_cross_entropy", "log_sum_exp", log_sum_exp.shape(), rows);
+template <>
+template <typename A>
+CrossEntropyResult VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
   CrossEntropyResult result;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(parts.data()[rank * rows + row]); };
+  for (std::int64_t row = 0; row < of.rows; ++row) {
+    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
     double largest = of_rank(0);
-    for (std::int64_t rank = 1; rank < ranks; ++rank) largest = std::max(largest, of_rank(rank));
+    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = std::max(largest, of_rank(rank));
     double sum = 0;
-    for (std::int64_t rank = 0; rank < ranks; ++rank) sum += std::exp(of_rank(rank) - largest);
+    for (std::int64_t rank = 0; rank < of.ranks; ++rank) sum += std::exp(of_rank(rank) - largest);
     const double joined = largest + std::log(sum);
-    log_sum_exp.data()[row] = static_cast<A>(joined);
-    if (targets.data()[row] == ignored_target) continue;
-    result.sum += joined - of_rank(ranks);
+    log_sum_exp[row] = static_cast<A>(joined);
+    if (of.targets[row] == ignored_target) continue;
+    result.sum += joined - of_rank(of.ranks);
     result.kept += 1;
   }
   return result;
 }
 
-template <typename T, typename D>
-void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                                    const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits) {
-  constexpr std::string_view op = "partial_cross_entropy_backward";
+template <>
+template <typename T>
+void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                                        Accumulate<T> scale, T* dlogits) {
   using A = Accumulate<T>;
-  require_classes(op, logits, targets, held);
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), targets.numel());
-  require_shape(op, "dlogits", dlogits.shape(), logits.shape());
-  const std::int64_t classes = logits.shape().back();
+  require_in_vocabulary("partial_cross_entropy_backward", rows.targets, rows.rows, rows.held, true);
+  const std::int64_t classes = rows.classes;
   const auto& kernels = softmax_kernels().of<A>();
-  parallel_rows(targets.numel(), classes, [&](std::int64_t begin, std::int64_t end) {
+  parallel_rows(rows.rows, classes, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> inputs(classes);
     FloatRow<T> outputs(classes);
     for (std::int64_t row = begin; row < end; ++row) {
-      T* place = dlogits.data() + row * classes;
+      T* place = dlogits + row * classes;
       A* gradient = outputs.place(place);
-      if (targets.data()[row] == ignored_target) {
+      if (rows.targets[row] == ignored_target) {
         std::fill_n(gradient, classes, A(0));
       } else {
-        kernels.softmax(inputs.read(logits.data() + row * classes), log_sum_exp.data()[row], scale, gradient, classes);
-        const std::int64_t target = place_of(targets.data()[row], held, classes);
+        kernels.softmax(inputs.read(rows.logits + row * classes), log_sum_exp[row], scale, gradient, classes);
+        const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
         if (target >= 0) gradient[target] -= scale;
       }
       outputs.write(place);
@@ -157,24 +129,11 @@ void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                             \
-  template void partial_cross_entropy(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, const VocabRange&,          \
-                                      Tensor<Accumulate<T>, Cpu>&, Tensor<Accumulate<T>, Cpu>&);                           \
-  template void partial_cross_entropy_backward(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, const VocabRange&, \
-                                               const Tensor<Accumulate<T>, Cpu>&, Accumulate<T>, Tensor<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
-
-#define TRIREME_INSTANTIATE(T)                                                                                               \
-  template void embedding_part(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, const VocabRange&, Tensor<T, Cpu>&); \
-  template void embedding_part_backward(const Tensor<std::int32_t, Cpu>&, const Tensor<T, Cpu>&, const VocabRange&,          \
-                                        Tensor<T, Cpu>&, bool);                                                              \
-  template CrossEntropyResult join_cross_entropy(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, Tensor<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(double, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(bfloat16, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float16, Cpu);
+TRIREME_INSTANTIATE_EMBEDDING_PART(float, Cpu);
+TRIREME_INSTANTIATE_EMBEDDING_PART(double, Cpu);
 
 }  // namespace trireme::ops

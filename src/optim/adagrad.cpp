@@ -32,9 +32,9 @@ Settings Adagrad<P, D>::settings() const {
                                        {"initial_sum", options_.initial_sum}});
 }
 
-template class Adagrad<Float32, Cpu>;
-template class Adagrad<Float64, Cpu>;
-template class Adagrad<MixedBfloat16, Cpu>;
-template class Adagrad<MixedFloat16, Cpu>;
+template class Adagrad<Float32, TRIREME_DEVICE>;
+template class Adagrad<Float64, TRIREME_DEVICE>;
+template class Adagrad<MixedBfloat16, TRIREME_DEVICE>;
+template class Adagrad<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

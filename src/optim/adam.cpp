@@ -44,9 +44,9 @@ Settings Adam<P, D>::settings() const {
                                                            {"amsgrad", options_.amsgrad ? 1 : 0}});
 }
 
-template class Adam<Float32, Cpu>;
-template class Adam<Float64, Cpu>;
-template class Adam<MixedBfloat16, Cpu>;
-template class Adam<MixedFloat16, Cpu>;
+template class Adam<Float32, TRIREME_DEVICE>;
+template class Adam<Float64, TRIREME_DEVICE>;
+template class Adam<MixedBfloat16, TRIREME_DEVICE>;
+template class Adam<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

@@ -62,9 +62,9 @@ Settings Lamb<P, D>::settings() const {
                                     {"max_norm", options_.max_norm}});
 }
 
-template class Lamb<Float32, Cpu>;
-template class Lamb<Float64, Cpu>;
-template class Lamb<MixedBfloat16, Cpu>;
-template class Lamb<MixedFloat16, Cpu>;
+template class Lamb<Float32, TRIREME_DEVICE>;
+template class Lamb<Float64, TRIREME_DEVICE>;
+template class Lamb<MixedBfloat16, TRIREME_DEVICE>;
+template class Lamb<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

@@ -41,9 +41,9 @@ Settings Lars<P, D>::settings() const {
   return this->settings_of("LARS", {{"momentum", options_.momentum}, {"trust", options_.trust}});
 }
 
-template class Lars<Float32, Cpu>;
-template class Lars<Float64, Cpu>;
-template class Lars<MixedBfloat16, Cpu>;
-template class Lars<MixedFloat16, Cpu>;
+template class Lars<Float32, TRIREME_DEVICE>;
+template class Lars<Float64, TRIREME_DEVICE>;
+template class Lars<MixedBfloat16, TRIREME_DEVICE>;
+template class Lars<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

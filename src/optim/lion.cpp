@@ -29,9 +29,9 @@ Settings Lion<P, D>::settings() const {
   return this->settings_of("Lion", {{"beta1", options_.beta1}, {"beta2", options_.beta2}});
 }
 
-template class Lion<Float32, Cpu>;
-template class Lion<Float64, Cpu>;
-template class Lion<MixedBfloat16, Cpu>;
-template class Lion<MixedFloat16, Cpu>;
+template class Lion<Float32, TRIREME_DEVICE>;
+template class Lion<Float64, TRIREME_DEVICE>;
+template class Lion<MixedBfloat16, TRIREME_DEVICE>;
+template class Lion<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

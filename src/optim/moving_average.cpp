@@ -9,9 +9,13 @@ namespace trireme::optim {
 
 template <typename P, typename D>
 ExponentialMovingAverage<P, D>::ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options)
-    : store_(store), options_(options), average_(Tensor<T, D>::zeros({store.trainable_numel()})) {
+    : store_(store), options_(options), average_(trained_values().clone()) {
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
-  std::copy_n(store.values<T>().data(), average_.numel(), average_.data());
+}
+
+template <typename P, typename D>
+auto ExponentialMovingAverage<P, D>::trained_values() const -> Tensor<T, D> {
+  return store_.values<T, D>().narrow(0, store_.trainable_numel());
 }
 
 template <typename P, typename D>
@@ -20,33 +24,39 @@ void ExponentialMovingAverage<P, D>::update() {
   ++updates_;
   const auto update = static_cast<double>(updates_);
   const double decay = options_.warms_up ? std::min(options_.decay, (1 + update) / (10 + update)) : options_.decay;
-  ops::move_average<T>(average_.data(), store_.values<T>().data(), static_cast<std::size_t>(average_.numel()), 1 - decay, D{});
+  ops::move_average<T>(average_.data(), trained_values().data(), static_cast<std::size_t>(average_.numel()), 1 - decay, D{});
 }
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& prefix) {
   require(!swapped_in_, "a moving average was to be kept while its values are the model's; call swap() first");
   state.add(prefix + "updates", &updates_);
+  const std::size_t bytes = static_cast<std::size_t>(average_.numel()) * sizeof(T);
+  T* listed = static_cast<T*>(store_.device().listed(state, average_.data(), bytes));
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
     state.add({.name = prefix + parameter.name,
                .dtype = dtype_of<T>,
                .shape = parameter.placement.shape,
-               .pieces = store_.pieces(index, {0, average_.numel()}, average_.data())});
+               .pieces = store_.pieces(index, {0, average_.numel()}, listed)});
   }
 }
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::swap() {
-  std::swap_ranges(average_.data(), average_.data() + average_.numel(), store_.values<T>().data());
+  const Tensor<T, D> average = average_.clone();
+  const Tensor<T, D> values = trained_values();
+  const std::size_t bytes = static_cast<std::size_t>(average.numel()) * sizeof(T);
+  store_.device().copy(average_.data(), values.data(), bytes);
+  store_.device().copy(values.data(), average.data(), bytes);
   store_.round_values();
   swapped_in_ = !swapped_in_;
 }
 
-template class ExponentialMovingAverage<Float32, Cpu>;
-template class ExponentialMovingAverage<Float64, Cpu>;
-template class ExponentialMovingAverage<MixedBfloat16, Cpu>;
-template class ExponentialMovingAverage<MixedFloat16, Cpu>;
+template class ExponentialMovingAverage<Float32, TRIREME_DEVICE>;
+template class ExponentialMovingAverage<Float64, TRIREME_DEVICE>;
+template class ExponentialMovingAverage<MixedBfloat16, TRIREME_DEVICE>;
+template class ExponentialMovingAverage<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

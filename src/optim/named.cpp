@@ -57,9 +57,10 @@ constexpr std::array<std::pair<const char*, Make<P, D>>, 8> makers{{
 
 }  // namespace
 
+template <typename D>
 std::vector<std::string> optimizer_names() {
   std::vector<std::string> names;
-  for (const auto& [name, maker] : makers<Float32, Cpu>) names.emplace_back(name);
+  for (const auto& [name, maker] : makers<Float32, D>) names.emplace_back(name);
   return names;
 }
 
@@ -70,12 +71,17 @@ std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatSto
   }
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("there is no optimizer called {}", name),
-               .hint = fmt::format("take one of {}", fmt::join(optimizer_names(), ", "))});
+               .hint = fmt::format("take one of {}", fmt::join(optimizer_names<D>(), ", "))});
 }
 
-template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-template std::unique_ptr<Optimizer<Float64, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+template std::vector<std::string> optimizer_names<TRIREME_DEVICE>();
+template std::unique_ptr<Optimizer<Float32, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
+                                                                            const NamedOptions&);
+template std::unique_ptr<Optimizer<Float64, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
+                                                                            const NamedOptions&);
+template std::unique_ptr<Optimizer<MixedBfloat16, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
+                                                                                  const NamedOptions&);
+template std::unique_ptr<Optimizer<MixedFloat16, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
+                                                                                 const NamedOptions&);
 
 }  // namespace trireme::optim

@@ -80,7 +80,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
     }
     const std::vector<Part> parts = own_parts();
     if (options.clip_value > 0) {
-      const Tensor<T, D> gradients = store_.gradients<T>();
+      const Tensor<T, D> gradients = store_.gradients<T, D>();
       for (const auto& [range, in_planes] : parts) {
         ops::clip_by_value(gradients.data() + range.begin, static_cast<std::size_t>(range.count()), scale, options.clip_value,
                            D{});
@@ -88,7 +88,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
       scale = 1;
     }
     const std::vector<Norms> norms = measure_parameters(parts, summary, scale);
-    const Tensor<T, D> values = store_.values<T>();
+    const Tensor<T, D> values = store_.values<T, D>();
     const auto publication = shard_ ? shard_->publish() : nullptr;
     for (std::size_t index = 0; index < parts.size(); ++index) {
       visit_runs(parts[index], summary, scale, [&](Run& run, int parameter) {
@@ -138,16 +138,21 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   const std::vector<Part> parts = own_parts();
+  std::vector<T*> listed;  // by plane
+  for (const Plane& plane : planes_) {
+    const std::size_t bytes = static_cast<std::size_t>(plane.values.numel()) * sizeof(T);
+    listed.push_back(static_cast<T*>(store_.device().listed(state, plane.values.data(), bytes)));
+  }
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
     state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
-    for (const Plane& plane : planes_) {
-      StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, plane.name, parameter.name),
+    for (std::size_t plane = 0; plane < planes_.size(); ++plane) {
+      StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, planes_[plane].name, parameter.name),
                          .dtype = dtype_of<T>,
                          .shape = parameter.placement.shape};
       for (const auto& [range, in_planes] : parts) {
-        const auto pieces = store_.pieces(index, range, plane.values.data() + in_planes);
+        const auto pieces = store_.pieces(index, range, listed[plane] + in_planes);
         tensor.pieces.insert(tensor.pieces.end(), pieces.begin(), pieces.end());
       }
       state.add(std::move(tensor));
@@ -183,8 +188,8 @@ template <typename P, typename D>
 void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, double gradient_scale,
                                  const Visit& visit) const {
   const Range& range = part.range;
-  const Tensor<T, D> values = store_.values<T>();
-  const Tensor<T, D> gradients = store_.gradients<T>();
+  const Tensor<T, D> values = store_.values<T, D>();
+  const Tensor<T, D> gradients = store_.gradients<T, D>();
   Run run{};
   int run_parameter = -1;
   std::int64_t run_begin = 0;
@@ -248,9 +253,9 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
   return settings;
 }
 
-template class Optimizer<Float32, Cpu>;
-template class Optimizer<Float64, Cpu>;
-template class Optimizer<MixedBfloat16, Cpu>;
-template class Optimizer<MixedFloat16, Cpu>;
+template class Optimizer<Float32, TRIREME_DEVICE>;
+template class Optimizer<Float64, TRIREME_DEVICE>;
+template class Optimizer<MixedBfloat16, TRIREME_DEVICE>;
+template class Optimizer<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

@@ -38,9 +38,9 @@ Settings Rmsprop<P, D>::settings() const {
                                        {"centered", options_.centered ? 1 : 0}});
 }
 
-template class Rmsprop<Float32, Cpu>;
-template class Rmsprop<Float64, Cpu>;
-template class Rmsprop<MixedBfloat16, Cpu>;
-template class Rmsprop<MixedFloat16, Cpu>;
+template class Rmsprop<Float32, TRIREME_DEVICE>;
+template class Rmsprop<Float64, TRIREME_DEVICE>;
+template class Rmsprop<MixedBfloat16, TRIREME_DEVICE>;
+template class Rmsprop<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

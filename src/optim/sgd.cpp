@@ -33,9 +33,9 @@ Settings Sgd<P, D>::settings() const {
       "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov ? 1 : 0}});
 }
 
-template class Sgd<Float32, Cpu>;
-template class Sgd<Float64, Cpu>;
-template class Sgd<MixedBfloat16, Cpu>;
-template class Sgd<MixedFloat16, Cpu>;
+template class Sgd<Float32, TRIREME_DEVICE>;
+template class Sgd<Float64, TRIREME_DEVICE>;
+template class Sgd<MixedBfloat16, TRIREME_DEVICE>;
+template class Sgd<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::optim

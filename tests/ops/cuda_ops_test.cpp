@@ -1,7 +1,9 @@
 #include "ops/compare.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/positions.hpp"
 
 // Every operation on the GPU against the same on the CPU, which other tests compare with PyTorch and with plain loops.
 using namespace trireme;
@@ -68,4 +70,57 @@ TEMPLATE_TEST_CASE("sums, products and multiples", "", float, double, bfloat16, 
     add(a_there, c_there, c_there);
     require_same(c_there, c);
   }
+}
+
+TEMPLATE_TEST_CASE("leaky_relu, softplus and dropout", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  const RandomKey key{.seed = 1, .stream = 2, .step = 3, .first_index = 5};
+  for (const std::int64_t count : counts) {
+    CAPTURE(count);
+    const auto x = random_tensor<T>({count}, 1, 3);
+    const auto x_there = x.template to<Cuda>();
+    Tensor<T> y = x.clone();
+    Tensor<T, Cuda> y_there = x_there.clone();
+    leaky_relu(x, 0.1, y);
+    leaky_relu(x_there, 0.1, y_there);
+    require_same(y_there, y);
+    softplus(x, {}, y);
+    softplus(x_there, {}, y_there);
+    require_same(y_there, y);
+    for (const bool accumulate : {false, true}) {
+      leaky_relu_backward(x, 0.1, x, y, accumulate);
+      leaky_relu_backward(x_there, 0.1, x_there, y_there, accumulate);
+      softplus_backward(x, {.beta = 2}, x, y, true);
+      softplus_backward(x_there, {.beta = 2}, x_there, y_there, true);
+      dropout(x, 0.3, key, y, accumulate);
+      dropout(x_there, 0.3, key, y_there, accumulate);
+      require_same(y_there, y);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("casts, to the nearest", "", bfloat16, float16) {
+  for (const std::int64_t count : counts) {
+    CAPTURE(count);
+    const auto x = random_tensor<float>({count}, 1, 100);
+    Tensor<TestType> halves(x.shape());
+    Tensor<TestType, Cuda> halves_there(x.shape());
+    cast(x, halves);
+    cast(x.to<Cuda>(), halves_there);
+    require_identical(halves_there.template to<Cpu>(), halves);
+    Tensor<float> back = x.clone();
+    Tensor<float, Cuda> back_there = x.to<Cuda>();
+    cast(halves, back, true);
+    cast(halves_there, back_there, true);
+    require_identical(back_there.to<Cpu>(), back);
+  }
+}
+
+TEST_CASE("positions in their sequences") {
+  Tensor<std::int32_t> y({77});
+  Tensor<std::int32_t, Cuda> y_there({77});
+  positions(5, 12, y);
+  positions(5, 12, y_there);
+  require_identical(y_there.to<Cpu>(), y);
+  CHECK(y.span()[7] == 0);
 }

@@ -1,3 +1,5 @@
+#include "ops/bodies/dropout.hpp"
+
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
 #include "trireme/ops/elementwise.hpp"
@@ -63,4 +65,32 @@ TEST_CASE("dropout refuses a probability outside [0, 1)") {
   Tensor<float> y({2});
   CHECK_THROWS_WITH(dropout(x, 1.0, key, y), "dropout: the probability is 1, but must lie in [0, 1)");
   dropout(x, 0.0, key, y);
+}
+
+TEMPLATE_TEST_CASE("dropout as the GPU computes it, part by part", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::uint64_t first : {0, 1, 2, 3, 1026}) {
+    for (const std::int64_t count : {1, 2, 3, 4, 1001}) {
+      RandomKey at = key;
+      at.first_index = first;
+      const auto x = random_tensor<T>({count}, 1);
+      for (const bool accumulate : {false, true}) {
+        CAPTURE(first, count, accumulate);
+        Tensor<T> y = x.clone();
+        Tensor<T> of_parts = x.clone();
+        dropout(x, 0.25, at, y, accumulate);
+        const Dropout<T> all{.x = x.data(),
+                             .factor = static_cast<Accumulate<T>>(1 / 0.75),
+                             .numbers = {.seed = at.seed,
+                                         .stream = at.stream ^ (at.step * 0x9E3779B97F4A7C15),
+                                         .first_index = first,
+                                         .threshold = 1U << 30},
+                             .y = of_parts.data(),
+                             .count = count,
+                             .accumulate = accumulate};
+        for (std::int64_t part = 0; part < all.num_parts(); ++part) all.part(part);
+        require_identical(of_parts, y);
+      }
+    }
+  }
 }

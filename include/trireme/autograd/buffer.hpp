@@ -16,7 +16,7 @@ class Buffer {
 
   bool defined() const { return store_ != nullptr; }
   const BufferInfo& info() const { return store_->buffers().info(index_); }
-  Tensor<T, D> value() const { return store_->buffers().template values<T>(index_); }
+  Tensor<T, D> value() const { return store_->buffers().template values<T, D>(index_); }
 
  private:
   std::shared_ptr<FlatStore> store_;

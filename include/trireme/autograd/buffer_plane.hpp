@@ -7,8 +7,10 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/autograd/plane_device.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
+#include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -25,7 +27,7 @@ struct BufferInfo {
 // gradient and optimizer state, and in no bucket. All buffers of a store lie in one plane, in registration order.
 class BufferPlane {
  public:
-  explicit BufferPlane(DType dtype) : dtype_(dtype) {}
+  BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
 
   // Registers a buffer and returns its index. An error after the first use of values.
   int add(std::string name, const Shape& shape, double initial);
@@ -35,16 +37,36 @@ class BufferPlane {
   int find(std::string_view name) const;  // -1 when there is none
 
   // T is the store's element type: float, or double.
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> values() {  // the whole plane
+    require_type(dtype_of<T>);
+    require_device(plane_device<D>());
+    return Tensor<T, D>({numel_}, values_);
+  }
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> values(int index) {
+    require_type(dtype_of<T>);
+    require_device(plane_device<D>());
+    return Tensor<T, D>(info(index).shape, values_, static_cast<std::size_t>(info(index).offset));
+  }
+
+  // A buffer's values on the host, wherever they lie: a copy; and the other way.
   template <typename T>
-  Tensor<T> values() {  // the whole plane
-    require_plane(dtype_of<T>);
-    return Tensor<T>({numel_}, values_);
+  Tensor<T> read_values(int index) {
+    require_type(dtype_of<T>);
+    Tensor<T> values(info(index).shape);
+    device_->read(static_cast<const T*>(values_->data()) + info(index).offset, values.data(), values.span().size_bytes());
+    return values;
   }
   template <typename T>
-  Tensor<T> values(int index) {
-    require_plane(dtype_of<T>);
-    return Tensor<T>(info(index).shape, values_, static_cast<std::size_t>(info(index).offset));
+  void write_values(int index, const Tensor<T>& values) {
+    require_type(dtype_of<T>);
+    require_count(index, values.numel());
+    device_->write(static_cast<T*>(values_->data()) + info(index).offset, values.data(), values.span().size_bytes());
   }
+
+  // What a checkpoint keeps: every buffer, with the prefix before its name.
+  void add_to(State& state, const std::string& prefix);
 
   // restore() gives all buffers the values of the last keep(), where there was one: a step that is left out has changed them.
   void keep();
@@ -53,11 +75,15 @@ class BufferPlane {
   void initialize();  // gives every buffer its initial value, as the first use does
 
  private:
-  void require_plane(DType wanted);
+  void require_type(DType wanted);  // makes the first values where there are none
+  void require_device(const PlaneDevice& wanted) const;
+  void require_count(int index, std::int64_t count) const;
+  std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
   template <typename T>
   void fill();
 
   DType dtype_;
+  const PlaneDevice* device_;
   std::vector<BufferInfo> buffers_;
   std::int64_t numel_ = 0;
   std::shared_ptr<device::Storage> values_;  // null until the first use

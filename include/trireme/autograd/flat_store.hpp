@@ -11,6 +11,7 @@
 #include "trireme/autograd/buffer_plane.hpp"
 #include "trireme/autograd/pipeline_axis.hpp"
 #include "trireme/autograd/placement.hpp"
+#include "trireme/autograd/plane_device.hpp"
 #include "trireme/autograd/shard.hpp"
 #include "trireme/autograd/sum_over_ranks.hpp"
 #include "trireme/autograd/tensor_axis.hpp"
@@ -53,10 +54,12 @@ struct ParameterInfo {
 class FlatStore {
  public:
   explicit FlatStore(DType dtype) : FlatStore(dtype, dtype) {}
-  FlatStore(DType dtype, DType compute_dtype) : dtype_(dtype), compute_dtype_(compute_dtype), buffers_(dtype) {}
+  FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device = plane_device<Cpu>())
+      : dtype_(dtype), compute_dtype_(compute_dtype), device_(&device), buffers_(dtype, device) {}
 
   DType dtype() const { return dtype_; }  // of values and gradients
   DType compute_dtype() const { return compute_dtype_; }
+  const PlaneDevice& device() const { return *device_; }  // where all planes lie
 
   // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
@@ -80,28 +83,47 @@ class FlatStore {
   std::int64_t numel();
   std::int64_t num_elements() const;  // of all parameters as a whole, gaps left out
 
-  template <typename T>
-  Tensor<T> values() {  // the whole plane
-    return plane<T>(values_, numel());
+  // T and D: the store's own.
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> values() {  // the whole plane
+    return plane<T, D>(values_, numel());
   }
-  template <typename T>
-  Tensor<T> values(int index) {
-    return part<T>(values_, index);
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> values(int index) {
+    return part<T, D>(values_, index);
   }
-  template <typename T>
-  Tensor<T> gradients() {
-    return plane<T>(gradients_, trainable_numel());
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> gradients() {
+    return plane<T, D>(gradients_, trainable_numel());
   }
-  template <typename T>
-  Tensor<T> gradient(int index) {
-    return part<T>(gradients_, index);
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> gradient(int index) {
+    return part<T, D>(gradients_, index);
   }
 
   // What matrix products read: the values themselves, or in mixed precision their rounded copy.
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> compute_values(int index) {
+    if (dtype_ == compute_dtype_) return values<T, D>(index);
+    return part<T, D>(compute_values_, index);
+  }
+
+  // A parameter's values on the host, wherever they lie: a copy.
   template <typename T>
-  Tensor<T> compute_values(int index) {
-    if (dtype_ == compute_dtype_) return values<T>(index);
-    return part<T>(compute_values_, index);
+  Tensor<T> read_values(int index) {
+    require_dtype(dtype_, dtype_of<T>);
+    const ParameterInfo& info = parameter(index);
+    Tensor<T> values(info.shape);
+    device_->read(static_cast<const T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
+    return values;
+  }
+  // The other way; the rounded copy stays as it is.
+  template <typename T>
+  void write_values(int index, const Tensor<T>& values) {
+    require_dtype(dtype_, dtype_of<T>);
+    const ParameterInfo& info = parameter(index);
+    require(values.shape() == info.shape, "parameter {} has shape {} here, not {}", info.name, info.shape, values.shape());
+    device_->write(static_cast<T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
   }
 
   // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
@@ -166,24 +188,32 @@ class FlatStore {
   void lay_out();
   template <typename T>
   void add_as(State& state, const std::string& prefix);
+  std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) const;
   static void require_dtype(DType held, DType wanted);
 
-  template <typename T>
-  Tensor<T> plane(const std::shared_ptr<device::Storage>& storage, std::int64_t count) {
+  template <typename D>
+  void require_device() const {
+    require(device_ == &plane_device<D>(), "the store's planes were asked for on another device than they lie on");
+  }
+  template <typename T, typename D>
+  Tensor<T, D> plane(const std::shared_ptr<device::Storage>& storage, std::int64_t count) {
     lay_out();
     require_dtype(dtype_, dtype_of<T>);
-    return Tensor<T>({count}, storage);
+    require_device<D>();
+    return Tensor<T, D>({count}, storage);
   }
-  template <typename T>
-  Tensor<T> part(const std::shared_ptr<device::Storage>& storage, int index) {
+  template <typename T, typename D>
+  Tensor<T, D> part(const std::shared_ptr<device::Storage>& storage, int index) {
     lay_out();
     require_dtype(&storage == &compute_values_ ? compute_dtype_ : dtype_, dtype_of<T>);
+    require_device<D>();
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
-    return Tensor<T>(info.shape, storage, static_cast<std::size_t>(info.offset));
+    return Tensor<T, D>(info.shape, storage, static_cast<std::size_t>(info.offset));
   }
 
   DType dtype_;
   DType compute_dtype_;
+  const PlaneDevice* device_;
   std::vector<ParameterInfo> parameters_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;

@@ -19,7 +19,7 @@ class ParameterSlot final : public TensorSlot<T, D> {
       : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index) {}
 
   void count_use() override { this->tape().use(store_, index_); }
-  std::pair<Tensor<T, D>, bool> open() override { return {store_.gradient<T>(index_), store_.has_gradient(index_)}; }
+  std::pair<Tensor<T, D>, bool> open() override { return {store_.gradient<T, D>(index_), store_.has_gradient(index_)}; }
   void close(Tensor<T, D>) override {
     store_.set_has_gradient(index_);
     this->tape().contributed(store_, index_);
@@ -49,15 +49,17 @@ class Parameter {
   int index() const { return index_; }
   const ParameterInfo& info() const { return store_->parameter(index_); }
 
-  Tensor<M, D> value() const { return store_->values<M>(index_); }
-  Tensor<M, D> gradient() const { return store_->gradient<M>(index_); }
+  Tensor<M, D> value() const { return store_->values<M, D>(index_); }
+  Tensor<M, D> gradient() const { return store_->gradient<M, D>(index_); }
 
   void freeze() const { store_->freeze(index_); }  // before the first use of any value
   void tie(std::shared_ptr<const TensorAxis> ranks) const { store_->tie(index_, std::move(ranks)); }  // likewise
 
   // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
   // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
-  Variable<T, D, M> variable() const { return defined() ? recorded(store_->compute_values<T>(index_)) : Variable<T, D, M>(); }
+  Variable<T, D, M> variable() const {
+    return defined() ? recorded(store_->compute_values<T, D>(index_)) : Variable<T, D, M>();
+  }
   Variable<M, D> master() const { return defined() ? recorded(value()) : Variable<M, D>(); }
 
  private:

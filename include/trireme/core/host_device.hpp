@@ -4,6 +4,9 @@
 // never takes one instruction set's copy for another's.
 #ifdef __CUDACC__
 #define TRIREME_HOST_DEVICE __host__ __device__ __forceinline__
+#define TRIREME_UNROLL(times)  // nvcc unrolls such loops by itself
 #else
 #define TRIREME_HOST_DEVICE [[gnu::always_inline]] inline
+#define TRIREME_PRAGMA(text) _Pragma(#text)
+#define TRIREME_UNROLL(times) TRIREME_PRAGMA(GCC unroll times)
 #endif

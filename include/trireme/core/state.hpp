@@ -53,8 +53,10 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // Called when all places are filled, in the order added.
-  void after_load(std::function<void()> action) { actions_.push_back(std::move(action)); }
+  // Called before the places are read, and when all of them are filled, in the order added.
+  void before_save(std::function<void()> action) { before_save_.push_back(std::move(action)); }
+  void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
+  void prepare_save() const;
   void loaded() const;
 
   const std::vector<StateTensor>& tensors() const { return tensors_; }
@@ -66,7 +68,8 @@ class State {
   std::unordered_set<std::string> names_;
   std::vector<StateTensor> tensors_;
   std::vector<NamedValue> values_;
-  std::vector<std::function<void()>> actions_;
+  std::vector<std::function<void()>> before_save_;
+  std::vector<std::function<void()>> after_load_;
 };
 
 }  // namespace trireme

@@ -22,7 +22,7 @@ TRIREME_HOST_DEVICE Words philox(std::uint64_t counter_low, std::uint64_t counte
   auto c3 = static_cast<std::uint32_t>(counter_high >> 32);
   auto k0 = static_cast<std::uint32_t>(key);
   auto k1 = static_cast<std::uint32_t>(key >> 32);
-#pragma GCC unroll 10
+  TRIREME_UNROLL(10)
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t first = std::uint64_t{0xD2511F53} * c0;
     const std::uint64_t second = std::uint64_t{0xCD9E8D57} * c2;

@@ -78,5 +78,9 @@ extern template class Gpt<Float32, Cpu>;
 extern template class Gpt<Float64, Cpu>;
 extern template class Gpt<MixedBfloat16, Cpu>;
 extern template class Gpt<MixedFloat16, Cpu>;
+extern template class Gpt<Float32, Cuda>;
+extern template class Gpt<Float64, Cuda>;
+extern template class Gpt<MixedBfloat16, Cuda>;
+extern template class Gpt<MixedFloat16, Cuda>;
 
 }  // namespace trireme::models

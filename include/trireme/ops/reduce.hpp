@@ -10,12 +10,13 @@ namespace trireme::ops {
 template <typename T, typename D>
 void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
-// Sum of all elements, accumulated in double in blocks of 4,096 elements.
+// Sum of all elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order that follows from
+// the number of elements. The host waits for a GPU's.
 template <typename T, typename D>
 double sum(const Tensor<T, D>& x);
 
 // Sum of the squares of `count` elements, likewise; inf or nan when an element is.
-template <typename T>
-double sum_of_squares(const T* x, std::size_t count, Cpu = {});
+template <typename T, typename D = Cpu>
+double sum_of_squares(const T* x, std::size_t count, D = {});
 
 }  // namespace trireme::ops

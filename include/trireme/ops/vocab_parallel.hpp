@@ -3,18 +3,13 @@
 #include <cstdint>
 
 #include "trireme/ops/loss.hpp"
+#include "trireme/ops/vocab_range.hpp"
 
 // Embedding and cross-entropy where a rank holds some of the rows, or classes, of a vocabulary.
 namespace trireme::ops {
 
-// A tensor's rows or classes are those from `first` on, of `total` in the whole vocabulary.
-struct VocabRange {
-  std::int64_t first = 0;
-  std::int64_t total = 0;
-};
-
 // y[..., width] = the row index[...] of the vocabulary, zeros where another rank holds it: over all ranks that is the sum. An
-// index outside [0, total) is an error that names its place.
+// index outside [0, total) is an error that names its place; on a GPU its row is NaN.
 template <typename T, typename D>
 void embedding_part(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, const VocabRange& held, Tensor<T, D>& y);
 

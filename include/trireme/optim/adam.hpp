@@ -42,5 +42,9 @@ extern template class Adam<Float32, Cpu>;
 extern template class Adam<Float64, Cpu>;
 extern template class Adam<MixedBfloat16, Cpu>;
 extern template class Adam<MixedFloat16, Cpu>;
+extern template class Adam<Float32, Cuda>;
+extern template class Adam<Float64, Cuda>;
+extern template class Adam<MixedBfloat16, Cuda>;
+extern template class Adam<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

@@ -35,5 +35,9 @@ extern template class Lion<Float32, Cpu>;
 extern template class Lion<Float64, Cpu>;
 extern template class Lion<MixedBfloat16, Cpu>;
 extern template class Lion<MixedFloat16, Cpu>;
+extern template class Lion<Float32, Cuda>;
+extern template class Lion<Float64, Cuda>;
+extern template class Lion<MixedBfloat16, Cuda>;
+extern template class Lion<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

@@ -34,6 +34,8 @@ class ExponentialMovingAverage {
   const Tensor<T, D>& average() const { return average_; }  // [trainable elements], in the store's order
 
  private:
+  Tensor<T, D> trained_values() const;
+
   FlatStore& store_;
   MovingAverageOptions options_;
   Tensor<T, D> average_;
@@ -45,5 +47,9 @@ extern template class ExponentialMovingAverage<Float32, Cpu>;
 extern template class ExponentialMovingAverage<Float64, Cpu>;
 extern template class ExponentialMovingAverage<MixedBfloat16, Cpu>;
 extern template class ExponentialMovingAverage<MixedFloat16, Cpu>;
+extern template class ExponentialMovingAverage<Float32, Cuda>;
+extern template class ExponentialMovingAverage<Float64, Cuda>;
+extern template class ExponentialMovingAverage<MixedBfloat16, Cuda>;
+extern template class ExponentialMovingAverage<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

@@ -22,7 +22,10 @@ struct NamedOptions {
 };
 
 // sgd, adam, adamw, lamb, lars, rmsprop, adagrad, lion.
+template <typename D = Cpu>
 std::vector<std::string> optimizer_names();
+extern template std::vector<std::string> optimizer_names<Cpu>();
+extern template std::vector<std::string> optimizer_names<Cuda>();
 
 // Throws Error{invalid_argument} for a name that optimizer_names() lacks.
 template <typename P, typename D = Cpu>
@@ -34,5 +37,11 @@ extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(co
                                                                               const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
                                                                              const NamedOptions&);
+extern template std::unique_ptr<Optimizer<Float32, Cuda>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<Float64, Cuda>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedBfloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,
+                                                                               const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedFloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,
+                                                                              const NamedOptions&);
 
 }  // namespace trireme::optim

@@ -101,6 +101,7 @@ class Optimizer {
 
   // A plane over the elements that this rank updates, for moments. Checkpoints keep it under this name.
   Tensor<T, D> make_plane(std::string name, double value = 0) {
+    const device::MemoryPurpose purpose("state of the optimizer");
     planes_.push_back(
         {std::move(name), Tensor<T, D>::full({shard_ ? shard_->numel() : store_.trainable_numel()}, static_cast<T>(value))});
     return planes_.back().values;
@@ -140,5 +141,9 @@ extern template class Optimizer<Float32, Cpu>;
 extern template class Optimizer<Float64, Cpu>;
 extern template class Optimizer<MixedBfloat16, Cpu>;
 extern template class Optimizer<MixedFloat16, Cpu>;
+extern template class Optimizer<Float32, Cuda>;
+extern template class Optimizer<Float64, Cuda>;
+extern template class Optimizer<MixedBfloat16, Cuda>;
+extern template class Optimizer<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

@@ -38,5 +38,9 @@ extern template class Rmsprop<Float32, Cpu>;
 extern template class Rmsprop<Float64, Cpu>;
 extern template class Rmsprop<MixedBfloat16, Cpu>;
 extern template class Rmsprop<MixedFloat16, Cpu>;
+extern template class Rmsprop<Float32, Cuda>;
+extern template class Rmsprop<Float64, Cuda>;
+extern template class Rmsprop<MixedBfloat16, Cuda>;
+extern template class Rmsprop<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

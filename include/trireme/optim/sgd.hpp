@@ -35,5 +35,9 @@ extern template class Sgd<Float32, Cpu>;
 extern template class Sgd<Float64, Cpu>;
 extern template class Sgd<MixedBfloat16, Cpu>;
 extern template class Sgd<MixedFloat16, Cpu>;
+extern template class Sgd<Float32, Cuda>;
+extern template class Sgd<Float64, Cuda>;
+extern template class Sgd<MixedBfloat16, Cuda>;
+extern template class Sgd<MixedFloat16, Cuda>;
 
 }  // namespace trireme::optim

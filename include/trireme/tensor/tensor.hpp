@@ -62,7 +62,7 @@ class Tensor {
   std::int64_t numel() const noexcept { return numel_; }
 
   T* data() const noexcept { return data_; }
-  std::span<T> span() const noexcept requires on_host { return {data_, static_cast<std::size_t>(numel_)}; }
+  std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
   T item() const {  // the only element; the host waits for a GPU's
     require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_);
     T element;

@@ -39,6 +39,13 @@ struct Derivative {
   }
 };
 
+struct Same {
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A x) const {
+    return x;
+  }
+};
+
 struct Sum {
   template <typename A>
   TRIREME_HOST_DEVICE A operator()(std::int64_t, A a, A b) const {

@@ -5,15 +5,11 @@
 
 #include "device/cuda/launch.cuh"
 #include "ops/bodies/convert.hpp"
+#include "ops/cuda/pack.cuh"
 
 // Elementwise kernels: y[i] = map(i, x[i]...), computed in Accumulate<Y>, or added to y[i].
 namespace trireme::ops {
 namespace kernels {
-
-template <typename T, int Width>
-struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) Pack {
-  T at[Width];
-};
 
 // Each thread takes `Width` neighbours at a time, in accesses of 16 bytes where all pointers allow it.
 template <int Width, typename Y, typename Map, typename... X>
@@ -49,8 +45,7 @@ template <typename Y, typename Map, typename... X>
 cudaError_t map_elements(std::int64_t count, Y* y, bool accumulate, cudaStream_t stream, Map map, const X*... x) {
   if (count == 0) return cudaSuccess;
   constexpr int width = ((sizeof(X) == 2) || ... || (sizeof(Y) == 2)) ? 8 : 4;
-  const auto aligned = [](const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; };
-  if (aligned(y) && (aligned(x) && ...)) {
+  if (is_aligned(y) && (is_aligned(x) && ...)) {
     kernels::map<width><<<device::blocks_for((count + width - 1) / width), device::threads_per_block, 0, stream>>>(
         count, y, accumulate, map, x...);
   } else {

@@ -1,158 +1,69 @@
 #include "ops/kernels/optimizer.hpp"
 
-#include "trireme/math/exponential.hpp"
-
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-// Moves the moments by a gradient.
-template <typename T>
-TRIREME_HOST_DEVICE void move_moments(T g, T& first, T& second, const MomentScalars<T>& s) {
-  first = s.beta1 * first + s.one_minus_beta1 * g;
-  second = s.beta2 * second + s.one_minus_beta2 * (g * g);
-}
-
-template <bool keeps_largest, typename T>
-void adam_of(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-             const AdamScalars<T>& scalars) {
-  const AdamScalars<T> s = scalars;
+// Calls update(planes[i]...) for every i.
+template <typename Update, typename... Planes>
+TRIREME_HOST_DEVICE void update_each(std::size_t count, const Update& update, Planes*... planes) {
+  const Update of = update;
 #pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    T first = first_moment[i];
-    T second = second_moment[i];
-    move_moments(s.gradient_scale * gradient[i] + s.gradient_decay * weight[i], first, second, s.moments);
-    first_moment[i] = first;
-    second_moment[i] = second;
-    if constexpr (keeps_largest) {
-      second = largest[i] > second ? largest[i] : second;
-      largest[i] = second;
-    }
-    weight[i] = s.weight_factor * weight[i] -
-                s.step_size * first / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon);
-  }
+  for (std::size_t i = 0; i < count; ++i) of(planes[i]...);
 }
 
 template <typename T>
 void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-          const AdamScalars<T>& scalars) {
+          const AdamUpdate<T>& update) {
   if (largest == nullptr) {
-    adam_of<false>(weight, gradient, first_moment, second_moment, largest, count, scalars);
+    update_each(count, update, gradient, weight, first_moment, second_moment);
   } else {
-    adam_of<true>(weight, gradient, first_moment, second_moment, largest, count, scalars);
-  }
-}
-
-template <bool has_momentum, typename T>
-void sgd_of(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
-            bool first) {
-  const SgdScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    T direction = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
-    if constexpr (has_momentum) {
-      const T velocity = first ? direction : s.momentum * momentum[i] + s.one_minus_dampening * direction;
-      momentum[i] = velocity;
-      direction = nesterov ? direction + s.momentum * velocity : velocity;
-    }
-    weight[i] -= s.learning_rate * direction;
+    update_each(count, update, gradient, weight, first_moment, second_moment, largest);
   }
 }
 
 template <typename T>
-void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdScalars<T>& scalars, bool nesterov,
-         bool first) {
+void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update) {
   if (momentum == nullptr) {
-    sgd_of<false>(weight, gradient, momentum, count, scalars, nesterov, first);
+    update_each(count, update, gradient, weight);
   } else {
-    sgd_of<true>(weight, gradient, momentum, count, scalars, nesterov, first);
-  }
-}
-
-template <bool centered, bool has_momentum, typename T>
-void rmsprop_of(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                const RmspropScalars<T>& scalars) {
-  const RmspropScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
-    const T square = s.smoothing * square_average[i] + s.one_minus_smoothing * (g * g);
-    square_average[i] = square;
-    T variance = square;
-    if constexpr (centered) {
-      const T mean = s.smoothing * average[i] + s.one_minus_smoothing * g;
-      average[i] = mean;
-      variance -= mean * mean;
-      variance = variance < 0 ? 0 : variance;  // by rounding
-    }
-    T direction = g / (math::square_root(variance) + s.epsilon);
-    if constexpr (has_momentum) {
-      direction += s.momentum * momentum[i];
-      momentum[i] = direction;
-    }
-    weight[i] -= s.learning_rate * direction;
+    update_each(count, update, gradient, weight, momentum);
   }
 }
 
 template <typename T>
 void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-             const RmspropScalars<T>& scalars) {
+             const RmspropUpdate<T>& update) {
   if (average == nullptr && momentum == nullptr) {
-    rmsprop_of<false, false>(weight, gradient, square_average, average, momentum, count, scalars);
+    update_each(count, PlainRmsprop<T>{update}, gradient, weight, square_average);
   } else if (average == nullptr) {
-    rmsprop_of<false, true>(weight, gradient, square_average, average, momentum, count, scalars);
+    update_each(count, MomentumRmsprop<T>{update}, gradient, weight, square_average, momentum);
   } else if (momentum == nullptr) {
-    rmsprop_of<true, false>(weight, gradient, square_average, average, momentum, count, scalars);
+    update_each(count, CenteredRmsprop<T>{update}, gradient, weight, square_average, average);
   } else {
-    rmsprop_of<true, true>(weight, gradient, square_average, average, momentum, count, scalars);
+    update_each(count, CenteredMomentumRmsprop<T>{update}, gradient, weight, square_average, average, momentum);
   }
 }
 
 template <typename T>
-void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradScalars<T>& scalars) {
-  const AdagradScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
-    const T sum = sum_of_squares[i] + g * g;
-    sum_of_squares[i] = sum;
-    weight[i] -= s.learning_rate * g / (math::square_root(sum) + s.epsilon);
-  }
+void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradUpdate<T>& update) {
+  update_each(count, update, gradient, weight, sum_of_squares);
 }
 
 template <typename T>
-void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionScalars<T>& scalars) {
-  const LionScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i];
-    const T direction = s.moments.beta1 * momentum[i] + s.moments.one_minus_beta1 * g;
-    const T rate = direction > 0 ? s.learning_rate : -s.learning_rate;
-    momentum[i] = s.moments.beta2 * momentum[i] + s.moments.one_minus_beta2 * g;
-    weight[i] = s.weight_factor * weight[i] - (direction == 0 ? 0 : rate);
-  }
-}
-
-template <typename T>
-TRIREME_HOST_DEVICE T lamb_update(T weight, T first, T second, const LambScalars<T>& s) {
-  return first * s.inverse_bias_correction1 / (math::square_root(second) * s.inverse_root_bias_correction2 + s.epsilon) +
-         s.weight_decay * weight;
+void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update) {
+  update_each(count, update, gradient, weight, momentum);
 }
 
 template <typename T>
 UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                           const LambScalars<T>& scalars) {
-  const LambScalars<T> s = scalars;
+                           const LambUpdate<T>& update) {
+  const LambUpdate<T> of = update;
   constexpr std::size_t lanes = 32;  // independent sums
   double weights[lanes] = {};
   double updates[lanes] = {};
   const auto add = [&](std::size_t i, std::size_t lane) {
-    T first = first_moment[i];
-    T second = second_moment[i];
-    move_moments(s.gradient_scale * gradient[i], first, second, s.moments);
-    first_moment[i] = first;
-    second_moment[i] = second;
     const auto w = static_cast<double>(weight[i]);
-    const auto u = static_cast<double>(lamb_update(weight[i], first, second, s));
+    const auto u = static_cast<double>(of.measured(gradient[i], weight[i], first_moment[i], second_moment[i]));
     weights[lane] += w * w;
     updates[lane] += u * u;
   };
@@ -171,40 +82,23 @@ UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, 
 }
 
 template <typename T>
-void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambScalars<T>& scalars) {
-  const LambScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    weight[i] -= s.learning_rate * lamb_update(weight[i], first_moment[i], second_moment[i], s);
-  }
+void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambUpdate<T>& update) {
+  update_each(count, update, first_moment, second_moment, weight);
 }
 
 template <typename T>
-void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsScalars<T>& scalars) {
-  const LarsScalars<T> s = scalars;
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    const T g = s.gradient_scale * gradient[i] + s.weight_decay * weight[i];
-    const T velocity = s.momentum * momentum[i] + s.learning_rate * g;
-    momentum[i] = velocity;
-    weight[i] -= velocity;
-  }
+void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update) {
+  update_each(count, update, gradient, weight, momentum);
 }
 
 template <typename T>
-void clip_by_value(T* gradient, std::size_t count, T scale, T limit) {
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) {
-    T g = scale * gradient[i];
-    g = g > limit ? limit : g;
-    gradient[i] = g < -limit ? -limit : g;
-  }
+void clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip) {
+  update_each(count, clip, gradient);
 }
 
 template <typename T>
-void move_average(T* average, const T* value, std::size_t count, T rate) {
-#pragma omp simd
-  for (std::size_t i = 0; i < count; ++i) average[i] += rate * (value[i] - average[i]);
+void move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move) {
+  update_each(count, move, value, average);
 }
 
 template <typename T>

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "trireme/core/dtype.hpp"
+#include "trireme/core/range.hpp"
+#include "trireme/core/state.hpp"
+#include "trireme/device/device.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme {
+
+// Where the planes of a store lie, and what the store, which knows no element types, does with them there.
+class PlaneDevice {
+ public:
+  virtual ~PlaneDevice() = default;
+
+  virtual std::shared_ptr<device::MemoryResource> memory() const = 0;
+  virtual void zero(void* plane, std::size_t bytes) const = 0;
+  virtual void copy(void* to, const void* from, std::size_t bytes) const = 0;  // between planes
+  virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
+  virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
+  // A range of float values to bfloat16 or float16, into the same range of another plane.
+  virtual void round(const std::shared_ptr<device::Storage>& values, const Range& range, DType to,
+                     const std::shared_ptr<device::Storage>& rounded) const = 0;
+
+  // Where a State finds the elements of a plane: there, or for a GPU's in a copy on the host, which is renewed before the state
+  // is saved and written back when it is loaded.
+  virtual void* listed(State& state, void* plane, std::size_t bytes) const = 0;
+};
+
+template <typename D>
+const PlaneDevice& plane_device();
+template <>
+const PlaneDevice& plane_device<Cpu>();
+template <>
+const PlaneDevice& plane_device<Cuda>();  // in builds with CUDA
+
+}  // namespace trireme

@@ -1,0 +1,11 @@
+#pragma once
+
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+// y[i] = (first + i) % time: where in its sequence each row of [batch * time] rows is, from row `first` on.
+template <typename D>
+void positions(std::int64_t first, std::int64_t time, Tensor<std::int32_t, D>& y);
+
+}  // namespace trireme::ops

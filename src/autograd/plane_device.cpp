@@ -1,0 +1,69 @@
+#include "trireme/autograd/plane_device.hpp"
+
+#include <cstring>
+#include <type_traits>
+
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/cast.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme {
+namespace {
+
+template <typename D>
+class PlanesOn final : public PlaneDevice {
+ public:
+  std::shared_ptr<device::MemoryResource> memory() const override { return device::memory_of<D>(); }
+
+  void zero(void* plane, std::size_t bytes) const override {
+    if constexpr (on_host) {
+      std::memset(plane, 0, bytes);
+    } else {
+      const std::byte nothing{};
+      device::fill(D{}, plane, &nothing, 1, bytes);
+    }
+  }
+  void copy(void* to, const void* from, std::size_t bytes) const override { device::copy_bytes(D{}, to, D{}, from, bytes); }
+  void write(void* plane, const void* there, std::size_t bytes) const override {
+    device::copy_bytes(D{}, plane, Cpu{}, there, bytes);
+  }
+  void read(const void* plane, void* there, std::size_t bytes) const override {
+    device::copy_bytes(Cpu{}, there, D{}, plane, bytes);
+  }
+
+  void round(const std::shared_ptr<device::Storage>& values, const Range& range, DType to,
+             const std::shared_ptr<device::Storage>& rounded) const override {
+    const auto begin = static_cast<std::size_t>(range.begin);
+    const Tensor<float, D> from({range.count()}, values, begin);
+    const auto round_to = [&]<typename T>(T) {
+      Tensor<T, D> halves({range.count()}, rounded, begin);
+      ops::cast(from, halves);
+    };
+    to == DType::bfloat16 ? round_to(bfloat16{}) : round_to(float16{});
+  }
+
+  void* listed(State& state, void* plane, std::size_t bytes) const override {
+    if constexpr (on_host) {
+      return plane;
+    } else {
+      const auto copy = std::make_shared<device::Storage>(device::host_memory(), bytes);
+      state.before_save([=, this] { read(plane, copy->data(), bytes); });
+      state.after_load([=, this] { write(plane, copy->data(), bytes); });
+      return copy->data();
+    }
+  }
+
+ private:
+  static constexpr bool on_host = std::is_same_v<D, Cpu>;
+};
+
+}  // namespace
+
+template <>
+const PlaneDevice& plane_device<TRIREME_DEVICE>() {
+  static const PlanesOn<TRIREME_DEVICE> device;
+  return device;
+}
+
+}  // namespace trireme

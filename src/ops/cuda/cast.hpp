@@ -1,0 +1,13 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+namespace trireme::ops::cuda {
+
+// From float to bfloat16 or float16, or back.
+template <typename From, typename To>
+cudaError_t cast(std::int64_t count, const From* x, To* y, bool accumulate, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

@@ -1,0 +1,20 @@
+#include "ops/cuda/dropout.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/dropout_on.hpp"
+
+namespace trireme::ops {
+
+template <>
+template <typename T>
+void Dropouts<Cuda>::dropout(const Dropout<T>& all) {
+  device::check_cuda(cuda::dropout(all, device::native_stream()), "dropout");
+}
+
+TRIREME_INSTANTIATE_DROPOUT(float, Cuda);
+TRIREME_INSTANTIATE_DROPOUT(double, Cuda);
+TRIREME_INSTANTIATE_DROPOUT(bfloat16, Cuda);
+TRIREME_INSTANTIATE_DROPOUT(float16, Cuda);
+
+}  // namespace trireme::ops

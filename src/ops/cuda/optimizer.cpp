@@ -1,0 +1,87 @@
+#include "ops/cuda/optimizer.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/optimizer_on.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
+                                 const AdamUpdate<T>& update) {
+  check_cuda(cuda::adam(weight, gradient, first_moment, second_moment, largest, count, update, native_stream()), "adam");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update) {
+  check_cuda(cuda::sgd(weight, gradient, momentum, count, update, native_stream()), "sgd");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
+                                    const RmspropUpdate<T>& update) {
+  check_cuda(cuda::rmsprop(weight, gradient, square_average, average, momentum, count, update, native_stream()), "rmsprop");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
+                                    const AdagradUpdate<T>& update) {
+  check_cuda(cuda::adagrad(weight, gradient, sum_of_squares, count, update, native_stream()), "adagrad");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update) {
+  check_cuda(cuda::lion(weight, gradient, momentum, count, update, native_stream()), "lion");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count,
+                                 const LambUpdate<T>& update) {
+  check_cuda(cuda::lamb(weight, first_moment, second_moment, count, update, native_stream()), "lamb");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update) {
+  check_cuda(cuda::lars(weight, gradient, momentum, count, update, native_stream()), "lars");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip) {
+  check_cuda(cuda::clip_by_value(gradient, count, clip, native_stream()), "clip_by_value");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move) {
+  check_cuda(cuda::move_average(average, value, count, move, native_stream()), "move_average");
+}
+
+// The host waits for the squares: they decide the learning rate of the second pass.
+template <>
+template <typename T>
+UpdateSquares OptimizerPasses<Cuda>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
+                                                  std::size_t count, const LambUpdate<T>& update) {
+  const std::int64_t blocks = cuda::lamb_blocks(count);
+  const Tensor<double, Cuda> sums({blocks + 1, 2});
+  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, update, sums.data(), native_stream()),
+             "lamb_moments");
+  const Tensor<double> total = sums.narrow(blocks, 1).to<Cpu>();
+  return {.weight = total.data()[0], .update = total.data()[1]};
+}
+
+TRIREME_INSTANTIATE_OPTIMIZER(float, Cuda);
+TRIREME_INSTANTIATE_OPTIMIZER(double, Cuda);
+
+}  // namespace trireme::ops

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "ops/bodies/optimizer.hpp"
+
+// Launches: T is float or double; what a variant does not keep is null.
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
+                 const AdamUpdate<T>& update, cudaStream_t stream);
+template <typename T>
+cudaError_t sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update, cudaStream_t stream);
+template <typename T>
+cudaError_t rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
+                    const RmspropUpdate<T>& update, cudaStream_t stream);
+template <typename T>
+cudaError_t adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradUpdate<T>& update,
+                    cudaStream_t stream);
+template <typename T>
+cudaError_t lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update,
+                 cudaStream_t stream);
+template <typename T>
+cudaError_t lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambUpdate<T>& update,
+                 cudaStream_t stream);
+template <typename T>
+cudaError_t lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update,
+                 cudaStream_t stream);
+template <typename T>
+cudaError_t clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip, cudaStream_t stream);
+template <typename T>
+cudaError_t move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move, cudaStream_t stream);
+
+// Sums of squares in double: {of the weights, of the update} of block i at sums[2 * i], of all at
+// sums[2 * lamb_blocks(count)].
+std::int64_t lamb_blocks(std::size_t count);
+template <typename T>
+cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+                         const LambUpdate<T>& update, double* sums, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

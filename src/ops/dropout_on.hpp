@@ -1,0 +1,34 @@
+#pragma once
+
+#include "ops/bodies/dropout.hpp"
+#include "ops/check.hpp"
+#include "trireme/ops/elementwise.hpp"
+
+// dropout of ops/elementwise.hpp for any device: Dropouts<D> does the work.
+namespace trireme::ops {
+
+template <typename D>
+struct Dropouts {
+  template <typename T>
+  static void dropout(const Dropout<T>& all);
+};
+
+template <typename T, typename D>
+void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y, bool accumulate) {
+  require_shape("dropout", "y", y.shape(), x.shape());
+  require(probability >= 0 && probability < 1, "dropout: the probability is {}, but must lie in [0, 1)", probability);
+  Dropouts<D>::dropout(Dropout<T>{.x = x.data(),
+                                  .factor = static_cast<Accumulate<T>>(1 / (1 - probability)),
+                                  .numbers = {.seed = key.seed,
+                                              .stream = key.stream ^ (key.step * 0x9E3779B97F4A7C15),
+                                              .first_index = key.first_index,
+                                              .threshold = static_cast<std::uint32_t>(probability * 0x1p32)},
+                                  .y = y.data(),
+                                  .count = x.numel(),
+                                  .accumulate = accumulate});
+}
+
+#define TRIREME_INSTANTIATE_DROPOUT(T, D) \
+  template void dropout(const Tensor<T, D>&, double, const RandomKey&, Tensor<T, D>&, bool)
+
+}  // namespace trireme::ops

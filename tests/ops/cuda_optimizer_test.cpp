@@ -1,0 +1,93 @@
+#include <algorithm>
+#include <vector>
+
+#include "ops/compare.hpp"
+#include "trireme/ops/optimizer.hpp"
+
+// The optimizers' passes on the GPU against those on the CPU.
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+// Planes 0 (gradient), 1 (weight) and up to three of state, which are 0 or more.
+template <typename T, typename D>
+struct Planes {
+  explicit Planes(std::int64_t count) {
+    for (std::uint32_t seed = 0; seed < 5; ++seed) {
+      Tensor<T> plane = random_tensor<T>({count}, seed);
+      if (seed > 1) std::ranges::for_each(plane.span(), [](T& element) { element = element * element; });
+      planes.push_back(plane.template to<D>());
+    }
+  }
+  T* operator[](std::size_t index) const { return planes[index].data(); }
+
+  std::vector<Tensor<T, D>> planes;
+};
+
+template <typename T, typename Pass>
+void compare(const Pass& pass) {
+  for (const std::int64_t count : {1, 5, 4096, 1'000'003}) {
+    CAPTURE(count);
+    const Planes<T, Cpu> here(count);
+    const Planes<T, Cuda> there(count);
+    pass(here, static_cast<std::size_t>(count), Cpu{});
+    pass(there, static_cast<std::size_t>(count), Cuda{});
+    for (std::size_t plane = 0; plane < here.planes.size(); ++plane) {
+      CAPTURE(plane);
+      require_close(there.planes[plane].template to<Cpu>(), as_doubles(here.planes[plane]), tolerance<T>(1e-5));
+    }
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
+  using T = TestType;
+  SECTION("adam") {
+    for (const bool amsgrad : {false, true}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        const AdamStep step{.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5};
+        adam(p[1], p[0], p[2], p[3], amsgrad ? p[4] : nullptr, count, step, device);
+      });
+    }
+  }
+  SECTION("sgd") {
+    for (const double momentum : {0.0, 0.9}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        const SgdStep step{.learning_rate = 0.1, .momentum = momentum, .weight_decay = 0.2, .nesterov = momentum > 0};
+        sgd(p[1], p[0], p[2], count, step, device);
+      });
+    }
+  }
+  SECTION("rmsprop") {
+    for (const int kept : {0, 1, 2, 3}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        const RmspropStep step{.learning_rate = 0.1, .momentum = kept / 2 == 0 ? 0.0 : 0.9, .weight_decay = 0.1};
+        rmsprop(p[1], p[0], p[2], kept % 2 == 0 ? nullptr : p[3], kept / 2 == 0 ? nullptr : p[4], count, step, device);
+      });
+    }
+  }
+  SECTION("adagrad, lion, lars") {
+    compare<T>([&](const auto& p, std::size_t count, auto device) {
+      adagrad(p[1], p[0], p[2], count, {.learning_rate = 0.1, .weight_decay = 0.1}, device);
+      lion(p[1], p[0], p[3], count, {.learning_rate = 0.1, .weight_decay = 0.1}, device);
+      lars(p[1], p[0], p[4], count, {.learning_rate = 0.1, .weight_decay = 0.1}, device);
+    });
+  }
+  SECTION("lamb") {
+    compare<T>([&](const auto& p, std::size_t count, auto device) {
+      const LambStep step{.learning_rate = 0.01, .weight_decay = 0.1, .bias_correction1 = 0.1, .bias_correction2 = 0.2};
+      const UpdateSquares squares = lamb_moments(p[1], p[0], p[2], p[3], count, step, device);
+      LambStep second = step;
+      second.learning_rate *= squares.weight / (squares.update + 1);
+      lamb(p[1], p[2], p[3], count, second, device);
+    });
+  }
+  SECTION("clipping and averages") {
+    compare<T>([&](const auto& p, std::size_t count, auto device) {
+      clip_by_value(p[0], count, 0.5, 0.25, device);
+      move_average(p[2], p[1], count, 0.1, device);
+    });
+  }
+}
