@@ -1,28 +1,9 @@
 #pragma once
 
-#include <compare>
-#include <cstdint>
-
-#include "trireme/core/dtype.hpp"
+#include "ops/matmul_shape.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
-
-// A product c[m, n] (+)= a[m, k] b[k, n] (+ bias[n]) of matrices; a transposed operand is stored as [k, m] or [n, k].
-struct MatmulShape {
-  std::int64_t m = 0;
-  std::int64_t n = 0;
-  std::int64_t k = 0;
-  bool transpose_a = false;
-  bool transpose_b = false;
-  bool accumulate = false;
-  bool bias = false;                // float32
-  bool packed_b = false;            // b is what pack_b() made of it
-  DType operands = DType::float32;  // of a and b
-  DType result = DType::float32;    // of c
-
-  auto operator<=>(const MatmulShape&) const = default;
-};
 
 // Whether oneDNN multiplies such operands on this processor.
 bool has_matmul(DType operands);

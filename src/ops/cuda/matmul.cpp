@@ -1,0 +1,32 @@
+#include <algorithm>
+
+#include "ops/cuda/bias.hpp"
+#include "ops/cuda/matmul_plans.hpp"
+#include "ops/matmul_on.hpp"
+#include "trireme/device/cuda.hpp"
+
+namespace trireme::ops {
+
+template <>
+template <typename T, typename C>
+void Matmul<Cuda>::run(MatmulShape shape, const Tensor<T, Cuda>& a, const Tensor<T, Cuda>& b,
+                       const Tensor<Accumulate<T>, Cuda>& bias, Tensor<C, Cuda>& c) {
+  if (shape.m == 0 || shape.n == 0) return;
+  if (shape.k == 0) {  // a sum of nothing is that of one product of zeros
+    const auto zeros = Tensor<T, Cuda>::zeros({std::max(shape.m, shape.n)});
+    shape.k = 1;
+    return run(shape, zeros, zeros, bias, c);
+  }
+  const Tensor<C, Cuda> added = cuda::bias_for<C>(bias);
+  cuda::run_matmul({.shape = shape, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()},
+                   {.a = a.data(), .b = b.data(), .bias = added.data(), .c = c.data()});
+}
+
+TRIREME_INSTANTIATE_MATMUL(float, Cuda);
+TRIREME_INSTANTIATE_MATMUL(double, Cuda);
+TRIREME_INSTANTIATE_MATMUL(bfloat16, Cuda);
+TRIREME_INSTANTIATE_MATMUL(float16, Cuda);
+TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(bfloat16, Cuda);
+TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(float16, Cuda);
+
+}  // namespace trireme::ops
