@@ -3,60 +3,13 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/check.hpp"
+#include "ops/attention_on.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/attention.hpp"
 #include "ops/parallel.hpp"
 
 namespace trireme::ops {
 namespace {
-
-struct Sizes {
-  std::int64_t batch;
-  std::int64_t queries;
-  std::int64_t keys;      // in use
-  std::int64_t key_rows;  // of kv
-  std::int64_t heads;
-  std::int64_t kv_heads;
-  std::int64_t size;  // of a head
-  std::int64_t q_stride;
-  std::int64_t kv_stride;
-  bool packed;
-
-  std::int64_t group() const { return heads / kv_heads; }
-  std::int64_t width() const { return heads * size; }
-  Shape out() const { return {batch, queries, width()}; }
-};
-
-Sizes sizes_of(const Shape& q, const Shape& kv, const AttentionOptions& options) {
-  const bool packed = kv.size() == 0;
-  const std::int64_t heads = options.heads;
-  const std::int64_t kv_heads = options.kv_heads == 0 ? heads : options.kv_heads;
-  require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
-          heads, kv_heads);
-  require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
-  const std::int64_t parts = packed ? heads + 2 * kv_heads : heads;
-  require(q[2] > 0 && q[2] % parts == 0, "attention: q of shape {} does not split into {} heads", q, parts);
-  const std::int64_t size = q[2] / parts;
-  if (!packed) {
-    require(kv.size() == 3 && kv[0] == q[0] && kv[2] == 2 * kv_heads * size,
-            "attention: kv has shape {}, but q of shape {} needs [{}, keys, {}]", kv, q, q[0], 2 * kv_heads * size);
-  }
-  const std::int64_t key_rows = packed ? q[1] : kv[1];
-  const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
-  require(keys > 0 && keys <= key_rows && q[1] > 0, "attention: {} queries and {} of {} keys", q[1], keys, key_rows);
-  require(!options.causal || keys >= q[1], "attention: causal, but {} queries are more than {} keys", q[1], keys);
-  return {.batch = q[0],
-          .queries = q[1],
-          .keys = keys,
-          .key_rows = key_rows,
-          .heads = heads,
-          .kv_heads = kv_heads,
-          .size = size,
-          .q_stride = q[2],
-          .kv_stride = packed ? q[2] : kv[2],
-          .packed = packed};
-}
 
 // Rows of `width` elements, `stride` apart.
 template <typename T>
@@ -112,7 +65,7 @@ struct Parts {
   Matrix<T> v;
 };
 template <typename T>
-Parts<T> parts_of(const Tensor<T, Cpu>& q, const Tensor<T, Cpu>& kv, const Sizes& sizes, const GroupPlace& place) {
+Parts<T> parts_of(const Tensor<T, Cpu>& q, const Tensor<T, Cpu>& kv, const AttentionSizes& sizes, const GroupPlace& place) {
   T* const queries = q.data() + place.sequence * sizes.queries * sizes.q_stride;
   T* const keys = sizes.packed ? queries + sizes.width() : kv.data() + place.sequence * sizes.key_rows * sizes.kv_stride;
   T* const k = keys + place.kv_head * sizes.size;
@@ -124,27 +77,22 @@ Parts<T> parts_of(const Tensor<T, Cpu>& q, const Tensor<T, Cpu>& kv, const Sizes
 
 // The part of a group in the output or in its gradient.
 template <typename T>
-Matrix<T> part_of_out(const Tensor<T, Cpu>& out, const Sizes& sizes, const GroupPlace& place) {
+Matrix<T> part_of_out(const Tensor<T, Cpu>& out, const AttentionSizes& sizes, const GroupPlace& place) {
   const std::int64_t width = sizes.group() * sizes.size;
   return {out.data() + place.sequence * sizes.queries * sizes.width() + place.kv_head * width, sizes.queries, width,
           sizes.width()};
 }
 template <typename A>
-A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const Sizes& sizes, const GroupPlace& place) {
+A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const AttentionSizes& sizes, const GroupPlace& place) {
   return log_sum_exp.data() + (place.sequence * sizes.heads + place.kv_head * sizes.group()) * sizes.queries;
 }
 
 // Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
 // the workspace has floats for `copies` matrices of queries and as many of keys, besides what the kernels need.
 template <typename T, typename Pass, typename Body>
-void for_each_group(const Pass& pass, const Sizes& sizes, std::int64_t copies, const Body& body) {
+void for_each_group(const Pass& pass, const AttentionSizes& sizes, std::int64_t copies, const Body& body) {
   using A = Accumulate<T>;
-  if (pass.hidden_keys.defined()) {
-    require_shape("attention", "hidden_keys", pass.hidden_keys.shape(), {sizes.batch, sizes.key_rows});
-  }
-  require_shape("attention", "out", pass.out.shape(), sizes.out());
-  require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
-  const double scale = pass.options.scale == 0 ? 1 / std::sqrt(static_cast<double>(sizes.size)) : pass.options.scale;
+  const double scale = attention_scale(pass.options, sizes);
   const auto first = parts_of(pass.q, pass.kv, sizes, {0, 0});
   const std::int64_t elements = copies * (first.q.copied_elements() + first.k.copied_elements()) +
                                 attention_kernels().of<A>().workspace(sizes.queries, sizes.keys, sizes.size);
@@ -178,14 +126,49 @@ void for_each_group(const Pass& pass, const Sizes& sizes, std::int64_t copies, c
 
 }  // namespace
 
-Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options) {
-  return sizes_of(q, kv_or_empty, options).out();
+AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options) {
+  const bool packed = kv_or_empty.size() == 0;
+  const std::int64_t heads = options.heads;
+  const std::int64_t kv_heads = options.kv_heads == 0 ? heads : options.kv_heads;
+  require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
+          heads, kv_heads);
+  require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
+  const std::int64_t parts = packed ? heads + 2 * kv_heads : heads;
+  require(q[2] > 0 && q[2] % parts == 0, "attention: q of shape {} does not split into {} heads", q, parts);
+  const std::int64_t size = q[2] / parts;
+  if (!packed) {
+    require(kv_or_empty.size() == 3 && kv_or_empty[0] == q[0] && kv_or_empty[2] == 2 * kv_heads * size,
+            "attention: kv has shape {}, but q of shape {} needs [{}, keys, {}]", kv_or_empty, q, q[0], 2 * kv_heads * size);
+  }
+  const std::int64_t key_rows = packed ? q[1] : kv_or_empty[1];
+  const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
+  require(keys > 0 && keys <= key_rows && q[1] > 0, "attention: {} queries and {} of {} keys", q[1], keys, key_rows);
+  require(!options.causal || keys >= q[1], "attention: causal, but {} queries are more than {} keys", q[1], keys);
+  return {.batch = q[0],
+          .queries = q[1],
+          .keys = keys,
+          .key_rows = key_rows,
+          .heads = heads,
+          .kv_heads = kv_heads,
+          .size = size,
+          .q_stride = q[2],
+          .kv_stride = packed ? q[2] : kv_or_empty[2],
+          .packed = packed};
 }
 
-template <typename T, typename D>
-void scaled_dot_product_attention(const AttentionForward<T, D>& pass) {
+double attention_scale(const AttentionOptions& options, const AttentionSizes& sizes) {
+  return options.scale == 0 ? 1 / std::sqrt(static_cast<double>(sizes.size)) : options.scale;
+}
+
+Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options) {
+  const AttentionSizes sizes = attention_sizes(q, kv_or_empty, options);
+  return {sizes.batch, sizes.queries, sizes.width()};
+}
+
+template <>
+template <typename T>
+void Attention<Cpu>::forward(const AttentionForward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
-  const Sizes sizes = sizes_of(pass.q.shape(), pass.kv.shape(), pass.options);
   const auto& kernels = attention_kernels().of<A>();
   for_each_group<T>(pass, sizes, 2, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto part = part_of_out(pass.out, sizes, place);
@@ -195,13 +178,10 @@ void scaled_dot_product_attention(const AttentionForward<T, D>& pass) {
   });
 }
 
-template <typename T, typename D>
-void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) {
+template <>
+template <typename T>
+void Attention<Cpu>::backward(const AttentionBackward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
-  const Sizes sizes = sizes_of(pass.q.shape(), pass.kv.shape(), pass.options);
-  require_shape("attention", "dout", pass.dout.shape(), sizes.out());
-  require_shape("attention", "dq", pass.dq.shape(), pass.q.shape());
-  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());
   const auto& kernels = attention_kernels().of<A>();
   for_each_group<T>(pass, sizes, 4, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto out = read(part_of_out(pass.out, sizes, place), workspace);
@@ -225,13 +205,9 @@ void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) 
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                 \
-  template void scaled_dot_product_attention(const AttentionForward<T, Cpu>&); \
-  template void scaled_dot_product_attention_backward(const AttentionBackward<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_ATTENTION(float, Cpu);
+TRIREME_INSTANTIATE_ATTENTION(double, Cpu);
+TRIREME_INSTANTIATE_ATTENTION(bfloat16, Cpu);
+TRIREME_INSTANTIATE_ATTENTION(float16, Cpu);
 
 }  // namespace trireme::ops

@@ -1,0 +1,11 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+namespace trireme::ops::cuda {
+
+// Runs a kernel of bodies/attention.hpp, whose tiles have at least one row, on all its items.
+template <typename Kernel>
+cudaError_t run_tiles(const Kernel& kernel, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

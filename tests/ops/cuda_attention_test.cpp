@@ -1,0 +1,132 @@
+#include <array>
+
+#include "ops/compare.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/attention.hpp"
+
+// Attention on the GPU against the same on the CPU.
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+struct Case {
+  std::int64_t batch, queries, keys, key_rows, heads, kv_heads, size;
+  bool packed, causal, padded;
+
+  AttentionOptions options() const {
+    return {.heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal, .keys = keys};
+  }
+  Shape q() const { return {batch, queries, (heads + (packed ? 2 * kv_heads : 0)) * size}; }
+  Shape kv() const { return {batch, key_rows, 2 * kv_heads * size}; }
+  Shape out() const { return {batch, queries, heads * size}; }
+};
+
+template <typename T, typename D>
+struct Results {
+  Tensor<T, D> out, dq, dkv;
+  Tensor<Accumulate<T>, D> log_sum_exp;
+};
+
+Tensor<std::int32_t> hidden_keys(const Case& c) {
+  if (!c.padded) return {};
+  Tensor<std::int32_t> hidden({c.batch, c.key_rows});
+  for (std::int64_t i = 0; i < hidden.numel(); ++i) hidden.data()[i] = i % c.key_rows % 5 == i / c.key_rows % 2 ? 1 : 0;
+  return hidden;
+}
+
+// Both passes; the backward pass gets the results of the forward pass of the CPU, so that it alone is compared.
+template <typename T, typename D>
+Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
+  const auto there = [](const auto& tensor) {
+    return tensor.defined() ? tensor.template to<D>() : decltype(tensor.template to<D>())();
+  };
+  const auto q = there(random_tensor<T>(c.q(), 1));
+  const auto kv = there(c.packed ? Tensor<T>() : random_tensor<T>(c.kv(), 2));
+  const auto dout = there(random_tensor<T>(c.out(), 3));
+  const auto hidden = there(hidden_keys(c));
+  const T unset = static_cast<T>(7.0f);
+  const Results<T, D> results{.out = Tensor<T, D>(c.out()),
+                              .dq = Tensor<T, D>::full(c.q(), unset),
+                              .dkv = c.packed ? Tensor<T, D>() : Tensor<T, D>::full(c.kv(), unset),
+                              .log_sum_exp = Tensor<Accumulate<T>, D>({c.batch, c.heads, c.queries})};
+  scaled_dot_product_attention<T, D>({.options = c.options(),
+                                      .q = q,
+                                      .kv = kv,
+                                      .hidden_keys = hidden,
+                                      .out = results.out,
+                                      .log_sum_exp = results.log_sum_exp});
+  scaled_dot_product_attention_backward<T, D>(
+      {.options = c.options(),
+       .q = q,
+       .kv = kv,
+       .hidden_keys = hidden,
+       .out = of_forward == nullptr ? results.out : there(of_forward->out),
+       .log_sum_exp = of_forward == nullptr ? results.log_sum_exp : there(of_forward->log_sum_exp),
+       .dout = dout,
+       .dq = results.dq,
+       .dkv = results.dkv});
+  return results;
+}
+
+template <typename T>
+double bound() {
+  return std::is_same_v<T, bfloat16> ? 0x1p-5 : std::is_same_v<T, float16> ? 0x1p-8 : tolerance<T>(4e-5);
+}
+template <typename T>
+void require_same(const Tensor<T, Cuda>& got, const Tensor<T>& expected, double bound) {
+  require_close(got.template to<Cpu>(), as_doubles(expected), bound);
+}
+
+template <typename T>
+void compare(const Case& c) {
+  CAPTURE(c.batch, c.queries, c.keys, c.key_rows, c.heads, c.kv_heads, c.size, c.packed, c.causal, c.padded);
+  const auto here = run<T, Cpu>(c, nullptr);
+  const auto there = run<T, Cuda>(c, &here);
+  require_same(there.out, here.out, bound<T>());
+  require_same(there.log_sum_exp, here.log_sum_exp, sizeof(T) == 8 ? 1e-12 : 1e-4);
+  require_same(there.dq, here.dq, bound<T>());
+  if (!c.packed) require_same(there.dkv, here.dkv, bound<T>());
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("self-attention of packed rows", "", float, double, bfloat16, float16) {
+  for (const Case& c :
+       {Case{1, 1, 1, 1, 1, 1, 1, true, true, false}, Case{2, 5, 5, 5, 3, 3, 8, true, true, false},
+        Case{2, 100, 100, 100, 4, 2, 64, true, true, false}, Case{1, 197, 197, 197, 3, 3, 64, true, false, false},
+        Case{2, 256, 256, 256, 2, 2, 64, true, true, false}, Case{1, 130, 130, 130, 4, 1, 128, true, true, false},
+        Case{1, 65, 65, 65, 2, 2, 20, true, true, false}, Case{1, 70, 70, 70, 2, 2, 256, true, true, false}}) {
+    compare<TestType>(c);
+  }
+}
+
+TEMPLATE_TEST_CASE("attention to other sequences", "", float, double, bfloat16, float16) {
+  for (const Case& c : {Case{2, 50, 300, 300, 2, 2, 64, false, false, false}, Case{2, 77, 77, 77, 4, 2, 72, false, true, false},
+                        Case{1, 61, 200, 200, 3, 1, 64, false, true, true}, Case{2, 5, 9, 9, 2, 2, 16, false, false, true},
+                        Case{1, 97, 98, 98, 2, 2, 40, false, true, false}}) {
+    compare<TestType>(c);
+  }
+}
+
+TEMPLATE_TEST_CASE("queries of a cache with room for more keys", "", float, double, bfloat16, float16) {
+  for (const Case& c : {Case{2, 1, 70, 100, 6, 2, 24, false, true, false}, Case{1, 30, 70, 100, 2, 2, 64, false, true, false},
+                        Case{3, 1, 17, 17, 2, 2, 64, false, false, false}}) {
+    compare<TestType>(c);
+  }
+}
+
+TEST_CASE("tiles of attention give the same bits in every run") {
+  const Case c{2, 100, 100, 100, 4, 2, 64, true, true, false};
+  const auto first = run<float, Cuda>(c, nullptr);
+  const auto second = run<float, Cuda>(c, nullptr);
+  require_identical(first.out.to<Cpu>(), second.out.to<Cpu>());
+  require_identical(first.dq.to<Cpu>(), second.dq.to<Cpu>());
+}
+
+TEST_CASE("attention on a GPU refuses heads that are too large for it") {
+  const Tensor<double, Cuda> q({1, 1, 3 * 4000}), out({1, 1, 4000}), log_sum_exp({1, 1, 1});
+  CHECK_THROWS_WITH((scaled_dot_product_attention<double, Cuda>({.q = q, .out = out, .log_sum_exp = log_sum_exp})),
+                    ContainsSubstring("attention: a head of 4000 elements is too large"));
+}
