@@ -5,7 +5,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/attention.hpp"
 
-// Attention on the GPU against the same on the CPU.
+// Attention on the GPU against the same on the CPU: by cuDNN where it plans, else by tiles (ops/attention_choice.hpp).
 using namespace trireme;
 using namespace trireme::ops;
 
@@ -70,6 +70,7 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
   return results;
 }
 
+// cuDNN rounds probabilities and their gradients to the element type before they are multiplied.
 template <typename T>
 double bound() {
   return std::is_same_v<T, bfloat16> ? 0x1p-5 : std::is_same_v<T, float16> ? 0x1p-8 : tolerance<T>(4e-5);

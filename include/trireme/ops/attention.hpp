@@ -20,6 +20,8 @@ struct AttentionOptions {
 // or, for self-attention, packed: q: [batch, time, (heads + 2 * kv_heads) * size] and kv undefined.
 //   out: [batch, queries, heads * size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
 // hidden_keys: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
+// On a GPU cuDNN computes bfloat16 and float16 where it has a plan, made in the first call with new shapes; the last bits of
+// its dq may differ from run to run.
 template <typename T, typename D>
 struct AttentionForward {
   AttentionOptions options = {};

@@ -1,0 +1,90 @@
+#include "catch.hpp"
+#include "ops/attention_choice.hpp"
+#include "ops/cuda/attention_graph.hpp"
+#include "trireme/core/error.hpp"
+
+// What cuDNN accepts of the graphs of attention, by plans for an H200 that is described here. No GPU is needed, and no plan is
+// run: numbers are compared in cuda_attention_test.cpp.
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+const char* const h200 = R"({"deviceName": "NVIDIA H200", "cudaDeviceId": 0, "pciDeviceId": 0, "deviceVer": 900,
+  "driverVer": 13000, "multiProcessorCount": 132, "smClockRateKHz": 1980000, "memClockRateKHz": 3201000,
+  "totalGlobalMem": 150754820096, "l2CacheSize": 62914560, "warpSize": 32, "isTccDriver": 0, "supportCoopLaunch": 1,
+  "maxGridSize": [2147483647, 65535, 65535], "maxBlockSize": [1024, 1024, 64], "maxThreadsPerBlock": 1024,
+  "maxThreadsPerSM": 2048, "maxCtasPerSM": 32, "regsPerBlock": 65536, "maxRegistersPerSM": 65536,
+  "maxSharedMemoryPerBlock": 49152, "maxSharedMemoryPerBlockOptin": 232448, "reservedSharedMemoryPerBlock": 1024})";
+
+AttentionGraph packed(cudnnDataType_t type, std::int64_t batch, std::int64_t time, std::int64_t heads, std::int64_t kv_heads,
+                      std::int64_t size, bool causal) {
+  const std::int64_t row = (heads + 2 * kv_heads) * size;
+  return {.type = type,
+          .sizes = {.batch = batch,
+                    .queries = time,
+                    .keys = time,
+                    .key_rows = time,
+                    .heads = heads,
+                    .kv_heads = kv_heads,
+                    .size = size,
+                    .q_stride = row,
+                    .kv_stride = row,
+                    .packed = true},
+          .causal = causal};
+}
+
+AttentionGraph separate(std::int64_t queries, std::int64_t keys, std::int64_t heads, std::int64_t kv_heads, std::int64_t size,
+                        bool causal) {
+  AttentionGraph graph = packed(CUDNN_DATA_BFLOAT16, 2, queries, heads, kv_heads, size, causal);
+  graph.sizes.keys = graph.sizes.key_rows = keys;
+  graph.sizes.q_stride = heads * size;
+  graph.sizes.kv_stride = 2 * kv_heads * size;
+  graph.sizes.packed = false;
+  return graph;
+}
+
+void require_plans(const AttentionGraph& graph) {
+  const AttentionSizes& sizes = graph.sizes;
+  CAPTURE(sizes.batch, sizes.queries, sizes.keys, sizes.heads, sizes.kv_heads, sizes.size, sizes.packed, graph.causal);
+  CHECK(choose_attention_kernel({.dtype = graph.type == CUDNN_DATA_HALF ? DType::float16 : DType::bfloat16,
+                                 .sizes = sizes,
+                                 .causal = graph.causal,
+                                 .hidden_keys = false,
+                                 .aligned = true})
+            .kernel == AttentionKernel::cudnn);
+  // A plan may hold some floats for each element of the rows, not the queries x keys matrix.
+  const auto rows_bytes =
+      static_cast<std::size_t>(sizes.batch * sizes.heads * (sizes.queries + 2 * sizes.keys) * sizes.size * 4);
+  CHECK(plan_attention_forward(cudnn(), graph, {.description = h200}).workspace_bytes() < rows_bytes);
+  CHECK(plan_attention_backward(cudnn(), graph, {.description = h200}).workspace_bytes() < rows_bytes);
+}
+
+}  // namespace
+
+TEST_CASE("cuDNN plans attention of packed queries, keys and values") {
+  require_plans(packed(CUDNN_DATA_BFLOAT16, 8, 1024, 12, 12, 64, true));
+  require_plans(packed(CUDNN_DATA_HALF, 1, 8192, 32, 8, 128, true));
+  require_plans(packed(CUDNN_DATA_BFLOAT16, 2, 197, 12, 12, 64, false));
+}
+
+TEST_CASE("cuDNN plans attention to other sequences") {
+  require_plans(separate(100, 100, 4, 2, 72, true));
+  require_plans(separate(50, 300, 8, 8, 64, false));
+}
+
+TEST_CASE("cuDNN plans attention of the smallest and the largest heads") {
+  require_plans(packed(CUDNN_DATA_BFLOAT16, 2, 128, 4, 4, 8, true));
+  require_plans(packed(CUDNN_DATA_BFLOAT16, 2, 128, 4, 4, 256, true));
+}
+
+TEST_CASE("a graph that cuDNN does not plan is an error that says so") {
+  const auto plan = [](const AttentionGraph& graph) { plan_attention_forward(cudnn(), graph, {.description = h200}); };
+  try {
+    plan(packed(CUDNN_DATA_BFLOAT16, 2, 128, 4, 4, 20, true));
+    FAIL("heads of 20 elements were planned");
+  } catch (const Error& error) {
+    INFO(error.what());
+    CHECK(error.code() == ErrorCode::not_available);
+  }
+}
