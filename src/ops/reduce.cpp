@@ -1,10 +1,8 @@
-#include "trireme/ops/reduce.hpp"
-
 #include <algorithm>
 
 #include "ops/block_sums.hpp"
-#include "ops/check.hpp"
 #include "ops/floats.hpp"
+#include "ops/reduce_on.hpp"
 #include "ops/row_parts.hpp"
 
 namespace trireme::ops {
@@ -42,14 +40,12 @@ constexpr std::int64_t many_columns = 512;
 
 }  // namespace
 
-template <typename T, typename D>
-void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate) {
-  const std::int64_t width = x.shape().back();
-  require_count("sum_rows", "columns", columns.shape(), width);
-  const std::int64_t rows = x.shape().rows();
+template <>
+template <typename T>
+void Reduce<Cpu>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, Accumulate<T>* columns, bool accumulate) {
   if (width >= many_columns) {
     parallel_ranges(width, 16, least_elements / std::max<std::int64_t>(rows, 1) + 1, [&](std::int64_t begin, std::int64_t end) {
-      sum_strided_rows(x.data() + begin, rows, width, end - begin, columns.data() + begin, accumulate);
+      sum_strided_rows(x + begin, rows, width, end - begin, columns + begin, accumulate);
     });
     return;
   }
@@ -57,48 +53,45 @@ void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool acc
   const std::int64_t line_rows = 1 + 63 / std::max<std::int64_t>(width, 1);
   const std::int64_t line = line_rows * width;
   const std::int64_t lines = rows / line_rows;
-  const Tensor<Accumulate<T>, D> sums({num_row_parts(lines), line});
+  const Tensor<Accumulate<T>, Cpu> sums({num_row_parts(lines), line});
   parallel_row_parts(lines, line, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
-    sum_strided_rows(x.data() + begin * line, end - begin, line, line, sums.data() + part * line, false);
+    sum_strided_rows(x + begin * line, end - begin, line, line, sums.data() + part * line, false);
   });
-  sum_strided_rows(sums.data(), sums.shape()[0] * line_rows, width, width, columns.data(), accumulate);
+  sum_strided_rows(sums.data(), sums.shape()[0] * line_rows, width, width, columns, accumulate);
   const std::int64_t summed = lines * line_rows;
-  sum_strided_rows(x.data() + summed * width, rows - summed, width, width, columns.data(), true);
+  sum_strided_rows(x + summed * width, rows - summed, width, width, columns, true);
 }
 
-template <typename T, typename D>
-double sum(const Tensor<T, D>& x) {
+template <>
+template <typename T>
+double Reduce<Cpu>::sum(const T* x, std::int64_t count) {
   const auto& kernels = reduce_kernels().of<Accumulate<T>>();
   return combine_blocks<double>(
-      x.numel(),
-      [&](std::int64_t begin, std::int64_t count) {
+      count,
+      [&](std::int64_t begin, std::int64_t size) {
         double total = 0;
-        for_pieces<T>(begin, begin + count, [&](std::int64_t first, std::int64_t part) {
-          total += kernels.sum(Input<T>(x.data() + first, part).data(), part);
+        for_pieces<T>(begin, begin + size, [&](std::int64_t first, std::int64_t part) {
+          total += kernels.sum(Input<T>(x + first, part).data(), part);
         });
         return total;
       },
       [](double a, double b) { return a + b; });
 }
 
-template <typename T, typename D>
-double sum_of_squares(const T* x, std::size_t count, D) {
+template <>
+template <typename T>
+double Reduce<Cpu>::sum_of_squares(const T* x, std::int64_t count) {
   const auto& kernels = reduce_kernels().of<T>();
   return combine_blocks<double>(
-      static_cast<std::int64_t>(count),
-      [&](std::int64_t begin, std::int64_t part) { return kernels.sum_of_squares(x + begin, part); },
+      count, [&](std::int64_t begin, std::int64_t part) { return kernels.sum_of_squares(x + begin, part); },
       [](double a, double b) { return a + b; });
 }
 
-template void sum_rows(const Tensor<float, Cpu>&, Tensor<float, Cpu>&, bool);
-template void sum_rows(const Tensor<double, Cpu>&, Tensor<double, Cpu>&, bool);
-template void sum_rows(const Tensor<bfloat16, Cpu>&, Tensor<float, Cpu>&, bool);
-template void sum_rows(const Tensor<float16, Cpu>&, Tensor<float, Cpu>&, bool);
-template double sum(const Tensor<float, Cpu>&);
-template double sum(const Tensor<double, Cpu>&);
-template double sum(const Tensor<bfloat16, Cpu>&);
-template double sum(const Tensor<float16, Cpu>&);
-template double sum_of_squares(const float*, std::size_t, Cpu);
-template double sum_of_squares(const double*, std::size_t, Cpu);
+TRIREME_INSTANTIATE_REDUCE(float, Cpu);
+TRIREME_INSTANTIATE_REDUCE(double, Cpu);
+TRIREME_INSTANTIATE_REDUCE(bfloat16, Cpu);
+TRIREME_INSTANTIATE_REDUCE(float16, Cpu);
+TRIREME_INSTANTIATE_SUM_OF_SQUARES(float, Cpu);
+TRIREME_INSTANTIATE_SUM_OF_SQUARES(double, Cpu);
 
 }  // namespace trireme::ops

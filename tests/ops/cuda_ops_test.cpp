@@ -1,6 +1,4 @@
-#include "ops/compare.hpp"
-#include "trireme/core/bfloat16.hpp"
-#include "trireme/core/float16.hpp"
+#include "ops/cuda_compare.hpp"
 #include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/positions.hpp"
@@ -13,16 +11,6 @@ namespace {
 
 // Sizes with and without whole packs of 16 bytes, and one beyond a grid.
 const std::vector<std::int64_t> counts{1, 7, 8, 1000, 1'000'003, 5'000'000};
-
-template <typename T>
-double bound() {
-  return std::is_same_v<T, bfloat16> ? 0x1p-8 : std::is_same_v<T, float16> ? 0x1p-10 : tolerance<T>(1e-6);
-}
-
-template <typename T>
-void require_same(const Tensor<T, Cuda>& got, const Tensor<T>& expected) {
-  require_close(got.template to<Cpu>(), as_doubles(expected), bound<T>());
-}
 
 }  // namespace
 

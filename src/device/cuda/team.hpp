@@ -2,6 +2,13 @@
 
 #include <concepts>
 
+// For functions of a team's threads: a .cu file compiles them for the GPU alone, whose teams the host does not have.
+#ifdef __CUDACC__
+#define TRIREME_TEAM __device__ __forceinline__
+#else
+#define TRIREME_TEAM inline
+#endif
+
 // Kernels that reduce are written once for a team: threads that share the work of a row or a block of rows. A GPU's teams are
 // in device/cuda/teams.cuh; the tests run the same kernels by a team of the host's threads (tests/device/host_team.hpp).
 namespace trireme::device {

@@ -4,7 +4,6 @@
 #include <type_traits>
 
 #include "device/cuda/launch.cuh"
-#include "ops/bodies/convert.hpp"
 #include "ops/cuda/pack.cuh"
 
 // Elementwise kernels: y[i] = map(i, x[i]...), computed in Accumulate<Y>, or added to y[i].

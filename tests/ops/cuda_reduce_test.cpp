@@ -1,0 +1,43 @@
+#include "ops/cuda_compare.hpp"
+#include "trireme/ops/reduce.hpp"
+
+// The sums of a GPU against those of the CPU.
+using namespace trireme;
+using namespace trireme::ops;
+
+TEMPLATE_TEST_CASE("sums of rows on the GPU", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  using A = Accumulate<T>;
+  for (const auto& [rows, width] :
+       {std::pair<std::int64_t, std::int64_t>{0, 5}, {1, 1}, {7, 768}, {33, 10}, {1000, 17}, {4099, 768}, {40'000, 64}}) {
+    CAPTURE(rows, width);
+    const auto x = random_tensor<T>({rows, width}, 1);
+    for (const bool accumulate : {false, true}) {
+      Tensor<A> columns = random_tensor<A>({width}, 2);
+      Tensor<A, Cuda> columns_there = columns.template to<Cuda>();
+      sum_rows(x, columns, accumulate);
+      sum_rows(x.template to<Cuda>(), columns_there, accumulate);
+      require_same(columns_there, columns, 300);
+    }
+  }
+}
+
+TEMPLATE_TEST_CASE("sums of elements on the GPU", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t count : {0, 1, 1000, 4097, 5'000'003}) {
+    CAPTURE(count);
+    const auto x = random_tensor<T>({count + 1}, 1).narrow(1, count);
+    const auto x_there = random_tensor<T>({count + 1}, 1).template to<Cuda>().narrow(1, count);
+    CHECK(sum(x_there) == Approx(sum(x)).epsilon(1e-10).margin(1e-8));
+    CHECK(sum(x_there) == sum(x_there));
+  }
+}
+
+TEMPLATE_TEST_CASE("sums of squares on the GPU", "", float, double) {
+  for (const std::size_t count : {0, 1, 1000, 4097, 5'000'003}) {
+    CAPTURE(count);
+    const auto x = random_tensor<TestType>({static_cast<std::int64_t>(count)}, 1);
+    const auto x_there = x.template to<Cuda>();
+    CHECK(sum_of_squares(x_there.data(), count, Cuda{}) == Approx(sum_of_squares(x.data(), count)).epsilon(1e-10));
+  }
+}
