@@ -1,42 +1,28 @@
-#include "trireme/ops/norm.hpp"
-
-#include "ops/check.hpp"
-#include "ops/floats.hpp"
 #include "ops/kernels/norm.hpp"
+
+#include "ops/floats.hpp"
+#include "ops/norm_on.hpp"
 #include "ops/row_parts.hpp"
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme::ops {
 namespace {
 
-template <typename T>
-void require_vector(std::string_view op, std::string_view name, const Tensor<T, Cpu>& vector, std::int64_t count) {
-  if (vector.defined()) require_count(op, name, vector.shape(), count);
+template <typename A>
+const NormPasses<A>& passes(NormKind kind) {
+  const NormKernels<A>& kernels = norm_kernels().of<A>();
+  return kind == NormKind::layer ? kernels.layer_norm : kernels.rms_norm;
 }
 
-template <typename A>
-struct Norm {
-  std::string_view op;
-  const NormPasses<A>& kernels;
-  bool has_mean;  // and a bias
-};
+}  // namespace
 
+template <>
 template <typename T>
-void forward(const Norm<Accumulate<T>>& norm, const NormForward<T, Cpu>& pass) {
-  const Shape& shape = pass.x.shape();
-  require(shape.size() > 0 && shape.back() > 0, "{}: x has shape {}; the last dim must not be empty", norm.op, shape);
-  const std::int64_t rows = shape.rows();
-  const std::int64_t width = shape.back();
-  require_shape(norm.op, "y", pass.y.shape(), shape);
-  if (norm.has_mean) require_count(norm.op, "mean", pass.mean.shape(), rows);
-  require_count(norm.op, "rstd", pass.rstd.shape(), rows);
-  require_vector(norm.op, "weight", pass.weight, width);
-  require(norm.has_mean || !pass.bias.defined(), "{}: adds no bias, but one of shape {} is given", norm.op, pass.bias.shape());
-  require_vector(norm.op, "bias", pass.bias, width);
-  if (pass.residual.defined()) {
-    require_shape(norm.op, "residual", pass.residual.shape(), shape);
-    require_shape(norm.op, "x_sum", pass.x_sum.shape(), shape);
-  }
+void Norms<Cpu>::forward(NormKind kind, const NormForward<T, Cpu>& pass) {
+  const bool has_mean = kind == NormKind::layer;
+  const auto& kernels = passes<Accumulate<T>>(kind);
+  const std::int64_t rows = pass.x.shape().rows();
+  const std::int64_t width = pass.x.shape().back();
   using A = Accumulate<T>;
   const NormRows<A> all{.x = pass.x.data(),
                         .residual = nullptr,
@@ -61,35 +47,26 @@ void forward(const Norm<Accumulate<T>>& norm, const NormForward<T, Cpu>& pass) {
           part.x_sum = all.x_sum + place;
         }
         part.y = y.place(pass.y.data() + place);
-        if (norm.has_mean) part.mean = all.mean + row;
+        if (has_mean) part.mean = all.mean + row;
         part.rstd = all.rstd + row;
-        norm.kernels.forward(part, 0, 1);
+        kernels.forward(part, 0, 1);
         y.write(pass.y.data() + place);
       }
     } else {
       part.residual = pass.residual.data();
       part.y = pass.y.data();
-      norm.kernels.forward(part, begin, end);
+      kernels.forward(part, begin, end);
     }
   });
 }
 
+template <>
 template <typename T>
-void backward(const Norm<Accumulate<T>>& norm, const NormBackward<T, Cpu>& pass) {
-  const Shape& shape = pass.x.shape();
-  const std::int64_t rows = shape.rows();
-  const std::int64_t width = shape.back();
-  require_shape(norm.op, "dy", pass.dy.shape(), shape);
-  require_shape(norm.op, "dx", pass.dx.shape(), shape);
-  if (norm.has_mean) require_count(norm.op, "mean", pass.mean.shape(), rows);
-  require_count(norm.op, "rstd", pass.rstd.shape(), rows);
-  require_vector(norm.op, "weight", pass.weight, width);
-  require_vector(norm.op, "dweight", pass.dweight, width);
-  require(norm.has_mean || !pass.dbias.defined(), "{}: has no bias, but dbias of shape {} is given", norm.op,
-          pass.dbias.shape());
-  require_vector(norm.op, "dbias", pass.dbias, width);
-  if (pass.dresidual.defined()) require_shape(norm.op, "dresidual", pass.dresidual.shape(), shape);
-
+void Norms<Cpu>::backward(NormKind kind, const NormBackward<T, Cpu>& pass) {
+  const bool has_mean = kind == NormKind::layer;
+  const auto& kernels = passes<Accumulate<T>>(kind);
+  const std::int64_t rows = pass.x.shape().rows();
+  const std::int64_t width = pass.x.shape().back();
   using A = Accumulate<T>;
   const NormGradientRows<A> all{.x = pass.x.data(),
                                 .weight = pass.weight.data(),
@@ -106,23 +83,23 @@ void backward(const Norm<Accumulate<T>>& norm, const NormBackward<T, Cpu>& pass)
       for (std::int64_t row = begin; row < end; ++row) {
         const std::int64_t place = row * width;
         part.x = all.x + place;
-        if (norm.has_mean) part.mean = all.mean + row;
+        if (has_mean) part.mean = all.mean + row;
         part.rstd = all.rstd + row;
         part.dy = dy.read(pass.dy.data() + place);
         part.dx = all.dx + place;
-        norm.kernels.backward(part, 0, 1, dweight, dbias);
+        kernels.backward(part, 0, 1, dweight, dbias);
         if (pass.dresidual.defined()) narrow(part.dx, pass.dresidual.data() + place, width);
       }
     } else {
       part.dy = pass.dy.data();
-      norm.kernels.backward(part, begin, end, dweight, dbias);
+      kernels.backward(part, begin, end, dweight, dbias);
       if (pass.dresidual.defined())
         std::copy(all.dx + begin * width, all.dx + end * width, pass.dresidual.data() + begin * width);
     }
   };
   const std::int64_t parts = num_row_parts(rows);
   const auto dweights = Tensor<A, Cpu>::zeros({parts, width});
-  const auto dbiases = Tensor<A, Cpu>::zeros({parts, norm.has_mean ? width : 0});
+  const auto dbiases = Tensor<A, Cpu>::zeros({parts, has_mean ? width : 0});
   parallel_row_parts(rows, width, [&](std::int64_t part, std::int64_t begin, std::int64_t end) {
     run_rows(begin, end, dweights.data() + part * width, dbiases.data() + part * dbiases.dim(1));
   });
@@ -136,34 +113,9 @@ void backward(const Norm<Accumulate<T>>& norm, const NormBackward<T, Cpu>& pass)
   }
 }
 
-}  // namespace
-
-template <typename T, typename D>
-void layer_norm(const NormForward<T, D>& pass) {
-  forward<T>({"layer_norm", norm_kernels().of<Accumulate<T>>().layer_norm, true}, pass);
-}
-template <typename T, typename D>
-void rms_norm(const NormForward<T, D>& pass) {
-  forward<T>({"rms_norm", norm_kernels().of<Accumulate<T>>().rms_norm, false}, pass);
-}
-template <typename T, typename D>
-void layer_norm_backward(const NormBackward<T, D>& pass) {
-  backward<T>({"layer_norm_backward", norm_kernels().of<Accumulate<T>>().layer_norm, true}, pass);
-}
-template <typename T, typename D>
-void rms_norm_backward(const NormBackward<T, D>& pass) {
-  backward<T>({"rms_norm_backward", norm_kernels().of<Accumulate<T>>().rms_norm, false}, pass);
-}
-
-#define TRIREME_INSTANTIATE(T)                                    \
-  template void layer_norm(const NormForward<T, Cpu>&);           \
-  template void rms_norm(const NormForward<T, Cpu>&);             \
-  template void layer_norm_backward(const NormBackward<T, Cpu>&); \
-  template void rms_norm_backward(const NormBackward<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_NORM(float, Cpu);
+TRIREME_INSTANTIATE_NORM(double, Cpu);
+TRIREME_INSTANTIATE_NORM(bfloat16, Cpu);
+TRIREME_INSTANTIATE_NORM(float16, Cpu);
 
 }  // namespace trireme::ops
