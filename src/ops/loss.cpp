@@ -1,11 +1,9 @@
-#include "trireme/ops/loss.hpp"
-
-#include <functional>
+#include <limits>
 #include <numeric>
 
-#include "ops/check.hpp"
 #include "ops/floats.hpp"
 #include "ops/kernels/softmax.hpp"
+#include "ops/loss_on.hpp"
 #include "ops/parallel.hpp"
 
 namespace trireme::ops {
@@ -17,164 +15,133 @@ class Rows {
  public:
   using A = Accumulate<T>;
 
-  Rows(std::string_view op, const Tensor<T, Cpu>& logits, const Tensor<std::int32_t, Cpu>& targets,
-       const Tensor<A, Cpu>& log_sum_exp, const CrossEntropyOptions<A, Cpu>& options)
-      : logits_(logits), targets_(targets), log_sum_exp_(log_sum_exp), options_(options), classes_(logits.shape().back()) {
-    require(classes_ > 0, "{}: logits have shape {}; there must be a class", op, logits.shape());
-    require_count(op, "targets", targets.shape(), count());
-    require_count(op, "log_sum_exp", log_sum_exp.shape(), count());
-    require(options.label_smoothing >= 0 && options.label_smoothing <= 1, "{}: label_smoothing is {}, but must lie in [0, 1]",
-            op, options.label_smoothing);
-    if (weighted()) require_count(op, "class_weight", options.class_weight.shape(), classes_);
-    const A* weights = options.class_weight.data();
-    smooth_ = options.label_smoothing / static_cast<double>(classes_);
-    smooth_mass_ = smooth_ * (weighted() ? std::accumulate(weights, weights + classes_, 0.0) : static_cast<double>(classes_));
+  explicit Rows(const CrossEntropyRows<T>& of) : of_(of), smooth_(of.label_smoothing / static_cast<double>(of.classes)) {
+    const A* weights = of.class_weight;
+    smooth_mass_ = smooth_ * (weighted() ? std::accumulate(weights, weights + classes(), 0.0) : static_cast<double>(classes()));
   }
 
-  std::int64_t count() const { return logits_.shape().rows(); }
-  std::int64_t classes() const { return classes_; }
-  bool ignored(std::int64_t row) const { return targets_.data()[row] == options_.ignore_index; }
-  double weight(std::int64_t row) const {
-    return weighted() ? static_cast<double>(options_.class_weight.data()[targets_.data()[row]]) : 1.0;
-  }
+  std::int64_t count() const { return of_.count; }
+  std::int64_t classes() const { return of_.classes; }
+  const T* logits(std::int64_t row) const { return of_.logits + row * classes(); }
+  bool ignored(std::int64_t row) const { return of_.targets[row] == of_.ignore_index; }
+  double weight(std::int64_t row) const { return weighted() ? static_cast<double>(of_.class_weight[of_.targets[row]]) : 1.0; }
 
-  void check_targets() const {
+  // The first row whose target is neither a class nor ignored, or -1.
+  std::int64_t wrong_row() const {
     for (std::int64_t row = 0; row < count(); ++row) {
-      const std::int32_t target = targets_.data()[row];
-      require(ignored(row) || (target >= 0 && target < classes_),
-              "cross_entropy: the target of row {} is {}, but must lie in [0, {}) or be {}", row, target, classes_,
-              options_.ignore_index);
+      if (!ignored(row) && (of_.targets[row] < 0 || of_.targets[row] >= classes())) return row;
     }
+    return -1;
   }
 
-  double loss(std::int64_t row, FloatRow<T>& floats) const {
-    const T* x = logits_.data() + row * classes_;
-    const auto log_sum_exp = static_cast<double>(log_sum_exp_.data()[row]);
+  double loss(std::int64_t row, A row_log_sum_exp, FloatRow<T>& floats) const {
+    const T* x = logits(row);
+    const auto log_sum_exp = static_cast<double>(row_log_sum_exp);
     const double of_target =
-        (1 - options_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(A(x[targets_.data()[row]])));
+        (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(A(x[of_.targets[row]])));
     return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum_exp - smooth_ * weighted_sum(floats.read(x));
   }
 
-  void gradient(std::int64_t row, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
+  void gradient(std::int64_t row, A log_sum_exp, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
     A* gradient = outputs.place(place);
     if (ignored(row)) {
-      std::fill_n(gradient, classes_, A(0));
+      std::fill_n(gradient, classes(), A(0));
     } else {
-      fill_gradient(row, scale, inputs.read(logits_.data() + row * classes_), gradient);
+      fill_gradient(row, log_sum_exp, scale, inputs.read(logits(row)), gradient);
     }
     outputs.write(place);
   }
 
  private:
-  void fill_gradient(std::int64_t row, A scale, const A* x, A* gradient) const {
-    const double of_target = (1 - options_.label_smoothing) * weight(row);
-    softmax_kernels().of<A>().softmax(x, log_sum_exp_.data()[row], scale * static_cast<A>(of_target + smooth_mass_), gradient,
-                                      classes_);
-    gradient[targets_.data()[row]] -= scale * static_cast<A>(of_target);
+  void fill_gradient(std::int64_t row, A log_sum_exp, A scale, const A* x, A* gradient) const {
+    const double of_target = (1 - of_.label_smoothing) * weight(row);
+    softmax_kernels().of<A>().softmax(x, log_sum_exp, scale * static_cast<A>(of_target + smooth_mass_), gradient, classes());
+    gradient[of_.targets[row]] -= scale * static_cast<A>(of_target);
     if (smooth_ == 0) return;
     const A share = scale * static_cast<A>(smooth_);
-    for (std::int64_t j = 0; j < classes_; ++j) gradient[j] -= weighted() ? share * options_.class_weight.data()[j] : share;
+    for (std::int64_t j = 0; j < classes(); ++j) gradient[j] -= weighted() ? share * of_.class_weight[j] : share;
   }
 
-  bool weighted() const { return options_.class_weight.defined(); }
+  bool weighted() const { return of_.class_weight != nullptr; }
   double weighted_sum(const A* x) const {
-    const A* weights = options_.class_weight.data();
-    return weighted() ? std::inner_product(x, x + classes_, weights, 0.0) : std::accumulate(x, x + classes_, 0.0);
+    return weighted() ? std::inner_product(x, x + classes(), of_.class_weight, 0.0) : std::accumulate(x, x + classes(), 0.0);
   }
 
-  const Tensor<T, Cpu>& logits_;
-  const Tensor<std::int32_t, Cpu>& targets_;
-  const Tensor<A, Cpu>& log_sum_exp_;
-  const CrossEntropyOptions<A, Cpu>& options_;
-  std::int64_t classes_;
-  double smooth_ = 0;       // of each class, times its weight
+  const CrossEntropyRows<T>& of_;
+  double smooth_;           // of each class, times its weight
   double smooth_mass_ = 0;  // of all classes
 };
 
-// dlogits with scale_of(row) as the upstream gradient of a row.
-template <typename T, typename ScaleOf>
-void backward(std::string_view op, const Rows<T>& rows, const Shape& logits, Tensor<T, Cpu>& dlogits, const ScaleOf& scale_of) {
-  require_shape(op, "dlogits", dlogits.shape(), logits);
+}  // namespace
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_sum_exp, double* sums) {
+  const Rows<T> rows(of);
+  const std::int64_t wrong_row = rows.wrong_row();
+  CrossEntropyResult result;
+  if (wrong_row >= 0) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    result = {.sum = none, .kept = none};
+  } else {
+    const auto& kernels = softmax_kernels().of<Accumulate<T>>();
+    parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
+      FloatRow<T> floats(rows.classes());
+      for (std::int64_t row = begin; row < end; ++row) {
+        log_sum_exp[row] = kernels.log_sum_exp(floats.read(rows.logits(row)), rows.classes());
+      }
+    });
+    FloatRow<T> floats(rows.classes());
+    for (std::int64_t row = 0; row < rows.count(); ++row) {
+      if (rows.ignored(row)) continue;
+      result.sum += rows.loss(row, log_sum_exp[row], floats);
+      result.kept += rows.weight(row);
+    }
+  }
+  sums[0] = result.sum;
+  sums[1] = result.kept;
+  sums[2] = static_cast<double>(wrong_row);
+}
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp,
+                                 const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits) {
+  const Rows<T> rows(of);
   parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> inputs(rows.classes());
     FloatRow<T> outputs(rows.classes());
     for (std::int64_t row = begin; row < end; ++row) {
-      rows.gradient(row, scale_of(row), dlogits.data() + row * rows.classes(), inputs, outputs);
+      const Accumulate<T> of_row = scale.of_rows == nullptr ? scale.of_all : scale.of_rows[row];
+      rows.gradient(row, log_sum_exp[row], of_row, dlogits + row * rows.classes(), inputs, outputs);
     }
   });
 }
 
-}  // namespace
-
-template <typename T, typename D>
-CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 Tensor<Accumulate<T>, D>& log_sum_exp, const CrossEntropyOptions<Accumulate<T>, D>& options) {
-  const Rows<T> rows("cross_entropy", logits, targets, log_sum_exp, options);
-  rows.check_targets();
-  const auto& kernels = softmax_kernels().of<Accumulate<T>>();
-  parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
-    FloatRow<T> floats(rows.classes());
-    for (std::int64_t row = begin; row < end; ++row) {
-      log_sum_exp.data()[row] = kernels.log_sum_exp(floats.read(logits.data() + row * rows.classes()), rows.classes());
-    }
-  });
-  CrossEntropyResult result;
-  FloatRow<T> floats(rows.classes());
-  for (std::int64_t row = 0; row < rows.count(); ++row) {
-    if (rows.ignored(row)) continue;
-    result.sum += rows.loss(row, floats);
-    result.kept += rows.weight(row);
-  }
-  return result;
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::in_place(const CrossEntropyRows<T>& of, Accumulate<T> scale, T* logits, double* sums) {
+  const Tensor<Accumulate<T>, Cpu> log_sum_exp({of.count});
+  CrossEntropy<Cpu>::sums(of, log_sum_exp.data(), sums);
+  if (sums[2] < 0) backward(of, log_sum_exp.data(), {.of_all = scale, .of_rows = nullptr}, logits);
 }
 
-template <typename T, typename D>
-void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits,
-                            const CrossEntropyOptions<Accumulate<T>, D>& options) {
-  constexpr std::string_view op = "cross_entropy_backward";
-  const Rows<T> rows(op, logits, targets, log_sum_exp, options);
-  backward(op, rows, logits.shape(), dlogits, [=](std::int64_t) { return scale; });
-}
-
-template <typename T, typename D>
-void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                        const Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& losses,
-                        const CrossEntropyOptions<Accumulate<T>, D>& options) {
-  const Rows<T> rows("cross_entropy_rows", logits, targets, log_sum_exp, options);
-  rows.check_targets();
-  require_count("cross_entropy_rows", "losses", losses.shape(), rows.count());
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses) {
+  const Rows<T> rows(of);
+  const std::int64_t wrong_row = rows.wrong_row();
+  if (wrong_row >= 0) throw_wrong_target(wrong_row, of.targets[wrong_row], of.classes, of.ignore_index);
   FloatRow<T> floats(rows.classes());
   for (std::int64_t row = 0; row < rows.count(); ++row) {
-    losses.data()[row] = static_cast<Accumulate<T>>(rows.ignored(row) ? 0.0 : rows.loss(row, floats));
+    losses[row] = static_cast<Accumulate<T>>(rows.ignored(row) ? 0.0 : rows.loss(row, log_sum_exp[row], floats));
   }
 }
 
-template <typename T, typename D>
-void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<Accumulate<T>, D>& dlosses,
-                                 Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options) {
-  constexpr std::string_view op = "cross_entropy_rows_backward";
-  const Rows<T> rows(op, logits, targets, log_sum_exp, options);
-  require_count(op, "dlosses", dlosses.shape(), rows.count());
-  backward(op, rows, logits.shape(), dlogits, [&](std::int64_t row) { return dlosses.data()[row]; });
-}
-
-#define TRIREME_INSTANTIATE(T)                                                                                                 \
-  template CrossEntropyResult cross_entropy(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,                           \
-                                            Tensor<Accumulate<T>, Cpu>&, const CrossEntropyOptions<Accumulate<T>, Cpu>&);      \
-  template void cross_entropy_backward(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,                                \
-                                       const Tensor<Accumulate<T>, Cpu>&, Accumulate<T>, Tensor<T, Cpu>&,                      \
-                                       const CrossEntropyOptions<Accumulate<T>, Cpu>&);                                        \
-  template void cross_entropy_rows(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&, const Tensor<Accumulate<T>, Cpu>&, \
-                                   Tensor<Accumulate<T>, Cpu>&, const CrossEntropyOptions<Accumulate<T>, Cpu>&);               \
-  template void cross_entropy_rows_backward(const Tensor<T, Cpu>&, const Tensor<std::int32_t, Cpu>&,                           \
-                                            const Tensor<Accumulate<T>, Cpu>&, const Tensor<Accumulate<T>, Cpu>&,              \
-                                            Tensor<T, Cpu>&, const CrossEntropyOptions<Accumulate<T>, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_CROSS_ENTROPY(float, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(double, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(bfloat16, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(float16, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(Cpu);
 
 }  // namespace trireme::ops

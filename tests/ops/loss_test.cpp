@@ -54,6 +54,12 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
     Tensor<T> in_place = logits.clone();
     cross_entropy_backward(in_place, targets, log_sum_exp, T(0.25), in_place);
     require_identical(in_place, dlogits);
+
+    in_place = logits.clone();
+    Tensor<double> sums({3});
+    cross_entropy_in_place(in_place, targets, T(0.25), sums);
+    require_identical(in_place, dlogits);
+    CHECK(cross_entropy_result(sums, targets, classes).sum == result.sum);
   }
 }
 
