@@ -1,0 +1,29 @@
+#include "ops/cuda_compare.hpp"
+#include "trireme/ops/rotary.hpp"
+
+// The rotary positions of a GPU against those of the CPU.
+using namespace trireme;
+using namespace trireme::ops;
+
+TEMPLATE_TEST_CASE("rotary positions on the GPU", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  struct Case {
+    RotaryOptions options;
+    Shape shape;
+  };
+  for (const auto& [options, shape] :
+       {Case{{.size = 64, .heads = 24, .first_position = 3}, {2, 100, 36 * 64}}, Case{{.size = 6, .heads = 3}, {3, 7, 21}},
+        Case{{.size = 128, .heads = 1}, {1, 1, 128}}}) {
+    CAPTURE(options.size, options.heads);
+    const auto x = random_tensor<T>(shape, 1);
+    Tensor<T> y(shape);
+    Tensor<T, Cuda> y_there(shape);
+    rotary(x, options, y);
+    rotary(x.template to<Cuda>(), options, y_there);
+    require_same(y_there, y, 2);
+    rotary_backward(x, options, y);
+    y_there = x.template to<Cuda>();
+    rotary_backward(y_there, options, y_there);
+    require_same(y_there, y, 2);
+  }
+}
