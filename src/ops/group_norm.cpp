@@ -1,42 +1,18 @@
-#include "trireme/ops/group_norm.hpp"
-
 #include <cmath>
 #include <vector>
 
 #include "ops/channels.hpp"
-#include "ops/check.hpp"
+#include "ops/group_norm_on.hpp"
 #include "ops/parallel.hpp"
-#include "trireme/core/bfloat16.hpp"
-#include "trireme/core/float16.hpp"
 
 namespace trireme::ops {
 namespace {
 
-struct Sizes {
-  std::int64_t batch;
-  std::int64_t rows;  // of a sample
-  std::int64_t channels;
-  std::int64_t groups;
-
-  std::int64_t group_channels() const { return channels / groups; }
-  double group_elements() const { return static_cast<double>(rows * group_channels()); }
-};
-
-template <typename Pass>
-Sizes checked_sizes(std::string_view op, const Pass& pass) {
-  const Shape& shape = pass.x.shape();
-  require(shape.size() >= 2 && pass.groups > 0 && shape.back() > 0 && shape.back() % pass.groups == 0,
-          "{}: x {} is not [batch, ..., channels] with channels that {} groups divide", op, shape, pass.groups);
-  const std::int64_t batch = shape[0];
-  const Sizes sizes{batch, batch == 0 ? 0 : shape.rows() / batch, shape.back(), pass.groups};
-  require_count(op, "mean", pass.mean.shape(), batch * sizes.groups);
-  require_count(op, "rstd", pass.rstd.shape(), batch * sizes.groups);
-  if (pass.weight.defined()) require_count(op, "weight", pass.weight.shape(), sizes.channels);
-  return sizes;
-}
+std::int64_t group_channels(const GroupNormSizes& sizes) { return sizes.channels / sizes.groups; }
+double group_elements(const GroupNormSizes& sizes) { return static_cast<double>(sizes.rows * group_channels(sizes)); }
 
 template <typename Body>
-void parallel_samples(const Sizes& sizes, const Body& body) {
+void parallel_samples(const GroupNormSizes& sizes, const Body& body) {
   parallel_rows(sizes.batch, sizes.rows * sizes.channels, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t sample = begin; sample < end; ++sample) body(sample);
   });
@@ -44,28 +20,26 @@ void parallel_samples(const Sizes& sizes, const Body& body) {
 
 // The sum of value(channel) over the channels of a group.
 template <typename Value>
-double sum_of_group(const Sizes& sizes, std::int64_t group, const Value& value) {
+double sum_of_group(const GroupNormSizes& sizes, std::int64_t group, const Value& value) {
   double sum = 0;
-  for (std::int64_t index = 0; index < sizes.group_channels(); ++index) sum += value(group * sizes.group_channels() + index);
+  for (std::int64_t index = 0; index < group_channels(sizes); ++index) sum += value(group * group_channels(sizes) + index);
   return sum;
 }
 
 // A group's numbers, by channel.
-std::vector<double> by_channel(const Sizes& sizes, const double* of_groups) {
+std::vector<double> by_channel(const GroupNormSizes& sizes, const double* of_groups) {
   std::vector<double> values;
   for (std::int64_t group = 0; group < sizes.groups; ++group) {
-    values.insert(values.end(), static_cast<std::size_t>(sizes.group_channels()), of_groups[group]);
+    values.insert(values.end(), static_cast<std::size_t>(group_channels(sizes)), of_groups[group]);
   }
   return values;
 }
 
 }  // namespace
 
-template <typename T, typename D>
-void group_norm(const GroupNormForward<T, D>& pass) {
-  const Sizes sizes = checked_sizes("group_norm", pass);
-  require_shape("group_norm", "y", pass.y.shape(), pass.x.shape());
-  if (pass.bias.defined()) require_count("group_norm", "bias", pass.bias.shape(), sizes.channels);
+template <>
+template <typename T>
+void GroupNorm<Cpu>::forward(const GroupNormSizes& sizes, const GroupNormForward<T, Cpu>& pass) {
   parallel_samples(sizes, [&](std::int64_t sample) {
     const std::int64_t place = sample * sizes.rows * sizes.channels;
     const ChannelRows<T> rows{pass.x.data() + place, sizes.rows, sizes.channels};
@@ -75,7 +49,7 @@ void group_norm(const GroupNormForward<T, D>& pass) {
     double* rstds = pass.rstd.data() + sample * sizes.groups;
     for (std::int64_t group = 0; group < sizes.groups; ++group) {
       const auto average = [&](const double* of) {
-        return sum_of_group(sizes, group, [of](std::int64_t channel) { return of[channel]; }) / sizes.group_elements();
+        return sum_of_group(sizes, group, [of](std::int64_t channel) { return of[channel]; }) / group_elements(sizes);
       };
       means[group] = average(sums.data());
       const double difference = average(sums.data() + sizes.channels) - means[group] * means[group];
@@ -89,12 +63,10 @@ void group_norm(const GroupNormForward<T, D>& pass) {
   });
 }
 
-template <typename T, typename D>
-void group_norm_backward(const GroupNormBackward<T, D>& pass) {
-  const Sizes sizes = checked_sizes("group_norm_backward", pass);
-  require_shape("group_norm_backward", "dy", pass.dy.shape(), pass.x.shape());
-  require_shape("group_norm_backward", "dx", pass.dx.shape(), pass.x.shape());
-  const auto sums = Tensor<double, D>({sizes.batch, 2, sizes.channels});  // of dy and of dy * n, by sample
+template <>
+template <typename T>
+void GroupNorm<Cpu>::backward(const GroupNormSizes& sizes, const GroupNormBackward<T, Cpu>& pass) {
+  const auto sums = Tensor<double, Cpu>({sizes.batch, 2, sizes.channels});  // of dy and of dy * n, by sample
   parallel_samples(sizes, [&](std::int64_t sample) {
     const std::int64_t place = sample * sizes.rows * sizes.channels;
     const ChannelRows<T> rows{pass.x.data() + place, sizes.rows, sizes.channels};
@@ -108,7 +80,7 @@ void group_norm_backward(const GroupNormBackward<T, D>& pass) {
       std::vector<double> of_groups;
       for (std::int64_t group = 0; group < sizes.groups; ++group) {
         const auto weighted = [&](std::int64_t channel) { return of[channel] * norm.weight_or_one(channel); };
-        of_groups.push_back(sum_of_group(sizes, group, weighted) / sizes.group_elements());
+        of_groups.push_back(sum_of_group(sizes, group, weighted) / group_elements(sizes));
       }
       return by_channel(sizes, of_groups.data());
     };
@@ -123,9 +95,8 @@ void group_norm_backward(const GroupNormBackward<T, D>& pass) {
                           .accumulate_dx = pass.accumulate_dx,
                           .dresidual = nullptr});
   });
-  const auto write = [&](const Tensor<Accumulate<T>, D>& gradient, bool accumulate, std::int64_t kind) {
+  const auto write = [&](const Tensor<Accumulate<T>, Cpu>& gradient, bool accumulate, std::int64_t kind) {
     if (!gradient.defined()) return;
-    require_count("group_norm_backward", "a gradient of weight or bias", gradient.shape(), sizes.channels);
     for (std::int64_t channel = 0; channel < sizes.channels; ++channel) {
       double sum = accumulate ? static_cast<double>(gradient.data()[channel]) : 0;
       for (std::int64_t sample = 0; sample < sizes.batch; ++sample) {
@@ -138,13 +109,9 @@ void group_norm_backward(const GroupNormBackward<T, D>& pass) {
   write(pass.dweight, pass.accumulate_dweight, 1);
 }
 
-#define TRIREME_INSTANTIATE(T)                               \
-  template void group_norm(const GroupNormForward<T, Cpu>&); \
-  template void group_norm_backward(const GroupNormBackward<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_GROUP_NORM(float, Cpu);
+TRIREME_INSTANTIATE_GROUP_NORM(double, Cpu);
+TRIREME_INSTANTIATE_GROUP_NORM(bfloat16, Cpu);
+TRIREME_INSTANTIATE_GROUP_NORM(float16, Cpu);
 
 }  // namespace trireme::ops
