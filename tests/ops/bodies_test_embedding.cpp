@@ -19,7 +19,7 @@ struct Sorted {
 Sorted keys_of(const Tensor<std::int32_t>& index, std::int64_t rows, std::int32_t padding) {
   const auto count = static_cast<std::size_t>(index.numel());
   Sorted sorted{std::vector<std::int32_t>(count), std::vector<std::int32_t>(count)};
-  const KeysOfIndex body{index.data(), rows, padding, sorted.keys.data(), sorted.places.data()};
+  const KeysOfIndex body{index.data(), 0, rows, padding, sorted.keys.data(), sorted.places.data()};
   for (std::int64_t i = 0; i < index.numel(); ++i) body(i);
   return sorted;
 }

@@ -1,5 +1,11 @@
+#include <numeric>
+
+#include "ops/bodies/elementwise_loss.hpp"
+#include "ops/bodies/lamb.hpp"
 #include "ops/bodies/reduce.hpp"
 #include "ops/team_compare.hpp"
+#include "trireme/ops/elementwise_loss.hpp"
+#include "trireme/ops/optimizer.hpp"
 #include "trireme/ops/reduce.hpp"
 
 // The sums of a GPU, run by teams of the host's threads, against those of the CPU.
@@ -61,5 +67,67 @@ TEMPLATE_TEST_CASE("sums of elements and of squares by teams", "", float, double
       for (const double value : as_doubles(x)) squares += value * value;
       CHECK(sum_by_teams<Square>(x, 5, size) == Approx(squares).epsilon(1e-12));
     }
+  }
+}
+
+TEMPLATE_TEST_CASE("losses of elements by teams", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  using A = Accumulate<T>;
+  constexpr std::int64_t count = 1001;
+  const auto x = random_tensor<T>({count}, 1);
+  auto target = random_tensor<A>({count}, 2);
+  for (A& element : target.span()) element = element * element / (1 + element * element);
+  for (const auto kind : {ElementwiseLoss::squared_error, ElementwiseLoss::binary_cross_entropy, ElementwiseLoss::kl_divergence,
+                          ElementwiseLoss::kl_divergence_log_target}) {
+    for (const int size : {1, 3}) {
+      CAPTURE(static_cast<int>(kind), size);
+      Tensor<double> sums({5});
+      with_loss(kind, A(2), [&](auto loss) {
+        run_rows(size, 5, SumLosses<T, decltype(loss)>{loss, x.data(), target.data(), count, 5, sums.data()});
+      });
+      double total = 0;
+      for (const double part : sums.span()) total += part;
+      CHECK(total == Approx(elementwise_loss(kind, x, target, 2)).epsilon(tolerance<A>(1e-6)));
+    }
+    Tensor<T> dx({count});
+    elementwise_loss_backward(kind, x, target, A(0.5), dx, false, 2);
+    with_loss(kind, A(2), [&](auto loss) {
+      const LossGradient<A, decltype(loss)> map{loss, A(0.5)};
+      Doubles gradients;
+      for (std::int64_t i = 0; i < count; ++i) gradients.push_back(static_cast<double>(map(i, x.data()[i], target.data()[i])));
+      require_close(dx, gradients, rounding<T>(1e-6));
+    });
+  }
+}
+
+TEMPLATE_TEST_CASE("the first pass of LAMB by teams", "", float, double) {
+  using T = TestType;
+  constexpr std::size_t count = 1001;
+  const LambStep step{.weight_decay = 0.1, .bias_correction1 = 0.1, .bias_correction2 = 0.2};
+  const auto weight = random_tensor<T>({count}, 1);
+  const auto gradient = random_tensor<T>({count}, 2);
+  const auto first = random_tensor<T>({count}, 3);
+  auto second = random_tensor<T>({count}, 4);
+  for (T& element : second.span()) element = element * element;
+  const auto expected_first = first.clone();
+  const auto expected_second = second.clone();
+  const UpdateSquares expected =
+      lamb_moments(weight.data(), gradient.data(), expected_first.data(), expected_second.data(), count, step);
+  for (const int size : {1, 3}) {
+    CAPTURE(size);
+    const auto m = first.clone();
+    const auto v = second.clone();
+    Tensor<double> sums({2, 4});
+    run_rows(size, 4,
+             LambMoments<T>{LambUpdate<T>(step), weight.data(), gradient.data(), m.data(), v.data(),
+                            static_cast<std::int64_t>(count), 4, sums.data(), sums.data() + 4});
+    const auto total = [&](std::int64_t row) {
+      const Tensor<double> parts = sums.narrow(row, 1);
+      return std::accumulate(parts.data(), parts.data() + 4, 0.0);
+    };
+    CHECK(total(0) == Approx(expected.weight).epsilon(1e-9));
+    CHECK(total(1) == Approx(expected.update).epsilon(tolerance<T>(1e-6)));
+    require_close(m, as_doubles(expected_first), tolerance<T>(1e-6));
+    require_close(v, as_doubles(expected_second), tolerance<T>(1e-6));
   }
 }

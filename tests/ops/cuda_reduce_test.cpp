@@ -1,4 +1,5 @@
 #include "ops/cuda_compare.hpp"
+#include "trireme/ops/elementwise_loss.hpp"
 #include "trireme/ops/reduce.hpp"
 
 // The sums of a GPU against those of the CPU.
@@ -39,5 +40,30 @@ TEMPLATE_TEST_CASE("sums of squares on the GPU", "", float, double) {
     const auto x = random_tensor<TestType>({static_cast<std::int64_t>(count)}, 1);
     const auto x_there = x.template to<Cuda>();
     CHECK(sum_of_squares(x_there.data(), count, Cuda{}) == Approx(sum_of_squares(x.data(), count)).epsilon(1e-10));
+  }
+}
+
+TEMPLATE_TEST_CASE("losses of elements", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  using A = Accumulate<T>;
+  for (const std::int64_t count : {1, 1001, 1'000'003}) {
+    const auto x = random_tensor<T>({count}, 1);
+    auto target = random_tensor<A>({count}, 2);
+    for (A& element : target.span()) element = element * element / (1 + element * element);
+    const auto x_there = x.template to<Cuda>();
+    const auto target_there = target.template to<Cuda>();
+    for (const auto kind : {ElementwiseLoss::squared_error, ElementwiseLoss::binary_cross_entropy,
+                            ElementwiseLoss::kl_divergence, ElementwiseLoss::kl_divergence_log_target}) {
+      CAPTURE(count, static_cast<int>(kind));
+      CHECK(elementwise_loss(kind, x_there, target_there, 2) ==
+            Approx(elementwise_loss(kind, x, target, 2)).epsilon(tolerance<A>(1e-5)));
+      for (const bool accumulate : {false, true}) {
+        Tensor<T> dx = x.clone();
+        Tensor<T, Cuda> dx_there = x_there.clone();
+        elementwise_loss_backward(kind, x, target, A(0.5), dx, accumulate, 2);
+        elementwise_loss_backward(kind, x_there, target_there, A(0.5), dx_there, accumulate, 2);
+        require_same(dx_there, dx);
+      }
+    }
   }
 }

@@ -33,7 +33,8 @@ class Module {
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
                 "gradients are kept in the master type, the one that sums of the compute type have");
 
-  explicit Module(const ModelPart& part = {}) : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>, plane_device<D>())) {
+  explicit Module(const ModelPart& part = {})
+      : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>, plane_device<D>())) {
     store_->set_tensor_axis(part.tensor);
     store_->set_pipeline_axis(part.pipeline);
   }

@@ -1,17 +1,11 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/ops/elementwise_loss_kind.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Losses that compare two tensors of one shape element by element.
 namespace trireme::ops {
-
-enum class ElementwiseLoss : std::uint8_t {
-  squared_error,             // (x - target)^2
-  binary_cross_entropy,      // of the probability sigmoid(x) against a target in [0, 1]
-  kl_divergence,             // target * (log(target) - x), x a log-probability; 0 where the target is 0
-  kl_divergence_log_target,  // the same, of a target that is a log-probability too
-};
 
 // Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
 // to a target of 1; the other losses take no notice of it. Targets of bfloat16 and float16 are float.

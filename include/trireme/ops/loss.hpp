@@ -1,11 +1,10 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/ops/ignored_target.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
-
-inline constexpr std::int32_t ignored_target = -100;
 
 struct CrossEntropyResult {
   double sum = 0;   // of the losses of kept targets

@@ -13,6 +13,9 @@ struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) Pack {
   T at[Width];
 };
 
+// Whether packs of 16 bytes may begin there.
+inline bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
+
 // What T is computed in, of `Width` elements from x on; x is aligned to a pack.
 template <int Width, typename T>
 TRIREME_TEAM Pack<Accumulate<T>, Width> load(const T* x) {

@@ -13,17 +13,18 @@ inline constexpr int digit_bits = 8;
 inline constexpr int num_digits = 1 << digit_bits;
 inline constexpr std::int64_t sort_tile = 512;  // keys
 
-// keys[i] = index[i], or `rows` where that is no row or the padding, which gets no gradient; places[i] = i.
+// keys[i] = index[i] - first, or `rows` where that is no row or the padding, which gets no gradient; places[i] = i.
 struct KeysOfIndex {
   const std::int32_t* index;
+  std::int32_t first;
   std::int64_t rows;
   std::int32_t padding;
   std::int32_t* keys;
   std::int32_t* places;
 
   TRIREME_TEAM void operator()(std::int64_t i) const {
-    const std::int32_t row = index[i];
-    keys[i] = row >= 0 && row < rows && row != padding ? row : static_cast<std::int32_t>(rows);
+    const std::int64_t row = std::int64_t{index[i]} - first;
+    keys[i] = row >= 0 && row < rows && index[i] != padding ? static_cast<std::int32_t>(row) : static_cast<std::int32_t>(rows);
     places[i] = static_cast<std::int32_t>(i);
   }
 };

@@ -12,6 +12,7 @@
 #include "ops/attention_choice.hpp"
 #include "ops/attention_on.hpp"
 #include "ops/attention_tile_arguments.hpp"
+#include "ops/bodies/pack.hpp"
 #include "ops/cuda/attention_plans.hpp"
 
 namespace trireme::ops {
@@ -23,8 +24,6 @@ void run_tiles(const Kernel& kernel, std::string_view operation) {
           kernel.size());
   device::check_cuda(cuda::run_tiles(kernel, device::native_stream()), operation);
 }
-
-bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
 template <typename T, typename Pass>
 bool by_cudnn(const Pass& pass, const AttentionSizes& sizes, std::initializer_list<const void*> tensors) {

@@ -14,13 +14,14 @@ std::int64_t num_tiles(std::int64_t count) { return (count + sort_tile - 1) / so
 
 std::int64_t num_sort_counts(std::int64_t count) { return (num_tiles(count) + 1) * num_digits; }
 
-cudaError_t sort_index(const std::int32_t* index, std::int64_t count, std::int64_t rows, std::int32_t padding,
-                       const SortMemory& memory, SortedIndex& sorted, cudaStream_t stream) {
+cudaError_t sort_index(const std::int32_t* index, std::int64_t count, const IndexedRows& of, const SortMemory& memory,
+                       SortedIndex& sorted, cudaStream_t stream) {
   const std::int64_t tiles = num_tiles(count);
   sorted = memory.first;
   SortedIndex other = memory.second;
-  cudaError_t status = device::for_each_index(count, stream, KeysOfIndex{index, rows, padding, sorted.keys, sorted.places});
-  for (int shift = 0; status == cudaSuccess && (rows >> shift) > 0; shift += digit_bits) {
+  cudaError_t status =
+      device::for_each_index(count, stream, KeysOfIndex{index, of.first, of.rows, of.padding, sorted.keys, sorted.places});
+  for (int shift = 0; status == cudaSuccess && (of.rows >> shift) > 0; shift += digit_bits) {
     const SortPass pass{.keys = sorted.keys,
                         .places = sorted.places,
                         .count = count,

@@ -21,9 +21,16 @@ struct SortMemory {
 };
 std::int64_t num_sort_counts(std::int64_t count);
 
+// What an index names: `rows` rows from `first` on, without the padding.
+struct IndexedRows {
+  std::int64_t rows;
+  std::int32_t first;
+  std::int32_t padding;
+};
+
 // The keys are rows in [0, rows), or `rows` for those that are none; `sorted` is the half of the memory that holds them.
-cudaError_t sort_index(const std::int32_t* index, std::int64_t count, std::int64_t rows, std::int32_t padding,
-                       const SortMemory& memory, SortedIndex& sorted, cudaStream_t stream);
+cudaError_t sort_index(const std::int32_t* index, std::int64_t count, const IndexedRows& of, const SortMemory& memory,
+                       SortedIndex& sorted, cudaStream_t stream);
 
 template <typename T>
 cudaError_t gather_rows(const std::int32_t* index, std::int64_t places, const T* weight, std::int64_t rows, std::int64_t width,

@@ -4,7 +4,7 @@
 #include <type_traits>
 
 #include "device/cuda/launch.cuh"
-#include "ops/cuda/pack.cuh"
+#include "ops/bodies/pack.hpp"
 
 // Elementwise kernels: y[i] = map(i, x[i]...), computed in Accumulate<Y>, or added to y[i].
 namespace trireme::ops {

@@ -2,6 +2,7 @@
 
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
+#include "ops/cuda/reduce.hpp"
 #include "ops/optimizer_on.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -73,12 +74,13 @@ template <>
 template <typename T>
 UpdateSquares OptimizerPasses<Cuda>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
                                                   std::size_t count, const LambUpdate<T>& update) {
-  const std::int64_t blocks = cuda::lamb_blocks(count);
-  const Tensor<double, Cuda> sums({blocks + 1, 2});
-  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, update, sums.data(), native_stream()),
+  const Tensor<double, Cuda> sums({2, cuda::num_sum_parts(static_cast<std::int64_t>(count))});
+  const Tensor<double, Cuda> totals({2});
+  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, update, sums.data(), totals.data(),
+                                native_stream()),
              "lamb_moments");
-  const Tensor<double> total = sums.narrow(blocks, 1).to<Cpu>();
-  return {.weight = total.data()[0], .update = total.data()[1]};
+  const Tensor<double> here = totals.to<Cpu>();
+  return {.weight = here.data()[0], .update = here.data()[1]};
 }
 
 TRIREME_INSTANTIATE_OPTIMIZER(float, Cuda);

@@ -32,11 +32,9 @@ cudaError_t clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& 
 template <typename T>
 cudaError_t move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move, cudaStream_t stream);
 
-// Sums of squares in double: {of the weights, of the update} of block i at sums[2 * i], of all at
-// sums[2 * lamb_blocks(count)].
-std::int64_t lamb_blocks(std::size_t count);
+// totals[2]: the squares of the weights and of the update, on the GPU, as sums[2, num_sum_parts(count)] (ops/cuda/reduce.hpp).
 template <typename T>
 cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                         const LambUpdate<T>& update, double* sums, cudaStream_t stream);
+                         const LambUpdate<T>& update, double* sums, double* totals, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

@@ -68,7 +68,7 @@ cudaError_t by_one_block(cudaStream_t stream, Body body) {
 template <typename T, typename Launch, typename... X>
 cudaError_t with_pack_width(std::int64_t width, Launch launch, const X*... x) {
   constexpr int most = 16 / sizeof(T);
-  const bool aligned = width % most == 0 && ((reinterpret_cast<std::uintptr_t>(x) % 16 == 0) && ...);
+  const bool aligned = width % most == 0 && (is_aligned(x) && ...);
   return aligned ? launch(std::integral_constant<int, most>{}) : launch(std::integral_constant<int, 1>{});
 }
 

@@ -5,7 +5,7 @@
 #include <type_traits>
 
 #include "device/cuda/launch.cuh"
-#include "ops/cuda/pack.cuh"
+#include "ops/bodies/pack.hpp"
 
 // Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
 // are only read.

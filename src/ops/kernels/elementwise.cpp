@@ -1,23 +1,10 @@
 #include "ops/kernels/elementwise.hpp"
 
+#include "ops/bodies/elementwise.hpp"
 #include "ops/kernels/write.hpp"
-#include "trireme/math/functors.hpp"
-#include "trireme/ops/elementwise.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
-
-template <typename Visit>
-TRIREME_HOST_DEVICE void with_functor(Activation kind, Visit visit) {
-  switch (kind) {
-    case Activation::gelu_tanh: return visit(math::GeluTanh{});
-    case Activation::gelu_erf: return visit(math::GeluErf{});
-    case Activation::relu: return visit(math::Relu{});
-    case Activation::silu: return visit(math::Silu{});
-    case Activation::sigmoid: return visit(math::Sigmoid{});
-    case Activation::tanh: return visit(math::Tanh{});
-  }
-}
 
 template <typename T>
 void activation(Activation kind, const T* x, T* y, std::int64_t count) {

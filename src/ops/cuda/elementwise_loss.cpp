@@ -1,0 +1,37 @@
+#include "ops/cuda/elementwise_loss.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/cuda/reduce.hpp"
+#include "ops/elementwise_loss_on.hpp"
+
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+double ElementwiseLosses<Cuda>::sum(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
+                                    Accumulate<T> positive_weight) {
+  const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
+  const Tensor<double, Cuda> total({1});
+  check_cuda(cuda::elementwise_loss(kind, count, x, target, positive_weight, sums.data(), total.data(), native_stream()),
+             "elementwise_loss");
+  return total.item();
+}
+
+template <>
+template <typename T>
+void ElementwiseLosses<Cuda>::backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
+                                       Accumulate<T> positive_weight, Accumulate<T> scale, T* dx, bool accumulate) {
+  check_cuda(cuda::elementwise_loss_backward(kind, count, x, target, positive_weight, scale, dx, accumulate, native_stream()),
+             "elementwise_loss_backward");
+}
+
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(double, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(bfloat16, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float16, Cuda);
+
+}  // namespace trireme::ops

@@ -1,0 +1,60 @@
+#include "ops/cuda/vocab_parallel.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/cuda/scatter_gradients.hpp"
+#include "ops/vocab_parallel_on.hpp"
+
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+void VocabParallel<Cuda>::embedding(const HeldRows& rows, const T* weight, T* y) {
+  check_cuda(cuda::gather_held_rows(rows, weight, y, native_stream()), "embedding_part");
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cuda>::embedding_backward(const HeldRows& rows, const T* dy, T* dweight, bool accumulate) {
+  const cuda::IndexedRows of{.rows = rows.count, .first = static_cast<std::int32_t>(rows.held.first), .padding = -1};
+  cuda::scatter_gradients(of, {.places = rows.places, .rows = rows.count, .width = rows.width}, rows.index, dy, dweight,
+                          accumulate);
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cuda>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp,
+                                                Accumulate<T>* target_logits) {
+  check_cuda(cuda::partial_cross_entropy(rows, log_sum_exp, target_logits, native_stream()), "partial_cross_entropy");
+}
+
+// The host waits for the result.
+template <>
+template <typename A>
+CrossEntropyResult VocabParallel<Cuda>::join(const CrossEntropyParts<A>& parts, A* log_sum_exp) {
+  const Tensor<double, Cuda> losses({parts.rows});
+  const Tensor<double, Cuda> sums({2});
+  check_cuda(cuda::join_cross_entropy(parts, log_sum_exp, losses.data(), sums.data(), native_stream()), "join_cross_entropy");
+  const Tensor<double> here = sums.to<Cpu>();
+  return {.sum = here.data()[0], .kept = here.data()[1]};
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cuda>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                                         Accumulate<T> scale, T* dlogits) {
+  check_cuda(cuda::partial_cross_entropy_backward(rows, log_sum_exp, scale, dlogits, native_stream()),
+             "partial_cross_entropy_backward");
+}
+
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float, Cuda);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(double, Cuda);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(bfloat16, Cuda);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float16, Cuda);
+TRIREME_INSTANTIATE_EMBEDDING_PART(float, Cuda);
+TRIREME_INSTANTIATE_EMBEDDING_PART(double, Cuda);
+
+}  // namespace trireme::ops
