@@ -13,6 +13,7 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/group.hpp"
 #include "trireme/comm/launch.hpp"
+#include "trireme/comm/nccl.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
 #include "trireme/core/run_status.hpp"

@@ -22,6 +22,9 @@ class Operation : public Awaited {
   ~Operation() override = default;
   virtual RankContext& context() = 0;
 
+  // Lets what `stream` gets from now on wait for the result, on the GPU. False: there is none to wait for but on the host.
+  virtual bool order_before(device::Stream&) { return false; }
+
   // After an error: returns as soon as no other rank touches this operation's memory any more.
   virtual void abandon() noexcept = 0;
 };

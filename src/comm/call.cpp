@@ -6,6 +6,12 @@
 
 namespace trireme::comm {
 
+Call comparison_of(const Call& call) {
+  Call comparison = call;
+  comparison.share = {.kind = Kind::barrier, .op = call.op, .owners = {}};
+  return comparison;
+}
+
 std::string_view name_of(Kind kind) {
   switch (kind) {
     case Kind::barrier: return "barrier";

@@ -41,6 +41,9 @@ struct Call {
   int owner_of(int part) const { return share ? share->owners[static_cast<std::size_t>(part)] : part; }
 };
 
+// Of `call` what a backend does where the data move elsewhere, between nodes or on GPUs: the ranks compare it.
+Call comparison_of(const Call& call);
+
 std::string_view name_of(Kind kind);
 std::string_view name_of(ReduceOp op);
 

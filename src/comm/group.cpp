@@ -43,6 +43,8 @@ Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backen
   if (comm::FlightRecorder* flight = backend_->context().flight()) flight->join(backend_->recorded, backend_->members());
 }
 
+std::shared_ptr<comm::Backend> comm::backend_of(const Group& group) { return group.backend_; }
+
 int Group::rank() const { return backend_->members().me; }
 int Group::size() const { return backend_->members().size(); }
 std::shared_ptr<device::MemoryResource> Group::memory() const { return backend_->memory(); }

@@ -17,19 +17,14 @@ namespace trireme {
 namespace comm {
 namespace {
 
-// This process is one of a job of mpirun or its like.
-bool started_by_mpi() {
-  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_SIZE"},
-                             [](const char* variable) { return std::getenv(variable) != nullptr; });
-}
-
 int dispatch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
   require(options.ranks >= 1, "a launch needs at least one rank, got {}", options.ranks);
   require(options.threads_per_rank >= 0, "threads_per_rank is {}; 0 means as many as there are cores",
           options.threads_per_rank);
   require(options.deadline.count() > 0, "the deadline must be positive, got {} ms", options.deadline.count());
   if (backend == BackendKind::thread) return launch_threads(options, main);
-  return started_by_mpi() ? launch_mpi(options, main) : launch_alone(options, main);
+  if (backend == BackendKind::nccl) return launch_nccl(options, main);
+  return started_by_mpi(std::getenv) ? launch_mpi(options, main) : launch_alone(options, main);
 }
 
 }  // namespace
@@ -87,7 +82,8 @@ T parse(std::string_view what, std::string_view name, const std::array<Choice<T>
 
 BackendKind parse_backend(std::string_view name) {
   return parse("backend", name,
-               std::array{Choice<BackendKind>{"thread", BackendKind::thread}, Choice<BackendKind>{"mpi", BackendKind::mpi}});
+               std::array{Choice<BackendKind>{"thread", BackendKind::thread}, Choice<BackendKind>{"mpi", BackendKind::mpi},
+                          Choice<BackendKind>{"nccl", BackendKind::nccl}});
 }
 
 Algorithm parse_algorithm(std::string_view name) {
@@ -102,6 +98,14 @@ ProgressMode parse_progress(std::string_view name) {
   return parse("progress mode", name,
                std::array{Choice<ProgressMode>{"thread", ProgressMode::thread},
                           Choice<ProgressMode>{"cooperative", ProgressMode::cooperative}});
+}
+
+StartUp parse_start_up(std::string_view name) {
+  using enum StartUp;
+  return parse(
+      "start-up", name,
+      std::array{Choice<StartUp>{"automatic", automatic}, Choice<StartUp>{"mpi", mpi}, Choice<StartUp>{"torchrun", torchrun},
+                 Choice<StartUp>{"slurm", slurm}, Choice<StartUp>{"single", single}});
 }
 
 }  // namespace trireme

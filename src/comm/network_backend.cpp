@@ -84,6 +84,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   bool advance(Flight& flight);
   Algorithm choose(const Call& call, int nodes, double lane_bytes) const;
   bool in_one_level(const Call& call) const { return call.op == ReduceOp::fixed_sum && !keeps_fixed_order_; }
+  bool is_compared(const Call& call) const { return call.work() == Kind::barrier || in_one_level(call); }  // in the node
   Crossing::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
@@ -128,7 +129,7 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
   auto crossing = std::make_unique<Crossing>(lane_, make_work(flight->call, flight->sequence));
   flight->crossing = crossing.get();
   flight->inward =
-      parts_.node_groups.inward->start(in_one_level(call) ? comparison_of(flight->call) : layout_.inward(flight->call));
+      parts_.node_groups.inward->start(is_compared(call) ? comparison_of(flight->call) : layout_.inward(flight->call));
   flight->ticket = std::make_unique<Wire::Ticket>(*parts_.wire, std::move(crossing));
   flights_.push_back(flight);
   advance();
@@ -138,6 +139,7 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
 
 Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequence) const {
   Crossing::Work work{.call = call, .sequence = sequence, .small = {}, .plan = {}};
+  if (call.work() == Kind::barrier) return work;
   if (call.op == ReduceOp::mean)
     work.call.share = Share{.kind = call.kind, .op = ReduceOp::sum, .owners = {}};  // divided once, at the end
   if (in_one_level(call)) {
@@ -198,8 +200,8 @@ bool NetworkBackend::advance(Flight& flight) {
         throw *mismatch_;
       }
       divide_mean(flight.call);
-      flight.outward = parts_.node_groups.outward->start(in_one_level(flight.call) ? comparison_of(flight.call)
-                                                                                   : layout_.outward(flight.call));
+      flight.outward = parts_.node_groups.outward->start(is_compared(flight.call) ? comparison_of(flight.call)
+                                                                                  : layout_.outward(flight.call));
       flight.level = Flight::Level::outward;
       return true;
     }
@@ -213,7 +215,7 @@ bool NetworkBackend::advance(Flight& flight) {
 }
 
 void NetworkBackend::divide_mean(const Call& call) const {
-  if (call.op != ReduceOp::mean || call.count == 0) return;
+  if (call.op != ReduceOp::mean || call.count == 0 || call.work() == Kind::barrier) return;
   Range range;
   if (call.kind == Kind::all_reduce) range = layout_.lane_range(call);
   if (call.kind == Kind::reduce_scatter) {

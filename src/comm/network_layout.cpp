@@ -33,8 +33,6 @@ Call with(Call call, Kind kind, std::span<const int> owners = {}) {
 
 }  // namespace
 
-Call comparison_of(const Call& call) { return with(call, Kind::barrier); }
-
 NetworkLayout::NetworkLayout(const Nodes& nodes, int me, int ranks)
     : nodes_(nodes), me_(me), ranks_(ranks), lane_owners_(static_cast<std::size_t>(nodes.lanes)) {
   std::iota(lane_owners_.begin(), lane_owners_.end(), 0);

@@ -36,7 +36,4 @@ class NetworkLayout {
   std::vector<int> part_owners_;  // node index by group rank: who in this node stands for that rank's part
 };
 
-// The call's part in the node where only the wire works: the ranks of a node compare every call.
-Call comparison_of(const Call& call);
-
 }  // namespace trireme::comm

@@ -75,4 +75,14 @@ void Pending::wait_on_host() {
   finish(operation_);
 }
 
+void Pending::order_before(device::Stream& stream) {
+  if (operation_ == nullptr) return;
+  const bool ordered = or_abandon(operation_, [&] {
+    operation_->context().check_failure();
+    return operation_->order_before(stream);
+  });
+  if (!ordered) return wait_on_host();
+  operation_.reset();  // the backend sees to its end
+}
+
 }  // namespace trireme

@@ -17,9 +17,14 @@
 
 namespace trireme {
 
+namespace device {
+class Stream;
+}
+class Group;
 namespace comm {
 class Backend;    // what a backend implements; src/comm only
 class Operation;  // one collective under way; src/comm only
+std::shared_ptr<Backend> backend_of(const Group& group);
 }  // namespace comm
 
 // fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ...: the same bits for every backend and division into
@@ -38,6 +43,11 @@ class [[nodiscard]] Pending {
 
   bool done();          // advances, never blocks; throws what went wrong
   void wait_on_host();  // returns when the result is in memory; throws what went wrong
+
+  // What `stream` gets from now on begins when the result is in memory; the host goes on, and nothing is left to wait for.
+  // Only a collective on a GPU's memory (comm/nccl.hpp) can do so, any other waits on the host. What goes wrong afterwards is
+  // thrown by later calls and waits.
+  void order_before(device::Stream& stream);
 
  private:
   std::unique_ptr<comm::Operation> operation_;
@@ -112,6 +122,8 @@ class Group {
   void agree(const std::function<void()>& action, std::string_view name = {}) const;
 
  private:
+  friend std::shared_ptr<comm::Backend> comm::backend_of(const Group& group);
+
   Pending all_reduce(void* data, std::size_t count, DType dtype, ReduceOp op, std::string_view name) const;
   Pending reduce_scatter(void* data, std::size_t count, DType dtype, ReduceOp op, std::string_view name) const;
   Pending all_gather(void* data, std::size_t count, DType dtype, std::string_view name) const;

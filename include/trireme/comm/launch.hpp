@@ -12,7 +12,12 @@ namespace trireme {
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
   mpi,     // ranks are the processes that mpirun started; one rank without it
+  nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/nccl.hpp
 };
+
+// What started a job's processes, by which they find each other. `automatic` takes the first whose variables are set:
+// mpirun's; torchrun's RANK, WORLD_SIZE, MASTER_ADDR; srun's SLURM_PROCID, SLURM_NTASKS; else this process is alone.
+enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
 
 // How ranks of different nodes all-reduce. `automatic` takes the one that a measured model of the link predicts to be fastest.
 enum class Algorithm : std::uint8_t { automatic, exchange, direct, ring, halving_doubling };
@@ -22,7 +27,7 @@ enum class Algorithm : std::uint8_t { automatic, exchange, direct, ring, halving
 enum class ProgressMode : std::uint8_t { thread, cooperative };
 
 struct LaunchOptions {
-  int ranks = 1;  // thread backend; mpi takes mpirun's number
+  int ranks = 1;  // thread backend; the others take the number of processes
   // OpenMP threads; 0: OMP_NUM_THREADS, or where it is not set, cores of this rank's affinity mask / ranks that share them.
   int threads_per_rank = 0;
   std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
@@ -31,6 +36,7 @@ struct LaunchOptions {
   // Each rank writes what it calls to rank-<rank>.flight in this folder, for trireme-flight; empty: TRIREME_FLIGHT_DIR, or
   // where that is not set, nothing is written.
   std::string flight_directory = {};
+  StartUp start_up = StartUp::automatic;  // nccl backend
 };
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
@@ -38,8 +44,9 @@ struct LaunchOptions {
 // and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
-BackendKind parse_backend(std::string_view name);    // "thread" or "mpi"
+BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"
 Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
 ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
+StartUp parse_start_up(std::string_view name);       // "automatic", "mpi", "torchrun", "slurm" or "single"
 
 }  // namespace trireme

@@ -1,0 +1,133 @@
+#include "comm/job_place.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <optional>
+
+namespace trireme::comm {
+namespace {
+
+constexpr int torch_port = 29500;
+constexpr int largest_port = 65535;
+
+bool is_set(const Environment& environment, const char* name) { return environment(name) != nullptr; }
+
+std::optional<int> find_number(const Environment& environment, const char* name) {
+  const char* value = environment(name);
+  if (value == nullptr) return std::nullopt;
+  const std::string_view text = value;
+  int number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  require(error == std::errc() && end == text.data() + text.size() && number >= 0, "{} is a number, not \"{}\"", name, text);
+  return number;
+}
+
+int number(const Environment& environment, const char* name) {
+  const auto found = find_number(environment, name);
+  require(found.has_value(), "{} is not set: start the processes by torchrun or srun, or set it", name);
+  return *found;
+}
+
+std::string text(const Environment& environment, const char* name) {
+  const char* value = environment(name);
+  require(value != nullptr, "{} is not set: start the processes by torchrun or srun, or set it", name);
+  return value;
+}
+
+JobPlace checked(JobPlace place) {
+  require(place.rank < place.size, "rank {} is none of {} ranks, which are counted from 0", place.rank, place.size);
+  require(place.port > 0 && place.port <= largest_port, "the ranks can't meet at port {}: name one in TRIREME_PORT",
+          place.port);
+  return place;
+}
+
+JobPlace torchrun_place(const Environment& environment) {
+  JobPlace place{.start_up = StartUp::torchrun,
+                 .rank = number(environment, "RANK"),
+                 .size = number(environment, "WORLD_SIZE"),
+                 .local_rank = find_number(environment, "LOCAL_RANK").value_or(0),
+                 .local_size = find_number(environment, "LOCAL_WORLD_SIZE").value_or(1),
+                 .address = text(environment, "MASTER_ADDR"),
+                 .port = find_number(environment, "MASTER_PORT").value_or(torch_port)};
+  // torchrun's agent then listens there itself.
+  const char* agent = environment("TORCHELASTIC_USE_AGENT_STORE");
+  if (agent != nullptr && std::string_view(agent) == "True") place.port += place.port < largest_port ? 1 : -1;
+  place.port = find_number(environment, "TRIREME_PORT").value_or(place.port);
+  return checked(place);
+}
+
+std::string slurm_address(const Environment& environment) {
+  for (const char* name : {"MASTER_ADDR", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"}) {
+    if (is_set(environment, name)) return first_host(environment(name));
+  }
+  return "127.0.0.1";
+}
+
+JobPlace slurm_place(const Environment& environment) {
+  constexpr int first_port = 20000;
+  constexpr int ports = 20000;
+  const int job = find_number(environment, "SLURM_JOB_ID").value_or(0);
+  JobPlace place{.start_up = StartUp::slurm,
+                 .rank = number(environment, "SLURM_PROCID"),
+                 .size = number(environment, "SLURM_NTASKS"),
+                 .local_rank = find_number(environment, "SLURM_LOCALID").value_or(0),
+                 .address = slurm_address(environment),
+                 .port = find_number(environment, "MASTER_PORT").value_or(first_port + job % ports)};
+  place.port = find_number(environment, "TRIREME_PORT").value_or(place.port);
+  return checked(place);
+}
+
+JobPlace mpi_place(const Environment& environment) {
+  JobPlace place{.start_up = StartUp::mpi};
+  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
+    if (!is_set(environment, name)) continue;
+    place.local_rank = number(environment, name);
+    break;
+  }
+  return place;
+}
+
+StartUp choose(const Environment& environment) {
+  const auto all_set = [&environment](const auto& names) {
+    return std::ranges::all_of(names, [&environment](const char* name) { return is_set(environment, name); });
+  };
+  if (started_by_mpi(environment)) return StartUp::mpi;
+  if (all_set(std::array{"RANK", "WORLD_SIZE", "MASTER_ADDR"})) return StartUp::torchrun;
+  if (all_set(std::array{"SLURM_PROCID", "SLURM_NTASKS"})) return StartUp::slurm;
+  return StartUp::single;
+}
+
+}  // namespace
+
+bool started_by_mpi(const Environment& environment) {
+  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_SIZE"},
+                             [&environment](const char* name) { return is_set(environment, name); });
+}
+
+JobPlace find_job_place(StartUp wanted, const Environment& environment) {
+  switch (wanted == StartUp::automatic ? choose(environment) : wanted) {
+    case StartUp::mpi: return mpi_place(environment);
+    case StartUp::torchrun: return torchrun_place(environment);
+    case StartUp::slurm: return slurm_place(environment);
+    case StartUp::automatic:
+    case StartUp::single: break;
+  }
+  return {};
+}
+
+std::string first_host(std::string_view slurm_node_list) {
+  const std::string_view prefix = slurm_node_list.substr(0, slurm_node_list.find_first_of(",["));
+  std::string host(prefix);
+  if (prefix.size() == slurm_node_list.size() || slurm_node_list[prefix.size()] == ',') return host;
+  const std::string_view numbers = slurm_node_list.substr(prefix.size() + 1);
+  host += numbers.substr(0, numbers.find_first_of(",-]"));
+  const std::string_view after = numbers.substr(std::min(numbers.find(']') + 1, numbers.size()));
+  host += after.substr(0, after.find(','));
+  return host;
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,47 @@
+#include <optional>
+#include <vector>
+
+#include "comm/cores.hpp"
+#include "comm/flight.hpp"
+#include "comm/launch.hpp"
+#include "comm/tcp/hub.hpp"
+#include "comm/tcp/tcp_backend.hpp"
+
+namespace trireme::comm {
+namespace {
+
+constexpr std::uint64_t world_id = 0;
+constexpr std::uint64_t start_up_id = 1;
+
+}  // namespace
+
+int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::function<int(Group)>& main) {
+  if (place.size == 1) return launch_alone(options, main);
+  std::optional<Hub> hub;
+  if (place.rank == 0) hub.emplace(listen_on(place.port), place.size, options.deadline);
+  const auto link = std::make_shared<HubLink>(
+      HubPlace{.address = place.address, .port = place.port, .rank = place.rank, .size = place.size}, options.deadline);
+
+  const cpu_set_t cores = own_cores();
+  const int core_count = CPU_COUNT(&cores);
+  set_threads(threads_of_rank(core_count, place.local_size, options.threads_per_rank));
+  // The control is of this process alone: what the other ranks do comes through the link.
+  const auto context = std::make_shared<RankContext>(RankContext::Place{.rank = place.rank,
+                                                                        .node_rank = place.rank,
+                                                                        .shares_all = false,
+                                                                        .shares_cores = place.local_size > core_count,
+                                                                        .deadline = options.deadline},
+                                                     link->node());
+  Members members = world_members(place.rank, place.size);
+  const std::shared_ptr<Backend> world = make_tcp_group(context, link, members, world_id);
+  members.label = "start-up";
+  const std::shared_ptr<Backend> start_up = make_tcp_group(context, link, members, start_up_id);
+  const int code = run_rank(*context, world, [&](const Group&) {
+    const Exchange exchange = [&](std::string_view text) { return gather_texts(*start_up, text, "flight recorder"); };
+    context->record_to(open_flight(options, place.rank, place.size, exchange));
+    return main(Group(world));
+  });
+  return link->finish(*context, code);
+}
+
+}  // namespace trireme::comm

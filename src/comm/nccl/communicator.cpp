@@ -1,0 +1,118 @@
+#include "comm/nccl/communicator.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <utility>
+
+#include "comm/waiting.hpp"
+
+namespace trireme::comm {
+
+// What NCCL does on threads of its own.
+class Communicator::Readiness final : public Awaited, public Progress {
+ public:
+  Readiness(Communicator& communicator, const std::string& what) : communicator_(communicator), what_(what) {
+    communicator_.context_->add(this);
+  }
+  ~Readiness() override { communicator_.context_->remove(this); }
+
+  bool ready() override { return communicator_.is_ready(what_); }
+  ErrorFields describe_wait() const override {
+    return {.message = fmt::format("{} of group \"{}\"; NCCL is not ready for it", what_, communicator_.label_),
+            .hint = "a rank has not come here, or NCCL can't reach it: NCCL_DEBUG=INFO shows how it tries"};
+  }
+  void advance() override {}
+  bool needs_polling() const override { return true; }
+
+ private:
+  Communicator& communicator_;
+  const std::string& what_;
+};
+
+Communicator::Communicator(std::shared_ptr<const NcclApi> api, std::shared_ptr<RankContext> context, const Members& members,
+                           const ncclUniqueId& id)
+    : api_(std::move(api)), context_(std::move(context)), label_(members.label), exceptions_(std::uncaught_exceptions()) {
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  config.commName = label_.c_str();
+  try {
+    const ncclResult_t result = api_->comm_init_rank_config(&communicator_, members.size(), id, members.me, &config);
+    if (result != ncclSuccess && result != ncclInProgress) throw nccl_error(*api_, result, nullptr, "ncclCommInitRankConfig");
+    wait_until_ready("ncclCommInitRankConfig");
+  } catch (...) {
+    abort();
+    throw;
+  }
+}
+
+void Communicator::close() noexcept {
+  if (std::uncaught_exceptions() > exceptions_ || context_->node().failed()) return abort();
+  try {
+    enqueue("ncclCommFinalize", api_->comm_finalize);
+  } catch (...) {
+    return abort();
+  }
+  const std::lock_guard lock(mutex_);
+  if (communicator_ != nullptr) api_->comm_destroy(std::exchange(communicator_, nullptr));
+}
+
+void Communicator::enqueue(const std::string& what, const std::function<ncclResult_t(ncclComm_t)>& put) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (communicator_ != nullptr) {
+      const ncclResult_t result = put(communicator_);
+      if (result == ncclSuccess) return;
+      if (result != ncclInProgress) throw nccl_error(*api_, result, communicator_, what);
+    }
+  }
+  wait_until_ready(what);
+}
+
+void Communicator::wait_until_ready(const std::string& what) {
+  Readiness readiness(*this, what);
+  wait_for(*context_, readiness);
+}
+
+bool Communicator::is_ready(const std::string& what) {
+  const std::lock_guard lock(mutex_);
+  if (communicator_ == nullptr) {
+    context_->check_failure();
+    throw Error({.message = fmt::format("{} of group \"{}\" came after the group was given up", what, label_)});
+  }
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t result = api_->comm_get_async_error(communicator_, &state);
+  if (result != ncclSuccess) throw nccl_error(*api_, result, communicator_, what);
+  if (state == ncclInProgress) return false;
+  if (state != ncclSuccess) throw nccl_error(*api_, state, communicator_, what);
+  return true;
+}
+
+void Communicator::abort() noexcept {
+  const std::lock_guard lock(mutex_);
+  if (communicator_ != nullptr) api_->comm_abort(std::exchange(communicator_, nullptr));
+}
+
+std::optional<Error> Communicator::failure() {
+  const std::lock_guard lock(mutex_);
+  if (communicator_ == nullptr) return std::nullopt;
+  ncclResult_t state = ncclSuccess;
+  const ncclResult_t result = api_->comm_get_async_error(communicator_, &state);
+  if (result != ncclSuccess) state = result;
+  if (state == ncclSuccess || state == ncclInProgress) return std::nullopt;
+  return nccl_error(*api_, state, communicator_, fmt::format("group \"{}\"", label_));
+}
+
+void* Communicator::register_memory(void* data, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  void* registration = nullptr;
+  if (communicator_ == nullptr || api_->comm_register(communicator_, data, bytes, &registration) != ncclSuccess) return nullptr;
+  return registration;
+}
+
+void Communicator::deregister_memory(void* registration) noexcept {
+  const std::lock_guard lock(mutex_);
+  if (communicator_ != nullptr && registration != nullptr) api_->comm_deregister(communicator_, registration);
+}
+
+}  // namespace trireme::comm

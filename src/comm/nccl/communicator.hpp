@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "comm/members.hpp"
+#include "comm/nccl/api.hpp"
+#include "comm/rank_context.hpp"
+
+namespace trireme::comm {
+
+// NCCL's communicator of a group. It never blocks in NCCL: where other ranks are needed this rank waits as for any collective,
+// so that a failure or the deadline ends it. Used by its rank's thread; abort() and failure() are of any thread.
+class Communicator {
+ public:
+  // Collective over the members.
+  Communicator(std::shared_ptr<const NcclApi> api, std::shared_ptr<RankContext> context, const Members& members,
+               const ncclUniqueId& id);
+  ~Communicator() { abort(); }
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  // Calls `put`, which puts work into a stream, and returns when it is there.
+  void enqueue(const std::string& what, const std::function<ncclResult_t(ncclComm_t)>& put);
+
+  // What is under way comes to its end; after a failure, or while an exception is thrown, it is aborted.
+  void close() noexcept;
+  void abort() noexcept;           // ends what is under way, on this rank
+  std::optional<Error> failure();  // what NCCL has found meanwhile
+
+  // Memory that collectives need not copy. Null where NCCL can't.
+  void* register_memory(void* data, std::size_t bytes);
+  void deregister_memory(void* registration) noexcept;
+
+ private:
+  class Readiness;
+
+  void wait_until_ready(const std::string& what);
+  bool is_ready(const std::string& what);
+
+  std::shared_ptr<const NcclApi> api_;
+  std::shared_ptr<RankContext> context_;
+  std::string label_;
+  int exceptions_;  // under way when this was made
+  std::mutex mutex_;
+  ncclComm_t communicator_ = nullptr;  // null: aborted
+};
+
+}  // namespace trireme::comm

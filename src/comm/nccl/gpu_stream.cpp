@@ -1,0 +1,64 @@
+#include "comm/nccl/communication_stream.hpp"
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "trireme/device/cuda.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme::comm {
+namespace {
+
+bool is_capturing(cudaStream_t stream) {
+  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+  device::check_cuda(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
+  return status != cudaStreamCaptureStatusNone;
+}
+
+class GpuCompletion final : public Completion {
+ public:
+  explicit GpuCompletion(device::Stream& stream) : captured_(is_capturing(device::native(stream))) { stream.record(event_); }
+
+  // What a graph holds runs when the graph does: nothing is under way now, and its events must not be asked.
+  bool reached() override { return captured_ || event_.is_done(); }
+  void order_before(device::Stream& stream) override { stream.order_after(event_); }
+
+ private:
+  device::Event event_;
+  bool captured_;
+};
+
+class GpuStream final : public CommunicationStream {
+ public:
+  cudaStream_t native() override { return device::native(stream_); }
+  void order_after_current() override {
+    device::Event ready;
+    device::current_stream().record(ready);
+    stream_.order_after(ready);
+  }
+  std::unique_ptr<Completion> completion() override { return std::make_unique<GpuCompletion>(stream_); }
+
+  bool reaches(const void* data) override {
+    if (data == nullptr) return false;
+    cudaPointerAttributes attributes{};
+    device::check_cuda(cudaPointerGetAttributes(&attributes, data), "cudaPointerGetAttributes");
+    return attributes.type == cudaMemoryTypeDevice || attributes.type == cudaMemoryTypeManaged;
+  }
+
+  void use_on_this_thread() override { device::check_cuda(cudaSetDevice(device_), "cudaSetDevice"); }
+  void wait_for_gpu() noexcept override { static_cast<void>(cudaDeviceSynchronize()); }
+
+  void to_host(void* host, const void* gpu, std::size_t bytes) override { device::copy_bytes(Cpu{}, host, Cuda{}, gpu, bytes); }
+  void to_gpu(void* gpu, const void* host, std::size_t bytes) override {
+    device::copy_bytes(Cuda{}, gpu, Cpu{}, host, bytes);
+    device::current_stream().wait();
+  }
+
+ private:
+  int device_ = device::current_cuda_device();
+  device::Stream stream_;
+};
+
+}  // namespace
+
+std::shared_ptr<CommunicationStream> make_gpu_stream() { return std::make_shared<GpuStream>(); }
+
+}  // namespace trireme::comm

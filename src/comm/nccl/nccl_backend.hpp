@@ -1,0 +1,81 @@
+#pragma once
+
+#include <chrono>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/backend.hpp"
+#include "comm/nccl/communication_stream.hpp"
+#include "comm/nccl/communicator.hpp"
+#include "comm/nccl/watchdog.hpp"
+
+namespace trireme::comm {
+
+// What the groups of one rank share.
+struct NcclParts {
+  std::shared_ptr<const NcclApi> api;
+  MakeStream make_stream;
+  std::shared_ptr<Watchdog> watchdog;
+};
+
+// A collective on the GPU.
+struct NcclFlight {
+  Call call;
+  std::string name;
+  std::unique_ptr<Operation> comparison;  // of all ranks' calls; null: they are the same
+  std::unique_ptr<Completion> completion;
+  bool done = false;
+};
+
+// The ranks of another group with a GPU each: data on a GPU go through NCCL, all else through the other group.
+class NcclBackend final : public Backend, public Progress, public Watched, public std::enable_shared_from_this<NcclBackend> {
+ public:
+  NcclBackend(std::shared_ptr<Backend> host, NcclParts parts);  // collective over `host`
+  ~NcclBackend() override;
+
+  const Members& members() const override { return host_->members(); }
+  RankContext& context() override { return *context_; }
+  std::unique_ptr<Operation> start(const Call& call) override;
+  std::unique_ptr<Operation> receive(const Message& message) override;
+  void send(const Message& message) override;
+  std::shared_ptr<device::MemoryResource> memory() override;
+  std::uint64_t bytes_sent() override { return host_->bytes_sent(); }
+  bool on_one_node() const override { return host_->on_one_node(); }
+  std::vector<std::vector<int>> nodes() const override { return host_->nodes(); }
+  std::shared_ptr<Backend> make_group(const Members& members) override;
+
+  void advance() override;
+  bool needs_polling() const override { return !flights_.empty(); }  // nobody tells when a GPU is done
+  void look(std::chrono::steady_clock::time_point now) noexcept override;
+
+  // For the operation of a flight.
+  ErrorFields describe_wait(const NcclFlight& flight) const;
+  void abandon(NcclFlight& flight) noexcept;
+
+ private:
+  std::unique_ptr<Operation> start_on_gpu(const Call& call);
+  std::unique_ptr<Operation> start_staged(const Call& call);
+  bool finish_oldest();
+  void watch(std::chrono::steady_clock::time_point now);
+  void watch_nccl(std::chrono::steady_clock::time_point now);
+
+  std::shared_ptr<Backend> host_;
+  NcclParts parts_;
+  std::shared_ptr<RankContext> context_;
+  std::shared_ptr<CommunicationStream> stream_;
+  std::shared_ptr<Communicator> communicator_;  // null in a group of one
+
+  std::mutex mutex_;  // of flights_, which this rank's thread changes and the watchdog reads
+  std::deque<std::shared_ptr<NcclFlight>> flights_;
+
+  // Of the watchdog's thread.
+  std::shared_ptr<NcclFlight> oldest_;  // under way when it last looked
+  std::chrono::steady_clock::time_point oldest_since_;
+  std::optional<std::chrono::steady_clock::time_point> error_since_;
+};
+
+}  // namespace trireme::comm

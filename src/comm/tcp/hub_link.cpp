@@ -1,0 +1,180 @@
+#include "comm/tcp/hub_link.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace trireme::comm {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds look_interval{20};
+constexpr std::chrono::milliseconds nap{1};
+constexpr std::chrono::seconds hub_patience{2};  // of one who meets, with the hub that gives up first and says why
+
+bool arrives(const Socket& socket, std::chrono::milliseconds timeout) {
+  const int descriptor = socket.descriptor();
+  bool arrived = false;
+  wait_for_input({&descriptor, 1}, {&arrived, 1}, timeout);
+  return arrived;
+}
+
+Failure failure_of(const Frame& frame) {
+  return {.rank = frame.header.rank,
+          .exit_code = frame.header.exit_code,
+          .code = frame.header.code,
+          .sequence = frame.header.call.sequence,
+          .text = frame.text()};
+}
+
+}  // namespace
+
+HubLink::HubLink(const HubPlace& place, std::chrono::milliseconds deadline)
+    : place_(place),
+      socket_(connect_to(place.address, place.port, deadline)),
+      grace_(std::clamp<std::chrono::milliseconds>(deadline, std::chrono::seconds(3), std::chrono::seconds(5))),
+      node_(make_node_control(place.size)) {
+  meet(deadline);
+  thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
+}
+
+HubLink::~HubLink() = default;
+
+void HubLink::meet(std::chrono::milliseconds deadline) {
+  send({.kind = FrameKind::hello, .rank = place_.rank, .size = place_.size});
+  std::optional<Frame> frame;
+  if (arrives(socket_, deadline + hub_patience)) frame = receive_frame(socket_);
+  if (frame && frame->header.kind == FrameKind::welcome) return;
+  const bool told = frame && frame->header.kind == FrameKind::failure;
+  throw Error(
+      {.code = told ? frame->header.code : ErrorCode::peer_failed,
+       .message = told ? frame->text() : fmt::format("rank 0 at {} port {} does not answer", place_.address, place_.port),
+       .rank = place_.rank,
+       .hint = "all ranks need the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and each its own RANK"});
+}
+
+// A frame that can't be sent has nobody to go to: that the hub is gone is found where its frames are taken.
+void HubLink::send(const FrameHeader& header, std::span<const std::byte> data) {
+  const std::lock_guard lock(sending_);
+  send_frame(socket_, header, data);
+}
+
+void HubLink::serve(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    const bool arrived = arrives(socket_, look_interval);
+    relay_failure();
+    end_stuck_process();
+    if (!arrived) continue;
+    auto frame = receive_frame(socket_);
+    if (!frame) {
+      node_->claim_relay();
+      if (!node_->left(0)) {
+        node_->record_failure({.rank = 0, .code = ErrorCode::peer_failed, .text = "the process of rank 0 is gone"});
+      }
+      for (int rank = 0; rank < place_.size; ++rank) {
+        if (rank != place_.rank) node_->leave(rank);
+      }
+      return;
+    }
+    take(std::move(*frame));
+  }
+}
+
+void HubLink::take(Frame frame) {
+  const FrameHeader header = frame.header;
+  const CallId id{header.group, header.call.sequence};
+  switch (header.kind) {
+    case FrameKind::result:
+    case FrameKind::mismatch:
+    case FrameKind::abandoned: {
+      const std::lock_guard lock(mutex_);
+      missing_.erase(id);
+      answers_.insert_or_assign(id, std::move(frame));
+      break;
+    }
+    case FrameKind::missing: {
+      const std::lock_guard lock(mutex_);
+      missing_[id] = frame.text();
+      break;
+    }
+    case FrameKind::letter:
+      boxes(header.group)
+          ->put({header.rank, header.size, header.tag}, {.bytes = std::move(frame.data),
+                                                         .count = static_cast<std::size_t>(header.call.count),
+                                                         .dtype = header.call.dtype,
+                                                         .name = header.call.name.data()});
+      break;
+    case FrameKind::failure:
+      node_->claim_relay();  // all are told
+      if (header.to != place_.rank) node_->claim_report();
+      node_->record_failure(failure_of(frame));
+      break;
+    case FrameKind::farewell: node_->leave(header.rank); break;
+    default: break;  // none of the hub's
+  }
+  node_->note_change(place_.rank);
+  full_fence();
+  node_->wake({&place_.rank, 1});
+}
+
+void HubLink::relay_failure() {
+  if (!node_->failed() || !node_->claim_relay()) return;
+  const Failure first = node_->failure();
+  FrameHeader header{
+      .kind = FrameKind::failure, .rank = first.rank, .to = place_.rank, .exit_code = first.exit_code, .code = first.code};
+  header.call.sequence = first.sequence;
+  send(header, bytes_of(first.text));
+}
+
+// A rank that does not return after a failure, of its own or another's.
+void HubLink::end_stuck_process() {
+  if (!node_->failed()) return;
+  const auto now = Clock::now();
+  if (!failed_since_) failed_since_ = now;
+  if (now - *failed_since_ < grace_ || node_->left(place_.rank)) return;
+  const Failure first = node_->failure();
+  fmt::print(stderr, "trireme: rank {} has not returned after the failure of rank {}; this ends its process\n", place_.rank,
+             first.rank);
+  std::fflush(nullptr);
+  std::_Exit(first.exit_code);
+}
+
+std::optional<Frame> HubLink::take(const CallId& id) {
+  const std::lock_guard lock(mutex_);
+  auto answer = answers_.extract(id);
+  if (answer.empty()) return std::nullopt;
+  return std::move(answer.mapped());
+}
+
+std::optional<std::string> HubLink::missing(const CallId& id) {
+  const std::lock_guard lock(mutex_);
+  const auto found = missing_.find(id);
+  if (found == missing_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::shared_ptr<Mailboxes> HubLink::boxes(std::uint64_t group) {
+  const std::lock_guard lock(mutex_);
+  auto& boxes = boxes_[group];
+  if (boxes == nullptr) boxes = std::make_shared<Mailboxes>();
+  return boxes;
+}
+
+int HubLink::finish(RankContext& context, int code) {
+  relay_failure();
+  send({.kind = FrameKind::farewell, .rank = place_.rank});
+  context.leave();
+  std::optional<Clock::time_point> end;
+  while (!node_->all_left()) {
+    const auto now = Clock::now();
+    if (!end && node_->failed()) end = now + grace_ + hub_patience;
+    if (end && now >= *end) break;
+    std::this_thread::sleep_for(nap);
+  }
+  return context.conclude(code);
+}
+
+}  // namespace trireme::comm

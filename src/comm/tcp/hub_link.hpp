@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "comm/mailboxes.hpp"
+#include "comm/rank_context.hpp"
+#include "comm/tcp/frame.hpp"
+
+namespace trireme::comm {
+
+// Where the hub is, and who comes.
+struct HubPlace {
+  std::string address;
+  int port = 0;
+  int rank = 0;
+  int size = 1;
+};
+
+// A rank's connection to the hub. A thread takes what arrives: results and messages for the rank to find, and what becomes of
+// the other ranks, which it notes in a NodeControl of this process's own.
+class HubLink {
+ public:
+  HubLink(const HubPlace& place, std::chrono::milliseconds deadline);  // returns when all ranks have come
+  ~HubLink();
+
+  const std::shared_ptr<NodeControl>& node() const { return node_; }
+  void send(const FrameHeader& header, std::span<const std::byte> data = {});
+
+  using CallId = std::pair<std::uint64_t, std::uint64_t>;  // group, number
+  std::optional<Frame> take(const CallId& id);             // the hub's answer
+  std::optional<std::string> missing(const CallId& id);    // ranks that have not made the call, after a long wait
+  std::shared_ptr<Mailboxes> boxes(std::uint64_t group);
+
+  // Waits until the other ranks have left too, though not for long after a failure. Returns this process's exit code.
+  int finish(RankContext& context, int code);
+
+ private:
+  void meet(std::chrono::milliseconds deadline);
+  void serve(const std::stop_token& stop);
+  void take(Frame frame);
+  void relay_failure();
+  void end_stuck_process();
+
+  HubPlace place_;
+  Socket socket_;
+  std::chrono::milliseconds grace_;  // for the rank to return after a failure
+  std::shared_ptr<NodeControl> node_;
+  std::mutex sending_;
+  std::mutex mutex_;  // of what has arrived
+  std::map<CallId, Frame> answers_;
+  std::map<CallId, std::string> missing_;
+  std::map<std::uint64_t, std::shared_ptr<Mailboxes>> boxes_;
+  std::optional<std::chrono::steady_clock::time_point> failed_since_;
+  std::jthread thread_;  // last: it uses all of the above
+};
+
+}  // namespace trireme::comm

@@ -1,0 +1,95 @@
+#include "comm/job_place.hpp"
+
+#include <map>
+#include <string>
+
+#include "catch.hpp"
+
+using namespace trireme;
+using namespace trireme::comm;
+
+namespace {
+
+using Variables = std::map<std::string, std::string>;
+
+JobPlace find(const Variables& variables, StartUp wanted = StartUp::automatic) {
+  return find_job_place(wanted, [&variables](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  });
+}
+
+const Variables torchrun = {{"RANK", "5"},         {"WORLD_SIZE", "8"},     {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"},
+                            {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "12345"}};
+const Variables slurm = {{"SLURM_PROCID", "3"},
+                         {"SLURM_NTASKS", "4"},
+                         {"SLURM_LOCALID", "1"},
+                         {"SLURM_JOB_ID", "70007"},
+                         {"SLURM_STEP_NODELIST", "gpu[07-08],other"}};
+
+Variables with(Variables variables, const Variables& more) {
+  for (const auto& [name, value] : more) variables[name] = value;
+  return variables;
+}
+
+}  // namespace
+
+TEST_CASE("a process without any variables is alone") {
+  const JobPlace place = find({});
+  CHECK(place.start_up == StartUp::single);
+  CHECK(place.size == 1);
+}
+
+TEST_CASE("torchrun's variables say where the ranks meet") {
+  const JobPlace place = find(torchrun);
+  CHECK(place.start_up == StartUp::torchrun);
+  CHECK(place.rank == 5);
+  CHECK(place.size == 8);
+  CHECK(place.local_rank == 1);
+  CHECK(place.local_size == 4);
+  CHECK(place.address == "n0");
+  CHECK(place.port == 12345);
+}
+
+TEST_CASE("the port of torchrun's agent is left to it") {
+  CHECK(find(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}})).port == 12346);
+  CHECK(find(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "False"}})).port == 12345);
+  CHECK(find(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"MASTER_PORT", "65535"}})).port == 65534);
+  CHECK(find(with(torchrun, {{"TORCHELASTIC_USE_AGENT_STORE", "True"}, {"TRIREME_PORT", "777"}})).port == 777);
+}
+
+TEST_CASE("srun's variables name the first machine of the job") {
+  const JobPlace place = find(slurm);
+  CHECK(place.start_up == StartUp::slurm);
+  CHECK(place.rank == 3);
+  CHECK(place.size == 4);
+  CHECK(place.local_rank == 1);
+  CHECK(place.address == "gpu07");
+  CHECK(place.port == 30007);
+  CHECK(find(with(slurm, {{"MASTER_ADDR", "elsewhere"}})).address == "elsewhere");
+}
+
+TEST_CASE("the first of what started the job counts, or what the program names") {
+  const Variables all = with(with(torchrun, slurm), {{"OMPI_COMM_WORLD_SIZE", "8"}, {"OMPI_COMM_WORLD_LOCAL_RANK", "2"}});
+  CHECK(find(all).start_up == StartUp::mpi);
+  CHECK(find(all).local_rank == 2);
+  CHECK(find(with(torchrun, slurm)).start_up == StartUp::torchrun);
+  CHECK(find(all, StartUp::slurm).start_up == StartUp::slurm);
+  CHECK(find(all, StartUp::single).size == 1);
+}
+
+TEST_CASE("variables that make no sense are errors that name them") {
+  CHECK_THROWS_WITH(find(with(torchrun, {{"RANK", "five"}})), ContainsSubstring("RANK is a number, not \"five\""));
+  CHECK_THROWS_WITH(find(with(torchrun, {{"RANK", "8"}})), ContainsSubstring("rank 8 is none of 8 ranks"));
+  CHECK_THROWS_WITH(find(with(torchrun, {{"MASTER_PORT", "70000"}})), ContainsSubstring("can't meet at port 70000"));
+  CHECK_THROWS_WITH(find({}, StartUp::torchrun), ContainsSubstring("RANK is not set"));
+  CHECK_THROWS_WITH(find({}, StartUp::slurm), ContainsSubstring("SLURM_PROCID is not set"));
+}
+
+TEST_CASE("the first host of a list of Slurm's") {
+  CHECK(first_host("node1") == "node1");
+  CHECK(first_host("node1,node2") == "node1");
+  CHECK(first_host("node[03-07,12],other") == "node03");
+  CHECK(first_host("rack[2,4]-gpu,other[1-2]") == "rack2-gpu");
+  CHECK(first_host("node[5]") == "node5");
+}
