@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/backend.hpp"
 #include "comm/expect.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -368,6 +369,17 @@ void check_nodes(const Group& world) {
   }
 }
 
+// What a group of GPUs asks of the host's: the ranks compare a call whose data move elsewhere.
+void check_comparisons(const Group& world) {
+  const auto backend = comm::backend_of(world);
+  for (const comm::Kind kind :
+       {comm::Kind::all_reduce, comm::Kind::reduce_scatter, comm::Kind::all_gather, comm::Kind::broadcast}) {
+    const comm::Call call{.kind = kind, .op = ReduceOp::mean, .dtype = DType::float32, .count = 1000, .name = "elsewhere"};
+    if (const auto operation = backend->start(comm::comparison_of(call))) comm::wait_for(backend->context(), *operation);
+  }
+  check_reductions<float>(world);
+}
+
 constexpr std::array cases = {
     ConformanceCase{"float32 reductions", check_reductions<float>},
     ConformanceCase{"float64 reductions", check_reductions<double>},
@@ -392,6 +404,7 @@ constexpr std::array cases = {
     ConformanceCase{"agree", check_agree},
     ConformanceCase{"arguments", check_arguments},
     ConformanceCase{"parts", check_part},
+    ConformanceCase{"comparisons", check_comparisons},
 };
 
 }  // namespace

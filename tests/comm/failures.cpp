@@ -6,6 +6,7 @@
 #include <thread>
 #include <vector>
 
+#include "comm/backend.hpp"
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
 
@@ -162,6 +163,18 @@ int disagree_on_kind(const Group& world) {
   return 0;
 }
 
+int disagree_on_a_comparison(const Group& world) {
+  const auto compare = [&world](std::size_t count) {
+    const auto backend = comm::backend_of(world);
+    const comm::Call call{.kind = comm::Kind::all_reduce, .dtype = DType::float32, .count = count};
+    const auto operation = backend->start(comm::comparison_of(call));
+    comm::wait_for(backend->context(), *operation);
+  };
+  disagree(
+      world, [&] { compare(8); }, [&] { compare(9); }, "all_reduce(sum, 8 x float32)", "all_reduce(sum, 9 x float32)");
+  return 0;
+}
+
 int disagree_on_op(const Group& world) {
   std::vector<float> data(8);
   disagree(
@@ -252,6 +265,7 @@ constexpr std::array cases = {
     FailureCase{"different counts", 2, 2, patient, disagree_on_count},
     FailureCase{"different roots", 2, 2, patient, disagree_on_root},
     FailureCase{"different names", 2, 2, patient, disagree_on_name},
+    FailureCase{"different comparisons", 2, 2, patient, disagree_on_a_comparison},
     FailureCase{"different messages", 2, 2, patient, disagree_on_a_message},
 };
 

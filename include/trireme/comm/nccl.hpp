@@ -12,7 +12,7 @@ namespace trireme {
 // On the GPU
 //   - a collective begins when what was put into the current stream before the call is done;
 //   - Pending::order_before(stream) lets a stream wait for the result, and the host goes on;
-//   - all ranks compare their calls while the data already move, so a Error{rank_mismatch} comes with a later call or wait;
+//   - all ranks compare their calls while the data already move, so an Error{rank_mismatch} comes with a later call or wait;
 //   - a rank that fails, a deadline that passes and an error of NCCL's end what is under way on all ranks;
 //   - fixed_sum and messages are staged: their data travel through the host's memory;
 //   - memory() is NCCL's own, registered with the group; any other memory of this GPU works too.
