@@ -9,7 +9,7 @@ import tempfile
 import unittest
 
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu-check"
-PASSES = {"cuda_device_test": "echo fine", "cuda_ops_test": "echo fine", "cuda_gpt_test": "echo fine"}
+PASSES = {name: "echo fine" for name in ("cuda_device_test", "cuda_ops_test", "cuda_gpt_test", "comm_nccl_ranks")}
 
 
 class GpuCheck(unittest.TestCase):
@@ -34,7 +34,8 @@ class GpuCheck(unittest.TestCase):
         code, report, text = self.check(PASSES)
         self.assertEqual(code, 0)
         self.assertEqual(report["gpu"], "A GPU, 580.1, 1 MiB")
-        self.assertEqual([run["exit_code"] for run in report["runs"]], [0, 0, 0])
+        self.assertEqual({run["exit_code"] for run in report["runs"]}, {0})
+        self.assertIn("comm_nccl_ranks 4 fails", [run["command"] for run in report["runs"]])
         self.assertIn("| `cuda_gpt_test` | passed |", text)
 
     def test_a_failure_is_shown_with_what_it_printed(self):
