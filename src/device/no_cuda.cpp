@@ -47,7 +47,5 @@ void Stream::order_after(const Event&) { throw_not_built(); }
 void Stream::wait() const { throw_not_built(); }
 
 Stream& current_stream() { throw_not_built(); }
-StreamScope::StreamScope(Stream&) : previous_(nullptr) { throw_not_built(); }
-StreamScope::~StreamScope() = default;
 
 }  // namespace trireme::device

@@ -65,4 +65,14 @@ TEST_CASE("other attention is computed by tiles, for a reason") {
                attention.sizes.queries = 1;
              }),
              ContainsSubstring("one query"));
+  CHECK_THAT(reason([](AttentionCase& attention) {
+               attention.causal = false;
+               attention.sizes.keys = attention.sizes.key_rows = 1;
+             }),
+             ContainsSubstring("one query or key"));
+  CHECK_THAT(reason([](AttentionCase& attention) {
+               attention.causal = false;
+               attention.sizes.keys = attention.sizes.key_rows = 192;
+             }),
+             ContainsSubstring("blocks of 128"));
 }

@@ -9,7 +9,7 @@ namespace trireme::ops {
 
 template <typename T>
 double bound() {
-  return std::is_same_v<T, bfloat16> ? 0x1p-8 : std::is_same_v<T, float16> ? 0x1p-10 : tolerance<T>(1e-6);
+  return std::is_same_v<T, bfloat16> ? 0x1p-7 : std::is_same_v<T, float16> ? 0x1p-10 : tolerance<T>(1e-6);
 }
 
 // `slack` is for sums, which the GPU adds in another order.

@@ -23,8 +23,7 @@ struct CudaDevice {
   int major = 0;     // of the compute capability
   int minor = 0;
   int multiprocessors = 0;
-  std::size_t memory_bytes = 0;  // in all
-  std::size_t free_bytes = 0;    // not in use by anybody now
+  std::size_t memory_bytes = 0;
 };
 CudaDevice cuda_device(int device);
 

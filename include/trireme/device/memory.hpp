@@ -39,8 +39,8 @@ struct MemoryStatistics {
 
 // This thread's caching memory on the host and on its GPU: freed blocks are kept for the next allocation of a similar size,
 // because a training step asks for the same sizes again and again. Blocks may be freed on any thread and outlive the one that
-// made them. A freed block of a GPU goes to the next taker without waiting: who uses it on another stream than the thread's
-// current one must hold it until that stream is done.
+// made them. A freed block goes to the next taker without waiting: who uses one on another stream than the thread's own, or has
+// a GPU read or write pinned memory, must hold it until that is done.
 std::shared_ptr<MemoryResource> host_memory();
 std::shared_ptr<MemoryResource> cuda_memory();
 MemoryStatistics host_memory_statistics();
@@ -95,8 +95,8 @@ class Storage {
   void* data_;
 };
 
-// Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into the current stream; a copy
-// to or from the host's ordinary memory has been done when the call returns.
+// Copies and fills of memory that may lie on this thread's GPU. Those that involve it go into its stream; a copy to or from
+// the host's memory has been done when the call returns.
 void copy_bytes(Cpu to, void* target, Cpu from, const void* source, std::size_t bytes);
 void copy_bytes(Cuda to, void* target, Cpu from, const void* source, std::size_t bytes);
 void copy_bytes(Cpu to, void* target, Cuda from, const void* source, std::size_t bytes);

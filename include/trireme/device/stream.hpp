@@ -2,7 +2,7 @@
 
 #include <memory>
 
-// Order between work on a GPU. Operations on tensors of Cuda go into the thread's current stream and return at once.
+// Order between work on a GPU. Operations on tensors of Cuda go into a stream of their thread's and return at once.
 namespace trireme::device {
 
 // A point in a stream: what was put into it before.
@@ -38,19 +38,7 @@ class Stream {
   void* handle_ = nullptr;
 };
 
-// The stream that this thread's operations go into. Throws Error{not_available} where there is no GPU.
+// The one stream that this thread's operations go into. Throws Error{not_available} where there is no GPU.
 Stream& current_stream();
-
-// In its scope another stream of the same GPU takes their place.
-class StreamScope {
- public:
-  explicit StreamScope(Stream& stream);
-  ~StreamScope();
-  StreamScope(const StreamScope&) = delete;
-  StreamScope& operator=(const StreamScope&) = delete;
-
- private:
-  Stream* previous_;
-};
 
 }  // namespace trireme::device

@@ -10,4 +10,9 @@ namespace trireme::device {
 // ran earlier appears in whichever call comes next.
 void check_cuda(cudaError_t status, std::string_view call);
 
+// For what ends, perhaps after the driver has: nobody can be told, and the error must not appear in a later launch.
+inline void ignore_cuda(cudaError_t status) noexcept {
+  if (status != cudaSuccess) static_cast<void>(cudaGetLastError());
+}
+
 }  // namespace trireme::device

@@ -13,9 +13,10 @@ void copy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind ki
 
 }  // namespace
 
-// The driver has read ordinary memory when it returns.
+// The driver may still read the host's memory when a copy returns, so the host waits both ways.
 void copy_bytes(Cuda, void* target, Cpu, const void* source, std::size_t bytes) {
   copy(target, source, bytes, cudaMemcpyHostToDevice);
+  if (bytes > 0) current_stream().wait();
 }
 void copy_bytes(Cpu, void* target, Cuda, const void* source, std::size_t bytes) {
   copy(target, source, bytes, cudaMemcpyDeviceToHost);
@@ -26,6 +27,10 @@ void copy_bytes(Cuda, void* target, Cuda, const void* source, std::size_t bytes)
 }
 
 void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count) {
+  if (element_bytes == 1) {
+    check_cuda(cudaMemsetAsync(target, *static_cast<const unsigned char*>(element), count, native_stream()), "cudaMemsetAsync");
+    return;
+  }
   if (count > 0) check_cuda(fill_elements(target, element, element_bytes, count, native_stream()), "fill");
 }
 

@@ -11,7 +11,7 @@ cudaError_t count_devices(int& count) {
   const cudaError_t status = cudaGetDeviceCount(&count);
   if (status != cudaSuccess) {
     count = 0;
-    cudaGetLastError();  // it is no error of a later call
+    static_cast<void>(cudaGetLastError());
   }
   return status;
 }
@@ -20,6 +20,7 @@ cudaError_t count_devices(int& count) {
 
 void check_cuda(cudaError_t status, std::string_view call) {
   if (status == cudaSuccess) return;
+  static_cast<void>(cudaGetLastError());  // it is no error of a later launch
   const bool memory = status == cudaErrorMemoryAllocation;
   throw Error({.code = memory ? ErrorCode::out_of_memory : ErrorCode::internal,
                .message = cudaGetErrorString(status),
@@ -57,20 +58,11 @@ CudaDevice cuda_device(int device) {
   require_cuda();
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
-  int previous = 0;
-  check_cuda(cudaGetDevice(&previous), "cudaGetDevice");
-  check_cuda(cudaSetDevice(device), "cudaSetDevice");
-  std::size_t free_bytes = 0;
-  std::size_t all_bytes = 0;
-  const cudaError_t status = cudaMemGetInfo(&free_bytes, &all_bytes);
-  check_cuda(cudaSetDevice(previous), "cudaSetDevice");
-  check_cuda(status, "cudaMemGetInfo");
   return {.name = properties.name,
           .major = properties.major,
           .minor = properties.minor,
           .multiprocessors = properties.multiProcessorCount,
-          .memory_bytes = all_bytes,
-          .free_bytes = free_bytes};
+          .memory_bytes = properties.totalGlobalMem};
 }
 
 }  // namespace trireme::device

@@ -20,7 +20,6 @@ cudaError_t fill_words(void* target, const void* element, std::size_t count, cud
 cudaError_t fill_elements(void* target, const void* element, std::size_t element_bytes, std::size_t count,
                           cudaStream_t stream) {
   switch (element_bytes) {
-    case 1: return fill_words<std::uint8_t>(target, element, count, stream);
     case 2: return fill_words<std::uint16_t>(target, element, count, stream);
     case 4: return fill_words<std::uint32_t>(target, element, count, stream);
     default: return fill_words<std::uint64_t>(target, element, count, stream);

@@ -5,7 +5,6 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "device/cuda/this_thread.hpp"
-#include "trireme/device/cuda.hpp"
 
 namespace trireme::device {
 namespace {
@@ -15,14 +14,14 @@ cudaEvent_t native(const Event& event) { return static_cast<cudaEvent_t>(event.h
 }  // namespace
 
 Event::Event() {
-  require_cuda();
+  this_thread().begin();
   cudaEvent_t event = nullptr;
   check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
   handle_ = event;
 }
 // Nobody can be told of an error here; the next call on the stream reports it.
 Event::~Event() {
-  if (handle_ != nullptr) static_cast<void>(cudaEventDestroy(native(*this)));
+  if (handle_ != nullptr) ignore_cuda(cudaEventDestroy(native(*this)));
 }
 Event::Event(Event&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
 Event& Event::operator=(Event&& other) noexcept {
@@ -32,20 +31,23 @@ Event& Event::operator=(Event&& other) noexcept {
 
 bool Event::is_done() const {
   const cudaError_t status = cudaEventQuery(native(*this));
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    ignore_cuda(status);
+    return false;
+  }
   check_cuda(status, "cudaEventQuery");
   return true;
 }
 void Event::wait() const { check_cuda(cudaEventSynchronize(native(*this)), "cudaEventSynchronize"); }
 
 Stream::Stream() {
-  require_cuda();
+  this_thread().begin();
   cudaStream_t stream = nullptr;
   check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cudaStreamCreate");
   handle_ = stream;
 }
 Stream::~Stream() {
-  if (handle_ != nullptr) static_cast<void>(cudaStreamDestroy(native(*this)));
+  if (handle_ != nullptr) ignore_cuda(cudaStreamDestroy(native(*this)));
 }
 Stream::Stream(Stream&& other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
 Stream& Stream::operator=(Stream&& other) noexcept {
@@ -60,8 +62,5 @@ void Stream::order_after(const Event& event) {
 void Stream::wait() const { check_cuda(cudaStreamSynchronize(native(*this)), "cudaStreamSynchronize"); }
 
 Stream& current_stream() { return this_thread().stream(); }
-
-StreamScope::StreamScope(Stream& stream) : previous_(this_thread().exchange_stream(&stream)) {}
-StreamScope::~StreamScope() { this_thread().exchange_stream(previous_); }
 
 }  // namespace trireme::device

@@ -20,7 +20,7 @@ class WarpTeam {
   }
   template <typename T>
   __device__ T max(T x) const {
-    return reduce(x, [](T a, T b) { return a > b ? a : b; });
+    return reduce(x, [](T a, T b) { return a > b || a != a ? a : b; });
   }
 
  private:

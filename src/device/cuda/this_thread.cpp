@@ -27,10 +27,10 @@ class CudaBlocks final : public BlockSource {
   void* take(std::size_t bytes) override {
     void* block = nullptr;
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
-    return block_or_null(cudaMalloc(&block, bytes), block, "cudaMalloc");
+    const cudaError_t status = cudaMalloc(&block, bytes);
+    return block_or_null(status, block, "cudaMalloc");
   }
-  // The last tensor may end after the driver has: what this reports no longer matters.
-  void give_back(void* block) noexcept override { static_cast<void>(cudaFree(block)); }
+  void give_back(void* block) noexcept override { ignore_cuda(cudaFree(block)); }
   std::string_view name() const noexcept override { return name_; }
 
  private:
@@ -42,9 +42,10 @@ class PinnedBlocks final : public BlockSource {
  public:
   void* take(std::size_t bytes) override {
     void* block = nullptr;
-    return block_or_null(cudaHostAlloc(&block, bytes, cudaHostAllocPortable), block, "cudaHostAlloc");
+    const cudaError_t status = cudaHostAlloc(&block, bytes, cudaHostAllocPortable);
+    return block_or_null(status, block, "cudaHostAlloc");
   }
-  void give_back(void* block) noexcept override { static_cast<void>(cudaFreeHost(block)); }
+  void give_back(void* block) noexcept override { ignore_cuda(cudaFreeHost(block)); }
   std::string_view name() const noexcept override { return "pinned host"; }
 };
 
@@ -70,17 +71,8 @@ void ThisThread::begin() {
 }
 
 Stream& ThisThread::stream() {
-  if (stream_ == nullptr) {
-    begin();
-    stream_ = &own_stream_.emplace();
-  }
+  if (!stream_) stream_.emplace();
   return *stream_;
-}
-
-Stream* ThisThread::exchange_stream(Stream* other) {
-  Stream* previous = &stream();
-  stream_ = other;
-  return previous;
 }
 
 const std::shared_ptr<CachingMemory>& ThisThread::memory() {

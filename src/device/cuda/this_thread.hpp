@@ -14,18 +14,15 @@ class ThisThread {
   int device() const { return device_; }
   void choose(int device);
 
+  void begin();  // uses the GPU from here on
   Stream& stream();
-  Stream* exchange_stream(Stream* stream);
   const std::shared_ptr<CachingMemory>& memory();
   const std::shared_ptr<CachingMemory>& pinned_memory();
 
  private:
-  void begin();
-
   int device_ = 0;
   bool begun_ = false;
-  std::optional<Stream> own_stream_;
-  Stream* stream_ = nullptr;
+  std::optional<Stream> stream_;
   std::shared_ptr<CachingMemory> memory_;
   std::shared_ptr<CachingMemory> pinned_memory_;
 };

@@ -63,6 +63,7 @@ struct ScatterRows {
     bool began_before = continues(chunk * gradient_chunk);
     Pack<T, Width> sums{};
     for (std::int64_t at = chunk * gradient_chunk; at < end; ++at) {
+      if (keys[at] >= rows) break;  // as are all that follow
       const auto gradients = load<Width>(dy + places[at] * width + column);
       for (int k = 0; k < Width; ++k) sums.at[k] += gradients.at[k];
       if (at + 1 < end && continues(at + 1)) continue;
@@ -77,7 +78,6 @@ struct ScatterRows {
   }
 
   TRIREME_TEAM void add(std::int64_t key, std::int64_t column, const Pack<T, Width>& sums) const {
-    if (key >= rows) return;
     auto values = load<Width>(dweight + key * width + column);
     for (int k = 0; k < Width; ++k) values.at[k] += sums.at[k];
     store<Width>(dweight + key * width + column, values);
@@ -96,6 +96,7 @@ struct ScatterContinuedRows {
     const std::int64_t end = of.end_of(chunk);
     if (!of.continues(end)) return;
     const std::int32_t key = of.keys[end];
+    if (key >= of.rows) return;
     if (of.keys[begin] == key && of.continues(begin)) return;
     Pack<T, Width> sums{};
     for (std::int64_t next = chunk + 1; next < of.chunks() && of.keys[next * gradient_chunk] == key; ++next) {

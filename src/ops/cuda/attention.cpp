@@ -113,7 +113,9 @@ template <>
 template <typename T>
 void Attention<Cuda>::forward(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
   if (sizes.batch == 0) return;
-  if (by_cudnn<T>(pass, sizes, {pass.q.data(), pass.kv.data(), pass.out.data()}) && forward_by_cudnn(pass, sizes)) return;
+  if (by_cudnn<T>(pass, sizes, {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data()}) &&
+      forward_by_cudnn(pass, sizes))
+    return;
   run_tiles(attention_forward_tile(pass, sizes), "attention");
 }
 
@@ -122,7 +124,8 @@ template <typename T>
 void Attention<Cuda>::backward(const AttentionBackward<T, Cuda>& pass, const AttentionSizes& sizes) {
   if (sizes.batch == 0) return;
   if (by_cudnn<T>(pass, sizes,
-                  {pass.q.data(), pass.kv.data(), pass.out.data(), pass.dout.data(), pass.dq.data(), pass.dkv.data()}) &&
+                  {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data(), pass.dout.data(), pass.dq.data(),
+                   pass.dkv.data()}) &&
       backward_by_cudnn(pass, sizes)) {
     return;
   }

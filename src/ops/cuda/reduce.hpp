@@ -10,7 +10,7 @@
 // bfloat16 or float16.
 namespace trireme::ops::cuda {
 
-// Into how many parts rows and elements are cut; it follows from the sizes alone.
+// Into how many parts rows and elements are cut; it follows from the sizes and the alignment.
 std::int64_t num_row_parts(std::int64_t rows);
 std::int64_t num_sum_parts(std::int64_t count);
 
