@@ -4,6 +4,7 @@
 // Each run is done with replicated and with sharded steps, and without batch norm in several micro-batches too. In mixed
 // precision the loss alone is compared.
 
+#include <algorithm>
 #include <concepts>
 #include <cstdio>
 
@@ -53,6 +54,33 @@ class Batches : public tests::ImageBatches {
   std::vector<std::int64_t> labels_;
 };
 
+// The parameters before each step of a run in double. Which way a ReLU goes may hang on a rounding, and from there on two runs
+// of a deep network are two runs: the run in double follows the reference, the others compute each of its steps.
+using Trajectory = std::vector<std::vector<Tensor<double>>>;
+
+void record_values(FlatStore& store, Trajectory& trajectory) {
+  auto& values = trajectory.emplace_back();
+  for (int index = 0; index < store.num_parameters(); ++index) values.push_back(store.read_values<double>(index));
+}
+
+void set_values(FlatStore& store, const std::vector<Tensor<double>>& values) {
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const Tensor<double>& from = values[static_cast<std::size_t>(index)];
+    const Tensor<float> rounded(from.shape());
+    std::ranges::copy(from.span(), rounded.data());
+    store.write_values(index, rounded);
+  }
+  store.round_values();
+}
+
+template <typename To, typename From>
+Tensor<To> converted(const Tensor<From>& from) {
+  const Tensor<To> to(from.shape());
+  std::ranges::transform(from.span(), to.data(),
+                         [](From value) { return static_cast<To>(static_cast<Accumulate<From>>(value)); });
+  return to;
+}
+
 template <typename P>
 models::Cnn<P> make_model(const models::CnnOptions& options) {
   return models::Cnn<P>(options);
@@ -78,14 +106,17 @@ models::ResNetOptions resnet_options(const json& config, const Batches& batches)
 
 template <typename P, typename Options>
 int train(const tests::Fixture& fixture, const Group& world, const Division& division, const Batches& batches,
-          const Options& options) {
-  constexpr bool mixed = !std::same_as<P, Float32>;
+          const Options& options, Trajectory* trajectory = nullptr) {
+  using M = typename P::Master;
+  constexpr bool mixed = !std::same_as<typename P::Compute, M>;
+  const bool follows = trajectory != nullptr && !std::same_as<P, Float64>;
+  const double loss_abs = fixture.index.at("tolerance").at("loss_abs");
   const std::string run =
       fmt::format("{} in {}: {} ranks, {}", fixture.id(), tests::name_of_precision<P>(), world.size(), division.text());
   tests::RunReport report(world, run);
   const auto model = make_model<P>(options);
   const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
-  models::load_weights<float>(model.store(), tests::fixture(folder + "/init").file.string());
+  models::load_weights<M>(model.store(), tests::fixture(folder + "/init").file.string());
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding});
   const json& hyper = fixture.index.at("hyper");
@@ -96,18 +127,23 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   double largest = 0;
   const std::int64_t steps = std::ssize(fixture.index.at("values").at("loss_f64"));
   for (std::int64_t step = 0; step < steps; ++step) {
+    if (follows) {
+      set_values(model.store(), (*trajectory)[static_cast<std::size_t>(step)]);
+    } else if (trajectory != nullptr) {
+      record_values(model.store(), *trajectory);
+    }
     auto reduction = data_parallel.begin_step(division.micro_batches);
     for (int micro = 0; micro < division.micro_batches; ++micro) {
       const std::int64_t first = (world.rank() * division.micro_batches + micro) * share;
       Tape tape;
       reduction.listen(tape);
-      const auto logits = model.logits(batches.images(step, first, share));
+      const auto logits = model.logits(converted<M>(batches.images(step, first, share)));
       if (step == 0 && !mixed) {
         const auto wanted = tests::read_floats(fixture.tensors(), "logits_step0");
         const auto begin = static_cast<std::size_t>(first * logits.shape()[1]);
         const auto count = static_cast<std::size_t>(logits.shape().numel());
-        const std::string worst = tests::mismatch(cast<float>(logits).value().span(), std::span(wanted).subspan(begin, count),
-                                                  {.atol = fixture.index.at("tolerance").at("loss_abs"), .rtol = 1e-5});
+        const std::string worst = tests::mismatch(converted<float>(logits.value()).span(),
+                                                  std::span(wanted).subspan(begin, count), {.atol = loss_abs, .rtol = 1e-5});
         report.expect(worst.empty(), "first logits: " + worst);
       }
       const auto loss =
@@ -117,14 +153,15 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
     }
     StepSummary summary = reduction.finish();
     scaler.unscale(*optimizer, summary);
-    largest = std::max(largest, tests::compare_step(fixture, step, summary, report, mixed_bound<P>));
+    largest =
+        std::max(largest, tests::compare_step(fixture, step, summary, report, follows && !mixed ? loss_abs : mixed_bound<P>));
     optimizer->set_learning_rate(schedule(step));
     const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = tests::clip_norm_of(hyper)});
     report.expect(stepped, fmt::format("step {} was skipped", step));
     scaler.update();
   }
   if (world.rank() == 0) std::printf("%s: loss within %.2e\n", run.c_str(), largest);
-  if (mixed) return report.failures();
+  if (mixed || follows) return report.failures();
   const double bound = fixture.index.at("tolerance").at("final_param_abs");
   tests::compare_tensors(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), tests::values_in(model.store()), report);
   tests::compare_buffers(fixture, "final.", {.atol = bound, .rtol = 0}, model.store(), report);
@@ -142,10 +179,12 @@ int run_divisions(const tests::Fixture& fixture, const Group& world, bool resnet
     for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
       if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
       const Division division{.micro_batches = micro_batches, .sharding = sharding};
+      Trajectory trajectory;
       const auto run = [&]<typename P>(P) {
-        return resnet ? train<P>(fixture, world, division, batches, resnet_options(config, batches))
+        return resnet ? train<P>(fixture, world, division, batches, resnet_options(config, batches), &trajectory)
                       : train<P>(fixture, world, division, batches, cnn_options(config, batches));
       };
+      if (resnet) failures += run(Float64());
       failures += run(Float32()) + run(MixedBfloat16()) + run(MixedFloat16());
     }
   }

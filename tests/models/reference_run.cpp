@@ -17,6 +17,11 @@ void RunReport::expect(bool ok, const std::string& text) {
 
 namespace {
 
+template <typename T>
+std::vector<float> floats(const Tensor<T>& values) {
+  return {values.data(), values.data() + values.numel()};
+}
+
 // Some runs have all fields in `hyper`, others those of the optimizer in `hyper.optim`.
 const json& optimizer_fields(const json& hyper) { return hyper.contains("optim") ? hyper.at("optim") : hyper; }
 
@@ -41,6 +46,7 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, FlatStore
 }
 
 template std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json&, FlatStore&);
+template std::unique_ptr<optim::Optimizer<Float64>> make_optimizer(const json&, FlatStore&);
 template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const json&, FlatStore&);
 template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, FlatStore&);
 
@@ -87,8 +93,7 @@ double compare_step(const Fixture& fixture, std::int64_t step, const StepSummary
 
 ValuesOf values_in(FlatStore& store) {
   return [&store](int index) {
-    const Tensor<float> values = store.values<float>(index);
-    return std::vector<float>(values.data(), values.data() + values.numel());
+    return store.dtype() == DType::float64 ? floats(store.values<double>(index)) : floats(store.values<float>(index));
   };
 }
 
@@ -123,8 +128,9 @@ void compare_buffers(const Fixture& fixture, const std::string& prefix, Toleranc
   const SafetensorsFile expected = fixture.tensors();
   for (int index = 0; index < store.buffers().size(); ++index) {
     const std::string name = prefix + store.buffers().info(index).name;
-    const Tensor<float> values = store.buffers().values<float>(index);
-    const std::string worst = tests::mismatch(values.span(), read_floats(expected, name), tolerance);
+    const std::vector<float> values = store.dtype() == DType::float64 ? floats(store.buffers().values<double>(index))
+                                                                      : floats(store.buffers().values<float>(index));
+    const std::string worst = tests::mismatch(values, read_floats(expected, name), tolerance);
     report.expect(worst.empty(), fmt::format("{}: {}", name, worst));
   }
 }

@@ -14,7 +14,9 @@ namespace trireme::tests {
 
 template <typename P>
 const char* name_of_precision() {
-  return std::same_as<P, MixedBfloat16> ? "bfloat16" : std::same_as<P, MixedFloat16> ? "float16" : "float32";
+  if constexpr (std::same_as<P, MixedBfloat16>) return "bfloat16";
+  if constexpr (std::same_as<P, MixedFloat16>) return "float16";
+  return std::same_as<P, Float64> ? "float64" : "float32";
 }
 
 // Counts what is out of bounds on this rank.
