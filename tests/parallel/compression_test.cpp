@@ -53,7 +53,7 @@ DataParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
 
 }  // namespace
 
-TEST_CASE("every compression, on threads") {
+TEST_CASE("every compression, on threads", "[.][exhaustive]") {
   for (const int ranks : {1, 2, 4}) {
     std::mutex mutex;
     std::vector<std::string> problems;

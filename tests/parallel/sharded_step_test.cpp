@@ -7,7 +7,7 @@
 
 using namespace trireme;
 
-TEST_CASE("sharded steps train the model that replicated steps train") {
+TEST_CASE("sharded steps train the model that replicated steps train", "[.][exhaustive]") {
   for (const int ranks : {1, 2, 3, 4}) {
     std::mutex mutex;
     std::vector<std::string> problems;
