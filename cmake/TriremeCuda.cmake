@@ -17,11 +17,14 @@ macro(trireme_find_cuda)
   if(Python3_FOUND)
     execute_process(
       COMMAND ${Python3_EXECUTABLE} -c "import nvidia; print(*nvidia.__path__, sep=';', end='')"
-      OUTPUT_VARIABLE nvidia_wheels
+      OUTPUT_VARIABLE nvidia_folders
       ERROR_QUIET)
-    file(GLOB nvidia_wheels LIST_DIRECTORIES true ${nvidia_wheels}/cu1* ${nvidia_wheels}/cuda_nvcc ${nvidia_wheels}/cudnn ${nvidia_wheels}/nccl)
   endif()
-  set(cuda_places /usr/local/cuda ${nvidia_wheels})
+  set(cuda_places /usr/local/cuda)
+  foreach(folder IN LISTS nvidia_folders)
+    file(GLOB wheels LIST_DIRECTORIES true ${folder}/cu1* ${folder}/cuda_nvcc ${folder}/cudnn ${folder}/nccl)
+    list(APPEND cuda_places ${wheels})
+  endforeach()
 
   find_program(TRIREME_NVCC nvcc HINTS $ENV{CUDA_HOME} $ENV{CUDA_PATH} ${cuda_places} PATH_SUFFIXES bin)
   find_path(TRIREME_CUDNN_INCLUDE cudnn.h HINTS $ENV{CUDNN_HOME} ${cuda_places} PATH_SUFFIXES include)
@@ -81,7 +84,6 @@ function(trireme_cuda_kernels room)
   target_link_libraries(${kernels} PRIVATE fmt::fmt)
   set_target_properties(${kernels} PROPERTIES POSITION_INDEPENDENT_CODE ON)
   target_sources(trireme PRIVATE $<TARGET_OBJECTS:${kernels}>)
-  set_property(GLOBAL APPEND PROPERTY TRIREME_CUDA_OBJECTS $<TARGET_OBJECTS:${kernels}>)
 endfunction()
 
 # trireme_on_every_device(ROOM file.cpp...): templates over the device, compiled once with TRIREME_DEVICE=Cpu and, with CUDA,

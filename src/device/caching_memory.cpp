@@ -68,8 +68,9 @@ void* CachingMemory::do_allocate(std::size_t bytes) {
   statistics_.in_use_bytes += size;
   statistics_.peak_bytes = std::max(statistics_.peak_bytes, statistics_.in_use_bytes);
   if (size >= large_block) {
-    purpose_of_.emplace(block, current_purpose());
-    held_for_[current_purpose()] += size;
+    std::size_t& held = held_for_[current_purpose()];
+    held += size;
+    purpose_of_.emplace(block, &held);
   }
   return block;
 }
@@ -79,7 +80,7 @@ void CachingMemory::do_deallocate(void* block, std::size_t bytes) noexcept {
   const std::lock_guard lock(mutex_);
   if (size >= large_block) {
     const auto purpose = purpose_of_.find(block);
-    held_for_[purpose->second] -= size;
+    *purpose->second -= size;
     purpose_of_.erase(purpose);
   }
   kept_[size].push_back(block);

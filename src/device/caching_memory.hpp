@@ -50,9 +50,8 @@ class CachingMemory final : public MemoryResource {
   std::map<std::size_t, std::vector<void*>> kept_;
   MemoryStatistics statistics_;
   std::size_t limit_ = std::numeric_limits<std::size_t>::max();
-  // What large blocks in use are for, and how many bytes that is: purposes are few.
-  std::unordered_map<const void*, std::string> purpose_of_;
-  std::map<std::string, std::size_t, std::less<>> held_for_;
+  std::map<std::string, std::size_t> held_for_;               // bytes of large blocks in use, by their purpose
+  std::unordered_map<const void*, std::size_t*> purpose_of_;  // of each, its place in held_for_
 };
 
 }  // namespace trireme::device

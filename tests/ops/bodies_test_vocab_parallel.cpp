@@ -7,18 +7,6 @@
 using namespace trireme;
 using namespace trireme::ops;
 
-namespace {
-
-Tensor<std::int32_t> random_index(std::int64_t count, std::int64_t below, std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(below) - 1);
-  Tensor<std::int32_t> index({count});
-  for (std::int32_t& element : index.span()) element = uniform(generator);
-  return index;
-}
-
-}  // namespace
-
 TEMPLATE_TEST_CASE("rows of a part of the vocabulary", "", float, double) {
   using T = TestType;
   const VocabRange held{.first = 5, .total = 20};

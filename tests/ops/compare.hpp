@@ -23,6 +23,14 @@ Tensor<T> random_tensor(const Shape& shape, std::uint32_t seed, double spread = 
   return tensor;
 }
 
+inline Tensor<std::int32_t> random_index(std::int64_t count, std::int64_t below, std::uint32_t seed) {
+  std::mt19937 generator(seed);
+  std::uniform_int_distribution<std::int32_t> uniform(0, static_cast<std::int32_t>(below) - 1);
+  Tensor<std::int32_t> index({count});
+  for (std::int32_t& element : index.span()) element = uniform(generator);
+  return index;
+}
+
 template <typename T>
 Doubles as_doubles(const Tensor<T>& tensor) {
   return {tensor.data(), tensor.data() + tensor.numel()};

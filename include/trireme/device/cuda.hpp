@@ -27,8 +27,8 @@ struct CudaDevice {
 };
 CudaDevice cuda_device(int device);
 
-// Whether this thread's matrix products of float may round their operands to TF32, 10 bits of mantissa, which is several times
-// faster. No at first; nothing changes on CPUs.
+// Whether this thread's matrix products of float may round their operands to TF32, 10 bits of mantissa. No
+// at first; nothing changes on CPUs.
 void allow_tf32(bool allow);
 bool tf32_allowed();
 
