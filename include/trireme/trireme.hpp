@@ -27,6 +27,8 @@
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/data/vocabulary.hpp"
 #include "trireme/data/window_loader.hpp"
+#include "trireme/device/cuda.hpp"
+#include "trireme/device/stream.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/gan.hpp"
