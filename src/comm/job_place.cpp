@@ -69,7 +69,7 @@ std::string slurm_address(const Environment& environment) {
 
 JobPlace slurm_place(const Environment& environment) {
   constexpr int first_port = 20000;
-  constexpr int ports = 20000;
+  constexpr int ports = 12000;  // below 32768, from where on systems take those of outgoing connections
   const int job = find_number(environment, "SLURM_JOB_ID").value_or(0);
   JobPlace place{.start_up = StartUp::slurm,
                  .rank = number(environment, "SLURM_PROCID"),

@@ -1,4 +1,6 @@
+#include <netinet/in.h>
 #include <signal.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -13,6 +15,7 @@
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
 #include "comm/launch.hpp"
+#include "comm/tcp/socket.hpp"
 
 // Ranks as processes that meet at rank 0's port. No test framework: every rank is a fork of this process.
 namespace {
@@ -21,6 +24,7 @@ using namespace std::chrono_literals;
 using trireme::Error;
 using trireme::Group;
 using trireme::LaunchOptions;
+using trireme::comm::Socket;
 
 using Main = std::function<int(const Group&)>;
 using Clock = std::chrono::steady_clock;
@@ -28,12 +32,22 @@ using Clock = std::chrono::steady_clock;
 constexpr int killed = 128 + SIGKILL;
 
 int failures = 0;
-int next_port = 20000 + static_cast<int>(getpid()) % 20000;
+int next_port = 20000 + static_cast<int>(getpid()) % 12000;
 
 void check(bool ok, const std::string& what) {
   if (ok) return;
   ++failures;
   std::fprintf(stderr, "FAILED: %s\n", what.c_str());
+}
+
+int free_port() {
+  for (;; ++next_port) {
+    try {
+      trireme::comm::listen_on(next_port);
+      return next_port++;
+    } catch (const Error&) {  // taken
+    }
+  }
 }
 
 // The exit code of one rank, in a process of its own.
@@ -56,7 +70,7 @@ int run_rank(int rank, int size, int port, const LaunchOptions& options, const M
 
 // Exit codes of those of `size` ranks that come, by rank; -1: never came.
 std::vector<int> run(int size, const LaunchOptions& options, const Main& main, int absent = -1) {
-  const int port = next_port++;
+  const int port = free_port();
   std::vector<pid_t> processes;
   for (int rank = 0; rank < size; ++rank) {
     const pid_t process = rank == absent ? 0 : fork();
@@ -139,10 +153,30 @@ void check_stuck_rank() {
   check(all_are(codes, 1), "a stuck rank is ended");
 }
 
+// A socket that connects to its own port, as the system lets one that comes before rank 0 listens.
+void check_connected_to_itself() {
+  const int port = free_port();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  const Socket alone(socket(AF_INET, SOCK_STREAM, 0));
+  const auto* at = reinterpret_cast<const sockaddr*>(&address);
+  check(bind(alone.descriptor(), at, sizeof(address)) == 0 && connect(alone.descriptor(), at, sizeof(address)) == 0,
+        "a socket connects to itself");
+  check(trireme::comm::is_connected_to_itself(alone), "a socket at both ends is known");
+
+  const int other = free_port();
+  const Socket listener = trireme::comm::listen_on(other);
+  const Socket connected = trireme::comm::connect_to("127.0.0.1", other, 1s);
+  check(!trireme::comm::is_connected_to_itself(connected), "a connection to another socket is one");
+}
+
 }  // namespace
 
 int main() {
   setenv("TRIREME_RANKS_PER_NODE", "1", 1);  // the suite's word for ranks that share no memory
+  check_connected_to_itself();
   check_suite();
   check_missing_rank();
   check_killed_rank();

@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <memory>
 #include <thread>
@@ -51,9 +52,24 @@ Socket try_to_connect(const std::string& address, int port) {
   const Addresses addresses = resolve(address, port);
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     Socket socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (socket && connect(socket.descriptor(), one->ai_addr, one->ai_addrlen) == 0) return socket;
+    if (!socket) continue;
+    // The port this end is given may be the one that rank 0 is about to listen on: it shall be able to.
+    set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (connect(socket.descriptor(), one->ai_addr, one->ai_addrlen) != 0) continue;
+    if (!is_connected_to_itself(socket)) return socket;
+    set(socket.descriptor(), SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});
   }
   return {};
+}
+
+using Name = std::array<std::byte, sizeof(sockaddr_storage)>;
+
+template <typename Function>
+Name name_of(Function function, int descriptor) {
+  Name name{};
+  socklen_t size = name.size();
+  function(descriptor, reinterpret_cast<sockaddr*>(name.data()), &size);
+  return name;
 }
 
 }  // namespace
@@ -90,6 +106,10 @@ bool Socket::receive(std::span<std::byte> bytes) const noexcept {
     bytes = bytes.subspan(static_cast<std::size_t>(received));
   }
   return true;
+}
+
+bool is_connected_to_itself(const Socket& socket) {
+  return name_of(getsockname, socket.descriptor()) == name_of(getpeername, socket.descriptor());
 }
 
 Socket listen_on(int port) {

@@ -34,6 +34,10 @@ Socket listen_on(int port);  // of every address of this machine; throws Error{i
 // Tries until the deadline has passed, then throws Error{timeout}.
 Socket connect_to(const std::string& address, int port, std::chrono::milliseconds deadline);
 
+// A connection to a port of this machine where nobody listens succeeds when the system gives it that very port: both ends are
+// one then. `connect_to` never returns such a socket.
+bool is_connected_to_itself(const Socket& socket);
+
 // Whether something arrives at one of them in time; sets `arrived` for each.
 bool wait_for_input(std::span<const int> descriptors, std::span<bool> arrived, std::chrono::milliseconds timeout);
 
