@@ -32,10 +32,14 @@ void BufferPlane::require_count(int index, std::int64_t count) const {
           count);
 }
 
+const std::shared_ptr<device::Storage>& BufferPlane::plane() {
+  if (values_ == nullptr) initialize();
+  return values_;
+}
+
 void BufferPlane::add_to(State& state, const std::string& prefix) {
   if (size() == 0) return;
-  if (values_ == nullptr) initialize();
-  auto* listed = static_cast<std::byte*>(device_->listed(state, values_->data(), bytes()));
+  auto* listed = static_cast<std::byte*>(device_->listed(state, plane()->data(), bytes()));
   for (const BufferInfo& buffer : buffers_) {
     state.add({.name = prefix + buffer.name,
                .dtype = dtype_,
@@ -46,13 +50,12 @@ void BufferPlane::add_to(State& state, const std::string& prefix) {
 }
 
 void BufferPlane::keep() {
-  if (values_ == nullptr) initialize();
-  kept_.resize(bytes());
-  device_->read(values_->data(), kept_.data(), bytes());
+  if (kept_ == nullptr) kept_ = std::make_shared<device::Storage>(device_->memory(), bytes());
+  device_->copy(kept_->data(), plane()->data(), bytes());
 }
 
 void BufferPlane::restore() {
-  if (!kept_.empty()) device_->write(values_->data(), kept_.data(), bytes());
+  if (kept_ != nullptr) device_->copy(values_->data(), kept_->data(), bytes());
 }
 
 void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }

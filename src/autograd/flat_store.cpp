@@ -167,6 +167,8 @@ void FlatStore::add_to(State& state, const std::string& prefix) {
 }
 
 void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource) {
+  require(resource->on_host() == on_host(), "a store {} was to be moved into memory of \"{}\"",
+          on_host() ? "on the host" : "on a GPU", resource->name());
   lay_out();
   const auto move = [&](std::shared_ptr<device::Storage>& plane, std::int64_t count) {
     auto moved = std::make_shared<device::Storage>(resource, plane->bytes());

@@ -6,6 +6,8 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/cast.hpp"
+#include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/reduce.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme {
@@ -32,8 +34,23 @@ class PlanesOn final : public PlaneDevice {
     device::copy_bytes(Cpu{}, there, D{}, plane, bytes);
   }
 
-  void round(const std::shared_ptr<device::Storage>& values, const Range& range, DType to,
-             const std::shared_ptr<device::Storage>& rounded) const override {
+  double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
+    const auto sum = [&]<typename T>(T) {
+      return ops::sum_of_squares(static_cast<const T*>(plane->data()) + range.begin, static_cast<std::size_t>(range.count()),
+                                 D{});
+    };
+    return dtype == DType::float64 ? sum(double()) : sum(float());
+  }
+  void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const override {
+    const auto add = [&]<typename T>(T) {
+      const auto begin = static_cast<std::size_t>(range.begin);
+      Tensor<T, D> sums({range.count()}, sum, begin);
+      ops::add(sums, Tensor<T, D>({range.count()}, plane, begin), sums);
+    };
+    dtype == DType::float64 ? add(double()) : add(float());
+  }
+
+  void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const override {
     const auto begin = static_cast<std::size_t>(range.begin);
     const Tensor<float, D> from({range.count()}, values, begin);
     const auto round_to = [&]<typename T>(T) {

@@ -22,8 +22,8 @@ class Operation : public Awaited {
   ~Operation() override = default;
   virtual RankContext& context() = 0;
 
-  // Lets what `stream` gets from now on wait for the result, on the GPU. False: there is none to wait for but on the host.
-  virtual bool order_before(device::Stream&) { return false; }
+  // Lets what this thread's current stream gets from now on wait for the result. False: that can wait on the host alone.
+  virtual bool order_before_current() { return false; }
 
   // After an error: returns as soon as no other rank touches this operation's memory any more.
   virtual void abandon() noexcept = 0;

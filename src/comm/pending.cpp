@@ -75,11 +75,11 @@ void Pending::wait_on_host() {
   finish(operation_);
 }
 
-void Pending::order_before(device::Stream& stream) {
+void Pending::wait() {
   if (operation_ == nullptr) return;
-  const bool ordered = or_abandon(operation_, [&] {
+  const bool ordered = or_abandon(operation_, [this] {
     operation_->context().check_failure();
-    return operation_->order_before(stream);
+    return operation_->order_before_current();
   });
   if (!ordered) return wait_on_host();
   operation_.reset();  // the backend sees to its end

@@ -22,6 +22,7 @@ class BlockSource {
   virtual void* take(std::size_t bytes) = 0;  // null where there is not enough
   virtual void give_back(void* block) noexcept = 0;
   virtual std::string_view name() const noexcept = 0;
+  virtual bool on_host() const noexcept { return true; }
 };
 
 // Keeps freed blocks for the next request of the same rounded size. What it cannot get it tries again after it gave back all
@@ -32,6 +33,7 @@ class CachingMemory final : public MemoryResource {
   ~CachingMemory() override;
 
   std::string_view name() const noexcept override { return source_->name(); }
+  bool on_host() const noexcept override { return source_->on_host(); }
   MemoryStatistics statistics() const;
   void release() noexcept;                     // gives unused blocks back to the source
   void set_limit(std::size_t bytes) noexcept;  // of what is taken from the source, in use or kept

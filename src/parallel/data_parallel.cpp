@@ -61,6 +61,22 @@ void check_mesh(const DataParallelOptions& options, const ProcessMesh& mesh) {
           options.bucket_profile);
 }
 
+// Of a store on the host a group of GPUs reduces the gradients on the host.
+bool on_device(const FlatStore& store, const Group& group) { return group.memory()->on_host() == store.on_host(); }
+
+// What a step on a GPU lacks.
+void check_device(const DataParallelOptions& options, const FlatStore& store, const Group& group) {
+  if (store.on_host()) return;
+  require(
+      group.size() == 1 || on_device(store, group),
+      "the model lies on a GPU, but the ranks' group reaches the host's memory alone: make the mesh of gpu_group(group), or "
+      "launch with BackendKind::nccl");
+  require(options.compression.hook == nullptr, "compression {} works on the host's memory, but the model lies on a GPU",
+          options.compression.hook == nullptr ? "" : options.compression.hook->str());
+  require(!options.tune_buckets,
+          "tune_buckets times the backward pass on the host, but the model lies on a GPU: choose bucket_bytes");
+}
+
 std::string describe(const CompressionOptions& options) {
   if (options.hook == nullptr) return "none";
   return fmt::format("{} from step {}, {} between {}", options.hook->str(), options.start,
@@ -85,6 +101,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
   check_virtual_shards(options, group.size(), store.buffers());
   check_compression(options);
+  check_device(options, store, group);
   const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
                        (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
   check_mesh(options, mesh);
@@ -101,7 +118,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
                 {"bucket_profile", options.bucket_profile},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
-  if (group.size() > 1) store.relocate(group.memory());
+  if (group.size() > 1 && on_device(store, group)) store.relocate(group.memory());
   store.round_values();
   const BucketPlan plan = plan_by_cap(gradient_bytes(), options.bucket_bytes, options.first_bucket_bytes);
   make_buckets(plan);
@@ -191,7 +208,7 @@ double DataParallel::time_reduction(std::int64_t bytes) const {
   group_.barrier("time of a reduction");
   const auto start = std::chrono::steady_clock::now();
   with_gradients(store_, {0, count}, [&](auto gradients) {
-    std::ranges::fill(gradients, 0);
+    store_.device().zero(gradients.data(), gradients.size_bytes());
     group_.all_reduce(gradients, sum(), "time of a reduction").wait_on_host();
   });
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -243,8 +260,9 @@ Reduction DataParallel::begin_step(int micro_batches) {
 }
 
 void DataParallel::shard() {
-  const std::int64_t limit = group_.on_one_node() ? slice_bytes / static_cast<std::int64_t>(size_of(store_.dtype()))
-                                                  : std::numeric_limits<std::int64_t>::max();
+  const bool cached = group_.on_one_node() && store_.on_host();
+  const std::int64_t limit =
+      cached ? slice_bytes / static_cast<std::int64_t>(size_of(store_.dtype())) : std::numeric_limits<std::int64_t>::max();
   std::vector<Slice> slices;
   for (Bucket& bucket : buckets_) {
     for (Range rest = bucket.range; rest.count() > 0;) {
@@ -275,8 +293,8 @@ bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
 Pending DataParallel::average_buffers() const {
   if (!averages_buffers_) return {};
   BufferPlane& buffers = store_.buffers();
-  const auto average = [this](auto values) { return group_.all_reduce(values, ReduceOp::mean, "buffers"); };
-  return store_.dtype() == DType::float64 ? average(buffers.values<double>().span()) : average(buffers.values<float>().span());
+  return with_elements(store_, buffers.plane(), {0, buffers.numel()},
+                       [this](auto values) { return group_.all_reduce(values, ReduceOp::mean, "buffers"); });
 }
 
 // In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.

@@ -26,7 +26,7 @@ class GradientTree {
   std::shared_ptr<device::Storage>& plane(std::size_t level);
 
   FlatStore& store_;
-  int shards_ = 0;
+  unsigned shards_ = 0;
   std::vector<std::shared_ptr<device::Storage>> planes_;  // by level: sums of 2^level shards
 };
 

@@ -15,7 +15,7 @@ class GroupTransfer final : public TensorAxis::Transfer {
  public:
   explicit GroupTransfer(Pending pending) : pending_(std::move(pending)) {}
   bool done() override { return pending_.done(); }
-  void wait() override { pending_.wait_on_host(); }
+  void wait() override { pending_.wait(); }
 
  private:
   Pending pending_;

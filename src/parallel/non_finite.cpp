@@ -13,7 +13,7 @@ namespace trireme::parallel {
 namespace {
 
 bool is_finite(FlatStore& store, const Range& range) {
-  return with_gradients(store, range, [](auto gradients) {
+  return with_elements_on_host(store, store.gradient_plane(), range, [](auto gradients) {
     return std::ranges::all_of(gradients, [](auto gradient) { return std::isfinite(gradient); });
   });
 }

@@ -106,12 +106,13 @@ void Reduction::advance() {
   take_norms(false);
 }
 
-// Of this rank's part of each slice as soon as it is reduced: it still lies in the cache.
+// Of this rank's part of each slice as soon as it is reduced, while it lies in the cache; a GPU would make the host wait for
+// the backward pass, so there it is at the end.
 void Reduction::take_norms(bool wait) {
-  if (owner_.shard_ == nullptr) return;
+  if (owner_.shard_ == nullptr || (!wait && !owner_.store_.on_host())) return;
   for (; next_norm_ < pending_.size(); ++next_norm_) {
     if (wait) wait_for(pending_[next_norm_]);
-    if (!pending_[next_norm_].done()) return;
+    if (!wait && !pending_[next_norm_].done()) return;
     sum_of_squares_ += owner_.summary_->sum_of_squares(owner_.shard_->ranges()[next_norm_]);
   }
 }
@@ -148,7 +149,7 @@ StepSummary Reduction::finish() {
 }
 
 void Reduction::wait_for(Pending& pending) {
-  count_waiting([&] { pending.wait_on_host(); });
+  count_waiting([&] { pending.wait(); });
 }
 
 void Reduction::wait_for_buckets() {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "parallel/planes.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/parallel/settings.hpp"
 
@@ -14,14 +15,14 @@ namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
 
-template <typename T>
-std::string digest_of(const std::string& name, const Tensor<T>& values) {
-  return fmt::format("values with digest {:016x}", digest<T>(name, std::span<const T>(values.span())));
+std::string digest_of(const std::string& name, const FlatStore& store, const std::shared_ptr<device::Storage>& plane,
+                      const Range& range) {
+  return with_elements_on_host(store, plane, range,
+                               [&](auto values) { return fmt::format("values with digest {:016x}", digest(name, values)); });
 }
 
 enum class Comparison { whole, parts };
 
-template <typename T>
 Entries parameters_of(FlatStore& store, Comparison comparison) {
   const std::string computed =
       store.compute_dtype() == store.dtype() ? "" : fmt::format(" computed in {}", name_of(store.compute_dtype()));
@@ -33,33 +34,28 @@ Entries parameters_of(FlatStore& store, Comparison comparison) {
     entries.emplace_back(parameter.name, fmt::format("{}{} {}{}, {}", name_of(store.dtype()), computed, shape.str(),
                                                      parameter.trainable ? "" : " frozen",
                                                      part ? fmt::format("dim {} divided", parameter.placement.dim)
-                                                          : digest_of(parameter.name, store.values<T>(index))));
+                                                          : digest_of(parameter.name, store, store.value_plane(),
+                                                                      {parameter.offset, parameter.offset + parameter.numel})));
   }
   return entries;
 }
 
-template <typename T>
 Entries buffers_of(FlatStore& store) {
   BufferPlane& buffers = store.buffers();
   Entries entries;
   for (int index = 0; index < buffers.size(); ++index) {
     const BufferInfo& buffer = buffers.info(index);
     entries.emplace_back(buffer.name, fmt::format("{} {}, {}", name_of(store.dtype()), buffer.shape.str(),
-                                                  digest_of(buffer.name, buffers.values<T>(index))));
+                                                  digest_of(buffer.name, store, buffers.plane(),
+                                                            {buffer.offset, buffer.offset + buffer.shape.numel()})));
   }
   return entries;
 }
 
-template <typename T>
-void require_same_planes(FlatStore& store, const Group& group, Comparison comparison) {
-  require_same(group, "parameter", parameters_of<T>(store, comparison));
-  require_same(group, "buffer", buffers_of<T>(store));
-}
-
 void compare(FlatStore& store, const Group& group, Comparison comparison) {
   if (group.size() == 1) return;
-  store.dtype() == DType::float64 ? require_same_planes<double>(store, group, comparison)
-                                  : require_same_planes<float>(store, group, comparison);
+  require_same(group, "parameter", parameters_of(store, comparison));
+  require_same(group, "buffer", buffers_of(store));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "parallel/planes.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
 
@@ -83,18 +84,15 @@ void ReplicaComparison::add(std::string name, int index, bool buffer, std::int64
 }
 
 template <typename Action>
-auto ReplicaComparison::with_values_of(const Compared& tensor, const Action& action) const {
-  const auto values = [&]<typename T>(T) {
-    return tensor.buffer ? store_.buffers().values<T>(tensor.index) : store_.values<T>(tensor.index);
-  };
-  return store_.dtype() == DType::float64 ? action(values(double())) : action(values(float()));
+auto ReplicaComparison::with_values_of(const Compared& tensor, const Range& elements, const Action& action) const {
+  BufferPlane& buffers = store_.buffers();
+  const std::int64_t offset = tensor.buffer ? buffers.info(tensor.index).offset : store_.parameter(tensor.index).offset;
+  return with_elements_on_host(store_, tensor.buffer ? buffers.plane() : store_.value_plane(),
+                               {offset + elements.begin, offset + elements.end}, action);
 }
 
 std::uint64_t ReplicaComparison::digest_of(const Compared& tensor, const Range& elements) const {
-  return with_values_of(tensor, [&]<typename T>(const Tensor<T>& values) {
-    const std::span<const T> part(values.data() + elements.begin, static_cast<std::size_t>(elements.count()));
-    return digest(tensor.name, part, elements.begin);
-  });
+  return with_values_of(tensor, elements, [&](auto values) { return digest(tensor.name, values, elements.begin); });
 }
 
 std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
@@ -161,8 +159,8 @@ void ReplicaComparison::report(std::int64_t step, int rank) const {
   const std::vector<std::size_t> places = differences(all);
   const Compared& tensor = tensors_[places.front()];
   const std::int64_t element = first_difference_in(tensor);
-  const std::vector<std::string> values =
-      replicas_.gather_texts(with_values_of(tensor, [&](const auto& of) { return value_text(of.data()[element]); }), operation);
+  const std::vector<std::string> values = replicas_.gather_texts(
+      with_values_of(tensor, {element, element + 1}, [](auto only) { return value_text(only.front()); }), operation);
   const Camps camps = camps_of(values);
   const auto most = static_cast<std::size_t>(camps.most.front());
   const auto other = static_cast<std::size_t>(camps.others.front());

@@ -32,7 +32,7 @@ class ReplicaComparison {
   };
   void add(std::string name, int index, bool buffer, std::int64_t numel);
   template <typename Action>
-  auto with_values_of(const Compared& tensor, const Action& action) const;
+  auto with_values_of(const Compared& tensor, const Range& elements, const Action& action) const;
   std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
   std::uint64_t digest_of(const Range& compared) const;
   [[noreturn]] void report(std::int64_t step, int rank) const;

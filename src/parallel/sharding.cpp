@@ -29,7 +29,7 @@ class Gathers final : public Shard::Publication {
 
   void finish() override {
     for (std::size_t index = 0; index < pending_.size(); ++index) {
-      pending_[index].wait_on_host();
+      pending_[index].wait();
       store_.round_values(slices_[index].range);
     }
   }

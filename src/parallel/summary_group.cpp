@@ -3,9 +3,6 @@
 #include <algorithm>
 #include <string>
 
-#include "parallel/planes.hpp"
-#include "trireme/ops/reduce.hpp"
-
 namespace trireme::parallel {
 namespace {
 
@@ -60,7 +57,7 @@ double SummaryGroup::sum_of_squares(const Range& range, const std::vector<Range>
   for (const Range& each : of) {
     const Range part{std::max(range.begin, each.begin), std::min(range.end, each.end)};
     if (part.count() <= 0) continue;
-    sum += with_gradients(store_, part, [](auto gradients) { return ops::sum_of_squares(gradients.data(), gradients.size()); });
+    sum += store_.device().sum_of_squares(store_.gradient_plane(), store_.dtype(), part);
   }
   return sum;
 }

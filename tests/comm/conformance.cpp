@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::array<std::size_t, 9> counts = {0, 1, 2, 15, 16, 17, 1000, 4099, 300'001};
 
-// A buffer in the group's memory or on the heap.
+// A buffer in the group's memory, where the host reaches it, or on the heap.
 template <typename T>
 class Buffer {
  public:
   Buffer(const Group& group, std::size_t count, bool shared) : count_(count) {
-    if (shared) {
+    if (shared && group.memory()->on_host()) {
       storage_ = std::make_shared<device::Storage>(group.memory(), std::max<std::size_t>(count, 1) * sizeof(T));
       data_ = static_cast<T*>(storage_->data());
     } else {

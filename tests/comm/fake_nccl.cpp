@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <deque>
 #include <functional>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "comm/reduce.hpp"
+#include "device/fake_gpu.hpp"
 
 namespace trireme::test {
 namespace {
@@ -114,7 +114,7 @@ ncclResult_t put(ncclComm_t communicator, cudaStream_t stream, const void* data,
   const std::uint64_t number = mine.operations++;
   ++mine.under_way;
   reinterpret_cast<FakeStream*>(stream)->put([&mine, number, data, bytes, finish = std::move(finish)] {
-    const auto* begin = static_cast<const std::byte*>(data);
+    const std::byte* begin = reach_fake_gpu(data);
     if (const auto all = exchange(mine, number, Bytes(begin, begin + bytes))) finish(*all);
     --mine.under_way;
   });
@@ -151,7 +151,7 @@ void reduce_to(void* to, const std::vector<Bytes>& all, std::size_t begin, std::
     if (one.size() != all.front().size()) return;  // NCCL would do anything
     from.push_back(one.data() + begin * size_of(dtype_of(type)));
   }
-  auto* target = static_cast<std::byte*>(to);
+  std::byte* target = reach_fake_gpu(to);
   comm::reduce(op_of(op), dtype_of(type), from, {&target, 1}, count);
 }
 
@@ -208,19 +208,12 @@ ncclResult_t comm_register(ncclComm_t, void* data, std::size_t, void** handle) {
 }
 ncclResult_t comm_deregister(ncclComm_t, void*) { return ncclSuccess; }
 
-std::mutex memory_mutex;
-std::map<const void*, std::size_t> blocks;  // of the GPU
-
 ncclResult_t mem_alloc(void** block, std::size_t bytes) {
-  *block = std::aligned_alloc(64, (bytes + 63) / 64 * 64);
-  const std::lock_guard lock(memory_mutex);
-  blocks[*block] = bytes;
+  *block = fake_gpu_memory()->allocate(bytes);
   return ncclSuccess;
 }
 ncclResult_t mem_free(void* block) {
-  const std::lock_guard lock(memory_mutex);
-  blocks.erase(block);
-  std::free(block);
+  fake_gpu_memory()->deallocate(block, 0);
   return ncclSuccess;
 }
 
@@ -249,7 +242,7 @@ ncclResult_t reduce_scatter(const void* from, void* to, std::size_t count, ncclD
 ncclResult_t all_gather(const void* from, void* to, std::size_t count, ncclDataType_t type, ncclComm_t communicator,
                         cudaStream_t stream) {
   return put(communicator, stream, from, count * size_of(dtype_of(type)), [=](const std::vector<Bytes>& all) {
-    auto* target = static_cast<std::byte*>(to);
+    std::byte* target = reach_fake_gpu(to);
     for (const Bytes& one : all) target = std::copy(one.begin(), one.end(), target);
   });
 }
@@ -258,7 +251,7 @@ ncclResult_t broadcast(const void* from, void* to, std::size_t count, ncclDataTy
                        cudaStream_t stream) {
   return put(communicator, stream, from, count * size_of(dtype_of(type)), [=](const std::vector<Bytes>& all) {
     const Bytes& source = all[static_cast<std::size_t>(root)];
-    std::copy(source.begin(), source.end(), static_cast<std::byte*>(to));
+    std::copy(source.begin(), source.end(), reach_fake_gpu(to));
   });
 }
 
@@ -269,7 +262,10 @@ class FakeCompletion final : public comm::Completion {
  public:
   explicit FakeCompletion(std::shared_ptr<FakeStream> stream) : stream_(std::move(stream)), count_(stream_->given()) {}
   bool reached() override { return stream_->done(count_); }
-  void order_before(device::Stream&) override {}  // there is no other stream
+  // The fake GPU computes nothing: the host is its only stream.
+  void order_before_current() override {
+    while (!reached()) std::this_thread::yield();
+  }
 
  private:
   std::shared_ptr<FakeStream> stream_;
@@ -283,17 +279,13 @@ class FakeCommunicationStream final : public comm::CommunicationStream {
   cudaStream_t native() override { return reinterpret_cast<cudaStream_t>(stream_.get()); }
   void order_after_current() override {}
   std::unique_ptr<comm::Completion> completion() override { return std::make_unique<FakeCompletion>(stream_); }
-  bool reaches(const void* data) override {
-    const std::lock_guard lock(memory_mutex);
-    auto after = blocks.upper_bound(data);
-    if (after == blocks.begin()) return false;
-    const auto& [block, bytes] = *--after;
-    return static_cast<const std::byte*>(data) < static_cast<const std::byte*>(block) + bytes;
-  }
+  bool reaches(const void* data) override { return is_on_fake_gpu(data); }
   void use_on_this_thread() override {}
   void wait_for_gpu() noexcept override { stream_->wait(); }
-  void to_host(void* host, const void* gpu, std::size_t bytes) override { std::memcpy(host, gpu, bytes); }
-  void to_gpu(void* gpu, const void* host, std::size_t bytes) override { std::memcpy(gpu, host, bytes); }
+  void to_host(void* host, const void* gpu, std::size_t bytes) override { std::memcpy(host, reach_fake_gpu(gpu), bytes); }
+  void to_gpu(void* gpu, const void* host, std::size_t bytes) override { std::memcpy(reach_fake_gpu(gpu), host, bytes); }
+  std::shared_ptr<device::MemoryResource> gpu_memory() override { return fake_gpu_memory(); }
+  std::shared_ptr<device::MemoryResource> staging_memory() override { return device::host_memory(); }
 
  private:
   std::shared_ptr<FakeStream> stream_ = std::make_shared<FakeStream>();
@@ -325,6 +317,10 @@ std::shared_ptr<const comm::NcclApi> fake_nccl() {
 }
 
 std::shared_ptr<comm::CommunicationStream> make_fake_stream() { return std::make_shared<FakeCommunicationStream>(); }
+
+Group fake_staged_group(const Group& host) {
+  return Group(std::make_shared<comm::StagedBackend>(comm::backend_of(host), make_fake_stream));
+}
 
 Group fake_nccl_group(const Group& host) {
   return Group(std::make_shared<comm::NcclBackend>(

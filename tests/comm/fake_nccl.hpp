@@ -7,12 +7,13 @@
 
 namespace trireme::test {
 
-// NCCL, and GPUs, in the host's memory: ranks are threads, a stream is a thread that does what it is given in order, and a
+// NCCL, and fake GPUs: ranks are threads, a stream is a thread that does what it is given in order, and a
 // collective on it waits for the other ranks as one on GPUs would.
 std::shared_ptr<const comm::NcclApi> fake_nccl();
 std::shared_ptr<comm::CommunicationStream> make_fake_stream();
 
 Group fake_nccl_group(const Group& host);
+Group fake_staged_group(const Group& host);
 
 // Of the communicator that this thread made last.
 void break_last_communicator(ncclResult_t error);  // NCCL finds this error

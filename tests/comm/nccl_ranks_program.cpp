@@ -73,13 +73,13 @@ void check_collectives(const Group& gpu) {
     gpu.all_reduce(span_of(data), ReduceOp::fixed_sum).wait_on_host();
     expect_equal(data, all, "a fixed sum", sum);
     data = fresh();
-    gpu.all_reduce(span_of(data), ReduceOp::max).order_before(device::current_stream());
+    gpu.all_reduce(span_of(data), ReduceOp::max).wait();
     expect_equal(data, all, "a maximum", highest);
     data = fresh();
-    gpu.reduce_scatter(span_of(data)).order_before(device::current_stream());
+    gpu.reduce_scatter(span_of(data)).wait();
     expect_equal(data, gpu.part(count, gpu.rank()), "a reduce_scatter", sum);
     data = fresh();
-    gpu.all_gather(span_of(data)).order_before(device::current_stream());
+    gpu.all_gather(span_of(data)).wait();
     for (int rank = 0; rank < gpu.size(); ++rank) {
       expect_equal(data, gpu.part(count, rank), "an all_gather", [rank](std::int64_t i) { return value_of<T>(rank, i); });
     }
@@ -94,7 +94,7 @@ void check_memory(const Group& gpu) {
   std::vector<float> host(count, static_cast<float>(gpu.rank() + 1));
   const device::Storage storage(gpu.memory(), count * sizeof(float));
   device::copy_bytes(Cuda{}, storage.data(), Cpu{}, host.data(), storage.bytes());
-  gpu.all_reduce(std::span(static_cast<float*>(storage.data()), count), ReduceOp::mean).order_before(device::current_stream());
+  gpu.all_reduce(std::span(static_cast<float*>(storage.data()), count), ReduceOp::mean).wait();
   device::copy_bytes(Cpu{}, host.data(), Cuda{}, storage.data(), storage.bytes());
   const float mean = static_cast<float>(gpu.size() + 1) / 2;
   for (const float value : host) expect(std::abs(value - mean) < 1e-5F, "the mean {}, not {}", mean, value);
@@ -136,7 +136,7 @@ int fail(const Group& gpu) {
   auto data = Tensor<float, Cuda>::full({1 << 20}, 1.0F);
   gpu.all_reduce(span_of(data)).wait_on_host();
   if (gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
-  gpu.all_reduce(span_of(data)).order_before(device::current_stream());
+  gpu.all_reduce(span_of(data)).wait();
   device::current_stream().wait();
   gpu.barrier("after");
   return 0;

@@ -1,5 +1,3 @@
-#include "trireme/comm/nccl.hpp"
-
 #include <chrono>
 #include <cmath>
 #include <cstring>
@@ -12,6 +10,8 @@
 #include "comm/expect.hpp"
 #include "comm/fake_nccl.hpp"
 #include "comm/nccl/collectives.hpp"
+#include "comm/nccl/gpu_of_rank.hpp"
+#include "device/fake_gpu.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/device/cuda.hpp"
@@ -22,13 +22,18 @@ using namespace std::chrono_literals;
 
 namespace {
 
-int run(int ranks, const std::function<void(const Group& gpu)>& check, std::chrono::milliseconds deadline = 20s) {
+using Check = std::function<void(const Group& gpu)>;
+
+int run_on(Group make(const Group& host), int ranks, const Check& check, std::chrono::milliseconds deadline = 20s) {
   const int code = launch(BackendKind::thread, {.ranks = ranks, .deadline = deadline}, [&](const Group& host) {
-    check(fake_nccl_group(host));
+    check(make(host));
     return 0;
   });
   CHECK(failed_checks.exchange(0) == 0);
   return code;
+}
+int run(int ranks, const Check& check, std::chrono::milliseconds deadline = 20s) {
+  return run_on(fake_nccl_group, ranks, check, deadline);
 }
 
 // Elements in the memory of the fake GPU.
@@ -37,9 +42,10 @@ class GpuData {
  public:
   GpuData(const Group& gpu, std::vector<T> values)
       : storage_(gpu.memory(), values.size() * sizeof(T)), span_(static_cast<T*>(storage_.data()), values.size()) {
-    std::copy(values.begin(), values.end(), span_.begin());
+    std::copy(values.begin(), values.end(), on_host().begin());
   }
   std::span<T> span() { return span_; }
+  std::span<T> on_host() { return reach_fake_gpu(span_); }
 
  private:
   device::Storage storage_;
@@ -67,7 +73,7 @@ void check_collectives(const Group& gpu) {
     GpuData<T> data(gpu, host);
     const auto reset = [&] {
       host = values_of<T>(gpu.rank(), count);
-      std::copy(host.begin(), host.end(), data.span().begin());
+      std::copy(host.begin(), host.end(), data.on_host().begin());
     };
     const auto mine = gpu.part(static_cast<std::int64_t>(count), gpu.rank());
     const auto begin = static_cast<std::size_t>(mine.begin);
@@ -76,20 +82,20 @@ void check_collectives(const Group& gpu) {
       reset();
       gpu.all_reduce(std::span(host), op).wait_on_host();
       gpu.all_reduce(data.span(), op, "values").wait_on_host();
-      expect_same<T>(data.span(), host, "all_reduce");
+      expect_same<T>(data.on_host(), host, "all_reduce");
       reset();
       gpu.reduce_scatter(std::span(host), op).wait_on_host();
       gpu.reduce_scatter(data.span(), op).wait_on_host();
-      expect_same<T>(data.span().subspan(begin, size), std::span(host).subspan(begin, size), "reduce_scatter");
+      expect_same<T>(data.on_host().subspan(begin, size), std::span(host).subspan(begin, size), "reduce_scatter");
     }
     reset();
     gpu.all_gather(std::span(host)).wait_on_host();
     gpu.all_gather(data.span()).wait_on_host();
-    expect_same<T>(data.span(), host, "all_gather");
+    expect_same<T>(data.on_host(), host, "all_gather");
     reset();
     gpu.broadcast(std::span(host), gpu.size() - 1).wait_on_host();
     gpu.broadcast(data.span(), gpu.size() - 1).wait_on_host();
-    expect_same<T>(data.span(), host, "broadcast");
+    expect_same<T>(data.on_host(), host, "broadcast");
   }
 }
 
@@ -125,7 +131,6 @@ TEST_CASE("element types and operations have NCCL's names") {
 
 TEST_CASE("what lies on the host goes through the group that the GPUs' was made of") {
   for (const auto& one : conformance_cases()) {
-    if (std::string_view(one.name) == "own and shared memory mixed") continue;  // memory() is the GPU's
     INFO(one.name);
     CHECK(run(3, one.check) == 0);
   }
@@ -133,7 +138,10 @@ TEST_CASE("what lies on the host goes through the group that the GPUs' was made 
 
 TEMPLATE_TEST_CASE("collectives on GPUs give what they give on the host", "", float, double, bfloat16, float16, std::int32_t,
                    std::int64_t, std::uint64_t) {
-  for (int ranks = 1; ranks <= 4; ++ranks) CHECK(run(ranks, check_collectives<TestType>) == 0);
+  for (int ranks = 1; ranks <= 4; ++ranks) {
+    CHECK(run(ranks, check_collectives<TestType>) == 0);
+    CHECK(run_on(fake_staged_group, ranks, check_collectives<TestType>) == 0);
+  }
 }
 
 TEST_CASE("many collectives are under way and end in order") {
@@ -146,8 +154,30 @@ TEST_CASE("many collectives are under way and end in order") {
           for (Pending& one : pending) expect(one.done(), "the collectives before the last are done");
           pending.clear();
           { const Pending dropped = gpu.all_reduce(data.span(), ReduceOp::max); }
-          expect(data.span()[99] == std::pow(3.0F, 50.0F), "{}", data.span()[99]);
+          expect(data.on_host()[99] == std::pow(3.0F, 50.0F), "{}", data.on_host()[99]);
         }) == 0);
+}
+
+TEST_CASE("waiting for a collective on GPUs is up to the stream, for one on the host to the host") {
+  for (const auto make : {fake_nccl_group, fake_staged_group}) {
+    CHECK(run_on(make, 2, [](const Group& gpu) {
+            GpuData<float> data(gpu, std::vector<float>(100, 1.0F));
+            std::vector<float> host(100, 2.0F);
+            gpu.all_reduce(data.span()).wait();
+            gpu.all_reduce(std::span(host)).wait();
+            expect(data.on_host()[99] == 2.0F && host[99] == 4.0F, "{} {}", data.on_host()[99], host[99]);
+          }) == 0);
+  }
+}
+
+TEST_CASE("ranks use NCCL where all have it and a GPU each") {
+  using Ranks = std::vector<comm::GpuOfRank>;
+  CHECK(comm::obstacle_to_nccl(Ranks{{"a", ""}, {"b", ""}}).empty());
+  CHECK(comm::obstacle_to_nccl(Ranks{{"a", ""}, {"b", ""}, {"a", ""}}) == "ranks 0 and 2 share a GPU");
+  CHECK(comm::obstacle_to_nccl(Ranks{{"a", ""}, {"b", "no such library"}}) == "rank 1: no such library");
+  const comm::GpuOfRank read = comm::GpuOfRank::read(comm::GpuOfRank{"a", "two\nlines"}.text());
+  CHECK(read.uuid == "a");
+  CHECK(read.nccl_error == "two\nlines");
 }
 
 TEST_CASE("messages between GPUs arrive by tag, in order") {
@@ -159,7 +189,7 @@ TEST_CASE("messages between GPUs arrive by tag, in order") {
           GpuData<std::int32_t> got(gpu, {-1, -1});
           gpu.receive(got.span().first(1), other, 2).wait_on_host();
           gpu.receive(got.span().last(1), other, 1).wait_on_host();
-          expect(got.span()[0] == 10 + other && got.span()[1] == other, "{} {}", got.span()[0], got.span()[1]);
+          expect(got.on_host()[0] == 10 + other && got.on_host()[1] == other, "{} {}", got.on_host()[0], got.on_host()[1]);
         }) == 0);
 }
 
@@ -168,7 +198,7 @@ TEST_CASE("a group of GPUs is divided") {
           const Group pair = gpu.split(gpu.rank() % 2, -gpu.rank(), "pair");
           GpuData<float> data(pair, std::vector<float>(40, static_cast<float>(gpu.rank())));
           pair.all_reduce(data.span()).wait_on_host();
-          expect(data.span()[39] == static_cast<float>(2 + 2 * (gpu.rank() % 2)), "{}", data.span()[39]);
+          expect(data.on_host()[39] == static_cast<float>(2 + 2 * (gpu.rank() % 2)), "{}", data.on_host()[39]);
           expect(pair.rank() == (gpu.rank() < 2 ? 1 : 0), "rank {}", pair.rank());
         }) == 0);
 }

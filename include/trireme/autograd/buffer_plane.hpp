@@ -65,6 +65,10 @@ class BufferPlane {
     device_->write(static_cast<T*>(values_->data()) + info(index).offset, values.data(), values.span().size_bytes());
   }
 
+  // All buffers as one block of `size_of(dtype) * numel()` bytes, wherever it lies.
+  const std::shared_ptr<device::Storage>& plane();
+  std::int64_t numel() const { return numel_; }
+
   // What a checkpoint keeps: every buffer, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
@@ -87,7 +91,7 @@ class BufferPlane {
   std::vector<BufferInfo> buffers_;
   std::int64_t numel_ = 0;
   std::shared_ptr<device::Storage> values_;  // null until the first use
-  std::vector<std::byte> kept_;
+  std::shared_ptr<device::Storage> kept_;    // likewise
 };
 
 }  // namespace trireme

@@ -60,6 +60,7 @@ class FlatStore {
   DType dtype() const { return dtype_; }  // of values and gradients
   DType compute_dtype() const { return compute_dtype_; }
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
+  bool on_host() const { return device_->memory()->on_host(); }
 
   // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
@@ -101,6 +102,16 @@ class FlatStore {
     return part<T, D>(gradients_, index);
   }
 
+  // The planes as blocks of elements of dtype(), wherever they lie: for collectives and the device's own operations.
+  const std::shared_ptr<device::Storage>& value_plane() {
+    lay_out();
+    return values_;
+  }
+  const std::shared_ptr<device::Storage>& gradient_plane() {
+    lay_out();
+    return gradients_;
+  }
+
   // What matrix products read: the values themselves, or in mixed precision their rounded copy.
   template <typename T, typename D = Cpu>
   Tensor<T, D> compute_values(int index) {
@@ -134,7 +145,8 @@ class FlatStore {
   template <typename T>
   void initialize(std::uint64_t seed);
 
-  // Moves values and gradients into memory of another resource, values kept. Tensors taken before keep the old block.
+  // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before keep the
+  // old block.
   void relocate(const std::shared_ptr<device::MemoryResource>& resource);
 
   // What a checkpoint keeps: parameters and buffers, each name with the prefix before it.

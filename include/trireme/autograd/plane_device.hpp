@@ -15,6 +15,8 @@ namespace trireme {
 // Where the planes of a store lie, and what the store, which knows no element types, does with them there.
 class PlaneDevice {
  public:
+  using Plane = std::shared_ptr<device::Storage>;
+
   virtual ~PlaneDevice() = default;
 
   virtual std::shared_ptr<device::MemoryResource> memory() const = 0;
@@ -22,9 +24,12 @@ class PlaneDevice {
   virtual void copy(void* to, const void* from, std::size_t bytes) const = 0;  // between planes
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
+  // Of elements of `dtype` in a range of a plane; nan where one of them is inf or nan.
+  virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
+  // sum += plane in a range of both.
+  virtual void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const = 0;
   // A range of float values to bfloat16 or float16, into the same range of another plane.
-  virtual void round(const std::shared_ptr<device::Storage>& values, const Range& range, DType to,
-                     const std::shared_ptr<device::Storage>& rounded) const = 0;
+  virtual void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const = 0;
 
   // Where a State finds the elements of a plane: there, or for a GPU's in a copy on the host, which is renewed before the state
   // is saved and written back when it is loaded.

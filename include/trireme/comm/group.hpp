@@ -17,9 +17,6 @@
 
 namespace trireme {
 
-namespace device {
-class Stream;
-}
 class Group;
 namespace comm {
 class Backend;    // what a backend implements; src/comm only
@@ -44,10 +41,10 @@ class [[nodiscard]] Pending {
   bool done();          // advances, never blocks; throws what went wrong
   void wait_on_host();  // returns when the result is in memory; throws what went wrong
 
-  // What `stream` gets from now on begins when the result is in memory; the host goes on, and nothing is left to wait for.
-  // Only a collective on a GPU's memory (comm/nccl.hpp) can do so, any other waits on the host. What goes wrong afterwards is
-  // thrown by later calls and waits.
-  void order_before(device::Stream& stream);
+  // Returns when whatever this rank does next finds the result: of a collective on a GPU's memory (comm/gpu_group.hpp) at once,
+  // the operations that this thread then gives its GPU begin when the result is there, and what goes wrong meanwhile is thrown
+  // by later calls and waits. Any other waits on the host.
+  void wait();
 
  private:
   std::unique_ptr<comm::Operation> operation_;

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/comm/gpu_group.hpp"
 #include "trireme/comm/group.hpp"
 
 namespace trireme {
@@ -12,7 +13,7 @@ namespace trireme {
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
   mpi,     // ranks are the processes that mpirun started; one rank without it
-  nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/nccl.hpp
+  nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/gpu_group.hpp
 };
 
 // What started a job's processes, by which they find each other. `automatic` takes the first whose variables are set:
@@ -36,7 +37,8 @@ struct LaunchOptions {
   // Each rank writes what it calls to rank-<rank>.flight in this folder, for trireme-flight; empty: TRIREME_FLIGHT_DIR, or
   // where that is not set, nothing is written.
   std::string flight_directory = {};
-  StartUp start_up = StartUp::automatic;  // nccl backend
+  StartUp start_up = StartUp::automatic;                       // nccl backend
+  GpuCollectives gpu_collectives = GpuCollectives::automatic;  // likewise
 };
 
 // Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
@@ -44,9 +46,10 @@ struct LaunchOptions {
 // and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
-BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"
-Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
-ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
-StartUp parse_start_up(std::string_view name);       // "automatic", "mpi", "torchrun", "slurm" or "single"
+BackendKind parse_backend(std::string_view name);             // "thread", "mpi" or "nccl"
+Algorithm parse_algorithm(std::string_view name);             // "automatic", "exchange", "direct", "ring", "halving_doubling"
+ProgressMode parse_progress(std::string_view name);           // "thread" or "cooperative"
+StartUp parse_start_up(std::string_view name);                // "automatic", "mpi", "torchrun", "slurm" or "single"
+GpuCollectives parse_gpu_collectives(std::string_view name);  // "automatic", "nccl" or "staged"
 
 }  // namespace trireme

@@ -27,7 +27,7 @@ struct StepSummary {
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
   std::vector<bool> used = {};               // by parameter: some rank used it
   StepRequests requests = {};                // of any rank
-  double exposed_communication_seconds = 0;  // this rank waited that long for others
+  double exposed_communication_seconds = 0;  // this rank waited that long for others; what its GPU waits does not count
   std::int64_t step = 0;                     // from DataParallelOptions::first_step on
   NonFinite non_finite = {};                 // unless is_finite()
 

@@ -20,6 +20,7 @@ int current_cuda_device();
 
 struct CudaDevice {
   std::string name;  // "NVIDIA H200"
+  std::string uuid;  // no other GPU of any machine has it
   int major = 0;     // of the compute capability
   int minor = 0;
   int multiprocessors = 0;

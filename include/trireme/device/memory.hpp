@@ -24,7 +24,8 @@ class MemoryResource {
   void* allocate(std::size_t bytes) { return do_allocate(bytes); }
   void deallocate(void* block, std::size_t bytes) noexcept { do_deallocate(block, bytes); }
 
-  virtual std::string_view name() const noexcept = 0;  // "host", "shared segment", "cuda:0"
+  virtual std::string_view name() const noexcept = 0;     // "host", "shared segment", "cuda:0"
+  virtual bool on_host() const noexcept { return true; }  // otherwise its blocks are a GPU's
 
  private:
   virtual void* do_allocate(std::size_t bytes) = 0;

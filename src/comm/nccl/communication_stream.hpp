@@ -6,7 +6,7 @@
 #include <functional>
 #include <memory>
 
-#include "trireme/device/stream.hpp"
+#include "trireme/device/memory.hpp"
 
 namespace trireme::comm {
 
@@ -14,8 +14,8 @@ namespace trireme::comm {
 class Completion {
  public:
   virtual ~Completion() = default;
-  virtual bool reached() = 0;                             // of any thread
-  virtual void order_before(device::Stream& stream) = 0;  // what `stream` gets from now on waits for it
+  virtual bool reached() = 0;               // of any thread
+  virtual void order_before_current() = 0;  // what the thread's current stream gets from now on waits for it
 };
 
 // The stream of a group's collectives, beside those in which the rank computes.
@@ -33,6 +33,9 @@ class CommunicationStream {
   // Through the current stream; done when the call returns.
   virtual void to_host(void* host, const void* gpu, std::size_t bytes) = 0;
   virtual void to_gpu(void* gpu, const void* host, std::size_t bytes) = 0;
+
+  virtual std::shared_ptr<device::MemoryResource> gpu_memory() = 0;
+  virtual std::shared_ptr<device::MemoryResource> staging_memory() = 0;  // of the host
 };
 
 using MakeStream = std::function<std::shared_ptr<CommunicationStream>()>;

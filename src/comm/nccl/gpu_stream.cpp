@@ -2,7 +2,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/device/memory.hpp"
+#include "trireme/device/stream.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -19,7 +19,7 @@ class GpuCompletion final : public Completion {
 
   // What a graph holds runs when the graph does: nothing is under way now, and its events must not be asked.
   bool reached() override { return captured_ || event_.is_done(); }
-  void order_before(device::Stream& stream) override { stream.order_after(event_); }
+  void order_before_current() override { device::current_stream().order_after(event_); }
 
  private:
   device::Event event_;
@@ -47,10 +47,10 @@ class GpuStream final : public CommunicationStream {
   void wait_for_gpu() noexcept override { static_cast<void>(cudaDeviceSynchronize()); }
 
   void to_host(void* host, const void* gpu, std::size_t bytes) override { device::copy_bytes(Cpu{}, host, Cuda{}, gpu, bytes); }
-  void to_gpu(void* gpu, const void* host, std::size_t bytes) override {
-    device::copy_bytes(Cuda{}, gpu, Cpu{}, host, bytes);
-    device::current_stream().wait();
-  }
+  void to_gpu(void* gpu, const void* host, std::size_t bytes) override { device::copy_bytes(Cuda{}, gpu, Cpu{}, host, bytes); }
+
+  std::shared_ptr<device::MemoryResource> gpu_memory() override { return device::cuda_memory(); }
+  std::shared_ptr<device::MemoryResource> staging_memory() override { return device::pinned_memory(); }
 
  private:
   int device_ = device::current_cuda_device();

@@ -7,7 +7,6 @@
 
 #include "comm/nccl/collectives.hpp"
 #include "comm/nccl/registered_memory.hpp"
-#include "comm/nccl/staged_operation.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -30,8 +29,8 @@ class NcclOperation final : public Operation {
     if (flight_->comparison != nullptr) flight_->comparison->check_peers();
   }
   ErrorFields describe_wait() const override { return group_->describe_wait(*flight_); }
-  bool order_before(device::Stream& stream) override {
-    flight_->completion->order_before(stream);
+  bool order_before_current() override {
+    flight_->completion->order_before_current();
     return true;
   }
   void abandon() noexcept override { group_->abandon(*flight_); }
@@ -54,9 +53,11 @@ ncclUniqueId share_id(const NcclApi& api, Backend& host) {
 }  // namespace
 
 NcclBackend::NcclBackend(std::shared_ptr<Backend> host, NcclParts parts)
-    : host_(std::move(host)), parts_(std::move(parts)), context_(host_, &host_->context()), stream_(parts_.make_stream()) {
+    : StagedBackend(std::move(host), parts.make_stream),
+      parts_(std::move(parts)),
+      context_(host_backend(), &host_backend()->context()) {
   if (members().size() == 1) return;
-  communicator_ = std::make_shared<Communicator>(parts_.api, context_, members(), share_id(*parts_.api, *host_));
+  communicator_ = std::make_shared<Communicator>(parts_.api, context_, members(), share_id(*parts_.api, *host_backend()));
   context_->add(this);
   parts_.watchdog->add(*this);
 }
@@ -69,9 +70,8 @@ NcclBackend::~NcclBackend() {
 }
 
 std::unique_ptr<Operation> NcclBackend::start(const Call& call) {
-  if (!stream_->reaches(call.data)) return host_->start(call);
-  if (members().size() == 1) return nullptr;
-  return nccl_has(call) ? start_on_gpu(call) : start_staged(call);
+  const bool by_nccl = members().size() > 1 && nccl_has(call) && stream()->reaches(call.data);
+  return by_nccl ? start_on_gpu(call) : StagedBackend::start(call);
 }
 
 std::unique_ptr<Operation> NcclBackend::start_on_gpu(const Call& call) {
@@ -84,13 +84,13 @@ std::unique_ptr<Operation> NcclBackend::start_on_gpu(const Call& call) {
   Call comparison = comparison_of(flight->call);
   comparison.data = nullptr;
   comparison.flight_number = 0;  // the entry is done when the data are there
-  flight->comparison = host_->start(comparison);
-  stream_->order_after_current();
+  flight->comparison = host_backend()->start(comparison);
+  stream()->order_after_current();
   communicator_->enqueue(describe(flight->call), [&](ncclComm_t communicator) {
     return put(*parts_.api, call,
-               {.rank = members().me, .size = members().size(), .communicator = communicator, .stream = stream_->native()});
+               {.rank = members().me, .size = members().size(), .communicator = communicator, .stream = stream()->native()});
   });
-  flight->completion = stream_->completion();
+  flight->completion = stream()->completion();
   {
     const std::lock_guard lock(mutex_);
     flights_.push_back(flight);
@@ -98,40 +98,12 @@ std::unique_ptr<Operation> NcclBackend::start_on_gpu(const Call& call) {
   return std::make_unique<NcclOperation>(shared_from_this(), flight);
 }
 
-std::unique_ptr<Operation> NcclBackend::start_staged(const Call& call) {
-  StagingBuffer buffer(stream_, call.data, call.bytes());
-  buffer.read();
-  Call staged = call;
-  staged.data = buffer.host();
-  staged.flight_number = 0;
-  auto operation = host_->start(staged);
-  return std::make_unique<StagedOperation>(std::move(buffer), std::move(operation));
-}
-
-std::unique_ptr<Operation> NcclBackend::receive(const Message& message) {
-  if (!stream_->reaches(message.data)) return host_->receive(message);
-  StagingBuffer buffer(stream_, message.data, message.bytes());
-  Message staged = message;
-  staged.data = buffer.host();
-  auto operation = host_->receive(staged);
-  return std::make_unique<StagedOperation>(std::move(buffer), std::move(operation));
-}
-
-void NcclBackend::send(const Message& message) {
-  if (!stream_->reaches(message.data)) return host_->send(message);
-  StagingBuffer buffer(stream_, message.data, message.bytes());
-  buffer.read();
-  Message staged = message;
-  staged.data = buffer.host();
-  host_->send(staged);
-}
-
 std::shared_ptr<device::MemoryResource> NcclBackend::memory() {
-  return std::make_shared<RegisteredMemory>(parts_.api, stream_, communicator_);
+  return std::make_shared<RegisteredMemory>(parts_.api, stream(), communicator_);
 }
 
 std::shared_ptr<Backend> NcclBackend::make_group(const Members& members) {
-  return std::make_shared<NcclBackend>(host_->make_group(members), parts_);
+  return std::make_shared<NcclBackend>(host_backend()->make_group(members), parts_);
 }
 
 void NcclBackend::advance() {
@@ -175,7 +147,7 @@ void NcclBackend::abandon(NcclFlight& flight) noexcept {
 
 void NcclBackend::look(Clock::time_point now) noexcept {
   try {
-    stream_->use_on_this_thread();
+    stream()->use_on_this_thread();
     watch_nccl(now);
     watch(now);
   } catch (const Error& error) {

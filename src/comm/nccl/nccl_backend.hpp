@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "comm/backend.hpp"
-#include "comm/nccl/communication_stream.hpp"
 #include "comm/nccl/communicator.hpp"
+#include "comm/nccl/staged_backend.hpp"
 #include "comm/nccl/watchdog.hpp"
 
 namespace trireme::comm {
@@ -31,21 +31,19 @@ struct NcclFlight {
   bool done = false;
 };
 
-// The ranks of another group with a GPU each: data on a GPU go through NCCL, all else through the other group.
-class NcclBackend final : public Backend, public Progress, public Watched, public std::enable_shared_from_this<NcclBackend> {
+// The ranks of another group with a GPU each: data on a GPU go through NCCL, what it can't do and all else through the other
+// group.
+class NcclBackend final : public StagedBackend,
+                          public Progress,
+                          public Watched,
+                          public std::enable_shared_from_this<NcclBackend> {
  public:
   NcclBackend(std::shared_ptr<Backend> host, NcclParts parts);  // collective over `host`
   ~NcclBackend() override;
 
-  const Members& members() const override { return host_->members(); }
   RankContext& context() override { return *context_; }
   std::unique_ptr<Operation> start(const Call& call) override;
-  std::unique_ptr<Operation> receive(const Message& message) override;
-  void send(const Message& message) override;
   std::shared_ptr<device::MemoryResource> memory() override;
-  std::uint64_t bytes_sent() override { return host_->bytes_sent(); }
-  bool on_one_node() const override { return host_->on_one_node(); }
-  std::vector<std::vector<int>> nodes() const override { return host_->nodes(); }
   std::shared_ptr<Backend> make_group(const Members& members) override;
 
   void advance() override;
@@ -58,15 +56,12 @@ class NcclBackend final : public Backend, public Progress, public Watched, publi
 
  private:
   std::unique_ptr<Operation> start_on_gpu(const Call& call);
-  std::unique_ptr<Operation> start_staged(const Call& call);
   bool finish_oldest();
   void watch(std::chrono::steady_clock::time_point now);
   void watch_nccl(std::chrono::steady_clock::time_point now);
 
-  std::shared_ptr<Backend> host_;
   NcclParts parts_;
   std::shared_ptr<RankContext> context_;
-  std::shared_ptr<CommunicationStream> stream_;
   std::shared_ptr<Communicator> communicator_;  // null in a group of one
 
   std::mutex mutex_;  // of flights_, which this rank's thread changes and the watchdog reads

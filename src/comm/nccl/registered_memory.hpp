@@ -19,6 +19,7 @@ class RegisteredMemory final : public device::MemoryResource {
                    std::weak_ptr<Communicator> communicator);
 
   std::string_view name() const noexcept override { return "nccl"; }
+  bool on_host() const noexcept override { return false; }
 
  private:
   void* do_allocate(std::size_t bytes) override;

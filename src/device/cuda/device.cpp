@@ -1,3 +1,7 @@
+#include <fmt/ranges.h>
+
+#include <span>
+
 #include "device/cuda/check.hpp"
 #include "device/cuda/this_thread.hpp"
 #include "trireme/core/error.hpp"
@@ -59,6 +63,9 @@ CudaDevice cuda_device(int device) {
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device), "cudaGetDeviceProperties");
   return {.name = properties.name,
+          .uuid = fmt::format("{:02x}", fmt::join(std::span(reinterpret_cast<const unsigned char*>(properties.uuid.bytes),
+                                                            sizeof(properties.uuid.bytes)),
+                                                  "")),
           .major = properties.major,
           .minor = properties.minor,
           .multiprocessors = properties.multiProcessorCount,

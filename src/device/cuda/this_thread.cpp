@@ -32,6 +32,7 @@ class CudaBlocks final : public BlockSource {
   }
   void give_back(void* block) noexcept override { ignore_cuda(cudaFree(block)); }
   std::string_view name() const noexcept override { return name_; }
+  bool on_host() const noexcept override { return false; }
 
  private:
   int device_;

@@ -1,10 +1,10 @@
 // Groups of GPUs in a build without CUDA: none.
-#include "trireme/comm/nccl.hpp"
+#include "trireme/comm/gpu_group.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme {
 
-Group nccl_group(const Group& host) {
+Group gpu_group(const Group& host, GpuCollectives) {
   device::require_cuda();
   return host;
 }

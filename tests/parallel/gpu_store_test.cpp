@@ -1,0 +1,214 @@
+#include <cstring>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "catch.hpp"
+#include "comm/expect.hpp"
+#include "comm/fake_nccl.hpp"
+#include "device/fake_gpu.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/testing/ranks.hpp"
+
+// Steps of a model whose store lies on a GPU that is not there: whoever reads or writes its planes on the host crashes. What
+// all ranks hold afterwards is compared with the same steps of a store on the host.
+namespace {
+
+using namespace trireme;
+using namespace trireme::test;
+
+constexpr int steps = 3;
+
+// A GPU's planes: what their own operations do is done on the host.
+class FakeGpuPlanes final : public PlaneDevice {
+ public:
+  std::shared_ptr<device::MemoryResource> memory() const override { return fake_gpu_memory(); }
+  void zero(void* plane, std::size_t bytes) const override { std::memset(reach_fake_gpu(plane), 0, bytes); }
+  void copy(void* to, const void* from, std::size_t bytes) const override {
+    if (bytes > 0) std::memcpy(reach_fake_gpu(to), reach_fake_gpu(from), bytes);
+  }
+  void write(void* plane, const void* there, std::size_t bytes) const override {
+    if (bytes > 0) std::memcpy(reach_fake_gpu(plane), there, bytes);
+  }
+  void read(const void* plane, void* there, std::size_t bytes) const override {
+    if (bytes > 0) std::memcpy(there, reach_fake_gpu(plane), bytes);
+  }
+  double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
+    return plane_device<Cpu>().sum_of_squares(reach(plane), dtype, range);
+  }
+  void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const override {
+    plane_device<Cpu>().add(reach(sum), reach(plane), dtype, range);
+  }
+  void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const override {
+    plane_device<Cpu>().round(reach(values), range, to, reach(rounded));
+  }
+  void* listed(State&, void*, std::size_t) const override { throw std::logic_error("no checkpoint is taken here"); }
+
+ private:
+  // Memory that somebody else owns.
+  class Reached final : public device::MemoryResource {
+   public:
+    explicit Reached(void* block) : block_(block) {}
+    std::string_view name() const noexcept override { return "reached"; }
+
+   private:
+    void* do_allocate(std::size_t) override { return block_; }
+    void do_deallocate(void*, std::size_t) noexcept override {}
+    void* block_;
+  };
+  static Plane reach(const Plane& plane) {
+    return std::make_shared<device::Storage>(std::make_shared<Reached>(reach_fake_gpu(plane->data())), plane->bytes());
+  }
+};
+
+const FakeGpuPlanes fake_gpu_planes;
+
+struct Setup {
+  const PlaneDevice* device = nullptr;
+  std::function<Group(const Group& host)> make_group = {};
+  parallel::DataParallelOptions options = {};
+};
+
+FlatStore make_store(const Setup& setup) {
+  FlatStore store(DType::float32, DType::float32, *setup.device);
+  for (const std::int64_t numel : {37, 1000, 16, 333, 64}) {
+    store.add("weight" + std::to_string(numel), {numel}, Initializer::normal(0, 1));
+  }
+  if (setup.options.virtual_shards == 0) store.add_buffer("mean", {5}, 0.5);
+  store.initialize<float>(7);
+  return store;
+}
+
+// What a backward pass would leave: the last parameter is not used by the first rank.
+void write_gradients(FlatStore& store, int step, int rank) {
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    if (rank == 0 && index == 4) continue;
+    const ParameterInfo& info = store.parameter(index);
+    std::vector<float> gradient;
+    for (std::int64_t i = 0; i < info.numel; ++i) {
+      gradient.push_back(static_cast<float>(philox_normal(
+          static_cast<std::uint64_t>(step), static_cast<std::uint64_t>(10 * rank + index), static_cast<std::uint64_t>(i))));
+    }
+    auto* to = static_cast<float*>(store.gradient_plane()->data()) + info.offset;
+    store.device().write(to, gradient.data(), gradient.size() * sizeof(float));
+    store.set_has_gradient(index);
+  }
+}
+
+// values -= 0.1 * gradients, of what this rank updates.
+void update(FlatStore& store) {
+  const auto shard = store.shard();
+  const std::vector<Range> ranges = shard ? shard->ranges() : std::vector<Range>{{0, store.trainable_numel()}};
+  const auto publication = shard ? shard->publish() : nullptr;
+  for (std::size_t index = 0; index < ranges.size(); ++index) {
+    const auto [begin, end] = ranges[index];
+    const auto count = static_cast<std::size_t>(end - begin);
+    std::vector<float> values(count);
+    std::vector<float> gradients(count);
+    auto* at = static_cast<float*>(store.value_plane()->data()) + begin;
+    store.device().read(at, values.data(), count * sizeof(float));
+    store.device().read(static_cast<float*>(store.gradient_plane()->data()) + begin, gradients.data(), count * sizeof(float));
+    for (std::size_t i = 0; i < count; ++i) values[i] -= 0.1F * gradients[i];
+    store.device().write(at, values.data(), count * sizeof(float));
+    if (publication) publication->updated(index);
+  }
+  if (publication) publication->finish();
+  store.clear_gradients();
+}
+
+struct Result {
+  std::vector<double> norms;
+  std::vector<float> values;
+  bool operator==(const Result&) const = default;
+};
+
+// A step whose backward pass finds all gradients written: a tape without any operation of the store's.
+StepSummary run_step(parallel::DataParallel& data_parallel, FlatStore& store, int step, int rank, int micro_batches) {
+  auto reduction = data_parallel.begin_step(micro_batches);
+  for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
+    Tape tape;
+    reduction.listen(tape);
+    write_gradients(store, step, micro_batches * rank + micro_batch);
+    const Loss<float, Cpu> loss{
+        .sum = watch(Tensor<float>::full({1}, 2.0F), [](const Tensor<float>&) {}), .kept = 1, .count = 1};
+    loss.sum.backward();
+    reduction.add(loss);
+  }
+  return reduction.finish();
+}
+
+std::vector<Result> train(int ranks, const Setup& setup) {
+  std::vector<Result> results(static_cast<std::size_t>(ranks));
+  testing::run_ranks(ranks, [&](const Group& host) {
+    const Group group = setup.make_group(host);
+    FlatStore store = make_store(setup);
+    parallel::DataParallel data_parallel(store, ProcessMesh(group), setup.options);
+    Result& result = results[static_cast<std::size_t>(host.rank())];
+    const int micro_batches = setup.options.virtual_shards > 0 ? setup.options.virtual_shards / ranks : 1;
+    for (int step = 0; step < steps; ++step) {
+      result.norms.push_back(run_step(data_parallel, store, step, host.rank(), micro_batches).gradient_norm);
+      update(store);
+    }
+    for (int index = 0; index < store.num_parameters(); ++index) {
+      const Tensor<float> values = store.read_values<float>(index);
+      result.values.insert(result.values.end(), values.span().begin(), values.span().end());
+    }
+  });
+  return results;
+}
+
+}  // namespace
+
+TEST_CASE("steps of a store on a GPU leave what those of one on the host leave") {
+  using parallel::DataParallelOptions;
+  using parallel::Sharding;
+  const std::vector<DataParallelOptions> all{
+      {.bucket_bytes = 1, .sharding = Sharding::off, .check_replicas = 2},
+      {.bucket_bytes = 1 << 20, .sharding = Sharding::automatic, .synchronize_batch_norm = false},
+      {.bucket_bytes = 2048, .sharding = Sharding::on},
+  };
+  for (const int ranks : {1, 2, 3}) {
+    for (const DataParallelOptions& options : all) {
+      const Setup host{
+          .device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
+      const auto wanted = train(ranks, host);
+      for (const auto make : {fake_nccl_group, fake_staged_group}) {
+        const auto got = train(ranks, {.device = &fake_gpu_planes, .make_group = make, .options = options});
+        for (int rank = 0; rank < ranks; ++rank) {
+          const auto& [norms, values] = got[static_cast<std::size_t>(rank)];
+          CHECK(values == got.front().values);
+          REQUIRE(values.size() == wanted.front().values.size());
+          for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(wanted.front().values[i]).margin(1e-5));
+          for (std::size_t i = 0; i < norms.size(); ++i) CHECK(norms[i] == Approx(wanted.front().norms[i]));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("virtual shards give the same bits on a GPU as on the host, for any number of ranks") {
+  const parallel::DataParallelOptions options{.bucket_bytes = 2048, .virtual_shards = 4};
+  const Setup host{.device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
+  const Result wanted = train(1, host).front();
+  for (const int ranks : {1, 2, 4}) {
+    for (const Result& result : train(ranks, {.device = &fake_gpu_planes, .make_group = fake_nccl_group, .options = options})) {
+      CHECK(result == wanted);
+    }
+  }
+}
+
+TEST_CASE("a model on a GPU needs a group that reaches it") {
+  testing::run_ranks(2, [](const Group& host) {
+    FlatStore store = make_store({.device = &fake_gpu_planes});
+    expect_error(
+        ErrorCode::invalid_argument, [&] { parallel::DataParallel(store, ProcessMesh(host), {}); }, "gpu_group(group)");
+  });
+  CHECK(failed_checks.exchange(0) == 0);
+}
+
+TEST_CASE("a model on the host may use a group of GPUs") {
+  const Setup host{.device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }};
+  CHECK(train(2, host) == train(2, {.device = &plane_device<Cpu>(), .make_group = fake_nccl_group}));
+}
