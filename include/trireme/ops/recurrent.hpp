@@ -22,7 +22,8 @@ struct RecurrentWeights {
 };
 
 // One layer in one direction: x [batch, time, in], h0 and c0 [batch, hidden]. A row ends after lengths[row] steps: later
-// outputs are zero, its last states are those of its own end. In reverse every row is read from its own end to its start.
+// outputs are zero, its last states are those of its own end. In reverse every row is read from its own end to its start. On a
+// GPU, which the host does not wait for, a row whose length lies outside [1, time] becomes NaN.
 template <typename T, typename D = Cpu>
 struct RecurrentForward {
   RecurrentCell cell = RecurrentCell::lstm;
