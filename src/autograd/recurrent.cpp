@@ -152,13 +152,13 @@ RecurrentResult<T, D> recurrent_layer(RecurrentCell cell, const Variable<T, D>& 
   return result;
 }
 
-template RecurrentResult<float, Cpu> recurrent_layer(RecurrentCell, const Variable<float, Cpu>&, const Variable<float, Cpu>&,
-                                                     const Variable<float, Cpu>&,
-                                                     std::span<const RecurrentVariables<float, Cpu>>,
-                                                     const Tensor<std::int32_t, Cpu>&);
-template RecurrentResult<double, Cpu> recurrent_layer(RecurrentCell, const Variable<double, Cpu>&, const Variable<double, Cpu>&,
-                                                      const Variable<double, Cpu>&,
-                                                      std::span<const RecurrentVariables<double, Cpu>>,
-                                                      const Tensor<std::int32_t, Cpu>&);
+#define TRIREME_INSTANTIATE(T)                                                                    \
+  template RecurrentResult<T, TRIREME_DEVICE> recurrent_layer(                                    \
+      RecurrentCell, const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&,      \
+      const Variable<T, TRIREME_DEVICE>&, std::span<const RecurrentVariables<T, TRIREME_DEVICE>>, \
+      const Tensor<std::int32_t, TRIREME_DEVICE>&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

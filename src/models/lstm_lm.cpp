@@ -36,7 +36,7 @@ typename LstmLm<P, D>::LossAndState LstmLm<P, D>::loss(const Tensor<std::int32_t
   return {.loss = cross_entropy(result.logits, targets), .state = result.state.detached()};
 }
 
-template class LstmLm<Float32, Cpu>;
-template class LstmLm<Float64, Cpu>;
+template class LstmLm<Float32, TRIREME_DEVICE>;
+template class LstmLm<Float64, TRIREME_DEVICE>;
 
 }  // namespace trireme::models

@@ -1,13 +1,10 @@
-#include <algorithm>
-#include <cmath>
-#include <random>
-
-#include "catch.hpp"
+#include "models/cuda_compare.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 
 // A GPT on the GPU against the same one on the CPU, which other tests compare with PyTorch.
 using namespace trireme;
+using namespace trireme::tests;
 
 namespace {
 
@@ -20,10 +17,8 @@ struct Batch {
 
 Batch random_batch(std::uint32_t seed) {
   std::mt19937 generator(seed);
-  std::uniform_int_distribution<std::int32_t> token(0, static_cast<std::int32_t>(options.vocabulary) - 1);
-  Batch batch{Tensor<std::int32_t>({3, 32}), Tensor<std::int32_t>({3, 32})};
-  std::ranges::generate(batch.tokens.span(), [&] { return token(generator); });
-  std::ranges::generate(batch.targets.span(), [&] { return token(generator); });
+  const Batch batch{random_tokens({3, 32}, options.vocabulary, generator),
+                    random_tokens({3, 32}, options.vocabulary, generator)};
   batch.targets.span()[5] = ops::ignored_target;
   return batch;
 }
@@ -35,24 +30,6 @@ double pass(const models::Gpt<P, D>& model, const Batch& batch, std::uint64_t st
   const auto loss = model.loss(batch.tokens.to<D>(), batch.targets.to<D>());
   loss.backward();
   return loss.mean();
-}
-
-template <typename P, typename D>
-std::vector<float> gradients(const models::Gpt<P, D>& model) {
-  const Tensor<float> all = model.store().template gradients<float, D>().template to<Cpu>();
-  return {all.data(), all.data() + all.numel()};
-}
-
-// The norm of the difference over that of what is expected.
-double distance(const std::vector<float>& got, const std::vector<float>& expected) {
-  REQUIRE(got.size() == expected.size());
-  double difference = 0;
-  double norm = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    difference += std::pow(static_cast<double>(got[i]) - static_cast<double>(expected[i]), 2);
-    norm += std::pow(static_cast<double>(expected[i]), 2);
-  }
-  return std::sqrt(difference / norm);
 }
 
 template <typename P, typename D>
