@@ -84,6 +84,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   TrainingParser parser(app, "train_gpt", options.training);
   parser.add_text();
   parser.add_precision();
+  parser.add_device();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   add_model(app, options);
   add_mesh(app, options);

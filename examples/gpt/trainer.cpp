@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "training/data_content.hpp"
+#include "training/on_device.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/window_sampler.hpp"
 
@@ -30,14 +31,14 @@ const Options& agreed(const Options& options, const Group& world) {
 }
 
 // Of the embedding, each block and the output layer; none where stages have equally many blocks.
-template <typename P>
+template <typename P, typename D>
 std::vector<double> layer_costs(const Options& options, const ProcessMesh& mesh) {
   if (options.layer_costs != "measured" || mesh.pipeline().size() == 1) return options.given_layer_costs();
   const Group& world = mesh.world();
   std::vector<double> costs(static_cast<std::size_t>(options.layers) + 2);
   const auto measure = [&] {
     const std::int64_t batch = completed(options, mesh.data()).training.micro_batch_size;
-    if (world.rank() == 0) costs = models::measured_layer_costs<P>(model_options(options), batch);
+    if (world.rank() == 0) costs = models::measured_layer_costs<P, D>(model_options(options), batch);
   };
   world.agree(measure, "measure layers");
   world.broadcast(std::span(costs), 0, "costs of layers").wait_on_host();
@@ -50,21 +51,21 @@ std::vector<double> layer_costs(const Options& options, const ProcessMesh& mesh)
 
 }  // namespace
 
-template <typename P>
-Trainer<P>::Trainer(const Options& options, const Group& world)
+template <typename P, typename D>
+Trainer<P, D>::Trainer(const Options& options, const Group& world)
     : world_(world),
       options_(agreed(options, world)),
       mesh_(world, {.data = options.data_parallel, .pipeline = options.pipeline_parallel, .tensor = options.tensor_parallel}),
       part_(parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel,
                                          .num_chunks = options.chunks,
-                                         .layer_costs = layer_costs<P>(options, mesh_)})),
+                                         .layer_costs = layer_costs<P, D>(options, mesh_)})),
       model_(model_options(options_), part_) {
   options_.training.complete(mesh_.data());
   world.agree([this] { open(); }, "open data and files");
 }
 
-template <typename P>
-void Trainer<P>::open() {
+template <typename P, typename D>
+void Trainer<P, D>::open() {
   TrainingOptions& training = options_.training;
   std::string text = data::read_text(training.data);
   training.data_content = content_of(text);
@@ -82,9 +83,9 @@ void Trainer<P>::open() {
   if (!training.init.empty()) models::load_gpt2(model_, training.init);
 }
 
-template <typename P>
-void Trainer<P>::run() {
-  Training<P> training(options_.training, options_.settings(), mesh_, model_.store(), "tokens");
+template <typename P, typename D>
+void Trainer<P, D>::run() {
+  Training<P, D> training(options_.training, options_.settings(), mesh_, model_.store(), "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
@@ -101,31 +102,32 @@ void Trainer<P>::run() {
   world_.barrier("end of training");
 }
 
-template <typename P>
-void Trainer<P>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
+template <typename P, typename D>
+void Trainer<P, D>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction,
+                             const amp::GradScaler& scaler) {
   const data::TokenBatch batch = loader_->load(step, micro_batch);
   Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
   reduction.listen(tape);
-  const auto loss = model_.loss(batch.tokens, batch.targets);
+  const auto loss = model_.loss(on_device<D>(batch.tokens), on_device<D>(batch.targets));
   scaler.scale(loss).backward();
   reduction.add(loss);
 }
 
-template <typename P>
-parallel::Pipeline<float> Trainer<P>::make_pipeline() {
+template <typename P, typename D>
+parallel::Pipeline<float, D> Trainer<P, D>::make_pipeline() {
   const Shape between = model_.stage_shape(options_.training.micro_batch_size, options_.block);
-  std::vector<parallel::PipelineStage<float>> stages;
+  std::vector<parallel::PipelineStage<float, D>> stages;
   for (const int index : part_.stages) {
     auto& stage = stages.emplace_back();
     if (index > 0) stage.input = between;
     if (index + 1 < part_.num_stages) {
       stage.output = between;
-      stage.forward = [this, index](const Variable<float>& x, int micro_batch) {
-        return model_.stage(index, x, loader_->load(step_, micro_batch).tokens);
+      stage.forward = [this, index](const Variable<float, D>& x, int micro_batch) {
+        return model_.stage(index, x, on_device<D>(loader_->load(step_, micro_batch).tokens));
       };
     } else {
-      stage.loss = [this](const Variable<float>& x, int micro_batch) {
-        return scaler_->scale(model_.last_stage(x, loader_->load(step_, micro_batch).targets));
+      stage.loss = [this](const Variable<float, D>& x, int micro_batch) {
+        return scaler_->scale(model_.last_stage(x, on_device<D>(loader_->load(step_, micro_batch).targets)));
       };
     }
   }
@@ -137,8 +139,8 @@ parallel::Pipeline<float> Trainer<P>::make_pipeline() {
           std::move(stages)};
 }
 
-template <typename P>
-void Trainer<P>::run_stages(std::int64_t step, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
+template <typename P, typename D>
+void Trainer<P, D>::run_stages(std::int64_t step, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
   step_ = step;
   scaler_ = &scaler;
   pipeline_->run(reduction,
@@ -149,15 +151,15 @@ void Trainer<P>::run_stages(std::int64_t step, parallel::Reduction& reduction, c
 }
 
 // The mean loss of evenly spaced windows, spread over the replicas.
-template <typename P>
-Validation Trainer<P>::validate() const {
+template <typename P, typename D>
+Validation Trainer<P, D>::validate() const {
   const auto starts = data::evenly_spaced_windows(text_->validation.size(), options_.block, validation_windows);
   std::array<double, 2> total{};  // loss, tokens
   const Group& replicas = mesh_.data();
   for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
        window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
-    const auto loss = model_.loss(batch.tokens, batch.targets);
+    const auto loss = model_.loss(on_device<D>(batch.tokens), on_device<D>(batch.targets));
     total[0] += static_cast<double>(loss.sum.value().item());
     total[1] += loss.kept;
   }
@@ -165,16 +167,16 @@ Validation Trainer<P>::validate() const {
   return {.loss = total[0] / total[1]};
 }
 
-template <typename P>
-void Trainer<P>::print_start() const {
+template <typename P, typename D>
+void Trainer<P, D>::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{} parameters, {} layers of width {}; {} tokens to train on; {} rank{}, {} sequences of {} a step\n",
              model_.store().num_elements(), options_.layers, options_.width, text_->training.size(), world_.size(),
              world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
 }
 
-template <typename P>
-void Trainer<P>::print_sample() const {
+template <typename P, typename D>
+void Trainer<P, D>::print_sample() const {
   const TrainingOptions& training = options_.training;
   if (mesh_.data().rank() != 0 || training.sample == 0) return;
   const auto tokens =
@@ -182,6 +184,6 @@ void Trainer<P>::print_sample() const {
   if (world_.rank() == 0) fmt::print("--- sample ---\n{}\n", tokenizer_.decode(tokens));
 }
 
-template class Trainer<Float32>;
-template class Trainer<MixedBfloat16>;
-template class Trainer<MixedFloat16>;
+template class Trainer<Float32, TRIREME_DEVICE>;
+template class Trainer<MixedBfloat16, TRIREME_DEVICE>;
+template class Trainer<MixedFloat16, TRIREME_DEVICE>;

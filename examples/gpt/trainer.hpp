@@ -8,8 +8,8 @@
 #include "trireme/data/window_loader.hpp"
 #include "trireme/trireme.hpp"
 
-// One rank's part of a training run. P: Float32, MixedBfloat16, MixedFloat16.
-template <typename P>
+// One rank's part of a training run. P: Float32, MixedBfloat16, MixedFloat16; D: where it computes.
+template <typename P, typename D>
 class Trainer {
  public:
   // Collective: a wrong option or file is the same error on all ranks.
@@ -21,7 +21,7 @@ class Trainer {
   void open();  // what may fail on one rank alone
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
                 const trireme::amp::GradScaler& scaler);
-  trireme::parallel::Pipeline<float> make_pipeline();
+  trireme::parallel::Pipeline<float, D> make_pipeline();
   void run_stages(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler);
   Validation validate() const;
   void print_start() const;
@@ -34,8 +34,8 @@ class Trainer {
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
   trireme::nn::ModelPart part_;
-  trireme::models::Gpt<P> model_;
-  std::int64_t step_ = 0;                                       // that the stages are in
-  const trireme::amp::GradScaler* scaler_ = nullptr;            // likewise
-  std::optional<trireme::parallel::Pipeline<float>> pipeline_;  // none where a replica is one stage
+  trireme::models::Gpt<P, D> model_;
+  std::int64_t step_ = 0;                                          // that the stages are in
+  const trireme::amp::GradScaler* scaler_ = nullptr;               // likewise
+  std::optional<trireme::parallel::Pipeline<float, D>> pipeline_;  // none where a replica is one stage
 };

@@ -39,6 +39,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   CLI::App app{"Trains an LSTM language model on text, on one rank or on many: mpirun -n N train_lstm --data FILE"};
   TrainingParser parser(app, "train_lstm", options.training);
   parser.add_text();
+  parser.add_device();
   add_model(app, options);
   if (parser.parse(argc, argv, help)) check(options);
   return options;

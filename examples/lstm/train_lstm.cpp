@@ -2,8 +2,12 @@
 
 #include "trainer.hpp"
 #include "training/program.hpp"
+#include "trireme/device/with_device.hpp"
+
+using namespace trireme;
 
 int main(int argc, char** argv) {
-  return run_program(argc, argv, parse_options,
-                     [](const Options& options, const trireme::Group& world) { Trainer(options, world).run(); });
+  return run_program(argc, argv, parse_options, [](const Options& options, const Group& world) {
+    device::with_device(options.training.device, [&]<typename D>(D) { Trainer<D>(options, world).run(); });
+  });
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "training/data_content.hpp"
+#include "training/on_device.hpp"
 
 using namespace trireme;
 
@@ -15,12 +16,14 @@ constexpr std::int64_t validation_steps = 32;
 
 }  // namespace
 
-Trainer::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
+template <typename D>
+Trainer<D>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
   parallel::require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
 
-void Trainer::open() {
+template <typename D>
+void Trainer<D>::open() {
   TrainingOptions& training = options_.training;
   const std::string text = data::read_text(training.data);
   training.data_content = content_of(text);
@@ -39,7 +42,8 @@ void Trainer::open() {
 }
 
 // Every row of a batch reads a stretch of the text of its own, from its start to its end.
-data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_t micro_batch_size) const {
+template <typename D>
+data::WindowLoader Trainer<D>::loader(const data::TokenDataset& tokens, std::int64_t micro_batch_size) const {
   return {tokens,
           {.batch_size = options_.training.batch_size,
            .micro_batch_size = micro_batch_size,
@@ -49,8 +53,9 @@ data::WindowLoader Trainer::loader(const data::TokenDataset& tokens, std::int64_
            .count = world_.size()}};
 }
 
-void Trainer::run() {
-  Training<Float32> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(), "tokens");
+template <typename D>
+void Trainer<D>::run() {
+  Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(), "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
       .samples_per_step = options_.training.batch_size * options_.block,
@@ -64,20 +69,22 @@ void Trainer::run() {
   world_.barrier("end of training");
 }
 
-void Trainer::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
+template <typename D>
+void Trainer<D>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
   const data::TokenBatch batch = loader_->load(step, micro_batch);
-  Model::State& state = states_[static_cast<std::size_t>(micro_batch)];
+  typename Model::State& state = states_[static_cast<std::size_t>(micro_batch)];
   if (!batch.continues) state = {};
   Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
   reduction.listen(tape);
-  auto result = model_->loss(batch.tokens, batch.targets, state);
+  auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
   state = std::move(result.state);
   result.loss.backward();
   reduction.add(result.loss);
 }
 
 // By row of the whole batch, whichever rank reads it.
-void Trainer::add_to(State& state) {
+template <typename D>
+void Trainer<D>::add_to(State& state) {
   const std::int64_t rows = options_.training.batch_size;
   const std::int64_t width = options_.hidden;
   for (int layer = 0; layer < options_.layers; ++layer) {
@@ -86,11 +93,11 @@ void Trainer::add_to(State& state) {
     for (std::size_t micro_batch = 0; micro_batch < states_.size(); ++micro_batch) {
       const data::TokenBatch batch = loader_->load(0, static_cast<std::int64_t>(micro_batch));
       const std::int64_t own = batch.tokens.dim(0);
-      const auto add = [&](StateTensor& tensor, std::vector<Variable<float>>& of_layers) {
-        while (static_cast<int>(of_layers.size()) <= layer) of_layers.emplace_back(Tensor<float>::zeros({1, own, width}));
-        const Tensor<float> values = of_layers[static_cast<std::size_t>(layer)].value();
-        tensor.pieces.push_back(
-            {.data = values.data(), .elements = {batch.first_sample * width, (batch.first_sample + own) * width}});
+      const auto add = [&](StateTensor& tensor, std::vector<Variable<float, D>>& of_layers) {
+        while (static_cast<int>(of_layers.size()) <= layer) of_layers.emplace_back(Tensor<float, D>::zeros({1, own, width}));
+        const Tensor<float, D> values = of_layers[static_cast<std::size_t>(layer)].value();
+        tensor.pieces.push_back({.data = model_->store().device().listed(state, values.data(), values.span().size_bytes()),
+                                 .elements = {batch.first_sample * width, (batch.first_sample + own) * width}});
       };
       add(hidden, states_[micro_batch].hidden);
       add(cell, states_[micro_batch].cell);
@@ -101,14 +108,15 @@ void Trainer::add_to(State& state) {
 }
 
 // The mean loss of the first steps of the validation text, read as the training text is; each rank computes its rows.
-Validation Trainer::validate() const {
+template <typename D>
+Validation Trainer<D>::validate() const {
   const data::WindowLoader rows = loader(text_->validation, 0);
-  Model::State state;
+  typename Model::State state;
   std::array<double, 2> total{};  // loss, tokens
   for (std::int64_t step = 0; step < validation_steps; ++step) {
     const data::TokenBatch batch = rows.load(step);
     if (step > 0 && !batch.continues) break;  // the text has ended
-    auto result = model_->loss(batch.tokens, batch.targets, state);
+    auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
     state = std::move(result.state);
     total[0] += static_cast<double>(result.loss.sum.value().item());
     total[1] += static_cast<double>(result.loss.kept);
@@ -117,14 +125,16 @@ Validation Trainer::validate() const {
   return {.loss = total[0] / total[1]};
 }
 
-void Trainer::print_start() const {
+template <typename D>
+void Trainer<D>::print_start() const {
   if (world_.rank() != 0) return;
   fmt::print("{} parameters, {} layers of width {}; {} tokens to train on, {} different; {} rank{}, {} rows of {} a step\n",
              model_->store().num_elements(), options_.layers, options_.hidden, text_->training.size(), vocabulary_->size(),
              world_.size(), world_.size() == 1 ? "" : "s", options_.training.batch_size, options_.block);
 }
 
-void Trainer::print_sample() const {
+template <typename D>
+void Trainer<D>::print_sample() const {
   const TrainingOptions& training = options_.training;
   if (world_.rank() != 0 || training.sample == 0) return;
   std::vector<std::int32_t> prompt(1);
@@ -132,3 +142,5 @@ void Trainer::print_sample() const {
   const auto tokens = models::generate(*model_, prompt, {.count = training.sample, .temperature = 0.8, .seed = training.seed});
   fmt::print("--- sample ---\n{}\n", vocabulary_->decode(tokens));
 }
+
+template class Trainer<TRIREME_DEVICE>;

@@ -8,7 +8,8 @@
 #include "training/training.hpp"
 #include "trireme/trireme.hpp"
 
-// One rank's part of a training run.
+// One rank's part of a training run. D: where it computes.
+template <typename D>
 class Trainer {
  public:
   // Collective: a wrong option or file is the same error on all ranks.
@@ -17,7 +18,7 @@ class Trainer {
   void run();
 
  private:
-  using Model = trireme::models::LstmLm<trireme::Float32>;
+  using Model = trireme::models::LstmLm<trireme::Float32, D>;
 
   void open();  // what may fail on one rank alone
   trireme::data::WindowLoader loader(const trireme::data::TokenDataset& tokens, std::int64_t micro_batch_size) const;
@@ -33,5 +34,5 @@ class Trainer {
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
   std::unique_ptr<Model> model_;
-  std::vector<Model::State> states_;  // of each micro-batch's rows, where the step before left them
+  std::vector<typename Model::State> states_;  // of each micro-batch's rows, where the step before left them
 };

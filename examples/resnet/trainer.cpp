@@ -78,8 +78,8 @@ data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data:
 
 template <typename Model>
 void Trainer<Model>::run() {
-  Training<typename Model::Precision> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(),
-                                               "images");
+  Training<typename Model::Precision, Cpu> training(options_.training, options_.settings(), ProcessMesh(world_),
+                                                    model_->store(), "images");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,

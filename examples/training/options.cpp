@@ -161,6 +161,18 @@ void TrainingParser::add_precision() {
       ->capture_default_str();
 }
 
+void TrainingParser::add_device() {
+  app_.add_option("--device", options_.device, "cpu; cuda: each rank trains on an NVIDIA GPU")
+      ->group("Run")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  app_.add_option("--memory-fraction", options_.memory_fraction, "of its GPU's memory that a rank may take")
+      ->group("Run")
+      ->capture_default_str();
+  app_.add_flag("--allow-tf32", options_.allow_tf32, "with --device cuda: products of fp32 round their operands to TF32")
+      ->group("Run");
+}
+
 void TrainingParser::add_compression() {
   const auto add = [&](const char* name, auto& value, const char* text) {
     return app_.add_option(name, value, text)->group("Compression")->capture_default_str();
@@ -199,6 +211,12 @@ void TrainingParser::check() const {
   require(options_.bucket_profile.empty() || options_.bucket_mb == 0, "--bucket-profile {} needs --bucket-mb auto",
           options_.bucket_profile);
   require(options_.keep >= 2, "--keep {}: one checkpoint must be left while the next is written; 2 or more", options_.keep);
+  require(options_.memory_fraction > 0 && options_.memory_fraction <= 1, "--memory-fraction {} does not lie in (0, 1]",
+          options_.memory_fraction);
+  require(options_.device == "cpu" || options_.bucket_mb > 0,
+          "--bucket-mb auto times the backward pass on the host; with --device cuda give a number");
+  require(options_.device == "cpu" || options_.compress == "none",
+          "--compress {} works on the host's memory, not with --device cuda", options_.compress);
   require(options_.ranks > 0, "--ranks {} is not above 0", options_.ranks);
   require(options_.ranks == 1 || options_.backend == BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options_.ranks);
@@ -248,6 +266,8 @@ optim::Settings TrainingOptions::settings() const {
           {"compress_when", compress_when},
           {"compress_between", compress_between},
           {"seed", text(seed)},
+          {"device", device},
+          {"allow_tf32", allow_tf32 ? "on" : "off"},
           {"precision", precision},
           {"validation_fraction", text(validation_fraction)},
           {"validation_interval", text(validation_interval)}};

@@ -53,6 +53,9 @@ struct TrainingOptions {
   std::int64_t validation_interval = 100;
   std::int64_t sample = 0;
 
+  std::string device = "cpu";
+  double memory_fraction = 1;  // of a GPU's memory
+  bool allow_tf32 = false;
   std::string precision = "fp32";
   int threads = 0;
   trireme::BackendKind backend = trireme::BackendKind::mpi;
@@ -109,6 +112,7 @@ class TrainingParser {
   void add_images();     // --data of images
   void add_text();       // what training on a text takes, validation included
   void add_precision();  // for models that know half types
+  void add_device();     // for models that can train on GPUs
 
   // Throws trireme::Error for what can't be used. False when --help was asked for, whose text is in `help` then.
   bool parse(int argc, char** argv, std::string& help);

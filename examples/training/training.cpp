@@ -20,16 +20,16 @@ std::string validation_text(const StepMetrics& metrics) {
 
 }  // namespace
 
-template <typename P>
-Training<P>::Training(const TrainingOptions& options, const optim::Settings& settings, const ProcessMesh& mesh,
-                      FlatStore& store, std::string unit)
+template <typename P, typename D>
+Training<P, D>::Training(const TrainingOptions& options, const optim::Settings& settings, const ProcessMesh& mesh,
+                         FlatStore& store, std::string unit)
     : options_(options),
       mesh_(mesh),
       unit_(std::move(unit)),
       store_(store),
       checkpoints_(options, mesh.world(), settings),
       data_parallel_(store, mesh, options.data_parallel(checkpoints_.first_step())),
-      optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
+      optimizer_(optim::make_optimizer<P, D>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()) {
   const auto open = [&] {
@@ -39,8 +39,8 @@ Training<P>::Training(const TrainingOptions& options, const optim::Settings& set
   mesh.world().agree(open, "open the metrics file");
 }
 
-template <typename P>
-bool Training<P>::run(const TrainingWork& work) {
+template <typename P, typename D>
+bool Training<P, D>::run(const TrainingWork& work) {
   return run_steps(
       options_, mesh_.world(), unit_, checkpoints_,
       {.step = [&](std::int64_t index, Progress& progress) { return step(work, index, progress); },
@@ -52,8 +52,8 @@ bool Training<P>::run(const TrainingWork& work) {
        .print_end = [&](double seconds, std::int64_t steps) { print_end(seconds, steps, steps * work.samples_per_step); }});
 }
 
-template <typename P>
-StepRequests Training<P>::step(const TrainingWork& work, std::int64_t step, Progress& progress) {
+template <typename P, typename D>
+StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, Progress& progress) {
   const std::int64_t done = step + 1;
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t sent_before = data_parallel_.bytes_sent();
@@ -81,8 +81,8 @@ StepRequests Training<P>::step(const TrainingWork& work, std::int64_t step, Prog
   return summary.requests;
 }
 
-template <typename P>
-void Training<P>::add_to(State& state, const TrainingWork& work) {
+template <typename P, typename D>
+void Training<P, D>::add_to(State& state, const TrainingWork& work) {
   store_.add_to(state, "model.");
   optimizer_->add_to(state);
   scaler_.add_to(state);
@@ -90,8 +90,8 @@ void Training<P>::add_to(State& state, const TrainingWork& work) {
   if (work.add_to) work.add_to(state);
 }
 
-template <typename P>
-StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step) {
+template <typename P, typename D>
+StepSummary Training<P, D>::train_step(const TrainingWork& work, std::int64_t step) {
   auto reduction = data_parallel_.begin_step(work.micro_batches);
   reduction.request(checkpoints_.requests());
   if (work.pipeline) {
@@ -107,8 +107,8 @@ StepSummary Training<P>::train_step(const TrainingWork& work, std::int64_t step)
   return summary;
 }
 
-template <typename P>
-void Training<P>::report(const StepMetrics& metrics, Progress& progress) {
+template <typename P, typename D>
+void Training<P, D>::report(const StepMetrics& metrics, Progress& progress) {
   if (metrics.step == checkpoints_.first_step()) first_ = metrics;
   if (metrics.validation_loss) validation_ = validation_text(metrics);
   last_ = metrics;
@@ -120,8 +120,8 @@ void Training<P>::report(const StepMetrics& metrics, Progress& progress) {
   progress.step(metrics.step, fmt::format("loss {:.4f}", metrics.loss), metrics.samples_per_second, metrics.bytes_sent);
 }
 
-template <typename P>
-void Training<P>::print_end(double seconds, std::int64_t steps, std::int64_t samples) const {
+template <typename P, typename D>
+void Training<P, D>::print_end(double seconds, std::int64_t steps, std::int64_t samples) const {
   fmt::print("{} steps in {:.1f} s: loss {:.4f} -> {:.4f}, {:.0f} {}/s, {:.1f} % of the time waiting for other ranks\n", steps,
              seconds, first_.loss, last_.loss, static_cast<double>(samples) / seconds, unit_, 100 * exposed_seconds_ / seconds);
   if (data_parallel_.bytes_sent() > 0) {
@@ -132,6 +132,6 @@ void Training<P>::print_end(double seconds, std::int64_t steps, std::int64_t sam
   if (!validation_.empty()) fmt::print("{}\n", validation_);
 }
 
-template class Training<Float32>;
-template class Training<MixedBfloat16>;
-template class Training<MixedFloat16>;
+template class Training<Float32, TRIREME_DEVICE>;
+template class Training<MixedBfloat16, TRIREME_DEVICE>;
+template class Training<MixedFloat16, TRIREME_DEVICE>;

@@ -40,8 +40,8 @@ struct TrainingWork {
 };
 
 // The part of a training run that does not depend on the model: steps, metrics and the last words.
-// P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
-template <typename P>
+// P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled; D: where the store lies.
+template <typename P, typename D>
 class Training {
  public:
   // Collective. The parameters have their first values. `settings`: all options, with those of the model; `unit`: what samples
@@ -65,7 +65,7 @@ class Training {
   RunCheckpoints checkpoints_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
-  std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
+  std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
   trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
   std::unique_ptr<MetricsFile> metrics_;

@@ -35,7 +35,7 @@ std::vector<std::int32_t> continue_text(std::vector<std::int32_t> text, const Ge
   const auto start = static_cast<std::ptrdiff_t>(text.size());
   const std::uint64_t stream = hash_name("generate");
   for (std::int64_t step = 0; step < options.count; ++step) {
-    const auto logits = next_logits(std::span<const std::int32_t>(text));
+    const auto logits = next_logits(std::span<const std::int32_t>(text)).template to<Cpu>();
     const double uniform = philox_uniform(options.seed, stream, static_cast<std::uint64_t>(step));
     text.push_back(sample(logits.span(), options.temperature, uniform));
   }
@@ -72,13 +72,15 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
 }
 
 #define TRIREME_INSTANTIATE(P) \
-  template std::vector<std::int32_t> generate(const Gpt<P, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
+  template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, const GenerateOptions&);
 TRIREME_INSTANTIATE(Float32)
 TRIREME_INSTANTIATE(Float64)
 TRIREME_INSTANTIATE(MixedBfloat16)
 TRIREME_INSTANTIATE(MixedFloat16)
 #undef TRIREME_INSTANTIATE
-template std::vector<std::int32_t> generate(const LstmLm<Float32, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
-template std::vector<std::int32_t> generate(const LstmLm<Float64, Cpu>&, std::vector<std::int32_t>, const GenerateOptions&);
+template std::vector<std::int32_t> generate(const LstmLm<Float32, TRIREME_DEVICE>&, std::vector<std::int32_t>,
+                                            const GenerateOptions&);
+template std::vector<std::int32_t> generate(const LstmLm<Float64, TRIREME_DEVICE>&, std::vector<std::int32_t>,
+                                            const GenerateOptions&);
 
 }  // namespace trireme::models

@@ -52,23 +52,14 @@ GptOptions gpt2_options(const std::string& path) {
           .vocabulary = tokens[0]};
 }
 
-template <typename P, typename D>
-void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  load_weights<typename P::Master>({{.prefix = "", .store = model.store()}}, path, gpt2);
+void load_gpt2(FlatStore& store, const std::string& path) {
+  const std::vector<PrefixedStore> stores{{.prefix = "", .store = store}};
+  store.dtype() == DType::float64 ? load_weights<double>(stores, path, gpt2) : load_weights<float>(stores, path, gpt2);
 }
 
-template <typename P, typename D>
-void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
-  save_weights<typename P::Master>({{.prefix = "", .store = model.store()}}, path, gpt2);
+void save_gpt2(FlatStore& store, const std::string& path) {
+  const std::vector<PrefixedStore> stores{{.prefix = "", .store = store}};
+  store.dtype() == DType::float64 ? save_weights<double>(stores, path, gpt2) : save_weights<float>(stores, path, gpt2);
 }
-
-#define TRIREME_INSTANTIATE(P)                               \
-  template void load_gpt2(Gpt<P, Cpu>&, const std::string&); \
-  template void save_gpt2(const Gpt<P, Cpu>&, const std::string&);
-TRIREME_INSTANTIATE(Float32)
-TRIREME_INSTANTIATE(Float64)
-TRIREME_INSTANTIATE(MixedBfloat16)
-TRIREME_INSTANTIATE(MixedFloat16)
-#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

@@ -228,7 +228,7 @@ void Pipeline<M, D>::run(Reduction& reduction, const TapeOptions& first, std::in
   for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) run.perform(action);
 }
 
-template class Pipeline<float>;
-template class Pipeline<double>;
+template class Pipeline<float, TRIREME_DEVICE>;
+template class Pipeline<double, TRIREME_DEVICE>;
 
 }  // namespace trireme::parallel

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string_view>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/device/build.hpp"
+#include "trireme/device/cuda.hpp"
+#include "trireme/device/device.hpp"
+
+namespace trireme::device {
+
+// Calls body(D()) with the device of that name: "cpu", or "cuda" for this thread's GPU. Throws Error{not_available} where there
+// is no GPU or the library was built without CUDA, in which case the body is never compiled for one.
+template <typename Body>
+void with_device(std::string_view name, Body&& body) {
+  require(name == "cpu" || name == "cuda", "there is no device \"{}\": use cpu or cuda", name);
+  if (name == "cpu") return std::forward<Body>(body)(Cpu{});
+  require_cuda();
+  if constexpr (built_with_cuda) std::forward<Body>(body)(Cuda{});
+}
+
+}  // namespace trireme::device
