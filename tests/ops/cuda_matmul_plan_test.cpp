@@ -99,7 +99,8 @@ TEST_CASE("cuBLASLt takes the description of every problem; without a handle it 
   };
   for (const Types types :
        {Types{DType::float32, DType::float32}, Types{DType::float64, DType::float64}, Types{DType::bfloat16, DType::bfloat16},
-        Types{DType::bfloat16, DType::float32}, Types{DType::float16, DType::float16}, Types{DType::float16, DType::float32}}) {
+        Types{DType::bfloat16, DType::float32}, Types{DType::float16, DType::float16}, Types{DType::float16, DType::float32},
+        Types{DType::float8_e4m3, DType::bfloat16}, Types{DType::float8_e5m2, DType::float32}}) {
     for (const Gelu gelu : {Gelu::none, Gelu::forward, Gelu::backward}) {
       for (const bool bias : {false, true}) {
         CAPTURE(name_of(types.operands), name_of(types.result), static_cast<int>(gelu), bias);

@@ -10,7 +10,7 @@
 // row's end clear its padding. A row whose length is none becomes NaN.
 namespace trireme::ops {
 
-// Behind the product of the states with weight_hh. Of `out` the rows are `out_width` elements, the first those of a direction.
+// Behind the product of the states with weight_hh. `out` begins at a direction's part of a row.
 template <typename T>
 struct RecurrentStep {
   RecurrentRows rows;

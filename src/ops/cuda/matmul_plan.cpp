@@ -16,6 +16,8 @@ constexpr Sum one = 1;
 
 cudaDataType_t data_type(DType dtype) {
   switch (dtype) {
+    case DType::float8_e4m3: return CUDA_R_8F_E4M3;
+    case DType::float8_e5m2: return CUDA_R_8F_E5M2;
     case DType::float16: return CUDA_R_16F;
     case DType::bfloat16: return CUDA_R_16BF;
     case DType::float32: return CUDA_R_32F;
@@ -24,6 +26,12 @@ cudaDataType_t data_type(DType dtype) {
   }
   throw Error({.message = fmt::format("matmul: {} has no matrix products", name_of(dtype))});
 }
+
+bool has_float8(const MatmulProblem& problem) {
+  return problem.shape.operands == DType::float8_e4m3 || problem.shape.operands == DType::float8_e5m2;
+}
+
+DType type_of_b(const MatmulProblem& problem) { return has_float8(problem) ? DType::float8_e4m3 : problem.shape.operands; }
 
 cudaDataType_t sum_type(DType operands) { return operands == DType::float64 ? CUDA_R_64F : CUDA_R_32F; }
 
@@ -103,7 +111,7 @@ MatmulPlan::MatmulPlan(cublasLtHandle_t handle, const MatmulProblem& problem)
     : handle_(handle),
       problem_(problem),
       operation_(make_operation(problem)),
-      first_(make_layout(problem, problem.shape.operands, column_major(problem).first)),
+      first_(make_layout(problem, type_of_b(problem), column_major(problem).first)),
       second_(make_layout(problem, problem.shape.operands, column_major(problem).second)),
       result_(make_layout(problem, problem.shape.result, column_major(problem).result)) {
   const ColumnMajorProduct product = column_major(problem);
@@ -111,9 +119,12 @@ MatmulPlan::MatmulPlan(cublasLtHandle_t handle, const MatmulProblem& problem)
   set(CUBLASLT_MATMUL_DESC_TRANSB, static_cast<std::int32_t>(operation(product.transpose_second)));
   set(CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<std::uint32_t>(epilogue(problem)));
   if (problem.gelu != Gelu::none) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, product.result.leading);
+  // Values and weights bear fewer bits in the sums of their products; gradients do not.
+  if (problem.shape.operands == DType::float8_e4m3) set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, std::int8_t{1});
   // Where algorithms are looked for only the alignment of these pointers counts.
-  const auto* aligned = reinterpret_cast<const void*>(std::uintptr_t{problem.alignment});
-  set_pointers(aligned, aligned);
+  auto* aligned = reinterpret_cast<void*>(std::uintptr_t{problem.alignment});
+  const auto* scale = static_cast<const float*>(aligned);
+  set_pointers({.bias = aligned, .gelu_input = aligned, .scale_a = scale, .scale_b = scale});
 }
 
 template <typename Value>
@@ -122,9 +133,12 @@ void MatmulPlan::set(cublasLtMatmulDescAttributes_t attribute, const Value& valu
                problem_);
 }
 
-void MatmulPlan::set_pointers(const void* bias, const void* gelu_input) {
-  if (problem_.shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias);
-  if (problem_.gelu != Gelu::none) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, gelu_input);
+void MatmulPlan::set_pointers(const MatmulOperands& operands) {
+  if (problem_.shape.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, operands.bias);
+  if (problem_.gelu != Gelu::none) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER, operands.gelu_input);
+  if (!has_float8(problem_)) return;
+  set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, operands.scale_b);  // the library's first operand is b
+  set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, operands.scale_a);
 }
 
 std::vector<MatmulAlgorithm> MatmulPlan::candidates(int most) const {
@@ -155,7 +169,7 @@ bool MatmulPlan::accepts(const MatmulAlgorithm& algorithm) const {
 
 cublasStatus_t MatmulPlan::run(const MatmulAlgorithm& algorithm, const MatmulOperands& operands, void* workspace,
                                cudaStream_t stream) {
-  set_pointers(operands.bias, operands.gelu_input);
+  set_pointers(operands);
   const auto choose = [&](const auto& in_float, const auto& in_double) -> const void* {
     return problem_.shape.operands == DType::float64 ? static_cast<const void*>(&in_double) : &in_float;
   };

@@ -31,7 +31,7 @@ class MatmulPlan {
  private:
   template <typename Value>
   void set(cublasLtMatmulDescAttributes_t attribute, const Value& value);
-  void set_pointers(const void* bias, const void* gelu_input);
+  void set_pointers(const MatmulOperands& operands);
 
   cublasLtHandle_t handle_;
   MatmulProblem problem_;

@@ -16,7 +16,7 @@ enum class Gelu : std::uint8_t {
   backward,  // x * gelu'(gelu_input)
 };
 
-// A row-major product and all that the choice of its algorithm depends on.
+// A row-major product and all that the choice of its algorithm depends on. Beside an a of 8 bits b is float8_e4m3.
 struct MatmulProblem {
   MatmulShape shape;
   Gelu gelu = Gelu::none;
@@ -39,6 +39,8 @@ struct MatmulOperands {
   const void* bias = nullptr;  // of the result's type
   void* gelu_input = nullptr;  // as c, of the result's type
   void* c = nullptr;
+  const float* scale_a = nullptr;  // of 8-bit operands: on the GPU, what each is multiplied by
+  const float* scale_b = nullptr;
 };
 
 // The largest power of two that divides every address, up to the alignment of memory blocks.

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "ops/bodies/float8.hpp"
+
+// Launches: T is float or bfloat16, F float8_e4m3 or float8_e5m2.
+namespace trireme::ops::cuda {
+
+std::int64_t num_amax_parts(std::int64_t count);
+
+// parts[num_amax_parts(count)] is room to work in.
+template <typename T>
+cudaError_t amax(const T* x, std::int64_t count, float* parts, float* result, cudaStream_t stream);
+template <typename F>
+cudaError_t float8_scale(const ScaleOfAmaxes<F>& body, cudaStream_t stream);
+cudaError_t push_amax(const PushAmax& body, cudaStream_t stream);
+// All pointers are aligned to packs.
+template <typename T, typename F>
+cudaError_t quantize(const QuantizeTile<T, F>& body, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

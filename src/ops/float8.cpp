@@ -1,0 +1,77 @@
+#include "ops/bodies/float8.hpp"
+
+#include <algorithm>
+
+#include "ops/float8_on.hpp"
+#include "ops/parallel.hpp"
+#include "trireme/ops/cast.hpp"
+#include "trireme/ops/matmul.hpp"
+
+namespace trireme::ops {
+namespace {
+
+// What the codes stand for: exact, the scale is a power of two.
+template <typename F>
+Tensor<float> as_floats(const Float8Operand<F>& operand) {
+  const Tensor<float> floats(operand.codes.shape());
+  const float inverse = operand.scale.data()[1];
+  parallel_elements(floats.numel(), [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) floats.data()[i] = static_cast<float>(operand.codes.data()[i]) * inverse;
+  });
+  return floats;
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void Float8Products<Cpu>::amax(const T* x, std::int64_t count, float* result) {
+  float largest = 0;
+  for (std::int64_t i = 0; i < count; ++i) largest = std::max(largest, finite_magnitude(widened(x[i])));
+  *result = largest;
+}
+
+template <>
+template <typename F>
+void Float8Products<Cpu>::scale(const float* amaxes, std::int64_t count, float* scale) {
+  scale[0] = power_of_two_scale<F>(*std::max_element(amaxes, amaxes + count));
+  scale[1] = 1 / scale[0];
+}
+
+template <>
+void Float8Products<Cpu>::push(const float* amax, float* history, std::int64_t length) {
+  std::copy_backward(history, history + length - 1, history + length);
+  history[0] = *amax;
+}
+
+template <>
+template <typename T, typename F>
+void Float8Products<Cpu>::quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes,
+                                   F* transposed) {
+  parallel_rows(rows, columns, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t row = begin; row < end; ++row) {
+      for (std::int64_t column = 0; column < columns; ++column) {
+        const F code = quantized<F>(widened(x[row * columns + column]), scale[0]);
+        if (codes != nullptr) codes[row * columns + column] = code;
+        if (transposed != nullptr) transposed[column * rows + row] = code;
+      }
+    }
+  });
+}
+
+template <>
+template <typename F, typename C>
+void Float8Products<Cpu>::multiply(const Float8Operand<F, Cpu>& a, const Float8Operand<float8_e4m3, Cpu>& b,
+                                   const Tensor<float, Cpu>& bias, Tensor<C, Cpu>& c, bool accumulate) {
+  if constexpr (std::is_same_v<C, float>) {
+    matmul(as_floats(a), as_floats(b), c, {.transpose_b = true, .accumulate = accumulate});
+  } else {
+    Tensor<float> product(c.shape());
+    linear(as_floats(a), as_floats(b), bias, product);
+    cast(product, c, accumulate);
+  }
+}
+
+TRIREME_INSTANTIATE_FLOAT8(Cpu);
+
+}  // namespace trireme::ops
