@@ -4,6 +4,7 @@
 
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/images.hpp"

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
 
@@ -22,6 +23,7 @@ struct LinearOptions {
   std::int64_t out = 0;
   bool bias = true;
   TensorSplit split = TensorSplit::none;
+  bool fp8 = false;  // products of 8-bit operands (float8_linear); with MixedBfloat16, where no axis divides the layer
   std::vector<std::int64_t> packed = {};  // column: the outputs are so many and so many ..., each divided by itself
   std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
   std::optional<Initializer> bias_initializer = {};    // likewise
@@ -35,9 +37,13 @@ class Linear : public Module<P, D> {
   using M = typename P::Master;
 
   Linear(const Module<P, D>& parent, std::string_view name, const LinearOptions& options)
-      : Module<P, D>(parent, name), split_(this->tensor_axis() == nullptr ? TensorSplit::none : options.split) {
+      : Module<P, D>(parent, name),
+        split_(this->tensor_axis() == nullptr ? TensorSplit::none : options.split),
+        fp8_(options.fp8) {
     require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
             options.in, options.out);
+    require(!fp8_ || (has_fp8 && split_ == TensorSplit::none), "{}: fp8 needs MixedBfloat16 and a layer that no axis divides",
+            this->name());
     const std::int64_t packed = std::accumulate(options.packed.begin(), options.packed.end(), std::int64_t{0});
     require(options.packed.empty() || packed == options.out, "{}: the packed outputs are {} together, not {}", this->name(),
             packed, options.out);
@@ -64,6 +70,9 @@ class Linear : public Module<P, D> {
     }
     require(!this->sequence_parallel(), "{}: a linear layer of a sequence-parallel model must be split, by column or by row",
             this->name());
+    if constexpr (has_fp8) {
+      if (fp8_) return float8_linear(x, weight.variable(), bias.master());
+    }
     return linear(x, weight.variable(), bias.master());
   }
 
@@ -71,6 +80,8 @@ class Linear : public Module<P, D> {
   Parameter<T, D, M> bias;
 
  private:
+  static constexpr bool has_fp8 = std::is_same_v<T, bfloat16>;
+
   std::vector<Range> output_parts(const LinearOptions& options) const {
     const std::vector<std::int64_t> packed = options.packed.empty() ? std::vector{options.out} : options.packed;
     std::vector<Range> parts;
@@ -84,6 +95,7 @@ class Linear : public Module<P, D> {
   }
 
   TensorSplit split_;
+  bool fp8_;
 };
 
 struct LayerNormOptions {

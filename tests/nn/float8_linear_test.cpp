@@ -1,0 +1,71 @@
+#include "nn/float8_linear.hpp"
+
+#include "trireme/optim/adamw.hpp"
+
+using namespace trireme;
+using namespace trireme::tests;
+
+namespace {
+
+// Two layers that learn a random function; the losses.
+std::vector<double> train(bool fp8, std::size_t steps) {
+  struct Model : nn::Module<MixedBfloat16> {
+    explicit Model(bool fp8)
+        : first(*this, "first", {.in = 32, .out = 64, .fp8 = fp8}),
+          second(*this, "second", {.in = 64, .out = 16, .fp8 = fp8}) {}
+    nn::Linear<MixedBfloat16> first, second;
+  };
+  Model model(fp8);
+  model.initialize({.seed = 1});
+  optim::AdamW<MixedBfloat16> optimizer(model.store(), {.learning_rate = 1e-2});
+  const auto x = random_rows({64, 32}, 2);
+  const auto opposite = random_rows({64, 16}, 3);  // of what is wanted
+  std::vector<double> losses;
+  for (std::size_t step = 0; step < steps; ++step) {
+    Tape tape;
+    const auto difference = add(model.second.forward(gelu(model.first.forward(x))), Variable<bfloat16>(opposite));
+    const auto loss = sum(multiply(difference, difference));
+    loss.backward();
+    losses.push_back(static_cast<double>(loss.value().item()));
+    const auto parameters = static_cast<std::size_t>(model.store().num_parameters());
+    optimizer.step({.loss_sum = losses.back(), .kept = 64 * 16, .used = std::vector<bool>(parameters, true)});
+  }
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("an 8-bit linear layer gives what a linear layer gives, within the rounding of its operands") {
+  Float8Layer<Cpu> exact(false), rounded(true);
+  exact.initialize({.seed = 4});
+  rounded.initialize({.seed = 4});
+  const LayerResults expected = results_of(exact);
+  const LayerResults got = results_of(rounded);
+  const auto without_tape = rounded.linear.forward(random_rows({2, 16, 48}, 1));
+  CHECK(distance(without_tape.value(), got.y) == 0);
+  for (const double off :
+       {distance(got.y, expected.y), distance(got.dx, expected.dx), distance(got.of_parameters, expected.of_parameters)}) {
+    CHECK(off < 0.08);  // e5m2 has 2 bits of fraction
+    CHECK(off > 0.005);
+  }
+}
+
+TEST_CASE("a model of 8-bit linear layers learns as one of bfloat16") {
+  constexpr std::size_t steps = 15;
+  const std::vector<double> with = train(true, steps);
+  const std::vector<double> without = train(false, steps);
+  CHECK(without.back() < 0.5 * without.front());
+  for (std::size_t step = 0; step < steps; ++step) {
+    CAPTURE(step);
+    CHECK(with[step] == Approx(without[step]).epsilon(0.05));
+  }
+}
+
+TEST_CASE("8-bit linear layers say what they need") {
+  struct Single : nn::Module<Float32> {
+    nn::Linear<Float32> linear{*this, "linear", {.in = 16, .out = 16, .fp8 = true}};
+  };
+  CHECK_THROWS_WITH(Single(), ContainsSubstring("linear: fp8 needs MixedBfloat16"));
+  const Float8Layer<Cpu> layer(true);
+  CHECK_THROWS_WITH(layer.linear.forward(random_rows({15, 48}, 1)), ContainsSubstring("multiples of 16"));
+}
