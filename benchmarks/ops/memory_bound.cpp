@@ -1,5 +1,4 @@
 #include <type_traits>
-#include <vector>
 
 #include "ops/measure.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -109,23 +108,23 @@ void measure_image_norms(Report& report, const Shape& shape) {
   const auto mean = Tensor<double>::zeros({channels}), rstd = Tensor<double>::full({channels}, 1);
   const Tensor<T> y(shape);
   Tensor<T> dx(shape), dresidual(shape);
-  std::vector<double> sums(2 * static_cast<std::size_t>(channels), 0.0);
+  auto sums = Tensor<double>::zeros({2 * channels});
   const auto row = [&](const std::string& name, int arrays, const auto& run) {
     report.memory_bound(name + " " + shape.str() + (std::is_same_v<T, float> ? "" : " bfloat16"), bytes<T>(x.numel(), arrays),
                         run);
   };
   const auto forward = [&](const Tensor<T>& added, bool relu) {
-    ops::batch_norm_sums(x, std::span(sums));
+    ops::batch_norm_sums(x, sums);
     ops::batch_norm<T, Cpu>(
         {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = weight, .residual = added, .relu = relu, .y = y});
   };
   const auto backward = [&](const Tensor<T>& result, const Tensor<T>& through_residual) {
     const ops::BatchNormBackward<T, Cpu> pass{
         .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = result, .dy = residual};
-    ops::batch_norm_backward_sums(pass, std::span(sums));
-    ops::batch_norm_backward<T, Cpu>(pass, sums, dx, false, through_residual);
+    ops::batch_norm_backward_sums(pass, sums);
+    ops::batch_norm_backward(pass, sums, 1, dx, false, through_residual);
   };
-  row("batch_norm sums", 1, [&] { ops::batch_norm_sums(x, std::span(sums)); });
+  row("batch_norm sums", 1, [&] { ops::batch_norm_sums(x, sums); });
   row("batch_norm", 3, [&] { forward({}, false); });
   row("batch_norm, relu", 3, [&] { forward({}, true); });
   row("batch_norm, relu after it", 5, [&] {

@@ -60,10 +60,9 @@ void LayerPasses<T>::convolutions() {
 
 template <typename T>
 void LayerPasses<T>::batch_norms() {
-  std::vector<double> sums;
   for (Operands& a : layers_) {
-    sums.resize(static_cast<std::size_t>(2 * a.layer.out));
-    ops::batch_norm_sums(a.y, std::span(sums));
+    Tensor<double> sums({2 * a.layer.out});
+    ops::batch_norm_sums(a.y, sums);
     ops::batch_norm<T, Cpu>({.x = a.y,
                              .mean = a.mean,
                              .rstd = a.rstd,
@@ -74,11 +73,11 @@ void LayerPasses<T>::batch_norms() {
                              .y = a.normal});
   }
   for (Operands& a : std::views::reverse(layers_)) {
-    sums.resize(static_cast<std::size_t>(2 * a.layer.out));
+    Tensor<double> sums({2 * a.layer.out});
     const ops::BatchNormBackward<T, Cpu> pass{
         .x = a.y, .mean = a.mean, .rstd = a.rstd, .weight = a.scale, .y = a.layer.relu ? a.normal : Tensor<T>(), .dy = a.y};
-    ops::batch_norm_backward_sums(pass, std::span(sums));
-    ops::batch_norm_backward<T, Cpu>(pass, sums, a.dnormal, false, a.residual);
+    ops::batch_norm_backward_sums(pass, sums);
+    ops::batch_norm_backward(pass, sums, 1, a.dnormal, false, a.residual);
   }
 }
 

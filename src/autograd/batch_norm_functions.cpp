@@ -1,4 +1,3 @@
-#include <cmath>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -51,46 +50,32 @@ struct Statistics {
   double rows = 0;  // of all ranks
 };
 
-// average[channel] = (1 - momentum) * average[channel] + momentum * values[channel], if there are averages.
-template <typename A, typename D>
-void follow(const Tensor<A, D>& average, std::span<const double> values, double momentum) {
-  if (!average.defined()) return;
-  for (std::size_t channel = 0; channel < values.size(); ++channel) {
-    A& element = average.data()[channel];
-    element = static_cast<A>((1 - momentum) * static_cast<double>(element) + momentum * values[channel]);
-  }
-}
-
-// Of the batch; updates the running ones, unless a batch that overflowed would spoil them.
+// Of the batch; updates the running ones. Ranks add up on the host, which waits for a GPU's sums.
 template <typename T, typename D>
 Statistics<D> batch_statistics(const BatchNormCall<T, D>& call) {
   const Shape channels{call.x.shape().back()};
-  const auto count = static_cast<std::size_t>(channels[0]);
-  std::vector<double> sums(2 * count + 1);
-  ops::batch_norm_sums(call.x.value(), std::span(sums).first(2 * count));
-  sums.back() = static_cast<double>(call.x.shape().rows());
-  if (call.options.sum) call.options.sum(sums);
-  const double rows = sums.back();
+  Tensor<double, D> sums({2 * channels[0]});
+  ops::batch_norm_sums(call.x.value(), sums);
+  auto rows = static_cast<double>(call.x.shape().rows());
+  if (call.options.sum) {
+    const Tensor<double> here = sums.template to<Cpu>();
+    std::vector<double> all(here.data(), here.data() + here.numel());
+    all.push_back(rows);
+    call.options.sum(all);
+    rows = all.back();
+    sums = Tensor<double, D>::from(sums.shape(), std::span<const double>(all).first(all.size() - 1));
+  }
   require(rows > 1, "{}: training needs more than one value per channel, x {} makes {} over all ranks", call.name,
           call.x.shape(), rows);
   const Statistics<D> batch{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels), .rows = rows};
-  const auto means = std::span(sums).first(count), unbiased = std::span(sums).subspan(count, count);
-  bool finite = true;
-  for (std::size_t channel = 0; channel < count; ++channel) {
-    means[channel] /= rows;
-    const double difference = unbiased[channel] / rows - means[channel] * means[channel];
-    const double variance = difference < 0 ? 0 : difference;  // rounding; NaN stays
-    batch.mean.data()[channel] = means[channel];
-    batch.rstd.data()[channel] = 1 / std::sqrt(variance + call.options.epsilon);
-    unbiased[channel] = variance * rows / (rows - 1);
-    for (const double value : {means[channel], unbiased[channel]}) {
-      finite = finite && std::isfinite(static_cast<Accumulate<T>>(value));
-    }
-  }
-  if (finite) {
-    follow(call.running.mean, means, call.options.momentum);
-    follow(call.running.var, unbiased, call.options.momentum);
-  }
+  ops::batch_norm_statistics<Accumulate<T>, D>({.sums = sums,
+                                                .rows = rows,
+                                                .epsilon = call.options.epsilon,
+                                                .momentum = call.options.momentum,
+                                                .running_mean = call.running.mean,
+                                                .running_var = call.running.var,
+                                                .mean = batch.mean,
+                                                .rstd = batch.rstd});
   return batch;
 }
 
@@ -98,11 +83,7 @@ template <typename T, typename D>
 Statistics<D> running_statistics(const BatchNormCall<T, D>& call) {
   const Shape channels{call.x.shape().back()};
   Statistics<D> result{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels)};
-  for (std::int64_t channel = 0; channel < channels[0]; ++channel) {
-    result.mean.data()[channel] = static_cast<double>(call.running.mean.data()[channel]);
-    const auto variance = static_cast<double>(call.running.var.data()[channel]);
-    result.rstd.data()[channel] = 1 / std::sqrt(variance + call.options.epsilon);
-  }
+  ops::batch_norm_running_statistics(call.running.mean, call.running.var, call.options.epsilon, result.mean, result.rstd);
   return result;
 }
 
@@ -119,39 +100,35 @@ struct BatchNormGradients {
 
   void operator()(const Tensor<T, D>& dy) {
     pass.dy = dy;
-    std::vector<double> sums(2 * static_cast<std::size_t>(pass.mean.numel()));
+    const std::int64_t channels = pass.mean.numel();
+    Tensor<double, D> sums({2 * channels});
     ops::batch_norm_backward_sums(pass, sums);
-    const auto of_dy = std::span<const double>(sums).first(sums.size() / 2);
-    contribute(dbias, of_dy);
-    contribute(dweight, std::span<const double>(sums).last(of_dy.size()));
+    contribute(dbias, sums.narrow(0, channels));
+    contribute(dweight, sums.narrow(channels, channels));
     if (!dx.needed() && !dresidual.needed()) return;
     if (rows == 0) {
-      sums.clear();
-    } else if (dx.needed()) {
-      if (sum) sum(sums);
-      for (double& average : sums) average /= rows;
+      sums = {};
+    } else if (dx.needed() && sum) {
+      const Tensor<double> here = sums.template to<Cpu>();
+      sum(here.span());
+      sums = here.template to<D>();
     }
     Tensor<T, D> through_residual;
     if (dresidual.needed()) through_residual = Tensor<T, D>(dy.shape());
     if (dx.needed()) {
       dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
-        ops::batch_norm_backward<T, D>(pass, sums, out, accumulate, through_residual);
+        ops::batch_norm_backward(pass, sums, rows, out, accumulate, through_residual);
       });
     } else {
       Tensor<T, D> unused(dy.shape());
-      ops::batch_norm_backward<T, D>(pass, sums, unused, false, through_residual);
+      ops::batch_norm_backward(pass, sums, rows, unused, false, through_residual);
     }
     if (dresidual.needed()) dresidual.give(std::move(through_residual));
   }
 
  private:
-  static void contribute(const Gradient<A, D>& gradient, std::span<const double> values) {
-    gradient.contribute([&](Tensor<A, D>& out, bool accumulate) {
-      for (std::size_t channel = 0; channel < values.size(); ++channel) {
-        const auto value = static_cast<A>(values[channel]);
-        out.data()[channel] = accumulate ? out.data()[channel] + value : value;
-      }
-    });
+  static void contribute(const Gradient<A, D>& gradient, const Tensor<double, D>& sums) {
+    gradient.contribute([&](Tensor<A, D>& out, bool accumulate) { ops::batch_norm_weight_gradient(sums, out, accumulate); });
   }
 };
 
@@ -238,14 +215,17 @@ Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>,
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                          \
-  template Variable<T, Cpu> batch_norm(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&,          \
-                                       const RunningStatistics<A, Cpu>&, const BatchNormArguments&);                       \
-  template Variable<T, Cpu> batch_norm_relu(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&,     \
-                                            const RunningStatistics<A, Cpu>&, const BatchNormArguments&);                  \
-  template Variable<T, Cpu> batch_norm_add_relu(const Variable<T, Cpu>&, const Variable<T, Cpu>&, const Variable<A, Cpu>&, \
-                                                const Variable<A, Cpu>&, const RunningStatistics<A, Cpu>&,                 \
-                                                const BatchNormArguments&);                                                \
-  template Variable<T, Cpu> group_norm(const Variable<T, Cpu>&, const Variable<A, Cpu>&, const Variable<A, Cpu>&, int, double)
+  template Variable<T, TRIREME_DEVICE> batch_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,  \
+                                                  const Variable<A, TRIREME_DEVICE>&,                                      \
+                                                  const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&); \
+  template Variable<T, TRIREME_DEVICE> batch_norm_relu(                                                                    \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
+      const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&);                                             \
+  template Variable<T, TRIREME_DEVICE> batch_norm_add_relu(                                                                \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
+      const Variable<A, TRIREME_DEVICE>&, const RunningStatistics<A, TRIREME_DEVICE>&, const BatchNormArguments&);         \
+  template Variable<T, TRIREME_DEVICE> group_norm(const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,  \
+                                                  const Variable<A, TRIREME_DEVICE>&, int, double)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);

@@ -72,11 +72,11 @@ Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d&
                         ops::adaptive_avg_pool2d_backward<T, D>);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                  \
-  template Variable<T, Cpu> max_pool2d(const Variable<T, Cpu>&, const ops::Pool2dOptions&);     \
-  template Variable<T, Cpu> avg_pool2d(const Variable<T, Cpu>&, const ops::AvgPool2dOptions&);  \
-  template Variable<T, Cpu> adaptive_max_pool2d(const Variable<T, Cpu>&, const ops::Extent2d&); \
-  template Variable<T, Cpu> adaptive_avg_pool2d(const Variable<T, Cpu>&, const ops::Extent2d&)
+#define TRIREME_INSTANTIATE(T)                                                                                        \
+  template Variable<T, TRIREME_DEVICE> max_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Pool2dOptions&);     \
+  template Variable<T, TRIREME_DEVICE> avg_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::AvgPool2dOptions&);  \
+  template Variable<T, TRIREME_DEVICE> adaptive_max_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Extent2d&); \
+  template Variable<T, TRIREME_DEVICE> adaptive_avg_pool2d(const Variable<T, TRIREME_DEVICE>&, const ops::Extent2d&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

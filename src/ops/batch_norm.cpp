@@ -1,103 +1,93 @@
-#include "trireme/ops/batch_norm.hpp"
-
 #include <vector>
 
+#include "ops/batch_norm_on.hpp"
 #include "ops/channels.hpp"
-#include "ops/check.hpp"
-#include "trireme/core/bfloat16.hpp"
-#include "trireme/core/float16.hpp"
 
 namespace trireme::ops {
 namespace {
 
 template <typename T>
-ChannelRows<T> rows_of(std::string_view op, const Tensor<T, Cpu>& x) {
-  require(x.shape().size() > 0 && x.shape().back() > 0, "{}: x has shape {}; the last dim, the channels, must not be empty", op,
-          x.shape());
+ChannelRows<T> rows_of(const Tensor<T, Cpu>& x) {
   return {.x = x.data(), .rows = x.shape().rows(), .channels = x.shape().back()};
 }
 
-// What forward and backward pass share.
 template <typename T, typename Pass>
-ChannelNorm<T> norm_of(std::string_view op, const Pass& pass) {
-  const std::int64_t channels = pass.x.shape().back();
-  require_count(op, "mean", pass.mean.shape(), channels);
-  require_count(op, "rstd", pass.rstd.shape(), channels);
-  if (pass.weight.defined()) require_count(op, "weight", pass.weight.shape(), channels);
-  if (pass.y.defined()) require_shape(op, "y", pass.y.shape(), pass.x.shape());
+ChannelNorm<T> norm_of(const Pass& pass) {
   return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data(), .bias = nullptr};
-}
-
-void require_sums(std::string_view op, std::size_t size, std::int64_t channels) {
-  require(size == static_cast<std::size_t>(2 * channels), "{}: there are {} sums, but {} channels need two each", op, size,
-          channels);
 }
 
 }  // namespace
 
-template <typename T, typename D>
-void batch_norm_sums(const Tensor<T, D>& x, std::span<double> sums) {
-  const auto rows = rows_of("batch_norm_sums", x);
-  require_sums("batch_norm_sums", sums.size(), rows.channels);
-  sum_channels(rows, sums.data());
+template <>
+template <typename T>
+void BatchNorm<Cpu>::sums(const Tensor<T, Cpu>& x, Tensor<double, Cpu>& sums) {
+  sum_channels(rows_of(x), sums.data());
 }
 
-template <typename T, typename D>
-void batch_norm(const BatchNormForward<T, D>& pass) {
-  const auto rows = rows_of("batch_norm", pass.x);
-  auto norm = norm_of<T>("batch_norm", pass);
-  require_shape("batch_norm", "y", pass.y.shape(), pass.x.shape());
-  if (pass.bias.defined()) require_count("batch_norm", "bias", pass.bias.shape(), rows.channels);
-  if (pass.residual.defined()) require_shape("batch_norm", "residual", pass.residual.shape(), pass.x.shape());
+template <>
+template <typename A>
+void BatchNorm<Cpu>::statistics(const BatchNormStatistics<A, Cpu>& pass) {
+  batch_statistics(pass)(device::LoneThread{});
+}
+
+template <>
+template <typename A>
+void BatchNorm<Cpu>::running_statistics(const Tensor<A, Cpu>& running_mean, const Tensor<A, Cpu>& running_var, double epsilon,
+                                        Tensor<double, Cpu>& mean, Tensor<double, Cpu>& rstd) {
+  const RunningStatisticsOfChannel<A> body{running_mean.data(), running_var.data(), epsilon, mean.data(), rstd.data()};
+  for (std::int64_t channel = 0; channel < mean.numel(); ++channel) body(channel);
+}
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::forward(const BatchNormForward<T, Cpu>& pass) {
+  auto norm = norm_of<T>(pass);
   norm.bias = pass.bias.data();
-  normalize_channels(rows, norm, pass.residual.data(), pass.relu, pass.y.data());
+  normalize_channels(rows_of(pass.x), norm, pass.residual.data(), pass.relu, pass.y.data());
 }
 
-template <typename T, typename D>
-void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, std::span<double> sums) {
-  const auto rows = rows_of("batch_norm_backward_sums", pass.x);
-  const auto norm = norm_of<T>("batch_norm_backward_sums", pass);
-  require_shape("batch_norm_backward_sums", "dy", pass.dy.shape(), pass.x.shape());
-  require_sums("batch_norm_backward_sums", sums.size(), rows.channels);
-  sum_channel_gradients(rows, norm, pass.y.data(), pass.dy.data(), sums.data());
+template <>
+template <typename T>
+void BatchNorm<Cpu>::backward_sums(const BatchNormBackward<T, Cpu>& pass, Tensor<double, Cpu>& sums) {
+  sum_channel_gradients(rows_of(pass.x), norm_of<T>(pass), pass.y.data(), pass.dy.data(), sums.data());
 }
 
-template <typename T, typename D>
-void batch_norm_backward(const BatchNormBackward<T, D>& pass, std::span<const double> averages, Tensor<T, D>& dx,
-                         bool accumulate_dx, const Tensor<T, D>& dresidual) {
-  const auto rows = rows_of("batch_norm_backward", pass.x);
-  const auto norm = norm_of<T>("batch_norm_backward", pass);
-  require_shape("batch_norm_backward", "dy", pass.dy.shape(), pass.x.shape());
-  require_shape("batch_norm_backward", "dx", dx.shape(), pass.x.shape());
-  if (dresidual.defined()) require_shape("batch_norm_backward", "dresidual", dresidual.shape(), pass.x.shape());
-  const auto channels = static_cast<std::size_t>(rows.channels);
-  std::vector<double> weighted(2 * channels, 0.0);
-  if (!averages.empty()) {
-    require_sums("batch_norm_backward", averages.size(), rows.channels);
+template <>
+template <typename A>
+void BatchNorm<Cpu>::weight_gradient(const Tensor<double, Cpu>& sums, Tensor<A, Cpu>& gradient, bool accumulate) {
+  for (std::int64_t channel = 0; channel < sums.numel(); ++channel) {
+    const auto value = static_cast<A>(sums.data()[channel]);
+    gradient.data()[channel] = accumulate ? gradient.data()[channel] + value : value;
+  }
+}
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::backward(const BatchNormBackward<T, Cpu>& pass, const BatchNormInputGradient<T, Cpu>& gradient) {
+  const auto norm = norm_of<T>(pass);
+  const auto channels = static_cast<std::size_t>(pass.x.shape().back());
+  std::vector<double> averages(2 * channels, 0.0);
+  if (gradient.sums.defined()) {
     for (std::size_t index = 0; index < 2 * channels; ++index) {
-      weighted[index] = norm.weight_or_one(static_cast<std::int64_t>(index % channels)) * averages[index];
+      const double average = gradient.sums.data()[index] / gradient.rows;
+      averages[index] = norm.weight_or_one(static_cast<std::int64_t>(index % channels)) * average;
     }
   }
-  channel_gradients<T>(rows, norm,
+  channel_gradients<T>(rows_of(pass.x), norm,
                        {.y = pass.y.data(),
                         .dy = pass.dy.data(),
-                        .average_g = weighted.data(),
-                        .average_gn = weighted.data() + channels,
-                        .dx = dx.data(),
-                        .accumulate_dx = accumulate_dx,
-                        .dresidual = dresidual.data()});
+                        .average_g = averages.data(),
+                        .average_gn = averages.data() + channels,
+                        .dx = gradient.dx.data(),
+                        .accumulate_dx = gradient.accumulate_dx,
+                        .dresidual = gradient.dresidual.data()});
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template void batch_norm_sums(const Tensor<T, Cpu>&, std::span<double>);                                            \
-  template void batch_norm(const BatchNormForward<T, Cpu>&);                                                          \
-  template void batch_norm_backward_sums(const BatchNormBackward<T, Cpu>&, std::span<double>);                        \
-  template void batch_norm_backward(const BatchNormBackward<T, Cpu>&, std::span<const double>, Tensor<T, Cpu>&, bool, \
-                                    const Tensor<T, Cpu>&);
-TRIREME_INSTANTIATE(float)
-TRIREME_INSTANTIATE(double)
-TRIREME_INSTANTIATE(bfloat16)
-TRIREME_INSTANTIATE(float16)
-#undef TRIREME_INSTANTIATE
+TRIREME_INSTANTIATE_BATCH_NORM(float, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(double, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(bfloat16, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(float16, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(float, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(double, Cpu);
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "ops/pooling_windows.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/check.hpp"
 
@@ -50,29 +51,30 @@ std::int64_t num_windows(std::string_view op, std::int64_t size, const Sliding& 
   return last * s.stride >= size + s.padding ? last : last + 1;  // no window begins in the padding behind the image
 }
 
-std::vector<PoolSpan> spans(std::string_view op, std::int64_t size, const Sliding& s) {
-  std::vector<PoolSpan> result;
-  for (std::int64_t i = 0, windows = num_windows(op, size, s); i < windows; ++i) {
-    const std::int64_t first = i * s.stride - s.padding;
-    const std::int64_t before = first < 0 ? (s.dilation - 1 - first) / s.dilation : 0;
-    const std::int64_t begin = first + before * s.dilation;
-    const std::int64_t count = std::min(s.kernel - before, (size - begin + s.dilation - 1) / s.dilation);
-    require(count > 0, "{}: a window of {} with dilation {} and padding {} holds no pixel of {}", op, s.kernel, s.dilation,
-            s.padding, size);
-    result.push_back({begin, count, s.count_include_pad ? std::min(s.kernel, size + s.padding - first) : count});
+PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {
+  const PoolDim dim{.size = size,
+                    .windows = num_windows(op, size, s),
+                    .kernel = s.kernel,
+                    .stride = s.stride,
+                    .padding = s.padding,
+                    .dilation = s.dilation,
+                    .count_include_pad = s.count_include_pad};
+  for (std::int64_t window = 0; window < dim.windows; ++window) {
+    require(dim.span(window).count > 0, "{}: a window of {} with dilation {} and padding {} holds no pixel of {}", op, s.kernel,
+            s.dilation, s.padding, size);
   }
-  return result;
+  return dim;
 }
 
-std::vector<PoolSpan> adaptive_spans(std::string_view op, std::int64_t size, std::int64_t windows) {
+PoolDim adaptive_dim(std::string_view op, std::int64_t size, std::int64_t windows) {
   require(size > 0 && windows > 0, "{}: {} pixels cannot become {}", op, size, windows);
-  std::vector<PoolSpan> result;
-  for (std::int64_t i = 0; i < windows; ++i) {
-    const std::int64_t begin = i * size / windows;
-    const std::int64_t count = ((i + 1) * size + windows - 1) / windows - begin;
-    result.push_back({begin, count, count});
-  }
-  return result;
+  return {.size = size, .windows = windows};
+}
+
+std::int64_t most_pixels(const PoolDim& dim) {
+  std::int64_t most = 0;
+  for (std::int64_t window = 0; window < dim.windows; ++window) most = std::max(most, dim.span(window).count);
+  return most;
 }
 
 void require_images(std::string_view op, const Shape& x, const Shape& y) {
@@ -83,10 +85,10 @@ void require_images(std::string_view op, const Shape& x, const Shape& y) {
 template <typename Options>
 PoolWindows windows_of(std::string_view op, const Shape& x, const Shape& y, const Options& options) {
   require_images(op, x, y);
-  const auto down = along(options, &Extent2d::height);
-  const auto across = along(options, &Extent2d::width);
-  require_shape(op, "the result", y, {x[0], num_windows(op, x[1], down), num_windows(op, x[2], across), x[3]});
-  return {.rows = spans(op, x[1], down), .columns = spans(op, x[2], across), .dilation = {down.dilation, across.dilation}};
+  const PoolWindows windows{.rows = sliding_dim(op, x[1], along(options, &Extent2d::height)),
+                            .columns = sliding_dim(op, x[2], along(options, &Extent2d::width))};
+  require_shape(op, "the result", y, {x[0], windows.rows.windows, windows.columns.windows, x[3]});
+  return windows;
 }
 
 }  // namespace
@@ -111,7 +113,14 @@ PoolWindows sliding_windows(std::string_view op, const Shape& x, const Shape& y,
 
 PoolWindows adaptive_windows(std::string_view op, const Shape& x, const Shape& y) {
   require_images(op, x, y);
-  return {.rows = adaptive_spans(op, x[1], y[1]), .columns = adaptive_spans(op, x[2], y[2])};
+  return {.rows = adaptive_dim(op, x[1], y[1]), .columns = adaptive_dim(op, x[2], y[2])};
+}
+
+void require_places(std::string_view op, const PoolWindows& windows) {
+  const std::int64_t rows = most_pixels(windows.rows);
+  const std::int64_t columns = most_pixels(windows.columns);
+  require(rows * columns <= 1 + std::numeric_limits<std::uint16_t>::max(),
+          "{}: windows of {} x {} pixels have more than the 65536 that a place counts", op, rows, columns);
 }
 
 }  // namespace trireme::ops

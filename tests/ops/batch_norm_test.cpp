@@ -17,22 +17,24 @@ struct Statistics {
 };
 
 // From sums over `rows` rows.
-Statistics statistics_of(const Doubles& sums, double rows, double epsilon) {
-  const std::size_t channels = sums.size() / 2;
-  Statistics result{Tensor<double>({static_cast<std::int64_t>(channels)}),
-                    Tensor<double>({static_cast<std::int64_t>(channels)})};
-  for (std::size_t c = 0; c < channels; ++c) {
-    const double mean = sums[c] / rows;
-    result.mean.data()[c] = mean;
-    result.rstd.data()[c] = 1 / std::sqrt(sums[channels + c] / rows - mean * mean + epsilon);
-  }
+Statistics statistics_of(const Tensor<double>& sums, double rows, double epsilon) {
+  const Shape channels{sums.numel() / 2};
+  const Statistics result{Tensor<double>(channels), Tensor<double>(channels)};
+  batch_norm_statistics<float, Cpu>({.sums = sums, .rows = rows, .epsilon = epsilon, .mean = result.mean, .rstd = result.rstd});
   return result;
 }
 
 template <typename T>
-Doubles sums_of(const Tensor<T>& x) {
-  Doubles sums(2 * static_cast<std::size_t>(x.shape().back()));
-  batch_norm_sums(x, std::span(sums));
+Tensor<double> sums_of(const Tensor<T>& x) {
+  Tensor<double> sums({2 * x.shape().back()});
+  batch_norm_sums(x, sums);
+  return sums;
+}
+
+template <typename T>
+Tensor<double> sums_of(const BatchNormBackward<T, Cpu>& pass) {
+  Tensor<double> sums({2 * pass.x.shape().back()});
+  batch_norm_backward_sums(pass, sums);
   return sums;
 }
 
@@ -70,11 +72,6 @@ Expected naive(const Doubles& x, const Doubles& residual, const Doubles& weight,
   return result;
 }
 
-Doubles divided(Doubles values, double by) {
-  for (double& value : values) value /= by;
-  return values;
-}
-
 }  // namespace
 
 TEMPLATE_TEST_CASE("batch norm forward and backward, with and without residual and ReLU", "", float, double) {
@@ -108,15 +105,13 @@ TEMPLATE_TEST_CASE("batch norm forward and backward, with and without residual a
 
       const BatchNormBackward<T, Cpu> pass{
           .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = fused ? y : Tensor<T>(), .dy = dy};
-      Doubles sums(expected.sums.size());
-      batch_norm_backward_sums(pass, std::span(sums));
-      require_close(Tensor<double>::from({2 * channels}, sums), expected.sums, tolerance<T>(1e-5));
-      const auto averages = divided(sums, rows);
+      const auto sums = sums_of(pass);
+      require_close(sums, expected.sums, tolerance<T>(1e-5));
       const auto old = random_tensor<T>(shape, 5);
       for (const bool accumulate : {false, true}) {
         auto dx = old.clone();
         const auto dresidual = Tensor<T>::full(shape, 5);
-        batch_norm_backward(pass, averages, dx, accumulate, dresidual);
+        batch_norm_backward(pass, sums, rows, dx, accumulate, dresidual);
         require_close(dx, accumulate ? add(as_doubles(old), expected.dx) : expected.dx, tolerance<T>(5e-5));
         require_close(dresidual, expected.dresidual, 0);
       }
@@ -133,10 +128,38 @@ TEST_CASE("batch norm without weight and bias; by statistics that do not depend 
   Tensor<float> y(shape), dx(shape);
   batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .y = y});
   require_close(y, expected.y, 1e-5);
-  batch_norm_backward<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .dy = dy}, {}, dx, false);
+  batch_norm_backward<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .dy = dy}, {}, 0, dx, false);
   Doubles scaled = as_doubles(dy);
   for (std::size_t i = 0; i < scaled.size(); ++i) scaled[i] *= expected.rstd[i % 5];
   require_close(dx, scaled, 1e-6);
+}
+
+TEST_CASE("running statistics are followed and used; a batch that is not finite leaves them alone") {
+  const auto sums = Tensor<double>::from({4}, Doubles{16, 0, 84, 0});  // of 1, 3, 5, 7 and of zeros
+  const Tensor<float> mean = Tensor<float>::zeros({2}), var = Tensor<float>::full({2}, 1);
+  BatchNormStatistics<float, Cpu> pass{.sums = sums,
+                                       .rows = 4,
+                                       .momentum = 0.25,
+                                       .running_mean = mean,
+                                       .running_var = var,
+                                       .mean = Tensor<double>({2}),
+                                       .rstd = Tensor<double>({2})};
+  batch_norm_statistics(pass);
+  require_close(pass.mean, {4, 0}, 0);
+  require_close(pass.rstd, {1 / std::sqrt(5 + 1e-5), 1 / std::sqrt(1e-5)}, 1e-15);
+  const Doubles followed{1, 0}, followed_var{0.75 + 0.25 * 20 / 3, 0.75};
+  require_close(mean, followed, 1e-7);
+  require_close(var, followed_var, 1e-7);
+  Tensor<double> used({2}), used_rstd({2});
+  batch_norm_running_statistics(mean, var, 0.5, used, used_rstd);
+  require_close(used, followed, 1e-7);
+  require_close(used_rstd, {1 / std::sqrt(followed_var[0] + 0.5), 1 / std::sqrt(1.25)}, 1e-7);
+  pass.sums = Tensor<double>::from({4}, Doubles{16, 0, 1e80, 0});
+  batch_norm_statistics(pass);
+  require_close(mean, followed, 1e-7);
+  require_close(var, followed_var, 1e-7);
+  pass.rows = 1;
+  CHECK_THROWS_WITH(batch_norm_statistics(pass), "batch_norm_statistics: a variance needs more than one row, there are 1");
 }
 
 TEST_CASE("batch norm of floats far from zero") {
@@ -151,17 +174,16 @@ TEST_CASE("batch norm of floats far from zero") {
   batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .y = y});
   require_close(y, expected.y, 1e-6);
   const BatchNormBackward<float, Cpu> pass{.x = x, .mean = mean, .rstd = rstd, .dy = dy};
-  Doubles sums(12);
-  batch_norm_backward_sums(pass, std::span(sums));
-  require_close(Tensor<double>::from({12}, sums), expected.sums, 1e-5);
-  batch_norm_backward(pass, divided(sums, 4096), dx, false);
+  const auto sums = sums_of(pass);
+  require_close(sums, expected.sums, 1e-5);
+  batch_norm_backward(pass, sums, 4096, dx, false);
   require_close(dx, expected.dx, 1e-6);
 }
 
 TEST_CASE("sums of parts of the rows add up to those of all rows; no rows add nothing") {
   const auto x = random_tensor<double>({300, 7}, 1);
-  const auto parts = add(add(sums_of(x.narrow(0, 123)), sums_of(x.narrow(123, 177))), sums_of(x.narrow(300, 0)));
-  require_close(Tensor<double>::from({14}, parts), sums_of(x), 1e-13);
+  const auto part = [&](std::int64_t begin, std::int64_t count) { return as_doubles(sums_of(x.narrow(begin, count))); };
+  require_close(sums_of(x), add(add(part(0, 123), part(123, 177)), part(300, 0)), 1e-13);
 }
 
 TEST_CASE("batch and group norm give the same bits for any number of threads") {
@@ -176,9 +198,7 @@ TEST_CASE("batch and group norm give the same bits for any number of threads") {
       const auto [mean, rstd] = statistics_of(sums_of(x), 4 * 64 * 64, 1e-5);
       batch_norm<float, Cpu>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .relu = true, .y = y});
       const BatchNormBackward<float, Cpu> pass{.x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = dy};
-      Doubles sums(48);
-      batch_norm_backward_sums(pass, std::span(sums));
-      batch_norm_backward(pass, divided(sums, 4 * 64 * 64), dx, false);
+      batch_norm_backward(pass, sums_of(pass), 4 * 64 * 64, dx, false);
       group_norm<float, Cpu>({.x = x, .groups = 3, .weight = weight, .y = group_y, .mean = group_mean, .rstd = group_rstd});
       group_norm_backward<float, Cpu>({.x = x,
                                        .groups = 3,
@@ -279,7 +299,7 @@ TEMPLATE_TEST_CASE("batch norm and group norm of half types", "", bfloat16, floa
     const auto [dy, dy_float] = rounded(3);
     const auto weight = random_tensor<float>({channels}, 4);
     const auto bias = random_tensor<float>({channels}, 5);
-    require_close(Tensor<double>::from({2 * channels}, sums_of(x)), sums_of(x_float), 1e-12);
+    require_close(sums_of(x), as_doubles(sums_of(x_float)), 1e-12);
     const auto [mean, rstd] = statistics_of(sums_of(x_float), 405, 1e-5);
 
     const auto run = [&](const auto& in, const auto& added, const auto& gradient, const auto& old) {
@@ -289,9 +309,7 @@ TEMPLATE_TEST_CASE("batch norm and group norm of half types", "", bfloat16, floa
       batch_norm<E, Cpu>(
           {.x = in, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .residual = added, .relu = true, .y = y});
       const BatchNormBackward<E, Cpu> pass{.x = in, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = gradient};
-      Doubles sums(2 * static_cast<std::size_t>(channels));
-      batch_norm_backward_sums(pass, std::span(sums));
-      batch_norm_backward(pass, divided(sums, 405), dx, true, dresidual);
+      batch_norm_backward(pass, sums_of(pass), 405, dx, true, dresidual);
       group_norm<E, Cpu>({.x = in, .groups = 3, .weight = weight, .y = group_y, .mean = group_mean, .rstd = group_rstd});
       group_norm_backward<E, Cpu>({.x = in,
                                    .groups = 3,
@@ -315,8 +333,8 @@ TEMPLATE_TEST_CASE("batch norm and group norm of half types", "", bfloat16, floa
 TEST_CASE("batch norm and group norm name what does not fit") {
   const Tensor<float> x({2, 3});
   const Tensor<double> two({2}), three({3});
-  Doubles sums(5);
-  CHECK_THROWS_WITH(batch_norm_sums(x, std::span(sums)), "batch_norm_sums: there are 5 sums, but 3 channels need two each");
+  Tensor<double> sums({5});
+  CHECK_THROWS_WITH(batch_norm_sums(x, sums), "batch_norm_sums: there are 5 sums, but 3 channels need two each");
   CHECK_THROWS_WITH((batch_norm<float, Cpu>({.x = x, .mean = three, .rstd = two, .y = x.clone()})),
                     "batch_norm: rstd has shape [2], but needs 3 elements");
   CHECK_THROWS_WITH((group_norm<float, Cpu>({.x = x, .groups = 2, .y = x.clone(), .mean = two, .rstd = two})),

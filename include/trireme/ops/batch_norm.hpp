@@ -1,8 +1,5 @@
 #pragma once
 
-#include <cstdint>
-#include <span>
-
 #include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -14,7 +11,29 @@ namespace trireme::ops {
 
 // sums [2 * channels]: of each channel's elements, then of their squares.
 template <typename T, typename D>
-void batch_norm_sums(const Tensor<T, D>& x, std::span<double> sums);
+void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
+
+// From those sums over all rows of all ranks: mean and rstd = 1 / sqrt(variance + epsilon). The running statistics follow them,
+// new = (1 - momentum) * old + momentum * batch, the variance unbiased; all are left alone where one of the batch is inf or
+// nan.
+template <typename A, typename D>
+struct BatchNormStatistics {
+  Tensor<double, D> sums = {};
+  double rows = 0;  // above 1
+  double epsilon = 1e-5;
+  double momentum = 0.1;
+  Tensor<A, D> running_mean = {};  // may be undefined; otherwise in and out
+  Tensor<A, D> running_var = {};   // likewise
+  Tensor<double, D> mean = {};     // [channels], out
+  Tensor<double, D> rstd = {};     // [channels], out
+};
+template <typename A, typename D>
+void batch_norm_statistics(const BatchNormStatistics<A, D>& pass);
+
+// mean and rstd [channels] of the running statistics, for evaluation.
+template <typename A, typename D>
+void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tensor<A, D>& running_var, double epsilon,
+                                   Tensor<double, D>& mean, Tensor<double, D>& rstd);
 
 // y = (x - mean) * rstd * weight + bias, then + residual, then ReLU where asked for: one pass over memory.
 template <typename T, typename D>
@@ -45,12 +64,16 @@ struct BatchNormBackward {
 
 // sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight.
 template <typename T, typename D>
-void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, std::span<double> sums);
+void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums);
 
-// `averages`: those sums over all rows of all ranks, divided by the number of rows; empty where mean and rstd do not depend
-// on x (evaluation). dresidual, which may be undefined, gets the gradient of a residual.
+// gradient [channels] of weight or bias = that part of those sums.
+template <typename A, typename D>
+void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
+
+// `sums`: those over all rows of all ranks, of which there are `rows`; undefined where mean and rstd do not depend on x
+// (evaluation). dresidual, which may be undefined, gets the gradient of a residual.
 template <typename T, typename D>
-void batch_norm_backward(const BatchNormBackward<T, D>& pass, std::span<const double> averages, Tensor<T, D>& dx,
+void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows, Tensor<T, D>& dx,
                          bool accumulate_dx, const Tensor<T, D>& dresidual = {});
 
 }  // namespace trireme::ops

@@ -22,4 +22,19 @@ concept IsTeam = requires(const Team& team, float x) {
   team.wait();  // for all threads of the team; what they wrote before is seen afterwards
 };
 
+// A team of the one thread that calls, for kernels that the host runs too.
+struct LoneThread {
+  TRIREME_TEAM int rank() const { return 0; }
+  TRIREME_TEAM int size() const { return 1; }
+  template <typename T>
+  TRIREME_TEAM T sum(T x) const {
+    return x;
+  }
+  template <typename T>
+  TRIREME_TEAM T max(T x) const {
+    return x;
+  }
+  TRIREME_TEAM void wait() const {}
+};
+
 }  // namespace trireme::device
