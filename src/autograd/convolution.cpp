@@ -59,11 +59,12 @@ Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Ac
       });
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                          \
-  template Variable<T, Cpu> conv2d(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&,           \
-                                   const ops::Conv2dOptions&);                                                             \
-  template Variable<T, Cpu> conv_transpose2d(const Variable<T, Cpu>&, const Variable<T, Cpu, A>&, const Variable<A, Cpu>&, \
-                                             const ops::ConvTranspose2dOptions&)
+#define TRIREME_INSTANTIATE(T, A)                                                                                        \
+  template Variable<T, TRIREME_DEVICE> conv2d(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, \
+                                              const Variable<A, TRIREME_DEVICE>&, const ops::Conv2dOptions&);            \
+  template Variable<T, TRIREME_DEVICE> conv_transpose2d(                                                                 \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&,     \
+      const ops::ConvTranspose2dOptions&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);

@@ -1,10 +1,11 @@
 #include "catch.hpp"
 #include "ops/attention_choice.hpp"
 #include "ops/cuda/attention_graph.hpp"
+#include "ops/cuda/convolution_graph.hpp"
 #include "trireme/core/error.hpp"
 
-// What cuDNN accepts of the graphs of attention, by plans for an H200 that is described here. No GPU is needed, and no plan is
-// run: numbers are compared in cuda_attention_test.cpp.
+// What cuDNN accepts of the graphs of attention and of convolutions, by plans for an H200 that is described here. No GPU is
+// needed, and no plan is run: numbers are compared in cuda_attention_test.cpp and cuda_convolution_test.cpp.
 using namespace trireme;
 using namespace trireme::ops;
 
@@ -76,6 +77,58 @@ TEST_CASE("cuDNN plans attention to other sequences") {
 TEST_CASE("cuDNN plans attention of the smallest and the largest heads") {
   require_plans(packed(CUDNN_DATA_BFLOAT16, 2, 128, 4, 4, 8, true));
   require_plans(packed(CUDNN_DATA_BFLOAT16, 2, 128, 4, 4, 256, true));
+}
+
+TEST_CASE("cuDNN plans the convolutions of image models, with filters of their type") {
+  const ConvolutionShape same{.batch = 8,
+                              .in = 64,
+                              .out = 64,
+                              .x = {28, 28},
+                              .y = {28, 28},
+                              .kernel = {3, 3},
+                              .stride = {1, 1},
+                              .padding = {1, 1},
+                              .dilation = {1, 1}};
+  ConvolutionShape strided = same, grouped = same, dilated = same, of_pixels = same, odd = same;
+  strided.stride = 2;
+  strided.y = {14, 14};
+  grouped.groups = 4;
+  dilated.dilation = dilated.padding = 2;
+  of_pixels.in = 3;
+  odd.in = 5;
+  odd.out = 7;
+  using Pass = ConvolutionGraph::Pass;
+  for (ConvolutionShape shape : {same, strided, grouped, dilated, of_pixels, odd}) {
+    for (const DType operands : {DType::bfloat16, DType::float16, DType::float32, DType::float64}) {
+      shape.operands = operands;
+      for (const Pass pass : {Pass::forward, Pass::data, Pass::filter}) {
+        CAPTURE(shape.in, shape.groups, shape.stride.height, shape.dilation.height, static_cast<int>(operands),
+                static_cast<int>(pass));
+        for (const bool tf32 : {false, true}) {
+          CHECK_NOTHROW(plan_convolution(cudnn(), {.pass = pass, .shape = shape, .tf32 = tf32}, {.description = h200}));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("products of float are exact unless TF32 is allowed") {
+  const ConvolutionShape shape{.batch = 8,
+                               .in = 64,
+                               .out = 64,
+                               .x = {28, 28},
+                               .y = {28, 28},
+                               .kernel = {3, 3},
+                               .stride = {1, 1},
+                               .padding = {1, 1},
+                               .dilation = {1, 1}};
+  const auto has_tensor_cores = [&](bool tf32) {
+    return plan_convolution(cudnn(), {.pass = ConvolutionGraph::Pass::forward, .shape = shape, .tf32 = tf32},
+                            {.description = h200})
+        .has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE);
+  };
+  CHECK(has_tensor_cores(true));
+  CHECK(!has_tensor_cores(false));
 }
 
 TEST_CASE("a graph that cuDNN does not plan is an error that says so") {

@@ -28,7 +28,7 @@ struct CudaDevice {
 };
 CudaDevice cuda_device(int device);
 
-// Whether this thread's matrix products of float may round their operands to TF32, 10 bits of mantissa. No
+// Whether this thread's matrix products and convolutions of float may round their operands to TF32, 10 bits of mantissa. No
 // at first; nothing changes on CPUs.
 void allow_tf32(bool allow);
 bool tf32_allowed();

@@ -13,7 +13,8 @@
 #include "ops/attention_on.hpp"
 #include "ops/attention_tile_arguments.hpp"
 #include "ops/bodies/pack.hpp"
-#include "ops/cuda/attention_plans.hpp"
+#include "ops/cuda/attention_graph.hpp"
+#include "ops/cuda/cudnn_plan_table.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -72,10 +73,20 @@ class Arguments {
   std::vector<CudnnPlan::Argument> arguments_;
 };
 
+// The first step with new shapes takes up to a second for its plans.
+CudnnPlanTable<AttentionGraph>& forward_plans() {
+  thread_local CudnnPlanTable<AttentionGraph> plans("attention", plan_attention_forward);
+  return plans;
+}
+CudnnPlanTable<AttentionGraph>& backward_plans() {
+  thread_local CudnnPlanTable<AttentionGraph> plans("attention's backward pass", plan_attention_backward);
+  return plans;
+}
+
 // False where there is no plan.
 template <typename T>
 bool forward_by_cudnn(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
-  const CudnnPlan* const plan = attention_plans().forward(graph_of<T>(pass.options, sizes));
+  const CudnnPlan* const plan = forward_plans().find(graph_of<T>(pass.options, sizes));
   if (plan == nullptr) return false;
   Arguments arguments(pass.options, sizes);
   arguments.add_inputs(attention_pointers(pass.q, pass.kv, sizes));
@@ -87,7 +98,7 @@ bool forward_by_cudnn(const AttentionForward<T, Cuda>& pass, const AttentionSize
 
 template <typename T>
 bool backward_by_cudnn(const AttentionBackward<T, Cuda>& pass, const AttentionSizes& sizes) {
-  const CudnnPlan* const plan = attention_plans().backward(graph_of<T>(pass.options, sizes));
+  const CudnnPlan* const plan = backward_plans().find(graph_of<T>(pass.options, sizes));
   if (plan == nullptr) return false;
   const Tensor<float, Cuda> dout_out_sums(pass.log_sum_exp.shape());
   const Tensor<float, Cuda> dq_sums(pass.out.shape());

@@ -60,11 +60,14 @@ inline constexpr cudnnDataType_t cudnn_data_type<float16> = CUDNN_DATA_HALF;
 template <typename T>
 constexpr cudnnBackendAttributeType_t cudnn_attribute_type() {
   if constexpr (std::is_same_v<T, std::int64_t>) return CUDNN_TYPE_INT64;
+  if constexpr (std::is_same_v<T, float>) return CUDNN_TYPE_FLOAT;
+  if constexpr (std::is_same_v<T, double>) return CUDNN_TYPE_DOUBLE;
   if constexpr (std::is_same_v<T, bool>) return CUDNN_TYPE_BOOLEAN;
   if constexpr (std::is_same_v<T, char>) return CUDNN_TYPE_CHAR;
   if constexpr (std::is_same_v<T, void*>) return CUDNN_TYPE_VOID_PTR;
   if constexpr (std::is_same_v<T, cudnnHandle_t>) return CUDNN_TYPE_HANDLE;
   if constexpr (std::is_same_v<T, cudnnDataType_t>) return CUDNN_TYPE_DATA_TYPE;
+  if constexpr (std::is_same_v<T, cudnnConvolutionMode_t>) return CUDNN_TYPE_CONVOLUTION_MODE;
   if constexpr (std::is_same_v<T, cudnnPointwiseMode_t>) return CUDNN_TYPE_POINTWISE_MODE;
   if constexpr (std::is_same_v<T, cudnnReduceTensorOp_t>) return CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;
   if constexpr (std::is_same_v<T, cudnnBackendHeurMode_t>) return CUDNN_TYPE_HEUR_MODE;

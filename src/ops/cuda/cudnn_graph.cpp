@@ -1,5 +1,6 @@
 #include "ops/cuda/cudnn_graph.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -28,16 +29,43 @@ std::vector<CudnnDescriptor> engine_configurations(const Cudnn& library, const C
   return configurations;
 }
 
-}  // namespace
+CudnnNotes notes_of(const Cudnn& library, const CudnnDescriptor& configuration) {
+  const CudnnDescriptor engine(library, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
+  cudnnBackendDescriptor_t place = engine.get();
+  std::int64_t count = 0;
+  library.check(
+      library.get_attribute(configuration.get(), CUDNN_ATTR_ENGINECFG_ENGINE, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &count, &place),
+      "cudnnBackendGetAttribute");
+  CudnnNotes notes(CUDNN_NUMERICAL_NOTE_TYPE_COUNT);
+  library.check(library.get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE, CUDNN_TYPE_NUMERICAL_NOTE,
+                                      CUDNN_NUMERICAL_NOTE_TYPE_COUNT, &count, notes.data()),
+                "cudnnBackendGetAttribute");
+  notes.resize(static_cast<std::size_t>(count));
+  return notes;
+}
 
-CudnnPlan::CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan)
-    : parts_(std::move(parts)), plan_(std::move(plan)) {
+bool meets(const CudnnPlanDemands& demands, const CudnnNotes& notes) {
+  const auto has = [&](cudnnBackendNumericalNote_t note) { return std::ranges::find(notes, note) != notes.end(); };
+  if (demands.exact_floats && (has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) || has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS))) {
+    return false;
+  }
+  return !demands.deterministic || !has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC);
+}
+
+std::size_t workspace_bytes_of(const Cudnn& library, const CudnnDescriptor& plan) {
   std::int64_t bytes = 0;
   std::int64_t count = 0;
   library.check(
-      library.get_attribute(plan_.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &bytes),
+      library.get_attribute(plan.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &count, &bytes),
       "cudnnBackendGetAttribute");
-  workspace_bytes_ = static_cast<std::size_t>(bytes);
+  return static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+CudnnPlan::CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan, CudnnNotes notes)
+    : parts_(std::move(parts)), plan_(std::move(plan)), notes_(std::move(notes)) {
+  workspace_bytes_ = workspace_bytes_of(library, plan_);
 }
 
 void CudnnPlan::execute(Cudnn& library, std::span<const Argument> arguments, void* workspace) const {
@@ -152,6 +180,59 @@ CudnnGraph::Tensor CudnnGraph::transpose(const Tensor& x, cudnnDataType_t type) 
   return y;
 }
 
+CudnnDescriptor& CudnnGraph::add_convolution(const Convolution& convolution, cudnnDataType_t type,
+                                             const ConvolutionAttributes& names) {
+  const auto pixels = [](const Convolution::Pixels& values) { return std::span<const std::int64_t>(values); };
+  const bool doubles = type == CUDNN_DATA_DOUBLE;
+  const std::size_t description = parts_.size();
+  add(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR)
+      .set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, doubles ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT)
+      .set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_CROSS_CORRELATION)
+      .set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, std::int64_t{2})
+      .set(CUDNN_ATTR_CONVOLUTION_PRE_PADDINGS, pixels(convolution.padding))
+      .set(CUDNN_ATTR_CONVOLUTION_POST_PADDINGS, pixels(convolution.padding))
+      .set(CUDNN_ATTR_CONVOLUTION_FILTER_STRIDES, pixels(convolution.stride))
+      .set(CUDNN_ATTR_CONVOLUTION_DILATIONS, pixels(convolution.dilation))
+      .finalize();
+  CudnnDescriptor& operation = add_operation(names.type).set(names.convolution, parts_[description]);
+  return doubles ? operation.set(names.alpha, 1.0).set(names.beta, 0.0)
+                 : operation.set(names.alpha, 1.0F).set(names.beta, 0.0F);
+}
+
+void CudnnGraph::convolution(const Convolution& convolution, const Tensor& x, const Tensor& filter, const Tensor& y) {
+  add_convolution(convolution, x.type,
+                  {.type = CUDNN_BACKEND_OPERATION_CONVOLUTION_FORWARD_DESCRIPTOR,
+                   .convolution = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_CONV_DESC,
+                   .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_ALPHA,
+                   .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_BETA})
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_X, of(x))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_W, of(filter))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_FORWARD_Y, of(y))
+      .finalize();
+}
+void CudnnGraph::convolution_data(const Convolution& convolution, const Tensor& dy, const Tensor& filter, const Tensor& dx) {
+  add_convolution(convolution, dy.type,
+                  {.type = CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR,
+                   .convolution = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_CONV_DESC,
+                   .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_ALPHA,
+                   .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_BETA})
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DY, of(dy))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_W, of(filter))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_DATA_DX, of(dx))
+      .finalize();
+}
+void CudnnGraph::convolution_filter(const Convolution& convolution, const Tensor& x, const Tensor& dy, const Tensor& dfilter) {
+  add_convolution(convolution, x.type,
+                  {.type = CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_FILTER_DESCRIPTOR,
+                   .convolution = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_CONV_DESC,
+                   .alpha = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_ALPHA,
+                   .beta = CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_BETA})
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_X, of(x))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DY, of(dy))
+      .set(CUDNN_ATTR_OPERATION_CONVOLUTION_BWD_FILTER_DW, of(dfilter))
+      .finalize();
+}
+
 CudnnGraph::Tensor CudnnGraph::indices(const Tensor& like, std::int64_t dim) {
   const Tensor result = temporary(CUDNN_DATA_INT32, like.dims);
   add_pointwise({.mode = CUDNN_POINTWISE_GEN_INDEX, .computed_in = CUDNN_DATA_INT32, .dim = dim}, like, result).finalize();
@@ -172,7 +253,7 @@ CudnnGraph::Tensor CudnnGraph::lower_triangle(const Tensor& scores, const Tensor
   return result;
 }
 
-CudnnPlan CudnnGraph::plan(const CudnnDevice& device) && {
+CudnnPlan CudnnGraph::plan(const CudnnDevice& device, const CudnnPlanDemands& demands) && {
   std::vector<cudnnBackendDescriptor_t> operations;
   for (const std::size_t operation : operations_) operations.push_back(parts_[operation].get());
   CudnnDescriptor graph(*library_, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR);
@@ -191,6 +272,8 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device) && {
 
   std::string reason = "cuDNN knows no engine for this graph";
   for (CudnnDescriptor& configuration : engine_configurations(*library_, heuristics)) {
+    CudnnNotes notes = notes_of(*library_, configuration);
+    if (!meets(demands, notes)) continue;
     try {
       CudnnDescriptor plan(*library_, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR);
       plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, configuration);
@@ -200,10 +283,11 @@ CudnnPlan CudnnGraph::plan(const CudnnDevice& device) && {
         plan.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, device.handle);
       }
       plan.finalize();
+      if (workspace_bytes_of(*library_, plan) > demands.most_workspace_bytes) continue;
       parts_.push_back(std::move(graph));
       parts_.push_back(std::move(configuration));
       if (description) parts_.push_back(std::move(*description));
-      return CudnnPlan(*library_, std::move(parts_), std::move(plan));
+      return CudnnPlan(*library_, std::move(parts_), std::move(plan), std::move(notes));
     } catch (const Error& error) {
       reason = error.what();  // the next engine may do
     }

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,12 +18,22 @@ struct CudnnDevice {
   std::string description = {};
 };
 
+// What a plan must be beside right.
+struct CudnnPlanDemands {
+  bool exact_floats = false;   // products of float are not in TF32
+  bool deterministic = false;  // the same bits in every run
+  std::size_t most_workspace_bytes = std::numeric_limits<std::size_t>::max();
+};
+
+using CudnnNotes = std::vector<cudnnBackendNumericalNote_t>;  // what cuDNN says of the numbers that an engine computes
+
 // A compiled graph.
 class CudnnPlan {
  public:
-  CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan);
+  CudnnPlan(const Cudnn& library, std::vector<CudnnDescriptor> parts, CudnnDescriptor plan, CudnnNotes notes);
 
   std::size_t workspace_bytes() const { return workspace_bytes_; }
+  bool has(cudnnBackendNumericalNote_t note) const { return std::ranges::find(notes_, note) != notes_.end(); }
 
   struct Argument {
     std::int64_t id;  // of a tensor of the graph
@@ -32,6 +44,7 @@ class CudnnPlan {
  private:
   std::vector<CudnnDescriptor> parts_;  // what the plan refers to
   CudnnDescriptor plan_;
+  CudnnNotes notes_;
   std::size_t workspace_bytes_ = 0;
 };
 
@@ -68,8 +81,21 @@ class CudnnGraph {
   // scores [batch, heads, rows, columns] where the column is not after the row, `otherwise` elsewhere.
   Tensor lower_triangle(const Tensor& scores, const Tensor& otherwise);
 
-  // Takes the first plan that cuDNN's heuristics name and that can be made. Throws Error{not_available} where there is none.
-  CudnnPlan plan(const CudnnDevice& device) &&;
+  // Images and results are [batch, channels, height, width], filters [out, in / groups, height, width]; strides say how they
+  // lie in memory. Computed in float, of doubles in double.
+  struct Convolution {
+    using Pixels = std::array<std::int64_t, 2>;
+    Pixels padding;
+    Pixels stride;
+    Pixels dilation;
+  };
+  void convolution(const Convolution& convolution, const Tensor& x, const Tensor& filter, const Tensor& y);
+  void convolution_data(const Convolution& convolution, const Tensor& dy, const Tensor& filter, const Tensor& dx);
+  void convolution_filter(const Convolution& convolution, const Tensor& x, const Tensor& dy, const Tensor& dfilter);
+
+  // Takes the first plan that cuDNN's heuristics name, that can be made and meets the demands. Throws Error{not_available}
+  // where there is none.
+  CudnnPlan plan(const CudnnDevice& device, const CudnnPlanDemands& demands = {}) &&;
 
  private:
   Tensor add_tensor(std::int64_t id, cudnnDataType_t type, const Dims& dims, const Dims& strides,
@@ -81,6 +107,14 @@ class CudnnGraph {
     std::int64_t dim = -1;  // of GEN_INDEX
   };
   CudnnDescriptor& add_pointwise(const Pointwise& pointwise, const Tensor& x, const Tensor& y);  // not yet final
+  struct ConvolutionAttributes {  // of the operation, which differ between the three
+    cudnnBackendDescriptorType_t type;
+    cudnnBackendAttributeName_t convolution;
+    cudnnBackendAttributeName_t alpha;
+    cudnnBackendAttributeName_t beta;
+  };
+  // Not yet final.
+  CudnnDescriptor& add_convolution(const Convolution& convolution, cudnnDataType_t type, const ConvolutionAttributes& names);
   CudnnDescriptor& add(cudnnBackendDescriptorType_t type);
   CudnnDescriptor& add_operation(cudnnBackendDescriptorType_t type);
   const CudnnDescriptor& of(const Tensor& tensor) const { return parts_[tensor.index]; }

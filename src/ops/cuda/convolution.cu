@@ -1,0 +1,45 @@
+#include "ops/cuda/convolution.hpp"
+#include "ops/cuda/rows.cuh"
+
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t convolution(const ConvolutionForward<T>& body, cudaStream_t stream) {
+  const ConvolutionShape& shape = body.sizes.shape;
+  return device::for_each_index(shape.batch * shape.y.height * shape.y.width * shape.out, stream, body);
+}
+
+template <typename T>
+cudaError_t convolution_data(const ConvolutionDataGradient<T>& body, cudaStream_t stream) {
+  const ConvolutionShape& shape = body.sizes.shape;
+  return device::for_each_index(shape.batch * shape.x.height * shape.x.width * shape.in, stream, body);
+}
+
+template <typename T>
+cudaError_t convolution_weight(const ConvolutionWeightGradient<T>& body, cudaStream_t stream) {
+  const ConvolutionShape& shape = body.sizes.shape;
+  const std::int64_t weights = shape.out * (shape.in / shape.groups) * shape.kernel.height * shape.kernel.width;
+  return each_row_by_block(weights, stream, body);
+}
+
+template <typename T>
+cudaError_t add_bias(T* images, const Accumulate<T>* bias, std::int64_t count, std::int64_t channels, cudaStream_t stream) {
+  return with_pack_width<T>(
+      channels,
+      [=](auto pack) {
+        return device::for_each_index(count / pack(), stream, AddBias<pack(), T>{images, bias, channels});
+      },
+      images, bias);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                \
+  template cudaError_t convolution(const ConvolutionForward<T>&, cudaStream_t);               \
+  template cudaError_t convolution_data(const ConvolutionDataGradient<T>&, cudaStream_t);     \
+  template cudaError_t convolution_weight(const ConvolutionWeightGradient<T>&, cudaStream_t); \
+  template cudaError_t add_bias(T*, const Accumulate<T>*, std::int64_t, std::int64_t, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+
+}  // namespace trireme::ops::cuda

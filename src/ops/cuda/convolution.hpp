@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "ops/bodies/convolution.hpp"
+
+// Launches: T is float, double, bfloat16 or float16.
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t convolution(const ConvolutionForward<T>& body, cudaStream_t stream);
+template <typename T>
+cudaError_t convolution_data(const ConvolutionDataGradient<T>& body, cudaStream_t stream);
+template <typename T>
+cudaError_t convolution_weight(const ConvolutionWeightGradient<T>& body, cudaStream_t stream);
+
+// Of `count` elements.
+template <typename T>
+cudaError_t add_bias(T* images, const Accumulate<T>* bias, std::int64_t count, std::int64_t channels, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda
