@@ -59,9 +59,9 @@ Loss<typename P::Master, D> Cnn<P, D>::loss(const Tensor<M, D>& images, const Te
   return cross_entropy(logits(images), labels);
 }
 
-template class Cnn<Float32, Cpu>;
-template class Cnn<Float64, Cpu>;
-template class Cnn<MixedBfloat16, Cpu>;
-template class Cnn<MixedFloat16, Cpu>;
+template class Cnn<Float32, TRIREME_DEVICE>;
+template class Cnn<Float64, TRIREME_DEVICE>;
+template class Cnn<MixedBfloat16, TRIREME_DEVICE>;
+template class Cnn<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::models

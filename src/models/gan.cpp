@@ -137,11 +137,11 @@ Variable<typename P::Compute, D> DcDiscriminator<P, D>::logits(const Variable<T,
   return fc_.forward(flatten(leaky_relu(bn2_.forward(conv2_.forward(half)), options_.slope)));
 }
 
-#define TRIREME_INSTANTIATE(P)             \
-  template class MlpGenerator<P, Cpu>;     \
-  template class MlpDiscriminator<P, Cpu>; \
-  template class DcGenerator<P, Cpu>;      \
-  template class DcDiscriminator<P, Cpu>
+#define TRIREME_INSTANTIATE(P)                        \
+  template class MlpGenerator<P, TRIREME_DEVICE>;     \
+  template class MlpDiscriminator<P, TRIREME_DEVICE>; \
+  template class DcGenerator<P, TRIREME_DEVICE>;      \
+  template class DcDiscriminator<P, TRIREME_DEVICE>
 TRIREME_INSTANTIATE(Float32);
 TRIREME_INSTANTIATE(Float64);
 TRIREME_INSTANTIATE(MixedBfloat16);

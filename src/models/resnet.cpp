@@ -129,9 +129,9 @@ Loss<typename P::Master, D> ResNet<P, D>::loss(const Tensor<M, D>& images, const
   return cross_entropy(logits(images), labels);
 }
 
-template class ResNet<Float32, Cpu>;
-template class ResNet<Float64, Cpu>;
-template class ResNet<MixedBfloat16, Cpu>;
-template class ResNet<MixedFloat16, Cpu>;
+template class ResNet<Float32, TRIREME_DEVICE>;
+template class ResNet<Float64, TRIREME_DEVICE>;
+template class ResNet<MixedBfloat16, TRIREME_DEVICE>;
+template class ResNet<MixedFloat16, TRIREME_DEVICE>;
 
 }  // namespace trireme::models

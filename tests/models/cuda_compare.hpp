@@ -25,7 +25,8 @@ std::vector<float> gradients(const nn::Module<P, D>& model) {
 }
 
 // The norm of the difference over that of what is expected.
-inline double distance(const std::vector<float>& got, const std::vector<float>& expected) {
+template <typename T>
+double distance(const std::vector<T>& got, const std::vector<T>& expected) {
   REQUIRE(got.size() == expected.size());
   double difference = 0;
   double norm = 0;

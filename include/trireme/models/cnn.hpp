@@ -50,5 +50,9 @@ extern template class Cnn<Float32, Cpu>;
 extern template class Cnn<Float64, Cpu>;
 extern template class Cnn<MixedBfloat16, Cpu>;
 extern template class Cnn<MixedFloat16, Cpu>;
+extern template class Cnn<Float32, Cuda>;
+extern template class Cnn<Float64, Cuda>;
+extern template class Cnn<MixedBfloat16, Cuda>;
+extern template class Cnn<MixedFloat16, Cuda>;
 
 }  // namespace trireme::models

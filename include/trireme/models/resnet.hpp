@@ -63,5 +63,9 @@ extern template class ResNet<Float32, Cpu>;
 extern template class ResNet<Float64, Cpu>;
 extern template class ResNet<MixedBfloat16, Cpu>;
 extern template class ResNet<MixedFloat16, Cpu>;
+extern template class ResNet<Float32, Cuda>;
+extern template class ResNet<Float64, Cuda>;
+extern template class ResNet<MixedBfloat16, Cuda>;
+extern template class ResNet<MixedFloat16, Cuda>;
 
 }  // namespace trireme::models
