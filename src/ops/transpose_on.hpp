@@ -37,15 +37,18 @@ inline TransposeSizes transpose_sizes(const Shape& shape, int a, int b) {
           .inner = product(b + 1, shape.size())};
 }
 
+// Whether the elements stay in their order.
+inline bool moves_nothing(const TransposeSizes& sizes) { return sizes.middle == 1 && (sizes.rows == 1 || sizes.columns == 1); }
+
 template <typename T, typename D>
 void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y) {
   require_shape("transpose", "y", y.shape(), transposed_shape(x.shape(), first, second));
   const auto [a, b] = std::minmax({transposed_place(x.shape(), first), transposed_place(x.shape(), second)});
-  if (x.numel() == 0 || a == b) {
-    device::copy_bytes(D{}, y.data(), D{}, x.data(), static_cast<std::size_t>(x.numel()) * sizeof(T));
-  } else {
-    Transpose<D>::copy(transpose_sizes(x.shape(), a, b), x.data(), y.data());
-  }
+  const auto copy = [&] { device::copy_bytes(D{}, y.data(), D{}, x.data(), static_cast<std::size_t>(x.numel()) * sizeof(T)); };
+  if (x.numel() == 0 || a == b) return copy();
+  const TransposeSizes sizes = transpose_sizes(x.shape(), a, b);
+  if (moves_nothing(sizes)) return copy();
+  Transpose<D>::copy(sizes, x.data(), y.data());
 }
 
 #define TRIREME_INSTANTIATE_TRANSPOSE(T, D) template void transpose(const Tensor<T, D>&, int, int, Tensor<T, D>&)

@@ -43,5 +43,7 @@ TEST_CASE("tiles of a transpose by teams") {
   for (const int team_size : {1, 3}) {
     check_tiles({.outer = 2, .rows = 33, .middle = 3, .columns = 70, .inner = 1}, team_size);
     check_tiles({.outer = 1, .rows = 64, .middle = 1, .columns = 5, .inner = 1}, team_size);
+    check_tiles({.outer = 3, .rows = 40, .middle = 1, .columns = 1, .inner = 1}, team_size);
+    check_tiles({.outer = 3, .rows = 1, .middle = 2, .columns = 40, .inner = 1}, team_size);
   }
 }
