@@ -29,6 +29,7 @@
 #include "trireme/data/vocabulary.hpp"
 #include "trireme/data/window_loader.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/device/with_device.hpp"
 #include "trireme/mesh/process_mesh.hpp"

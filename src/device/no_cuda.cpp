@@ -1,6 +1,7 @@
 // The GPUs of a build without CUDA: none.
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/memory.hpp"
 #include "trireme/device/stream.hpp"
 
@@ -45,7 +46,19 @@ Stream& Stream::operator=(Stream&&) noexcept = default;
 void Stream::record(Event&) { throw_not_built(); }
 void Stream::order_after(const Event&) { throw_not_built(); }
 void Stream::wait() const { throw_not_built(); }
+void Stream::copy_from_pinned(void*, const void*, std::size_t) { throw_not_built(); }
+void Stream::copy_to_pinned(void*, const void*, std::size_t) { throw_not_built(); }
 
 Stream& current_stream() { throw_not_built(); }
+
+struct Graph::Captured {};
+Graph::Graph(const std::function<void()>&) { throw_not_built(); }
+Graph::~Graph() = default;
+Graph::Graph(Graph&&) noexcept = default;
+Graph& Graph::operator=(Graph&&) noexcept = default;
+void Graph::launch() const { throw_not_built(); }
+std::size_t Graph::memory_bytes() const { throw_not_built(); }
+bool is_capturing() { return false; }
+void require_not_capturing(std::string_view) {}
 
 }  // namespace trireme::device

@@ -3,6 +3,7 @@
 #include "catch.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -41,6 +42,40 @@ TEST_CASE("what the GPU lacks is an error that says what holds its memory") {
   const std::int64_t too_many = std::int64_t{1} << 50;
   CHECK_THROWS_WITH((Tensor<float, Cuda>({too_many})),
                     ContainsSubstring("cuda:0 has no") && ContainsSubstring("a test: 4.0 MiB"));
+}
+
+TEST_CASE("a graph does its work at each launch, with what its memory holds then") {
+  Tensor<float, Cuda> x = Tensor<float, Cuda>::full({1000}, 1.0F);
+  Tensor<float, Cuda> y({1000});
+  const auto copy = [](const Tensor<float, Cuda>& to, const Tensor<float, Cuda>& from) {
+    copy_bytes(Cuda{}, to.data(), Cuda{}, from.data(), from.span().size_bytes());
+  };
+  y = Tensor<float, Cuda>::full({1000}, -1.0F);
+  const Graph graph([&] {
+    CHECK(is_capturing());
+    const Tensor<float, Cuda> between = x.clone();  // memory of the graph's own
+    copy(y, between);
+  });
+  CHECK_FALSE(is_capturing());
+  CHECK(graph.memory_bytes() >= 4000);
+  CHECK(y.narrow(7, 1).item() == -1.0F);  // nothing ran yet
+  graph.launch();
+  CHECK(y.narrow(7, 1).item() == 1.0F);
+  const Tensor<float, Cuda> others = Tensor<float, Cuda>::full({1000}, 5.0F);
+  copy(x, Tensor<float, Cuda>::full({1000}, 2.0F));
+  graph.launch();
+  CHECK(y.narrow(999, 1).item() == 2.0F);
+  CHECK(others.narrow(3, 1).item() == 5.0F);
+}
+
+TEST_CASE("what waits for the GPU is no part of a graph, and the thread works on afterwards") {
+  const auto x = Tensor<float, Cuda>::full({10}, 3.0F);
+  CHECK_THROWS_WITH(Graph([&] { x.narrow(0, 1).item(); }),
+                    ContainsSubstring("a copy to the host's memory can't be part of a graph"));
+  CHECK_THROWS_AS(Graph([&] { current_stream().wait(); }), NotCapturable);
+  CHECK_THROWS_AS(Graph([&] { const Graph inner([] {}); }), NotCapturable);
+  CHECK_FALSE(is_capturing());
+  CHECK(x.narrow(4, 1).item() == 3.0F);
 }
 
 TEST_CASE("this machine's GPU is described") {

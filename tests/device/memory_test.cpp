@@ -5,8 +5,10 @@
 
 #include "catch.hpp"
 #include "device/caching_memory.hpp"
+#include "device/graph_memory.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 using namespace trireme;
@@ -105,6 +107,61 @@ TEST_CASE("a limit keeps memory for others") {
   CHECK_THROWS_WITH(memory.allocate(2 * mib), ContainsSubstring("no 2.0 MiB left below the limit of 4.0 MiB"));
   memory.deallocate(block, 3 * mib);
   memory.deallocate(memory.allocate(4 * mib), 4 * mib);
+}
+
+TEST_CASE("a graph's memory keeps its blocks from the thread's other work as long as it lives") {
+  std::set<void*> out;
+  const auto of_thread = std::make_shared<CachingMemory>(std::make_unique<CountedBlocks>(16 * mib, out));
+  void* warm = of_thread->allocate(mib);
+  of_thread->deallocate(warm, mib);
+
+  auto of_graph = make_graph_memory(of_thread);
+  void* first = of_graph->allocate(mib);
+  CHECK(first == warm);  // what warm-up has left
+  void* second = of_graph->allocate(2 * mib);
+  of_graph->deallocate(first, mib);
+  CHECK(of_graph->allocate(mib) == first);
+  of_graph->deallocate(first, mib);
+  CHECK(of_thread->statistics().in_use_bytes == 3 * mib);
+
+  void* other = of_thread->allocate(mib);
+  CHECK(other != first);
+  of_thread->release();
+  CHECK(out.count(first) == 1);
+
+  const std::weak_ptr<CachingMemory> alive = of_graph;
+  const auto outlives = std::make_unique<Storage>(of_graph, 3 * mib);
+  of_graph->deallocate(second, 2 * mib);
+  of_thread->deallocate(other, mib);
+  of_graph.reset();
+  CHECK_FALSE(alive.expired());
+  CHECK(of_thread->statistics().in_use_bytes == 6 * mib);
+}
+
+TEST_CASE("a graph's blocks are the thread's again in the end") {
+  std::set<void*> out;
+  const auto of_thread = std::make_shared<CachingMemory>(std::make_unique<CountedBlocks>(16 * mib, out));
+  auto of_graph = make_graph_memory(of_thread);
+  void* block = of_graph->allocate(mib);
+  of_graph->deallocate(block, mib);
+  of_graph.reset();
+  CHECK(of_thread->statistics().in_use_bytes == 0);
+  CHECK(of_thread->allocate(mib) == block);
+  of_thread->deallocate(block, mib);
+}
+
+TEST_CASE("a graph that finds no memory says what holds it") {
+  std::set<void*> out;
+  const auto of_thread = std::make_shared<CachingMemory>(std::make_unique<CountedBlocks>(4 * mib, out));
+  const auto of_graph = make_graph_memory(of_thread);
+  CHECK_THROWS_WITH(of_graph->allocate(5 * mib), ContainsSubstring("a test's memory has no 5.0 MiB left"));
+}
+
+TEST_CASE("without a GPU there is no graph") {
+  if (cuda_device_count() > 0) return;
+  bool worked = false;
+  CHECK_THROWS_AS(Graph([&] { worked = true; }), Error);
+  CHECK_FALSE(worked);
 }
 
 TEST_CASE("without a GPU its tensors are an error that says so") {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <memory>
 
 // Order between work on a GPU. Operations on tensors of Cuda go into a stream of their thread's and return at once.
@@ -29,9 +30,15 @@ class Stream {
   Stream(Stream&&) noexcept;
   Stream& operator=(Stream&&) noexcept;
 
-  void record(Event& event);                         // the event stands for what is in the queue now
-  void order_after(const Event& event);              // what comes next waits for it on the GPU, not on the host
-  void wait() const;                                 // the host waits until the queue is empty
+  void record(Event& event);             // the event stands for what is in the queue now
+  void order_after(const Event& event);  // what comes next waits for it on the GPU, not on the host
+  void wait() const;                     // the host waits until the queue is empty
+
+  // Copies between pinned_memory() and this thread's GPU, as part of the queue: the host goes on, and leaves the pinned memory
+  // alone until an event recorded after them is done.
+  void copy_from_pinned(void* target, const void* pinned, std::size_t bytes);
+  void copy_to_pinned(void* pinned, const void* source, std::size_t bytes);
+
   void* handle() const noexcept { return handle_; }  // cudaStream_t
 
  private:

@@ -2,6 +2,7 @@
 #include "device/cuda/fill.hpp"
 #include "device/cuda/stream.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace trireme::device {
@@ -15,10 +16,12 @@ void copy(void* target, const void* source, std::size_t bytes, cudaMemcpyKind ki
 
 // The driver may still read the host's memory when a copy returns, so the host waits both ways.
 void copy_bytes(Cuda, void* target, Cpu, const void* source, std::size_t bytes) {
+  require_not_capturing("a copy from the host's memory");
   copy(target, source, bytes, cudaMemcpyHostToDevice);
   if (bytes > 0) current_stream().wait();
 }
 void copy_bytes(Cpu, void* target, Cuda, const void* source, std::size_t bytes) {
+  require_not_capturing("a copy to the host's memory");
   copy(target, source, bytes, cudaMemcpyDeviceToHost);
   if (bytes > 0) current_stream().wait();
 }

@@ -5,6 +5,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "device/cuda/this_thread.hpp"
+#include "trireme/device/graph.hpp"
 
 namespace trireme::device {
 namespace {
@@ -30,6 +31,7 @@ Event& Event::operator=(Event&& other) noexcept {
 }
 
 bool Event::is_done() const {
+  require_not_capturing("asking whether a GPU's event is done");
   const cudaError_t status = cudaEventQuery(native(*this));
   if (status == cudaErrorNotReady) {
     ignore_cuda(status);
@@ -38,7 +40,10 @@ bool Event::is_done() const {
   check_cuda(status, "cudaEventQuery");
   return true;
 }
-void Event::wait() const { check_cuda(cudaEventSynchronize(native(*this)), "cudaEventSynchronize"); }
+void Event::wait() const {
+  require_not_capturing("waiting for a GPU's event");
+  check_cuda(cudaEventSynchronize(native(*this)), "cudaEventSynchronize");
+}
 
 Stream::Stream() {
   this_thread().begin();
@@ -59,7 +64,17 @@ void Stream::record(Event& event) { check_cuda(cudaEventRecord(native(event), na
 void Stream::order_after(const Event& event) {
   check_cuda(cudaStreamWaitEvent(native(*this), native(event), 0), "cudaStreamWaitEvent");
 }
-void Stream::wait() const { check_cuda(cudaStreamSynchronize(native(*this)), "cudaStreamSynchronize"); }
+void Stream::wait() const {
+  require_not_capturing("waiting for a GPU's stream");
+  check_cuda(cudaStreamSynchronize(native(*this)), "cudaStreamSynchronize");
+}
+
+void Stream::copy_from_pinned(void* target, const void* pinned, std::size_t bytes) {
+  check_cuda(cudaMemcpyAsync(target, pinned, bytes, cudaMemcpyHostToDevice, native(*this)), "cudaMemcpyAsync");
+}
+void Stream::copy_to_pinned(void* pinned, const void* source, std::size_t bytes) {
+  check_cuda(cudaMemcpyAsync(pinned, source, bytes, cudaMemcpyDeviceToHost, native(*this)), "cudaMemcpyAsync");
+}
 
 Stream& current_stream() { return this_thread().stream(); }
 

@@ -6,6 +6,7 @@
 #include "device/cuda/check.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 
 namespace trireme::device {
 namespace {
@@ -20,17 +21,36 @@ void* block_or_null(cudaError_t status, void* block, std::string_view call) {
   return block;
 }
 
+// Lets this thread take and give back memory while it captures a graph, which CUDA forbids otherwise: the graph is launched
+// after that, and what it uses is not given back before it has ended.
+class MemoryCallsAllowed {
+ public:
+  MemoryCallsAllowed() { exchange(); }
+  ~MemoryCallsAllowed() { exchange(); }
+  MemoryCallsAllowed(const MemoryCallsAllowed&) = delete;
+  MemoryCallsAllowed& operator=(const MemoryCallsAllowed&) = delete;
+
+ private:
+  void exchange() { ignore_cuda(cudaThreadExchangeStreamCaptureMode(&mode_)); }
+
+  cudaStreamCaptureMode mode_ = cudaStreamCaptureModeRelaxed;
+};
+
 class CudaBlocks final : public BlockSource {
  public:
   explicit CudaBlocks(int device) : device_(device), name_(fmt::format("cuda:{}", device)) {}
 
   void* take(std::size_t bytes) override {
+    const MemoryCallsAllowed allowed;
     void* block = nullptr;
     check_cuda(cudaSetDevice(device_), "cudaSetDevice");
     const cudaError_t status = cudaMalloc(&block, bytes);
     return block_or_null(status, block, "cudaMalloc");
   }
-  void give_back(void* block) noexcept override { ignore_cuda(cudaFree(block)); }
+  void give_back(void* block) noexcept override {
+    const MemoryCallsAllowed allowed;
+    ignore_cuda(cudaFree(block));
+  }
   std::string_view name() const noexcept override { return name_; }
   bool on_host() const noexcept override { return false; }
 
@@ -77,6 +97,7 @@ Stream& ThisThread::stream() {
 }
 
 const std::shared_ptr<CachingMemory>& ThisThread::memory() {
+  if (graph_memory_) return graph_memory_;
   if (!memory_) {
     begin();
     memory_ = std::make_shared<CachingMemory>(std::make_unique<CudaBlocks>(device_));
@@ -95,7 +116,10 @@ const std::shared_ptr<CachingMemory>& ThisThread::pinned_memory() {
 std::shared_ptr<MemoryResource> cuda_memory() { return this_thread().memory(); }
 std::shared_ptr<MemoryResource> pinned_memory() { return this_thread().pinned_memory(); }
 MemoryStatistics cuda_memory_statistics() { return this_thread().memory()->statistics(); }
-void release_cached_cuda_memory() { this_thread().memory()->release(); }
+void release_cached_cuda_memory() {
+  require_not_capturing("giving back a GPU's memory");
+  this_thread().memory()->release();
+}
 
 void set_cuda_memory_fraction(double fraction) {
   require(fraction > 0 && fraction <= 1, "the fraction of a GPU's memory is {}, but must lie in (0, 1]", fraction);

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "device/caching_memory.hpp"
 #include "trireme/device/stream.hpp"
@@ -19,11 +20,17 @@ class ThisThread {
   const std::shared_ptr<CachingMemory>& memory();
   const std::shared_ptr<CachingMemory>& pinned_memory();
 
+  // Meanwhile memory() is that of a graph.
+  void begin_capture(std::shared_ptr<CachingMemory> memory) { graph_memory_ = std::move(memory); }
+  void end_capture() { graph_memory_ = nullptr; }
+  bool is_capturing() const { return graph_memory_ != nullptr; }
+
  private:
   int device_ = 0;
   bool begun_ = false;
   std::optional<Stream> stream_;
   std::shared_ptr<CachingMemory> memory_;
+  std::shared_ptr<CachingMemory> graph_memory_;  // null unless it captures
   std::shared_ptr<CachingMemory> pinned_memory_;
 };
 

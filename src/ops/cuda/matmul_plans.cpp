@@ -5,13 +5,13 @@
 #include <string_view>
 #include <utility>
 
-#include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/cuda/matmul_plan.hpp"
 #include "ops/cuda/matmul_timing.hpp"
 #include "ops/cuda/plan_file.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace trireme::ops::cuda {
@@ -38,12 +38,6 @@ PlanFile open_plan_file(PlanChoice choice) {
           {device::cuda_device(device::current_cuda_device()).name, cublaslt().version()}};
 }
 
-bool is_captured(cudaStream_t stream) {
-  cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
-  device::check_cuda(cudaStreamIsCapturing(stream, &status), "cudaStreamIsCapturing");
-  return status != cudaStreamCaptureStatusNone;
-}
-
 // What one thread, which is one rank, has of cuBLASLt.
 class MatmulPlans {
  public:
@@ -68,7 +62,7 @@ class MatmulPlans {
     const std::string name = describe(problem);
     const TimedAlgorithm* known = file_.find(name);
     if (known != nullptr && plan.accepts(known->algorithm)) return known->algorithm;
-    if (choice_ == PlanChoice::heuristic || is_captured(stream)) return plan.candidates(1).front();
+    if (choice_ == PlanChoice::heuristic || device::is_capturing()) return plan.candidates(1).front();
     const TimedAlgorithm best = fastest(plan, problem, plan.candidates(timed_algorithms), operands, workspace, stream);
     file_.add(name, best);
     return best.algorithm;
