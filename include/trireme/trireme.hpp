@@ -59,6 +59,7 @@
 #include "trireme/optim/rmsprop.hpp"
 #include "trireme/optim/schedule.hpp"
 #include "trireme/optim/sgd.hpp"
+#include "trireme/optim/summary.hpp"
 #include "trireme/parallel/communication_hook.hpp"
 #include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"

@@ -2,10 +2,25 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 
 namespace trireme::amp {
+namespace {
+
+ops::LossScale in_numbers(const GradScaler::State& state) {
+  return {
+      .scale = static_cast<double>(state.scale), .growth_tracker = state.growth_tracker, .skipped_steps = state.skipped_steps};
+}
+
+GradScaler::State state_of(const ops::LossScale& numbers) {
+  return {.scale = static_cast<float>(numbers.scale),
+          .growth_tracker = numbers.growth_tracker,
+          .skipped_steps = numbers.skipped_steps};
+}
+
+}  // namespace
 
 GradScaler::GradScaler(const GradScalerOptions& options)
     : options_(options), state_{.scale = static_cast<float>(options.init_scale)} {
@@ -22,9 +37,17 @@ void GradScaler::unscale_for(const void* optimizer, StepSummary& summary) {
   Progress& progress = progress_[optimizer];
   require(progress.stage != Stage::unscaled, "unscale() was called for this optimizer since the last update() already");
   require(progress.stage != Stage::stepped, "unscale() comes before step(): call update() at the end of an iteration");
-  summary.gradient_scale /= scale();
-  summary.gradient_norm /= scale();
-  progress = {.stage = Stage::unscaled, .found_inf = !std::isfinite(summary.gradient_norm)};
+  progress = {.stage = Stage::unscaled};
+  if (summary.on_device) {
+    summary = on_device().unscaled(std::move(summary));
+    return;
+  }
+  state_ = state();
+  on_device_ = nullptr;  // the host decides
+  const double divisor = scale();
+  summary.gradient_scale /= divisor;
+  summary.gradient_norm /= divisor;
+  progress.found_inf = !std::isfinite(summary.gradient_norm);
 }
 
 bool GradScaler::begin_step(const void* optimizer, StepSummary& summary) {
@@ -39,23 +62,36 @@ bool GradScaler::begin_step(const void* optimizer, StepSummary& summary) {
 void GradScaler::update() {
   if (!options_.enabled) return;
   require(!progress_.empty(), "update() before unscale() or step(): no gradients were looked at since the last update()");
-  const bool found_inf = std::ranges::any_of(progress_, [](const auto& entry) { return entry.second.found_inf; });
-  const auto times = [this](double factor) { return static_cast<float>(static_cast<double>(state_.scale) * factor); };
-  if (found_inf) {
-    state_.scale = times(options_.backoff_factor);
-    state_.growth_tracker = 0;
-  } else if (++state_.growth_tracker == options_.growth_interval) {
-    if (const float grown = times(options_.growth_factor); std::isfinite(grown)) state_.scale = grown;
-    state_.growth_tracker = 0;
+  if (on_device_) {
+    on_device_->update(rules());
+  } else {
+    ops::LossScale next = in_numbers(state_);
+    next.overflows = std::ranges::count_if(progress_, [](const auto& entry) { return entry.second.found_inf; });
+    next.update(rules());
+    state_ = state_of(next);
   }
   progress_.clear();
 }
 
+ops::LossScaleRules GradScaler::rules() const {
+  return {.growth_factor = options_.growth_factor,
+          .backoff_factor = options_.backoff_factor,
+          .growth_interval = options_.growth_interval};
+}
+
+DeviceLossScale& GradScaler::on_device() const {
+  if (!on_device_) on_device_ = std::make_unique<DeviceLossScale>(in_numbers(state_));
+  return *on_device_;
+}
+
+GradScaler::State GradScaler::state() const { return on_device_ ? state_of(on_device_->read()) : state_; }
+
 void GradScaler::update(double new_scale) {
   if (!options_.enabled) return;
   require(new_scale > 0 && std::isfinite(static_cast<float>(new_scale)), "a scale is above 0 and finite, got {}", new_scale);
-  state_.scale = static_cast<float>(new_scale);
-  progress_.clear();
+  State next = state();
+  next.scale = static_cast<float>(new_scale);
+  set_state(next);
 }
 
 void GradScaler::set_state(const State& state) {
@@ -63,10 +99,12 @@ void GradScaler::set_state(const State& state) {
           "a scaler's state has a finite scale above 0 and a tracker of 0 or more, got {} and {}", state.scale,
           state.growth_tracker);
   state_ = state;
+  if (on_device_) on_device_->write(in_numbers(state));
   progress_.clear();
 }
 
 void GradScaler::add_to(trireme::State& state, const std::string& prefix) {
+  state.before_save([this] { state_ = this->state(); });
   state.add(prefix + "scale", Shape{}, &state_.scale);
   state.add(prefix + "growth_tracker", &state_.growth_tracker);
   state.add(prefix + "skipped_steps", &state_.skipped_steps);

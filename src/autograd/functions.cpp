@@ -5,6 +5,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/cast.hpp"
+#include "trireme/ops/full.hpp"
 #include "trireme/ops/reduce.hpp"
 
 namespace trireme {
@@ -66,10 +67,9 @@ Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
 
 template <typename T, typename D>
 Variable<T, D> sum(const Variable<T, D>& x) {
-  const auto total = static_cast<T>(static_cast<Accumulate<T>>(ops::sum(x.value())));
   return record(
-      "sum", Tensor<T, D>::full({}, total), {x.slot()},
-      [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(Tensor<T, D>::full(shape, dy.item())); });
+      "sum", ops::full<T>({}, ops::sum(x.value())), {x.slot()},
+      [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(ops::full<T>(shape, Scalar<T, D>(dy))); });
 }
 
 template <typename T, typename D>
@@ -105,11 +105,15 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   const Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
   const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
-  const std::int64_t first_row = tape->options().first_sample * rows.per_sample + rows.first;
-  const ops::RandomKey key{.seed = tape->options().seed,
+  const TapeOptions& at = tape->options();
+  const bool known = Tensor<T, D>::on_host || at.on_device == nullptr;
+  const std::int64_t first_row = (known ? at.first_sample * rows.per_sample : 0) + rows.first;
+  const ops::RandomKey key{.seed = at.seed,
                            .stream = hash_name(stream),
-                           .step = tape->options().step,
-                           .first_index = static_cast<std::uint64_t>(first_row * per_row)};
+                           .step = known ? at.step : 0,
+                           .first_index = static_cast<std::uint64_t>(first_row * per_row),
+                           .on_device = known ? nullptr : at.on_device,
+                           .per_sample = static_cast<std::uint64_t>(rows.per_sample * per_row)};
   Tensor<T, D> y(x.shape());
   ops::dropout(x.value(), probability, key, y);
   return record("dropout", std::move(y), {x.slot()}, [probability, key, dx = x.gradient()](const Tensor<T, D>& dy) {

@@ -4,6 +4,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise_loss.hpp"
+#include "trireme/ops/full.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/softmax.hpp"
 
@@ -19,11 +20,11 @@ void require_targets(const Variable<T, D>& logits, const Tensor<std::int32_t, D>
 template <typename T, typename D, typename A = Accumulate<T>>
 Variable<A, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& x, const Tensor<A, D>& target,
                                double positive_weight = 1) {
-  const double sum = ops::elementwise_loss(kind, x.value(), target, positive_weight);
-  return record("elementwise_loss", Tensor<A, D>::full({}, static_cast<A>(sum)), {x.slot()},
+  const Scalar<double, D> sum = ops::elementwise_loss(kind, x.value(), target, positive_weight);
+  return record("elementwise_loss", ops::full<A>({}, sum), {x.slot()},
                 [kind, target, positive_weight, value = x.value(), dx = x.gradient()](const Tensor<A, D>& dy) {
                   dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
-                    ops::elementwise_loss_backward(kind, value, target, dy.item(), out, accumulate, positive_weight);
+                    ops::elementwise_loss_backward(kind, value, target, Scalar<A, D>(dy), out, accumulate, positive_weight);
                   });
                 });
 }
@@ -36,13 +37,13 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
   require_targets(logits, targets);
   using A = Accumulate<T>;
   Tensor<A, D> log_sum_exp({targets.numel()});
-  const ops::CrossEntropyResult result = ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
+  const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
   Variable<A, D> sum =
-      record("cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
+      record("cross_entropy", ops::full<A>({}, result.sum), {logits.slot()},
              [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp, options](const Tensor<A, D>& dy) {
                // The logits are rarely needed again: their gradient takes their place.
                Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
-               ops::cross_entropy_backward(value, targets, log_sum_exp, dy.item(), gradient, options);
+               ops::cross_entropy_backward(value, targets, log_sum_exp, Scalar<A, D>(dy), gradient, options);
                dlogits.give(std::move(gradient));
              });
   return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};

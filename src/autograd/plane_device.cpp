@@ -36,8 +36,8 @@ class PlanesOn final : public PlaneDevice {
 
   double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
     const auto sum = [&]<typename T>(T) {
-      return ops::sum_of_squares(static_cast<const T*>(plane->data()) + range.begin, static_cast<std::size_t>(range.count()),
-                                 D{});
+      const T* begin = static_cast<const T*>(plane->data()) + range.begin;
+      return ops::sum_of_squares(begin, static_cast<std::size_t>(range.count()), D{}).item();
     };
     return dtype == DType::float64 ? sum(double()) : sum(float());
   }

@@ -8,6 +8,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/full.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/reduce.hpp"
 #include "trireme/ops/vocab_parallel.hpp"
@@ -156,13 +157,13 @@ Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits
   ops::partial_cross_entropy(logits.value(), targets, held, own, of_targets);
   axis.all_reduce(parts.span(), "vocabulary-parallel cross-entropy")->wait();
   Tensor<A, D> log_sum_exp({rows});
-  const ops::CrossEntropyResult result = ops::join_cross_entropy(parts, targets, log_sum_exp);
+  const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, log_sum_exp);
   Variable<A, D> sum =
-      record("vocab_parallel_cross_entropy", Tensor<A, D>::full({}, static_cast<A>(result.sum)), {logits.slot()},
+      record("vocab_parallel_cross_entropy", ops::full<A>({}, result.sum), {logits.slot()},
              [value = logits.value(), dlogits = logits.gradient(), targets, held, log_sum_exp](const Tensor<A, D>& dy) {
                // As in cross_entropy the gradient takes the place of the logits.
                Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
-               ops::partial_cross_entropy_backward(value, targets, held, log_sum_exp, dy.item(), gradient);
+               ops::partial_cross_entropy_backward(value, targets, held, log_sum_exp, Scalar<A, D>(dy), gradient);
                dlogits.give(std::move(gradient));
              });
   return {.sum = std::move(sum), .kept = result.kept, .count = rows};

@@ -217,7 +217,7 @@ Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& token
   std::array<double, 2> result{};  // sum, kept
   if (x) {
     const Loss<M, D> loss = last_stage(*x, targets);
-    result = {static_cast<double>(loss.sum.value().item()), loss.kept};
+    result = {static_cast<double>(loss.sum.value().item()), loss.kept.item()};
   }
   ranks->broadcast(std::span<double>(result), ranks->size() - 1, "loss");
   return {

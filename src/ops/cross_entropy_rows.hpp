@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "ops/bodies/scalar_argument.hpp"
 #include "trireme/core/dtype.hpp"
 
 namespace trireme::ops {
@@ -21,8 +22,10 @@ struct CrossEntropyRows {
 // The upstream gradient: of each row, or of all where that is null.
 template <typename A>
 struct CrossEntropyScale {
-  A of_all;
+  ScalarArgument<A> of_all;
   const A* of_rows;
+
+  TRIREME_HOST_DEVICE A of(std::int64_t row) const { return of_rows == nullptr ? of_all.get() : of_rows[row]; }
 };
 
 }  // namespace trireme::ops

@@ -20,12 +20,14 @@ void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Te
   Dropouts<D>::dropout(Dropout<T>{.x = x.data(),
                                   .factor = static_cast<Accumulate<T>>(1 / (1 - probability)),
                                   .numbers = {.seed = key.seed,
-                                              .stream = key.stream ^ (key.step * 0x9E3779B97F4A7C15),
+                                              .stream = stream_of_step(key.stream, key.step),
                                               .first_index = key.first_index,
                                               .threshold = static_cast<std::uint32_t>(probability * 0x1p32)},
                                   .y = y.data(),
                                   .count = x.numel(),
-                                  .accumulate = accumulate});
+                                  .accumulate = accumulate,
+                                  .position = key.on_device,
+                                  .per_sample = key.per_sample});
 }
 
 #define TRIREME_INSTANTIATE_DROPOUT(T, D) \

@@ -8,8 +8,8 @@ namespace trireme::ops {
 
 template <>
 template <typename T>
-double ElementwiseLosses<Cpu>::sum(ElementwiseLoss kind, std::int64_t numel, const T* x, const Accumulate<T>* target,
-                                   Accumulate<T> positive_weight) {
+Scalar<double> ElementwiseLosses<Cpu>::sum(ElementwiseLoss kind, std::int64_t numel, const T* x, const Accumulate<T>* target,
+                                           Accumulate<T> positive_weight) {
   const auto& kernels = elementwise_loss_kernels().of<Accumulate<T>>();
   return combine_blocks<double>(
       numel,
@@ -26,12 +26,13 @@ double ElementwiseLosses<Cpu>::sum(ElementwiseLoss kind, std::int64_t numel, con
 template <>
 template <typename T>
 void ElementwiseLosses<Cpu>::backward(ElementwiseLoss kind, std::int64_t numel, const T* x, const Accumulate<T>* target,
-                                      Accumulate<T> positive_weight, Accumulate<T> scale, T* dx, bool accumulate) {
+                                      Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+                                      bool accumulate) {
   const auto& kernels = elementwise_loss_kernels().of<Accumulate<T>>();
   parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
     const Input<T> at(x + first, count);
     Output<T> to(dx + first, count, accumulate);
-    kernels.backward(kind, at.data(), target + first, positive_weight, scale, to.data(), count, accumulate);
+    kernels.backward(kind, at.data(), target + first, positive_weight, scale.get(), to.data(), count, accumulate);
   });
 }
 

@@ -79,10 +79,11 @@ template <typename T>
 void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_sum_exp, double* sums) {
   const Rows<T> rows(of);
   const std::int64_t wrong_row = rows.wrong_row();
-  CrossEntropyResult result;
+  double total = 0;
+  double kept = 0;
   if (wrong_row >= 0) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    result = {.sum = none, .kept = none};
+    total = kept = none;
   } else {
     const auto& kernels = softmax_kernels().of<Accumulate<T>>();
     parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
@@ -94,12 +95,12 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
     FloatRow<T> floats(rows.classes());
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       if (rows.ignored(row)) continue;
-      result.sum += rows.loss(row, log_sum_exp[row], floats);
-      result.kept += rows.weight(row);
+      total += rows.loss(row, log_sum_exp[row], floats);
+      kept += rows.weight(row);
     }
   }
-  sums[0] = result.sum;
-  sums[1] = result.kept;
+  sums[0] = total;
+  sums[1] = kept;
   sums[2] = static_cast<double>(wrong_row);
 }
 
@@ -112,8 +113,7 @@ void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate
     FloatRow<T> inputs(rows.classes());
     FloatRow<T> outputs(rows.classes());
     for (std::int64_t row = begin; row < end; ++row) {
-      const Accumulate<T> of_row = scale.of_rows == nullptr ? scale.of_all : scale.of_rows[row];
-      rows.gradient(row, log_sum_exp[row], of_row, dlogits + row * rows.classes(), inputs, outputs);
+      rows.gradient(row, log_sum_exp[row], scale.of(row), dlogits + row * rows.classes(), inputs, outputs);
     }
   });
 }
@@ -123,7 +123,7 @@ template <typename T>
 void CrossEntropy<Cpu>::in_place(const CrossEntropyRows<T>& of, Accumulate<T> scale, T* logits, double* sums) {
   const Tensor<Accumulate<T>, Cpu> log_sum_exp({of.count});
   CrossEntropy<Cpu>::sums(of, log_sum_exp.data(), sums);
-  if (sums[2] < 0) backward(of, log_sum_exp.data(), {.of_all = scale, .of_rows = nullptr}, logits);
+  if (sums[2] < 0) backward(of, log_sum_exp.data(), {.of_all = {scale}, .of_rows = nullptr}, logits);
 }
 
 template <>

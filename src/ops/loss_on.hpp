@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "ops/argument_of.hpp"
 #include "ops/check.hpp"
 #include "ops/cross_entropy_rows.hpp"
 #include "trireme/ops/loss.hpp"
@@ -68,8 +69,8 @@ void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>&
 }
 
 template <typename D>
-CrossEntropyResult cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
-                                        std::int64_t classes, std::int32_t ignore_index) {
+CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
+                                          std::int64_t classes, std::int32_t ignore_index) {
   const Tensor<double, Cpu> here = sums.template to<Cpu>();
   const auto wrong_row = static_cast<std::int64_t>(here.data()[2]);
   if (wrong_row >= 0) {
@@ -80,22 +81,27 @@ CrossEntropyResult cross_entropy_result(const Tensor<double, D>& sums, const Ten
 }
 
 template <typename T, typename D>
-CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 Tensor<Accumulate<T>, D>& log_sum_exp, const CrossEntropyOptions<Accumulate<T>, D>& options) {
+CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                    Tensor<Accumulate<T>, D>& log_sum_exp,
+                                    const CrossEntropyOptions<Accumulate<T>, D>& options) {
   Tensor<double, D> sums({3});
   cross_entropy_sums(logits, targets, log_sum_exp, sums, options);
-  return cross_entropy_result(sums, targets, logits.shape().back(), options.ignore_index);
+  if constexpr (Tensor<double, D>::on_host) {
+    return cross_entropy_result(sums, targets, logits.shape().back(), options.ignore_index);
+  } else {
+    return {.sum = Scalar<double, D>(sums.narrow(0, 1)), .kept = Scalar<double, D>(sums.narrow(1, 1))};
+  }
 }
 
 template <typename T, typename D>
 void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits,
+                            const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits,
                             const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_backward";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
   require_count(op, "log_sum_exp", log_sum_exp.shape(), rows.count);
   require_shape(op, "dlogits", dlogits.shape(), logits.shape());
-  CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = scale, .of_rows = nullptr}, dlogits.data());
+  CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = argument_of(scale), .of_rows = nullptr}, dlogits.data());
 }
 
 template <typename T, typename D>
@@ -121,23 +127,23 @@ void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::i
   CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = {}, .of_rows = dlosses.data()}, dlogits.data());
 }
 
-#define TRIREME_INSTANTIATE_CROSS_ENTROPY(T, D)                                                                              \
-  template void cross_entropy_sums(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&,           \
-                                   Tensor<double, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                        \
-  template void cross_entropy_in_place(Tensor<T, D>&, const Tensor<std::int32_t, D>&, Accumulate<T>, Tensor<double, D>&,     \
-                                       const CrossEntropyOptions<Accumulate<T>, D>&);                                        \
-  template CrossEntropyResult cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&,  \
-                                            const CrossEntropyOptions<Accumulate<T>, D>&);                                   \
-  template void cross_entropy_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&, \
-                                       Accumulate<T>, Tensor<T, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);          \
-  template void cross_entropy_rows(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&,     \
-                                   Tensor<Accumulate<T>, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                 \
-  template void cross_entropy_rows_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&,                             \
-                                            const Tensor<Accumulate<T>, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&, \
+#define TRIREME_INSTANTIATE_CROSS_ENTROPY(T, D)                                                                                \
+  template void cross_entropy_sums(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&,             \
+                                   Tensor<double, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                          \
+  template void cross_entropy_in_place(Tensor<T, D>&, const Tensor<std::int32_t, D>&, Accumulate<T>, Tensor<double, D>&,       \
+                                       const CrossEntropyOptions<Accumulate<T>, D>&);                                          \
+  template CrossEntropyResult<D> cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<Accumulate<T>, D>&, \
+                                               const CrossEntropyOptions<Accumulate<T>, D>&);                                  \
+  template void cross_entropy_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&,   \
+                                       const ScalarFor<T, D>&, Tensor<T, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);   \
+  template void cross_entropy_rows(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const Tensor<Accumulate<T>, D>&,       \
+                                   Tensor<Accumulate<T>, D>&, const CrossEntropyOptions<Accumulate<T>, D>&);                   \
+  template void cross_entropy_rows_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&,                               \
+                                            const Tensor<Accumulate<T>, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&,   \
                                             const CrossEntropyOptions<Accumulate<T>, D>&)
 
-#define TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(D)                                                                        \
-  template CrossEntropyResult cross_entropy_result(const Tensor<double, D>&, const Tensor<std::int32_t, D>&, std::int64_t, \
-                                                   std::int32_t)
+#define TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(D)                                                                          \
+  template CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>&, const Tensor<std::int32_t, D>&, std::int64_t, \
+                                                     std::int32_t)
 
 }  // namespace trireme::ops

@@ -23,7 +23,8 @@ T* from(T* plane_or_null, std::int64_t at) {
 template <>
 template <typename T>
 void OptimizerPasses<Cpu>::adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                                const AdamUpdate<T>& update) {
+                                const AdamStep& step) {
+  const AdamUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
     kernels.adam(weight + at, gradient + at, first_moment + at, second_moment + at, from(largest, at), part, update);
@@ -32,7 +33,8 @@ void OptimizerPasses<Cpu>::adam(T* weight, const T* gradient, T* first_moment, T
 
 template <>
 template <typename T>
-void OptimizerPasses<Cpu>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update) {
+void OptimizerPasses<Cpu>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step) {
+  const SgdUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
     kernels.sgd(weight + at, gradient + at, from(momentum, at), part, update);
@@ -42,7 +44,8 @@ void OptimizerPasses<Cpu>::sgd(T* weight, const T* gradient, T* momentum, std::s
 template <>
 template <typename T>
 void OptimizerPasses<Cpu>::rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                                   const RmspropUpdate<T>& update) {
+                                   const RmspropStep& step) {
+  const RmspropUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
     kernels.rmsprop(weight + at, gradient + at, square_average + at, from(average, at), from(momentum, at), part, update);
@@ -52,7 +55,8 @@ void OptimizerPasses<Cpu>::rmsprop(T* weight, const T* gradient, T* square_avera
 template <>
 template <typename T>
 void OptimizerPasses<Cpu>::adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
-                                   const AdagradUpdate<T>& update) {
+                                   const AdagradStep& step) {
+  const AdagradUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
     kernels.adagrad(weight + at, gradient + at, sum_of_squares + at, part, update);
@@ -61,7 +65,8 @@ void OptimizerPasses<Cpu>::adagrad(T* weight, const T* gradient, T* sum_of_squar
 
 template <>
 template <typename T>
-void OptimizerPasses<Cpu>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update) {
+void OptimizerPasses<Cpu>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step) {
+  const LionUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count,
            [&](std::int64_t at, std::size_t part) { kernels.lion(weight + at, gradient + at, momentum + at, part, update); });
@@ -70,7 +75,8 @@ void OptimizerPasses<Cpu>::lion(T* weight, const T* gradient, T* momentum, std::
 template <>
 template <typename T>
 void OptimizerPasses<Cpu>::lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count,
-                                const LambUpdate<T>& update) {
+                                const LambStep& step) {
+  const LambUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) {
     kernels.lamb(weight + at, first_moment + at, second_moment + at, part, update);
@@ -79,7 +85,8 @@ void OptimizerPasses<Cpu>::lamb(T* weight, const T* first_moment, const T* secon
 
 template <>
 template <typename T>
-void OptimizerPasses<Cpu>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update) {
+void OptimizerPasses<Cpu>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step) {
+  const LarsUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count,
            [&](std::int64_t at, std::size_t part) { kernels.lars(weight + at, gradient + at, momentum + at, part, update); });
@@ -87,7 +94,8 @@ void OptimizerPasses<Cpu>::lars(T* weight, const T* gradient, T* momentum, std::
 
 template <>
 template <typename T>
-void OptimizerPasses<Cpu>::clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip) {
+void OptimizerPasses<Cpu>::clip_by_value(T* gradient, std::size_t count, const ClipStep& step) {
+  const ClipByValue<T> clip(step);
   const auto& kernels = optimizer_kernels().of<T>();
   in_parts(count, [&](std::int64_t at, std::size_t part) { kernels.clip_by_value(gradient + at, part, clip); });
 }
@@ -102,7 +110,8 @@ void OptimizerPasses<Cpu>::move_average(T* average, const T* value, std::size_t 
 template <>
 template <typename T>
 UpdateSquares OptimizerPasses<Cpu>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
-                                                 std::size_t count, const LambUpdate<T>& update) {
+                                                 std::size_t count, const LambStep& step) {
+  const LambUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
   return combine_blocks<UpdateSquares>(
       static_cast<std::int64_t>(count),

@@ -11,25 +11,25 @@ template <typename D>
 struct OptimizerPasses {
   template <typename T>
   static void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                   const AdamUpdate<T>& update);
+                   const AdamStep& step);
   template <typename T>
-  static void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update);
+  static void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step);
   template <typename T>
   static void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                      const RmspropUpdate<T>& update);
+                      const RmspropStep& step);
   template <typename T>
   static UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                                    const LambUpdate<T>& update);
+                                    const LambStep& step);
   template <typename T>
-  static void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradUpdate<T>& update);
+  static void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradStep& step);
   template <typename T>
-  static void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update);
+  static void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step);
   template <typename T>
-  static void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambUpdate<T>& update);
+  static void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambStep& step);
   template <typename T>
-  static void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update);
+  static void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step);
   template <typename T>
-  static void clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip);
+  static void clip_by_value(T* gradient, std::size_t count, const ClipStep& step);
   template <typename T>
   static void move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move);
 };
@@ -37,51 +37,51 @@ struct OptimizerPasses {
 template <typename T, typename D>
 void adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count, const AdamStep& step,
           D) {
-  OptimizerPasses<D>::adam(weight, gradient, first_moment, second_moment, largest, count, AdamUpdate<T>(step));
+  OptimizerPasses<D>::adam(weight, gradient, first_moment, second_moment, largest, count, step);
 }
 
 template <typename T, typename D>
 void sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step, D) {
   require(step.momentum == 0 || momentum != nullptr, "sgd: a momentum of {} needs a momentum buffer", step.momentum);
-  OptimizerPasses<D>::sgd(weight, gradient, step.momentum == 0 ? nullptr : momentum, count, SgdUpdate<T>(step));
+  OptimizerPasses<D>::sgd(weight, gradient, step.momentum == 0 ? nullptr : momentum, count, step);
 }
 
 template <typename T, typename D>
 void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
              const RmspropStep& step, D) {
   require(step.momentum == 0 || momentum != nullptr, "rmsprop: a momentum of {} needs a momentum buffer", step.momentum);
-  OptimizerPasses<D>::rmsprop(weight, gradient, square_average, average, momentum, count, RmspropUpdate<T>(step));
+  OptimizerPasses<D>::rmsprop(weight, gradient, square_average, average, momentum, count, step);
 }
 
 template <typename T, typename D>
 UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
                            const LambStep& step, D) {
-  return OptimizerPasses<D>::lamb_moments(weight, gradient, first_moment, second_moment, count, LambUpdate<T>(step));
+  return OptimizerPasses<D>::lamb_moments(weight, gradient, first_moment, second_moment, count, step);
 }
 
 template <typename T, typename D>
 void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradStep& step, D) {
-  OptimizerPasses<D>::adagrad(weight, gradient, sum_of_squares, count, AdagradUpdate<T>(step));
+  OptimizerPasses<D>::adagrad(weight, gradient, sum_of_squares, count, step);
 }
 
 template <typename T, typename D>
 void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step, D) {
-  OptimizerPasses<D>::lion(weight, gradient, momentum, count, LionUpdate<T>(step));
+  OptimizerPasses<D>::lion(weight, gradient, momentum, count, step);
 }
 
 template <typename T, typename D>
 void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambStep& step, D) {
-  OptimizerPasses<D>::lamb(weight, first_moment, second_moment, count, LambUpdate<T>(step));
+  OptimizerPasses<D>::lamb(weight, first_moment, second_moment, count, step);
 }
 
 template <typename T, typename D>
 void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step, D) {
-  OptimizerPasses<D>::lars(weight, gradient, momentum, count, LarsUpdate<T>(step));
+  OptimizerPasses<D>::lars(weight, gradient, momentum, count, step);
 }
 
 template <typename T, typename D>
-void clip_by_value(T* gradient, std::size_t count, double scale, double limit, D) {
-  OptimizerPasses<D>::clip_by_value(gradient, count, ClipByValue<T>{static_cast<T>(scale), static_cast<T>(limit)});
+void clip_by_value(T* gradient, std::size_t count, const ClipStep& step, D) {
+  OptimizerPasses<D>::clip_by_value(gradient, count, step);
 }
 
 template <typename T, typename D>
@@ -98,7 +98,7 @@ void move_average(T* average, const T* value, std::size_t count, double rate, D)
   template UpdateSquares lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, D); \
   template void lamb(T*, const T*, const T*, std::size_t, const LambStep&, D);                      \
   template void lars(T*, const T*, T*, std::size_t, const LarsStep&, D);                            \
-  template void clip_by_value(T*, std::size_t, double, double, D);                                  \
+  template void clip_by_value(T*, std::size_t, const ClipStep&, D);                                 \
   template void move_average(T*, const T*, std::size_t, double, D)
 
 }  // namespace trireme::ops

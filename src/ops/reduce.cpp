@@ -64,7 +64,7 @@ void Reduce<Cpu>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, Ac
 
 template <>
 template <typename T>
-double Reduce<Cpu>::sum(const T* x, std::int64_t count) {
+Scalar<double> Reduce<Cpu>::sum(const T* x, std::int64_t count) {
   const auto& kernels = reduce_kernels().of<Accumulate<T>>();
   return combine_blocks<double>(
       count,
@@ -80,7 +80,7 @@ double Reduce<Cpu>::sum(const T* x, std::int64_t count) {
 
 template <>
 template <typename T>
-double Reduce<Cpu>::sum_of_squares(const T* x, std::int64_t count) {
+Scalar<double> Reduce<Cpu>::sum_of_squares(const T* x, std::int64_t count) {
   const auto& kernels = reduce_kernels().of<T>();
   return combine_blocks<double>(
       count, [&](std::int64_t begin, std::int64_t part) { return kernels.sum_of_squares(x + begin, part); },

@@ -86,8 +86,9 @@ void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accum
 
 template <>
 template <typename A>
-CrossEntropyResult VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
-  CrossEntropyResult result;
+CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
+  double total = 0;
+  double kept = 0;
   for (std::int64_t row = 0; row < of.rows; ++row) {
     const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
     double largest = of_rank(0);
@@ -97,16 +98,16 @@ CrossEntropyResult VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* l
     const double joined = largest + std::log(sum);
     log_sum_exp[row] = static_cast<A>(joined);
     if (of.targets[row] == ignored_target) continue;
-    result.sum += joined - of_rank(of.ranks);
-    result.kept += 1;
+    total += joined - of_rank(of.ranks);
+    kept += 1;
   }
-  return result;
+  return {.sum = total, .kept = kept};
 }
 
 template <>
 template <typename T>
 void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
-                                                        Accumulate<T> scale, T* dlogits) {
+                                                        const ScalarArgument<Accumulate<T>>& scale, T* dlogits) {
   using A = Accumulate<T>;
   require_in_vocabulary("partial_cross_entropy_backward", rows.targets, rows.rows, rows.held, true);
   const std::int64_t classes = rows.classes;
@@ -120,9 +121,9 @@ void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& ro
       if (rows.targets[row] == ignored_target) {
         std::fill_n(gradient, classes, A(0));
       } else {
-        kernels.softmax(inputs.read(rows.logits + row * classes), log_sum_exp[row], scale, gradient, classes);
+        kernels.softmax(inputs.read(rows.logits + row * classes), log_sum_exp[row], scale.get(), gradient, classes);
         const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
-        if (target >= 0) gradient[target] -= scale;
+        if (target >= 0) gradient[target] -= scale.get();
       }
       outputs.write(place);
     }

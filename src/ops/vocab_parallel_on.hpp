@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "ops/argument_of.hpp"
 #include "ops/check.hpp"
 #include "ops/vocab_parallel_rows.hpp"
 #include "trireme/ops/vocab_parallel.hpp"
@@ -19,10 +20,10 @@ struct VocabParallel {
   template <typename T>
   static void partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp, Accumulate<T>* target_logits);
   template <typename A>
-  static CrossEntropyResult join(const CrossEntropyParts<A>& parts, A* log_sum_exp);
+  static CrossEntropyResult<D> join(const CrossEntropyParts<A>& parts, A* log_sum_exp);
   template <typename T>
-  static void partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp, Accumulate<T> scale,
-                                             T* dlogits);
+  static void partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                             const ScalarArgument<Accumulate<T>>& scale, T* dlogits);
 };
 
 template <typename T, typename D>
@@ -71,8 +72,8 @@ void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t
 }
 
 template <typename A, typename D>
-CrossEntropyResult join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
-                                      Tensor<A, D>& log_sum_exp) {
+CrossEntropyResult<D> join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
+                                         Tensor<A, D>& log_sum_exp) {
   const CrossEntropyParts<A> of{
       .parts = parts.data(), .targets = targets.data(), .ranks = parts.dim(0) - 1, .rows = targets.numel()};
   require_count("join_cross_entropy", "parts", parts.shape(), (of.ranks + 1) * of.rows);
@@ -82,23 +83,24 @@ CrossEntropyResult join_cross_entropy(const Tensor<A, D>& parts, const Tensor<st
 
 template <typename T, typename D>
 void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                                    const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits) {
+                                    const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale,
+                                    Tensor<T, D>& dlogits) {
   constexpr std::string_view op = "partial_cross_entropy_backward";
   const HeldClasses<T> rows = held_classes(op, logits, targets, held, log_sum_exp);
   require_shape(op, "dlogits", dlogits.shape(), logits.shape());
-  VocabParallel<D>::partial_cross_entropy_backward(rows, log_sum_exp.data(), scale, dlogits.data());
+  VocabParallel<D>::partial_cross_entropy_backward(rows, log_sum_exp.data(), argument_of(scale), dlogits.data());
 }
 
 #define TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(T, D)                                                                \
   template void partial_cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const VocabRange&,          \
                                       Tensor<Accumulate<T>, D>&, Tensor<Accumulate<T>, D>&);                           \
   template void partial_cross_entropy_backward(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, const VocabRange&, \
-                                               const Tensor<Accumulate<T>, D>&, Accumulate<T>, Tensor<T, D>&)
+                                               const Tensor<Accumulate<T>, D>&, const ScalarFor<T, D>&, Tensor<T, D>&)
 
 #define TRIREME_INSTANTIATE_EMBEDDING_PART(T, D)                                                                               \
   template void embedding_part(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, const VocabRange&, Tensor<T, D>&);         \
   template void embedding_part_backward(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, const VocabRange&, Tensor<T, D>&, \
                                         bool);                                                                                 \
-  template CrossEntropyResult join_cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<T, D>&)
+  template CrossEntropyResult<D> join_cross_entropy(const Tensor<T, D>&, const Tensor<std::int32_t, D>&, Tensor<T, D>&)
 
 }  // namespace trireme::ops

@@ -17,11 +17,13 @@ Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
 
 template <typename P, typename D>
 void Adagrad<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const double slowed = 1 + static_cast<double>(run.step - 1) * options_.learning_rate_decay;
-  const ops::AdagradStep step{.learning_rate = run.learning_rate / slowed,
+  const ops::AdagradStep step{.learning_rate = run.learning_rate,
+                              .learning_rate_decay = options_.learning_rate_decay,
                               .epsilon = options_.epsilon,
                               .weight_decay = run.weight_decay,
-                              .gradient_scale = run.gradient_scale};
+                              .update = run.step,
+                              .gradient_scale = run.gradient_scale,
+                              .on_device = run.on_device};
   ops::adagrad(run.values, run.gradients, sum_of_squares_.data() + run.offset, run.count, step, D{});
 }
 

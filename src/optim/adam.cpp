@@ -1,7 +1,5 @@
 #include "trireme/optim/adam.hpp"
 
-#include <cmath>
-
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -28,9 +26,9 @@ void Adam<P, D>::update(const typename Optimizer<P, D>::Run& run) {
                            .epsilon = options_.epsilon,
                            .weight_decay = run.weight_decay,
                            .decoupled = decoupled_,
-                           .bias_correction1 = 1 - std::pow(options_.beta1, static_cast<double>(run.step)),
-                           .bias_correction2 = 1 - std::pow(options_.beta2, static_cast<double>(run.step)),
-                           .gradient_scale = run.gradient_scale};
+                           .update = run.step,
+                           .gradient_scale = run.gradient_scale,
+                           .on_device = run.on_device};
   T* largest = largest_.defined() ? largest_.data() + run.offset : nullptr;
   ops::adam(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset, largest,
             run.count, step, D{});

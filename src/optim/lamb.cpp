@@ -24,16 +24,13 @@ Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
 
 template <typename P, typename D>
 ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Run& run) const {
-  const auto correction = [&](double beta) {
-    return options_.bias_correction ? 1 - std::pow(beta, static_cast<double>(run.step)) : 1;
-  };
   return {.learning_rate = run.learning_rate,
           .beta1 = options_.beta1,
           .beta2 = options_.beta2,
           .epsilon = options_.epsilon,
           .weight_decay = run.weight_decay,
-          .bias_correction1 = correction(options_.beta1),
-          .bias_correction2 = correction(options_.beta2),
+          .corrects_bias = options_.bias_correction,
+          .update = run.step,
           .gradient_scale = run.gradient_scale};
 }
 

@@ -20,8 +20,8 @@ template <typename P, typename D>
 auto Lars<P, D>::measure(const typename Optimizer<P, D>::Run& run) -> typename Optimizer<P, D>::SumsOfSquares {
   if (!run.adapts) return {};
   const double scale = run.gradient_scale;
-  return {.weight = ops::sum_of_squares<T>(run.values, run.count, D{}),
-          .update = scale * scale * ops::sum_of_squares(run.gradients, run.count, D{})};
+  return {.weight = ops::sum_of_squares<T>(run.values, run.count, D{}).item(),
+          .update = scale * scale * ops::sum_of_squares(run.gradients, run.count, D{}).item()};
 }
 
 template <typename P, typename D>

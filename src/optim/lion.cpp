@@ -20,7 +20,8 @@ void Lion<P, D>::update(const typename Optimizer<P, D>::Run& run) {
                            .beta1 = options_.beta1,
                            .beta2 = options_.beta2,
                            .weight_decay = run.weight_decay,
-                           .gradient_scale = run.gradient_scale};
+                           .gradient_scale = run.gradient_scale,
+                           .on_device = run.on_device};
   ops::lion(run.values, run.gradients, momentum_.data() + run.offset, run.count, step, D{});
 }
 

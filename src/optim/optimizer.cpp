@@ -8,6 +8,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
+#include "trireme/optim/summary.hpp"
 
 namespace trireme::optim {
 namespace {
@@ -53,7 +54,12 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
       rules_(rules),
       needs_(needs),
       resolved_(resolve(rules, store)),
-      steps_(static_cast<std::size_t>(store.num_parameters()), 0) {}
+      steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
+  if constexpr (!on_host) {
+    const bool host_decides = needs == Needs::parameter_norms || store.buffers().size() > 0;
+    if (!host_decides) on_device_.emplace(store, rules.learning_rate);
+  }
+}
 
 template <typename P, typename D>
 bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
@@ -65,44 +71,65 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
-  if (!summary.is_finite()) {
+  if (summary.on_device && !on_device_) return step(read<D>(summary), options);
+  if (!summary.on_device && !summary.is_finite()) {
     leave_out(summary, options);
     return false;
   }
   skipped_in_a_row_ = 0;
-  double scale = summary.gradient_scale;
-  if (options.clip_norm > 0) scale *= std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6));
-
-  if (summary.kept > 0) {
-    for (const int index : store_.layout()) {
-      const auto parameter = static_cast<std::size_t>(index);
-      if (store_.parameter(index).trainable && summary.used[parameter]) ++steps_[parameter];
-    }
-    const std::vector<Part> parts = own_parts();
-    if (options.clip_value > 0) {
-      const Tensor<T, D> gradients = store_.gradients<T, D>();
-      for (const auto& [range, in_planes] : parts) {
-        ops::clip_by_value(gradients.data() + range.begin, static_cast<std::size_t>(range.count()), scale, options.clip_value,
-                           D{});
-      }
-      scale = 1;
-    }
-    const std::vector<Norms> norms = measure_parameters(parts, summary, scale);
-    const Tensor<T, D> values = store_.values<T, D>();
-    const auto publication = shard_ ? shard_->publish() : nullptr;
-    for (std::size_t index = 0; index < parts.size(); ++index) {
-      visit_runs(parts[index], summary, scale, [&](Run& run, int parameter) {
-        if (!norms.empty()) run.norms = norms[static_cast<std::size_t>(parameter)];
-        update(run);
-        const std::int64_t begin = run.values - values.data();
-        if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
-      });
-      if (publication) publication->updated(index);
-    }
-    if (publication) publication->finish();
-  }
+  if (summary.on_device || summary.kept > 0) update_parameters(summary, options);
   store_.clear_gradients();
   return true;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOptions& options) {
+  Scaling scaling = begin_updates(summary, options);
+  const std::vector<Part> parts = own_parts();
+  if (options.clip_value > 0) {
+    clip_by_value(parts, scaling, options.clip_value);
+    scaling = {.done = true};
+  }
+  const std::vector<Norms> norms = measure_parameters(parts, summary, scaling);
+  const Tensor<T, D> values = store_.values<T, D>();
+  const auto publication = shard_ ? shard_->publish() : nullptr;
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    visit_runs(parts[index], summary, scaling, [&](Run& run, int parameter) {
+      if (!norms.empty()) run.norms = norms[static_cast<std::size_t>(parameter)];
+      update(run);
+      const std::int64_t begin = run.values - values.data();
+      if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
+    });
+    if (publication) publication->updated(index);
+  }
+  if (publication) publication->finish();
+}
+
+// Counts the update of every parameter in use.
+template <typename P, typename D>
+auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const StepOptions& options) -> Scaling {
+  std::vector<bool> used = summary.used;
+  for (const int index : store_.layout()) {
+    if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
+  }
+  if constexpr (!on_host) {
+    if (on_device_) {
+      on_device_->begin(summary, options.clip_norm, used);
+      return {};
+    }
+  }
+  for (std::size_t parameter = 0; parameter < used.size(); ++parameter) steps_[parameter] += used[parameter] ? 1 : 0;
+  const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
+  return {.scale = summary.gradient_scale * clip};
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit) {
+  const Tensor<T, D> gradients = store_.gradients<T, D>();
+  const ops::ClipStep step{.limit = limit, .gradient_scale = scaling.scale, .on_device = place_of(0, scaling)};
+  for (const auto& [range, in_planes] : parts) {
+    ops::clip_by_value(gradients.data() + range.begin, static_cast<std::size_t>(range.count()), step, D{});
+  }
 }
 
 template <typename P, typename D>
@@ -110,6 +137,14 @@ void Optimizer<P, D>::skip_step() {
   store_.clear_gradients();
   store_.buffers().restore();
   ++skipped_steps_;
+}
+
+template <typename P, typename D>
+std::int64_t Optimizer<P, D>::skipped_steps() {
+  if constexpr (!on_host) {
+    if (on_device_) skipped_steps_ += on_device_->take_skipped();
+  }
+  return skipped_steps_;
 }
 
 template <typename P, typename D>
@@ -135,8 +170,12 @@ auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  state.before_save([this] { skipped_steps(); });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
+  if constexpr (!on_host) {
+    if (on_device_) on_device_->add_to(state, prefix);
+  }
   const std::vector<Part> parts = own_parts();
   std::vector<T*> listed;  // by plane
   for (const Plane& plane : planes_) {
@@ -146,7 +185,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
-    state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
+    if (!on_device_) state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
     for (std::size_t plane = 0; plane < planes_.size(); ++plane) {
       StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, planes_[plane].name, parameter.name),
                          .dtype = dtype_of<T>,
@@ -162,12 +201,12 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
 
 // One sum over the ranks for all parameters.
 template <typename P, typename D>
-auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale)
+auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling)
     -> std::vector<Norms> {
   if (needs_ == Needs::nothing) return {};
   std::vector<double> sums(2 * steps_.size(), 0.0);
   for (const Part& part : parts) {
-    visit_runs(part, summary, gradient_scale, [&](const Run& run, int parameter) {
+    visit_runs(part, summary, scaling, [&](const Run& run, int parameter) {
       const SumsOfSquares squares = measure(run);
       const auto at = 2 * static_cast<std::size_t>(parameter);
       sums[at] += squares.weight;
@@ -183,9 +222,25 @@ auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
   return norms;
 }
 
+template <typename P, typename D>
+bool Optimizer<P, D>::same_updates(int first, int second) const {
+  if constexpr (!on_host) {
+    if (on_device_) return on_device_->same_updates(first, second);
+  }
+  return steps_[static_cast<std::size_t>(first)] == steps_[static_cast<std::size_t>(second)];
+}
+
+template <typename P, typename D>
+ops::StepOnDevice Optimizer<P, D>::place_of(int parameter, const Scaling& scaling) const {
+  if constexpr (!on_host) {
+    if (on_device_) return on_device_->of(parameter, scaling.done);
+  }
+  return {};
+}
+
 // A run ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
 template <typename P, typename D>
-void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, double gradient_scale,
+void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, const Scaling& scaling,
                                  const Visit& visit) const {
   const Range& range = part.range;
   const Tensor<T, D> values = store_.values<T, D>();
@@ -197,9 +252,9 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, d
     if (run.count > 0) visit(run, run_parameter);
     run.count = 0;
   };
-  const auto continues = [&](std::size_t index) {
-    return needs_ == Needs::nothing && run.step == steps_[index] &&
-           resolved_[static_cast<std::size_t>(run_parameter)] == resolved_[index];
+  const auto continues = [&](int parameter) {
+    return needs_ == Needs::nothing && same_updates(run_parameter, parameter) &&
+           resolved_[static_cast<std::size_t>(run_parameter)] == resolved_[static_cast<std::size_t>(parameter)];
   };
   const auto layout = store_.layout();
   const auto first = std::ranges::partition_point(layout, [&](int index) {
@@ -216,7 +271,7 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, d
       flush();
       continue;
     }
-    if (run.count > 0 && !continues(index)) flush();
+    if (run.count > 0 && !continues(*place)) flush();
     if (run.count == 0) {
       const ResolvedRule& rule = resolved_[index];
       run_begin = begin;
@@ -225,8 +280,9 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, d
              .gradients = gradients.data() + begin,
              .offset = part.in_planes + begin - range.begin,
              .count = 0,
-             .learning_rate = rules_.learning_rate * rule.learning_rate_factor,
-             .gradient_scale = gradient_scale,
+             .on_device = place_of(*place, scaling),
+             .learning_rate = (on_device_ ? 1 : rules_.learning_rate) * rule.learning_rate_factor,
+             .gradient_scale = scaling.scale,
              .weight_decay = rule.weight_decay,
              .adapts = rule.adapts,
              .step = steps_[index],

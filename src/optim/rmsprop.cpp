@@ -24,7 +24,8 @@ void Rmsprop<P, D>::update(const typename Optimizer<P, D>::Run& run) {
                               .epsilon = options_.epsilon,
                               .momentum = options_.momentum,
                               .weight_decay = run.weight_decay,
-                              .gradient_scale = run.gradient_scale};
+                              .gradient_scale = run.gradient_scale,
+                              .on_device = run.on_device};
   T* average = average_.defined() ? average_.data() + run.offset : nullptr;
   T* momentum = momentum_.defined() ? momentum_.data() + run.offset : nullptr;
   ops::rmsprop(run.values, run.gradients, square_average_.data() + run.offset, average, momentum, run.count, step, D{});

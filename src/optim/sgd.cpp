@@ -21,8 +21,9 @@ void Sgd<P, D>::update(const typename Optimizer<P, D>::Run& run) {
                           .dampening = options_.dampening,
                           .weight_decay = run.weight_decay,
                           .nesterov = options_.nesterov,
-                          .first = run.step == 1,
-                          .gradient_scale = run.gradient_scale};
+                          .update = run.step,
+                          .gradient_scale = run.gradient_scale,
+                          .on_device = run.on_device};
   T* momentum = momentum_.defined() ? momentum_.data() + run.offset : nullptr;
   ops::sgd(run.values, run.gradients, momentum, run.count, step, D{});
 }

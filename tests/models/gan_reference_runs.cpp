@@ -147,8 +147,8 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
     }
     check("loss_g", generator.update(of_generator, models::generator_loss(discriminator.model, fake)));
   }
-  for (const amp::GradScaler& scaler : {generator.scaler, discriminator.scaler}) {
-    report.expect(scaler.skipped_steps() == 0, fmt::format("{} steps were skipped", scaler.skipped_steps()));
+  for (const amp::GradScaler* scaler : {&generator.scaler, &discriminator.scaler}) {
+    report.expect(scaler->skipped_steps() == 0, fmt::format("{} steps were skipped", scaler->skipped_steps()));
   }
   if (world.rank() == 0) std::printf("%s: losses within %.2e\n", run.c_str(), largest);
   if (mixed) return report.failures();

@@ -81,7 +81,7 @@ void check(Case<T> of, int size) {
   const Tensor<T> dlogits(of.logits.shape());
   const auto dlosses = random_tensor<A>({count}, 3);
   cross_entropy_rows_backward(of.logits, of.targets, of.log_sum_exp, dlosses, expected_dlogits, of.options);
-  run_rows(size, count, CrossEntropyGradient<Width, T>{rows, log_sum_exp.data(), {0, dlosses.data()}, dlogits.data()});
+  run_rows(size, count, CrossEntropyGradient<Width, T>{rows, log_sum_exp.data(), {{}, dlosses.data()}, dlogits.data()});
   require_close(dlogits, as_doubles(expected_dlogits), rounding<T>(2e-6));
 
   cross_entropy_backward(of.logits, of.targets, of.log_sum_exp, A(0.25), expected_dlogits, of.options);

@@ -51,7 +51,7 @@ TEMPLATE_TEST_CASE("cross-entropy of a part of the classes, by teams", "", float
       require_close(sums, as_doubles(log_sum_exp), tolerance<A>(1e-6));
       require_identical(of_targets, target_logits);
       Tensor<T> gradient(logits.shape());
-      run_rows(size, count, PartialCrossEntropyGradient<1, T>{rows, log_sum_exp.data(), A(0.5), gradient.data()});
+      run_rows(size, count, PartialCrossEntropyGradient<1, T>{rows, log_sum_exp.data(), {A(0.5)}, gradient.data()});
       require_close(gradient, as_doubles(dlogits), rounding<T>(2e-6));
     }
   }
@@ -64,7 +64,7 @@ TEMPLATE_TEST_CASE("the ranks' parts of a cross-entropy, joined", "", float, dou
   auto targets = random_index(count, 40, 2);
   targets.data()[7] = ignored_target;
   Tensor<T> expected({count});
-  const CrossEntropyResult result = join_cross_entropy(parts, targets, expected);
+  const auto result = join_cross_entropy(parts, targets, expected);
   const CrossEntropyParts<T> of{.parts = parts.data(), .targets = targets.data(), .ranks = 3, .rows = count};
   Tensor<T> log_sum_exp({count});
   Tensor<double> losses({count});

@@ -77,7 +77,7 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
   }
   SECTION("lamb") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
-      const LambStep step{.learning_rate = 0.01, .weight_decay = 0.1, .bias_correction1 = 0.1, .bias_correction2 = 0.2};
+      const LambStep step{.learning_rate = 0.01, .weight_decay = 0.1, .update = 3};
       const UpdateSquares squares = lamb_moments(p[1], p[0], p[2], p[3], count, step, device);
       LambStep second = step;
       second.learning_rate *= squares.weight / (squares.update + 1);
@@ -86,7 +86,7 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
   }
   SECTION("clipping and averages") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
-      clip_by_value(p[0], count, 0.5, 0.25, device);
+      clip_by_value(p[0], count, {.limit = 0.25, .gradient_scale = 0.5}, device);
       move_average(p[2], p[1], count, 0.1, device);
     });
   }

@@ -91,6 +91,18 @@ TEMPLATE_TEST_CASE("dropout as the GPU computes it, part by part", "", float, do
                              .accumulate = accumulate};
         for (std::int64_t part = 0; part < all.num_parts(); ++part) all.part(part);
         require_identical(of_parts, y);
+
+        // The same place, part of which is read when the kernel runs.
+        const RandomPosition position{.step = at.step, .first_sample = 2};
+        Tensor<T> at_position = x.clone();
+        Dropout<T> read = all;
+        read.y = at_position.data();
+        read.numbers.stream = at.stream;
+        read.numbers.first_index = first % 2;
+        read.position = &position;
+        read.per_sample = first / 2;
+        for (std::int64_t part = 0; part < read.num_parts(); ++part) read.part(part);
+        require_identical(at_position, y);
       }
     }
   }

@@ -22,8 +22,7 @@ TEMPLATE_TEST_CASE("adamw follows its formula", "", float, double) {
                       .epsilon = 1e-6,
                       .weight_decay = 0.1,
                       .decoupled = true,
-                      .bias_correction1 = 1 - 0.8 * 0.8,
-                      .bias_correction2 = 1 - 0.95 * 0.95,
+                      .update = 2,
                       .gradient_scale = 0.5};
   Doubles weights;
   Doubles firsts;
@@ -46,10 +45,12 @@ TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", ""
   constexpr std::int64_t count = 77;
   const auto g = random_tensor<T>({count}, 1);
   for (const SgdStep& step :
-       {SgdStep{.learning_rate = 0.1, .weight_decay = 0.2, .gradient_scale = 2}, SgdStep{.learning_rate = 0.1, .momentum = 0.9},
-        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1, .gradient_scale = 0.5},
-        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true},
-        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .first = true}}) {
+       {SgdStep{.learning_rate = 0.1, .weight_decay = 0.2, .gradient_scale = 2},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .update = 2},
+        SgdStep{
+            .learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .weight_decay = 0.1, .update = 2, .gradient_scale = 0.5},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .nesterov = true, .update = 2},
+        SgdStep{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.3, .update = 1}}) {
     auto w = random_tensor<T>({count}, 2);
     auto velocity = random_tensor<T>({count}, 3);
     Doubles weights;
@@ -60,7 +61,7 @@ TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", ""
       double direction = gradient;
       double next = static_cast<double>(velocity.span()[i]);
       if (step.momentum != 0) {
-        next = step.first ? gradient : step.momentum * next + (1 - step.dampening) * gradient;
+        next = step.update == 1 ? gradient : step.momentum * next + (1 - step.dampening) * gradient;
         direction = step.nesterov ? gradient + step.momentum * next : next;
       }
       velocities.push_back(next);

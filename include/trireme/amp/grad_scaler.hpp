@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 
+#include "trireme/amp/device_loss_scale.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
@@ -29,7 +31,8 @@ struct GradScalerOptions {
 //   scaler.update();
 //
 // Whether a gradient overflowed is read off the step's summary, whose norm is that of all ranks: all ranks skip the same
-// steps, without a collective of its own.
+// steps, without a collective of its own. Of a loss on a GPU the scale lies there, and with a summary there too the host never
+// waits: step() returns true, and the GPU leaves out a step with an overflow at any scale.
 class GradScaler {
  public:
   explicit GradScaler(const GradScalerOptions& options = {});
@@ -37,7 +40,12 @@ class GradScaler {
   // The same loss with gradients that are scale() times as large.
   template <typename T, typename D>
   Loss<T, D> scale(Loss<T, D> loss) const {
-    loss.scale *= scale();
+    if constexpr (Scalar<T, D>::on_host) {
+      loss.scale = loss.scale * scale();
+    } else if (options_.enabled) {
+      require(!loss.scale.element().defined(), "a loss on a GPU is scaled once");
+      loss.scale = on_device().scale();
+    }
     return loss;
   }
 
@@ -55,15 +63,21 @@ class GradScaler {
       optimizer.skip_step();
       return false;
     }
-    return optimizer.step(summary, options);
+    try {
+      return optimizer.step(summary, options);
+    } catch (...) {
+      progress_.erase(&optimizer);  // as if this iteration had not begun
+      throw;
+    }
   }
 
   // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
   void update();
   void update(double new_scale);
 
-  double scale() const { return options_.enabled ? static_cast<double>(state_.scale) : 1.0; }
-  std::int64_t skipped_steps() const { return state_.skipped_steps; }
+  // The host waits for what lies on a GPU.
+  double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
+  std::int64_t skipped_steps() const { return state().skipped_steps; }
 
   // What a checkpoint keeps.
   struct State {
@@ -71,7 +85,7 @@ class GradScaler {
     std::int64_t growth_tracker = 0;  // steps since the scale changed
     std::int64_t skipped_steps = 0;
   };
-  const State& state() const { return state_; }
+  State state() const;
   void set_state(const State& state);
   void add_to(trireme::State& state, const std::string& prefix = "grad_scaler.");
 
@@ -83,10 +97,13 @@ class GradScaler {
   };
   void unscale_for(const void* optimizer, StepSummary& summary);
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
+  DeviceLossScale& on_device() const;                            // made when a loss or a summary lies there
+  ops::LossScaleRules rules() const;
 
   GradScalerOptions options_;
-  State state_;
-  std::map<const void*, Progress> progress_;  // of this iteration, by optimizer
+  State state_;                                         // unless it lies on a GPU
+  mutable std::unique_ptr<DeviceLossScale> on_device_;  // null: on none
+  std::map<const void*, Progress> progress_;            // of this iteration, by optimizer
 };
 
 }  // namespace trireme::amp

@@ -8,8 +8,10 @@
 #include "trireme/autograd/variable.hpp"
 #include "trireme/ops/attention.hpp"
 #include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/full.hpp"
 #include "trireme/ops/loss.hpp"
 #include "trireme/ops/rotary.hpp"
+#include "trireme/tensor/scalar.hpp"
 
 // Operations on variables: forward now, backward on the current tape. T: float, double, bfloat16, float16; A, what weights and
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
@@ -153,24 +155,36 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
 // The loss of a micro-batch as a sum, with what a mean over several micro-batches and ranks needs.
 template <typename T, typename D = Cpu>
 struct Loss {
-  Variable<T, D> sum;      // over kept targets
-  double kept = 0;         // targets that count, each by the weight of its class
-  std::int64_t count = 0;  // all targets, the ignored ones too: the same in every micro-batch of a step
-  double scale = 1;        // of the gradients: amp::GradScaler
+  Variable<T, D> sum;             // over kept targets
+  Scalar<double, D> kept = {};    // targets that count, each by the weight of its class
+  std::int64_t count = 0;         // all targets, the ignored ones too: the same in every micro-batch of a step
+  Scalar<double, D> scale = 1.0;  // of the gradients: amp::GradScaler
 
-  double mean() const { return kept == 0 ? 0.0 : static_cast<double>(sum.value().item()) / kept; }
+  double mean() const {  // the host waits for a GPU's
+    const double targets = kept.item();
+    return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
+  }
 
   // Gradients of scale * sum / count; the optimizer step corrects by count / kept of the whole step.
-  void backward() const { sum.backward(static_cast<T>(scale / static_cast<double>(count))); }
+  void backward() const {
+    if (!scale.element().defined()) {
+      sum.backward(static_cast<T>(scale.known() / static_cast<double>(count)));
+    } else {
+      const Tensor<T, D> upstream = ops::full<T>(sum.shape(), scale);
+      Tensor<T, D> of_mean(sum.shape());
+      ops::scale(upstream, static_cast<T>(1 / static_cast<double>(count)), of_mean);
+      sum.backward(std::move(of_mean));
+    }
+  }
 };
 
 // Its mean is the sum of both means. That of a step over several micro-batches and ranks is too, since both keep equally many
-// targets: others are an error, and so are losses that are scaled differently.
+// targets: others are an error, and so are losses that are scaled differently. The host waits for counts that a GPU has.
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
-  require(a.kept == b.kept && a.count == b.count && a.scale == b.scale,
-          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones", a.kept,
-          a.count, b.kept, b.count, a.scale, b.scale);
+  require(a.kept.item() == b.kept.item() && a.count == b.count && a.scale.item() == b.scale.item(),
+          "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
+          a.kept.item(), a.count, b.kept.item(), b.count, a.scale.item(), b.scale.item());
   return {.sum = add(a.sum, b.sum), .kept = a.kept, .count = a.count, .scale = a.scale};
 }
 

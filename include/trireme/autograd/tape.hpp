@@ -4,6 +4,10 @@
 #include <memory>
 #include <vector>
 
+namespace trireme::ops {
+struct RandomPosition;
+}
+
 namespace trireme {
 
 class FlatStore;
@@ -38,6 +42,9 @@ struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
   std::int64_t first_sample = 0;  // global index of the micro-batch's first sample
+
+  // Where operations on a GPU read step and first_sample, unless null: StepGraph.
+  const ops::RandomPosition* on_device = nullptr;
 };
 
 // Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,14 @@ struct NonFinite {
   std::vector<int> ranks = {};  // whose own loss is inf or nan; none: it began in a backward pass
 };
 
+// The numbers of a summary.
+struct StepNumbers {
+  double loss_sum = 0;
+  double kept = 0;
+  double gradient_scale = 1;
+  double gradient_norm = 0;
+};
+
 // What all ranks know of a step once its gradients are reduced; the optimizer's input.
 struct StepSummary {
   double loss_sum = 0;                       // over the kept targets of all ranks and micro-batches
@@ -30,6 +39,9 @@ struct StepSummary {
   double exposed_communication_seconds = 0;  // this rank waited that long for others; what its GPU waits does not count
   std::int64_t step = 0;                     // from DataParallelOptions::first_step on
   NonFinite non_finite = {};                 // unless is_finite()
+
+  // In a GPU's memory, where the host has not asked for the numbers: then those above mean nothing yet.
+  std::shared_ptr<const StepNumbers> on_device = {};
 
   double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }
   bool is_finite() const { return std::isfinite(loss_sum) && std::isfinite(gradient_norm); }

@@ -2,7 +2,7 @@
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/elementwise_loss_kind.hpp"
-#include "trireme/tensor/tensor.hpp"
+#include "trireme/tensor/scalar.hpp"
 
 // Losses that compare two tensors of one shape element by element.
 namespace trireme::ops {
@@ -10,12 +10,12 @@ namespace trireme::ops {
 // Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
 // to a target of 1; the other losses take no notice of it. Targets of bfloat16 and float16 are float.
 template <typename T, typename D>
-double elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
-                        double positive_weight = 1);
+Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                   double positive_weight = 1);
 
 // dx = scale * derivative in x.
 template <typename T, typename D>
 void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
-                               Accumulate<T> scale, Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
+                               const ScalarFor<T, D>& scale, Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
 
 }  // namespace trireme::ops

@@ -13,12 +13,22 @@ struct SoftplusOptions {
   double threshold = 20;
 };
 
+// What changes of a RandomKey from step to step. In a GPU's memory it can be another one at each launch of a graph.
+struct RandomPosition {
+  std::uint64_t step = 0;
+  std::int64_t first_sample = 0;  // of the tensor
+};
+
 // Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  // a hash of the layer's name
   std::uint64_t step = 0;
   std::uint64_t first_index = 0;  // global index of this tensor's first element
+
+  // Read on the GPU, unless null: its step counts, and first_index from its sample, each of which has per_sample elements.
+  const RandomPosition* on_device = nullptr;
+  std::uint64_t per_sample = 0;
 };
 
 }  // namespace trireme::ops

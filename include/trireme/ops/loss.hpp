@@ -2,13 +2,14 @@
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/ignored_target.hpp"
-#include "trireme/tensor/tensor.hpp"
+#include "trireme/tensor/scalar.hpp"
 
 namespace trireme::ops {
 
+template <typename D = Cpu>
 struct CrossEntropyResult {
-  double sum = 0;   // of the losses of kept targets
-  double kept = 0;  // targets that are not ignored, each counted by the weight of its class
+  Scalar<double, D> sum = {};   // of the losses of kept targets
+  Scalar<double, D> kept = {};  // targets that are not ignored, each counted by the weight of its class
 };
 
 template <typename T, typename D>
@@ -21,29 +22,29 @@ struct CrossEntropyOptions {
 };
 
 // Softmax cross-entropy of logits[rows, classes] against class numbers targets[rows]. log_sum_exp: [rows], kept for the
-// backward pass. A target that is neither a class nor ignore_index is an error that names its row. Computed in float for
-// bfloat16 and float16 logits. The host waits for a GPU's result.
+// backward pass. A target that is neither a class nor ignore_index is an error that names its row; on a GPU, for which the host
+// does not wait, the losses and gradients of rows with such targets are NaN. Computed in float for bfloat16 and float16 logits.
 template <typename T, typename D>
-CrossEntropyResult cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 Tensor<Accumulate<T>, D>& log_sum_exp,
-                                 const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                    Tensor<Accumulate<T>, D>& log_sum_exp,
+                                    const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// The same without waiting: sums[3] become sum and kept, and the first row with a wrong target, or -1. On a GPU the losses and
-// gradients of all rows with wrong targets are NaN.
+// The same where sums[3] become sum and kept, and the first row with a wrong target, or -1.
 template <typename T, typename D>
 void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                         Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,
                         const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// What cross_entropy_sums or cross_entropy_in_place left in `sums`: waits and throws as cross_entropy does.
+// What cross_entropy_sums or cross_entropy_in_place left in `sums`: the host waits for a GPU's, and a wrong
+// target is an error on every device.
 template <typename D>
-CrossEntropyResult cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
-                                        std::int64_t classes, std::int32_t ignore_index = ignored_target);
+CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
+                                          std::int64_t classes, std::int32_t ignore_index = ignored_target);
 
 // dlogits = scale * (softmax(logits) - one hot) without options, 0 in ignored rows; dlogits may be logits.
 template <typename T, typename D>
 void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits,
+                            const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits,
                             const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // Both passes in one, which is less traffic: sums as cross_entropy_sums, and logits become dlogits.

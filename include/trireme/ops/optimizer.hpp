@@ -6,7 +6,8 @@
 #include "trireme/ops/optimizer_options.hpp"
 
 // The passes of the optimizers over a range of the flat store: every element is read and written once. All pointers are to
-// `count` elements; gradient_scale multiplies every gradient first (clipping, averaging).
+// `count` elements; gradient_scale multiplies every gradient first (clipping, averaging). What a
+// step names in on_device is read when the pass runs.
 namespace trireme::ops {
 
 // Kingma, Ba 2015, arXiv 1412.6980, and Loshchilov, Hutter 2019, arXiv 1711.05101: w -= lr * m_hat / (sqrt(v_hat) + eps), as
@@ -45,9 +46,9 @@ void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t 
 template <typename T, typename D = Cpu>
 void lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step, D = {});
 
-// gradient = scale * gradient, but not outside [-limit, limit]; nan stays nan.
+// gradient = gradient_scale * gradient, but not outside [-limit, limit]; nan stays nan.
 template <typename T, typename D = Cpu>
-void clip_by_value(T* gradient, std::size_t count, double scale, double limit, D = {});
+void clip_by_value(T* gradient, std::size_t count, const ClipStep& step, D = {});
 
 // average += rate * (value - average).
 template <typename T, typename D = Cpu>

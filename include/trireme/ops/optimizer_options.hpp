@@ -1,7 +1,23 @@
 #pragma once
 
+#include <cstdint>
+
 // What a pass of an optimizer (ops/optimizer.hpp) is told of the step.
 namespace trireme::ops {
+
+// What of a step a GPU decides, or the host tells it from step to step: kernels read it from the GPU's memory, so that a step
+// can be recorded once and launched many times.
+struct StepScalars {
+  double learning_rate = 1;
+  double gradient_scale = 1;
+  bool left_out = false;  // weights and state stay as they are
+};
+
+// Where a GPU finds them. Null: there is nothing to be read.
+struct StepOnDevice {
+  const StepScalars* scalars = nullptr;   // learning rate and gradient scale are multiplied by its
+  const std::int64_t* updates = nullptr;  // the number of the update, instead of the step's
+};
 
 struct AdamStep {
   double learning_rate = 0;
@@ -9,10 +25,10 @@ struct AdamStep {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   double weight_decay = 0;
-  bool decoupled = false;       // weight decay apart from the moments, as AdamW; otherwise added to the gradient
-  double bias_correction1 = 1;  // 1 - beta1^step
-  double bias_correction2 = 1;  // 1 - beta2^step
+  bool decoupled = false;   // weight decay apart from the moments, as AdamW; otherwise added to the gradient
+  std::int64_t update = 1;  // how often these elements were updated, this time included
   double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 struct SgdStep {
@@ -21,8 +37,9 @@ struct SgdStep {
   double dampening = 0;
   double weight_decay = 0;
   bool nesterov = false;
-  bool first = false;  // the momentum buffer starts as the gradient, as torch.optim.SGD
+  std::int64_t update = 1;  // the first one starts the momentum buffer as the gradient, as torch.optim.SGD
   double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 struct RmspropStep {
@@ -32,13 +49,17 @@ struct RmspropStep {
   double momentum = 0;
   double weight_decay = 0;
   double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 struct AdagradStep {
   double learning_rate = 0;
+  double learning_rate_decay = 0;
   double epsilon = 1e-10;
   double weight_decay = 0;
+  std::int64_t update = 1;
   double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 struct LionStep {
@@ -47,6 +68,7 @@ struct LionStep {
   double beta2 = 0.99;
   double weight_decay = 0;
   double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 // Sums of squares of a range's weights and of its update.
@@ -61,8 +83,8 @@ struct LambStep {
   double beta2 = 0.999;
   double epsilon = 1e-6;
   double weight_decay = 0;
-  double bias_correction1 = 1;
-  double bias_correction2 = 1;
+  bool corrects_bias = true;  // of the moments
+  std::int64_t update = 1;
   double gradient_scale = 1;
 };
 
@@ -71,6 +93,12 @@ struct LarsStep {
   double momentum = 0.9;
   double weight_decay = 0;
   double gradient_scale = 1;
+};
+
+struct ClipStep {
+  double limit = 0;
+  double gradient_scale = 1;
+  StepOnDevice on_device = {};
 };
 
 }  // namespace trireme::ops

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
-#include "trireme/tensor/tensor.hpp"
+#include "trireme/tensor/scalar.hpp"
 
 namespace trireme::ops {
 
@@ -11,12 +11,12 @@ template <typename T, typename D>
 void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
 // Sum of all elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order that follows from
-// the number of elements. The host waits for a GPU's.
+// the number of elements.
 template <typename T, typename D>
-double sum(const Tensor<T, D>& x);
+Scalar<double, D> sum(const Tensor<T, D>& x);
 
 // Sum of the squares of `count` elements, likewise; inf or nan when an element is.
 template <typename T, typename D = Cpu>
-double sum_of_squares(const T* x, std::size_t count, D = {});
+Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
 
 }  // namespace trireme::ops

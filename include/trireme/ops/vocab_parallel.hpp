@@ -27,12 +27,13 @@ void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t
 // parts[ranks + 1, rows]: every rank's log_sum_exp and, last, the sum of all ranks' target_logits. log_sum_exp[rows]: of all
 // classes.
 template <typename A, typename D>
-CrossEntropyResult join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
-                                      Tensor<A, D>& log_sum_exp);
+CrossEntropyResult<D> join_cross_entropy(const Tensor<A, D>& parts, const Tensor<std::int32_t, D>& targets,
+                                         Tensor<A, D>& log_sum_exp);
 
 // dlogits = scale * (softmax(logits) - one hot) of the classes held here, with the log_sum_exp of all; dlogits may be logits.
 template <typename T, typename D>
 void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const VocabRange& held,
-                                    const Tensor<Accumulate<T>, D>& log_sum_exp, Accumulate<T> scale, Tensor<T, D>& dlogits);
+                                    const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale,
+                                    Tensor<T, D>& dlogits);
 
 }  // namespace trireme::ops

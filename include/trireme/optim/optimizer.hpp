@@ -3,12 +3,14 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/optim/device_steps.hpp"
 #include "trireme/optim/parameter_rules.hpp"
 #include "trireme/precision/policy.hpp"
 
@@ -53,16 +55,25 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   double learning_rate() const { return rules_.learning_rate; }
-  void set_learning_rate(double learning_rate) { rules_.learning_rate = learning_rate; }
+  void set_learning_rate(double learning_rate) {
+    rules_.learning_rate = learning_rate;
+    if constexpr (!on_host) {
+      if (on_device_) on_device_->set_learning_rate(learning_rate);
+    }
+  }
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
   // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.
+  //
+  // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is left out
+  // there, whatever the policy says, and true is returned. LAMB, LARS and models with buffers (batch norm) wait for the
+  // summary.
   bool step(const StepSummary& summary, const StepOptions& options = {});
 
   // Ends the step; parameters, moments and step counts stay as they are, buffers are those of before the step.
   void skip_step();
 
-  std::int64_t skipped_steps() const { return skipped_steps_; }  // so far
+  std::int64_t skipped_steps();  // so far; the host waits for a GPU's count
 
   // What the start-up check compares between ranks.
   virtual Settings settings() const = 0;
@@ -87,6 +98,7 @@ class Optimizer {
     const T* gradients;
     std::int64_t offset;  // of the first element in the optimizer's own planes
     std::size_t count;
+    ops::StepOnDevice on_device;  // hand it to the pass over a GPU's elements: it knows what learning_rate and others do not
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
     double weight_decay;
@@ -111,15 +123,26 @@ class Optimizer {
   Settings settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const;
 
  private:
+  static constexpr bool on_host = Tensor<T, D>::on_host;
+
   using Visit = std::function<void(Run& run, int parameter)>;  // the first parameter of the run
   struct Part {
     Range range;
     std::int64_t in_planes;
   };
-  void visit_runs(const Part& part, const StepSummary& summary, double gradient_scale, const Visit& visit) const;
-  std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, double gradient_scale);
+  struct Scaling {  // of gradients
+    double scale = 1;
+    bool done = false;  // by clip_by_value
+  };
+  void visit_runs(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
+  std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
   std::vector<Part> own_parts() const;
   void leave_out(const StepSummary& summary, const StepOptions& options);
+  void update_parameters(const StepSummary& summary, const StepOptions& options);
+  Scaling begin_updates(const StepSummary& summary, const StepOptions& options);
+  void clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit);
+  bool same_updates(int first, int second) const;
+  ops::StepOnDevice place_of(int parameter, const Scaling& scaling) const;
 
   struct Plane {
     std::string name;
@@ -131,8 +154,9 @@ class Optimizer {
   std::vector<Plane> planes_;
   ParameterRules rules_;
   Needs needs_;
-  std::vector<ResolvedRule> resolved_;  // by parameter
-  std::vector<std::int64_t> steps_;     // by parameter
+  std::vector<ResolvedRule> resolved_;    // by parameter
+  std::vector<std::int64_t> steps_;       // by parameter, where the host decides
+  std::optional<DeviceSteps> on_device_;  // where a GPU does
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

@@ -94,7 +94,7 @@ class Reduction final : public GradientListener {
 
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {  // each micro-batch; in a pipeline on the last stage alone
-    add(static_cast<double>(loss.sum.value().item()), loss.kept, loss.count);
+    add(static_cast<double>(loss.sum.value().item()), loss.kept.item(), loss.count);
   }
 
   // Asks all ranks: what any of them asked for is in the summary of all.

@@ -4,6 +4,7 @@
 
 #include "ops/bodies/convert.hpp"
 #include "trireme/math/random.hpp"
+#include "trireme/ops/elementwise_options.hpp"
 
 namespace trireme::ops {
 
@@ -16,6 +17,10 @@ struct DropoutNumbers {
   std::uint32_t threshold = 0;
 };
 
+TRIREME_HOST_DEVICE std::uint64_t stream_of_step(std::uint64_t stream, std::uint64_t step) {
+  return stream ^ (step * 0x9E3779B97F4A7C15);
+}
+
 // The elements whose words are made together: part(p) for p in [0, num_parts()).
 template <typename T>
 struct Dropout {
@@ -25,26 +30,40 @@ struct Dropout {
   T* y;
   std::int64_t count;
   bool accumulate;
+  const RandomPosition* position = nullptr;  // as RandomKey::on_device
+  std::uint64_t per_sample = 0;
 
-  TRIREME_HOST_DEVICE std::int64_t num_parts() const { return (skipped() + count + 3) / 4; }
+  // Where the position is not known here, as many as there may be.
+  TRIREME_HOST_DEVICE std::int64_t num_parts() const { return ((position == nullptr ? skipped(numbers) : 3) + count + 3) / 4; }
 
   TRIREME_HOST_DEVICE void part(std::int64_t p) const {
-    const auto four = math::philox(numbers.first_index / 4 + static_cast<std::uint64_t>(p), numbers.stream, numbers.seed);
-    const std::int64_t first = 4 * p - skipped();
-    write(first, four.word0);
-    write(first + 1, four.word1);
-    write(first + 2, four.word2);
-    write(first + 3, four.word3);
+    const DropoutNumbers here = at_position();
+    const auto four = math::philox(here.first_index / 4 + static_cast<std::uint64_t>(p), here.stream, here.seed);
+    const std::int64_t first = 4 * p - skipped(here);
+    write(first, four.word0, here.threshold);
+    write(first + 1, four.word1, here.threshold);
+    write(first + 2, four.word2, here.threshold);
+    write(first + 3, four.word3, here.threshold);
   }
 
  private:
   // Words before that of the first element.
-  TRIREME_HOST_DEVICE std::int64_t skipped() const { return static_cast<std::int64_t>(numbers.first_index % 4); }
+  TRIREME_HOST_DEVICE static std::int64_t skipped(const DropoutNumbers& here) {
+    return static_cast<std::int64_t>(here.first_index % 4);
+  }
 
-  TRIREME_HOST_DEVICE void write(std::int64_t i, std::uint32_t word) const {
+  TRIREME_HOST_DEVICE DropoutNumbers at_position() const {
+    DropoutNumbers here = numbers;
+    if (position == nullptr) return here;
+    here.stream = stream_of_step(here.stream, position->step);
+    here.first_index += static_cast<std::uint64_t>(position->first_sample) * per_sample;
+    return here;
+  }
+
+  TRIREME_HOST_DEVICE void write(std::int64_t i, std::uint32_t word, std::uint32_t threshold) const {
     using A = Accumulate<T>;
     if (i < 0 || i >= count) return;
-    const A kept = word >= numbers.threshold ? factor * widened(x[i]) : A(0);
+    const A kept = word >= threshold ? factor * widened(x[i]) : A(0);
     y[i] = rounded<T>(accumulate ? widened(y[i]) + kept : kept);
   }
 };

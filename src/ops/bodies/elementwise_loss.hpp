@@ -4,6 +4,7 @@
 
 #include "device/cuda/team.hpp"
 #include "ops/bodies/convert.hpp"
+#include "ops/bodies/scalar_argument.hpp"
 #include "trireme/math/functors.hpp"
 #include "trireme/ops/elementwise_loss_kind.hpp"
 
@@ -47,8 +48,8 @@ struct SumLosses {
 template <typename A, typename Loss>
 struct LossGradient {
   Loss loss;
-  A scale;
-  TRIREME_HOST_DEVICE A operator()(std::int64_t, A x, A target) const { return scale * loss.derivative(x, target); }
+  ScalarArgument<A> scale;
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A x, A target) const { return scale.get() * loss.derivative(x, target); }
 };
 
 }  // namespace trireme::ops

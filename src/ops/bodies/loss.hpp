@@ -121,7 +121,7 @@ struct CrossEntropyGradient {
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
-    of.gradient(team, row, log_sum_exp[row], scale.of_rows == nullptr ? scale.of_all : scale.of_rows[row], dlogits);
+    of.gradient(team, row, log_sum_exp[row], scale.of(row), dlogits);
   }
 };
 

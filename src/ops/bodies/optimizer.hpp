@@ -9,6 +9,24 @@
 // element type once.
 namespace trireme::ops {
 
+TRIREME_HOST_DEVICE bool is_left_out(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->left_out; }
+
+// The step with what is read of it where it runs.
+template <typename Step>
+TRIREME_HOST_DEVICE Step resolved(Step step) {
+  const auto [scalars, updates] = step.on_device;
+  if (scalars == nullptr) return step;
+  step.gradient_scale *= scalars->gradient_scale;
+  if constexpr (requires { step.learning_rate; }) step.learning_rate *= scalars->learning_rate;
+  if constexpr (requires { step.update; }) step.update = *updates;
+  return step;
+}
+
+// What a moving average with this beta, begun at zero, is too small by after so many updates.
+TRIREME_HOST_DEVICE double bias_correction(double beta, std::int64_t updates) {
+  return 1 - std::pow(beta, static_cast<double>(updates));
+}
+
 template <typename T>
 struct Moments {
   T beta1;
@@ -17,7 +35,7 @@ struct Moments {
   T one_minus_beta2;
 
   template <typename Step>
-  explicit Moments(const Step& step)
+  TRIREME_HOST_DEVICE explicit Moments(const Step& step)
       : beta1(static_cast<T>(step.beta1)),
         one_minus_beta1(static_cast<T>(1 - step.beta1)),
         beta2(static_cast<T>(step.beta2)),
@@ -39,13 +57,13 @@ struct AdamUpdate {
   T inverse_root_bias_correction2;  // 1 / sqrt(bias_correction2)
   T epsilon;
 
-  explicit AdamUpdate(const AdamStep& step)
+  TRIREME_HOST_DEVICE explicit AdamUpdate(const AdamStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         gradient_decay(static_cast<T>(step.decoupled ? 0 : step.weight_decay)),
         moments(step),
         weight_factor(static_cast<T>(step.decoupled ? 1 - step.learning_rate * step.weight_decay : 1)),
-        step_size(static_cast<T>(step.learning_rate / step.bias_correction1)),
-        inverse_root_bias_correction2(static_cast<T>(1 / std::sqrt(step.bias_correction2))),
+        step_size(static_cast<T>(step.learning_rate / bias_correction(step.beta1, step.update))),
+        inverse_root_bias_correction2(static_cast<T>(1 / std::sqrt(bias_correction(step.beta2, step.update)))),
         epsilon(static_cast<T>(step.epsilon)) {}
 
   TRIREME_HOST_DEVICE void operator()(const T& gradient, T& weight, T& first_moment, T& second_moment) const {
@@ -84,14 +102,14 @@ struct SgdUpdate {
   bool nesterov;
   bool first;
 
-  explicit SgdUpdate(const SgdStep& step)
+  TRIREME_HOST_DEVICE explicit SgdUpdate(const SgdStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         weight_decay(static_cast<T>(step.weight_decay)),
         momentum(static_cast<T>(step.momentum)),
         one_minus_dampening(static_cast<T>(1 - step.dampening)),
         learning_rate(static_cast<T>(step.learning_rate)),
         nesterov(step.nesterov),
-        first(step.first) {}
+        first(step.update == 1) {}
 
   TRIREME_HOST_DEVICE void operator()(const T& gradient, T& weight) const {
     weight -= learning_rate * (gradient_scale * gradient + weight_decay * weight);
@@ -114,7 +132,7 @@ struct RmspropUpdate {
   T momentum;
   T learning_rate;
 
-  explicit RmspropUpdate(const RmspropStep& step)
+  TRIREME_HOST_DEVICE explicit RmspropUpdate(const RmspropStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         weight_decay(static_cast<T>(step.weight_decay)),
         smoothing(static_cast<T>(step.smoothing)),
@@ -179,11 +197,12 @@ struct AdagradUpdate {
   T epsilon;
   T learning_rate;
 
-  explicit AdagradUpdate(const AdagradStep& step)
+  TRIREME_HOST_DEVICE explicit AdagradUpdate(const AdagradStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         weight_decay(static_cast<T>(step.weight_decay)),
         epsilon(static_cast<T>(step.epsilon)),
-        learning_rate(static_cast<T>(step.learning_rate)) {}
+        learning_rate(
+            static_cast<T>(step.learning_rate / (1 + static_cast<double>(step.update - 1) * step.learning_rate_decay))) {}
 
   TRIREME_HOST_DEVICE void operator()(const T& gradient, T& weight, T& sum_of_squares) const {
     const T g = gradient_scale * gradient + weight_decay * weight;
@@ -200,7 +219,7 @@ struct LionUpdate {
   T weight_factor;  // 1 - learning_rate * weight_decay
   T learning_rate;
 
-  explicit LionUpdate(const LionStep& step)
+  TRIREME_HOST_DEVICE explicit LionUpdate(const LionStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         moments(step),
         weight_factor(static_cast<T>(1 - step.learning_rate * step.weight_decay)),
@@ -225,11 +244,12 @@ struct LambUpdate {
   T weight_decay;
   T learning_rate;
 
-  explicit LambUpdate(const LambStep& step)
+  TRIREME_HOST_DEVICE explicit LambUpdate(const LambStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         moments(step),
-        inverse_bias_correction1(static_cast<T>(1 / step.bias_correction1)),
-        inverse_root_bias_correction2(static_cast<T>(1 / std::sqrt(step.bias_correction2))),
+        inverse_bias_correction1(static_cast<T>(1 / (step.corrects_bias ? bias_correction(step.beta1, step.update) : 1))),
+        inverse_root_bias_correction2(
+            static_cast<T>(1 / std::sqrt(step.corrects_bias ? bias_correction(step.beta2, step.update) : 1))),
         epsilon(static_cast<T>(step.epsilon)),
         weight_decay(static_cast<T>(step.weight_decay)),
         learning_rate(static_cast<T>(step.learning_rate)) {}
@@ -259,7 +279,7 @@ struct LarsUpdate {
   T weight_decay;
   T learning_rate;
 
-  explicit LarsUpdate(const LarsStep& step)
+  TRIREME_HOST_DEVICE explicit LarsUpdate(const LarsStep& step)
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         momentum(static_cast<T>(step.momentum)),
         weight_decay(static_cast<T>(step.weight_decay)),
@@ -277,6 +297,9 @@ template <typename T>
 struct ClipByValue {
   T scale;
   T limit;
+
+  TRIREME_HOST_DEVICE explicit ClipByValue(const ClipStep& step)
+      : scale(static_cast<T>(step.gradient_scale)), limit(static_cast<T>(step.limit)) {}
 
   TRIREME_HOST_DEVICE void operator()(T& gradient) const {
     T g = scale * gradient;

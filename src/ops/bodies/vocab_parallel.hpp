@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "ops/bodies/scalar_argument.hpp"
 #include "ops/bodies/softmax.hpp"
 #include "ops/vocab_parallel_rows.hpp"
 #include "trireme/ops/ignored_target.hpp"
@@ -62,7 +63,7 @@ struct PartialCrossEntropyGradient {
   using A = Accumulate<T>;
   HeldClasses<T> of;
   const A* log_sum_exp;
-  A scale;
+  ScalarArgument<A> scale;
   T* dlogits;
 
   template <typename Team>
@@ -72,7 +73,7 @@ struct PartialCrossEntropyGradient {
     const std::int32_t target = of.targets[row];
     const std::int64_t place = place_among(target, of.held, of.classes);
     const A of_row = target == ignored_target         ? A(0)
-                     : in_vocabulary(target, of.held) ? scale
+                     : in_vocabulary(target, of.held) ? scale.get()
                                                       : std::numeric_limits<A>::quiet_NaN();
     each_pack<Width>(team, of.classes, [&](std::int64_t j) {
       auto values = load<Width>(x + j);

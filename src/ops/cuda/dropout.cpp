@@ -3,12 +3,14 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/dropout_on.hpp"
+#include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
 
 template <>
 template <typename T>
 void Dropouts<Cuda>::dropout(const Dropout<T>& all) {
+  if (all.position == nullptr) device::require_not_capturing("dropout of a tape that is not a StepGraph's");
   device::check_cuda(cuda::dropout(all, device::native_stream()), "dropout");
 }
 

@@ -19,8 +19,8 @@ cudaError_t elementwise_loss(ElementwiseLoss kind, std::int64_t count, const T* 
 
 template <typename T>
 cudaError_t elementwise_loss_backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
-                                      Accumulate<T> positive_weight, Accumulate<T> scale, T* dx, bool accumulate,
-                                      cudaStream_t stream) {
+                                      Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+                                      bool accumulate, cudaStream_t stream) {
   return with_loss(kind, positive_weight, [=](auto loss) {
     return map_elements(count, dx, accumulate, stream, LossGradient<Accumulate<T>, decltype(loss)>{loss, scale}, x, target);
   });
@@ -30,7 +30,7 @@ cudaError_t elementwise_loss_backward(ElementwiseLoss kind, std::int64_t count, 
   template cudaError_t elementwise_loss(ElementwiseLoss, std::int64_t, const T*, const Accumulate<T>*, Accumulate<T>, double*, \
                                         double*, cudaStream_t);                                                                \
   template cudaError_t elementwise_loss_backward(ElementwiseLoss, std::int64_t, const T*, const Accumulate<T>*, Accumulate<T>, \
-                                                 Accumulate<T>, T*, bool, cudaStream_t)
+                                                 const ScalarArgument<Accumulate<T>>&, T*, bool, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

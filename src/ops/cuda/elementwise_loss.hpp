@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "ops/bodies/scalar_argument.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/elementwise_loss_kind.hpp"
 
@@ -16,7 +17,7 @@ cudaError_t elementwise_loss(ElementwiseLoss kind, std::int64_t count, const T* 
                              Accumulate<T> positive_weight, double* sums, double* total, cudaStream_t stream);
 template <typename T>
 cudaError_t elementwise_loss_backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
-                                      Accumulate<T> positive_weight, Accumulate<T> scale, T* dx, bool accumulate,
-                                      cudaStream_t stream);
+                                      Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+                                      bool accumulate, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

@@ -14,53 +14,53 @@ using device::native_stream;
 template <>
 template <typename T>
 void OptimizerPasses<Cuda>::adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                                 const AdamUpdate<T>& update) {
-  check_cuda(cuda::adam(weight, gradient, first_moment, second_moment, largest, count, update, native_stream()), "adam");
+                                 const AdamStep& step) {
+  check_cuda(cuda::adam(weight, gradient, first_moment, second_moment, largest, count, step, native_stream()), "adam");
 }
 
 template <>
 template <typename T>
-void OptimizerPasses<Cuda>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update) {
-  check_cuda(cuda::sgd(weight, gradient, momentum, count, update, native_stream()), "sgd");
+void OptimizerPasses<Cuda>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step) {
+  check_cuda(cuda::sgd(weight, gradient, momentum, count, step, native_stream()), "sgd");
 }
 
 template <>
 template <typename T>
 void OptimizerPasses<Cuda>::rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                                    const RmspropUpdate<T>& update) {
-  check_cuda(cuda::rmsprop(weight, gradient, square_average, average, momentum, count, update, native_stream()), "rmsprop");
+                                    const RmspropStep& step) {
+  check_cuda(cuda::rmsprop(weight, gradient, square_average, average, momentum, count, step, native_stream()), "rmsprop");
 }
 
 template <>
 template <typename T>
 void OptimizerPasses<Cuda>::adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
-                                    const AdagradUpdate<T>& update) {
-  check_cuda(cuda::adagrad(weight, gradient, sum_of_squares, count, update, native_stream()), "adagrad");
+                                    const AdagradStep& step) {
+  check_cuda(cuda::adagrad(weight, gradient, sum_of_squares, count, step, native_stream()), "adagrad");
 }
 
 template <>
 template <typename T>
-void OptimizerPasses<Cuda>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update) {
-  check_cuda(cuda::lion(weight, gradient, momentum, count, update, native_stream()), "lion");
+void OptimizerPasses<Cuda>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step) {
+  check_cuda(cuda::lion(weight, gradient, momentum, count, step, native_stream()), "lion");
 }
 
 template <>
 template <typename T>
 void OptimizerPasses<Cuda>::lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count,
-                                 const LambUpdate<T>& update) {
-  check_cuda(cuda::lamb(weight, first_moment, second_moment, count, update, native_stream()), "lamb");
+                                 const LambStep& step) {
+  check_cuda(cuda::lamb(weight, first_moment, second_moment, count, step, native_stream()), "lamb");
 }
 
 template <>
 template <typename T>
-void OptimizerPasses<Cuda>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update) {
-  check_cuda(cuda::lars(weight, gradient, momentum, count, update, native_stream()), "lars");
+void OptimizerPasses<Cuda>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step) {
+  check_cuda(cuda::lars(weight, gradient, momentum, count, step, native_stream()), "lars");
 }
 
 template <>
 template <typename T>
-void OptimizerPasses<Cuda>::clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip) {
-  check_cuda(cuda::clip_by_value(gradient, count, clip, native_stream()), "clip_by_value");
+void OptimizerPasses<Cuda>::clip_by_value(T* gradient, std::size_t count, const ClipStep& step) {
+  check_cuda(cuda::clip_by_value(gradient, count, step, native_stream()), "clip_by_value");
 }
 
 template <>
@@ -73,10 +73,10 @@ void OptimizerPasses<Cuda>::move_average(T* average, const T* value, std::size_t
 template <>
 template <typename T>
 UpdateSquares OptimizerPasses<Cuda>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
-                                                  std::size_t count, const LambUpdate<T>& update) {
+                                                  std::size_t count, const LambStep& step) {
   const Tensor<double, Cuda> sums({2, cuda::num_sum_parts(static_cast<std::int64_t>(count))});
   const Tensor<double, Cuda> totals({2});
-  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, update, sums.data(), totals.data(),
+  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, step, sums.data(), totals.data(),
                                 native_stream()),
              "lamb_moments");
   const Tensor<double> here = totals.to<Cpu>();

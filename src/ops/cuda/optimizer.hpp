@@ -9,32 +9,30 @@ namespace trireme::ops::cuda {
 
 template <typename T>
 cudaError_t adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                 const AdamUpdate<T>& update, cudaStream_t stream);
+                 const AdamStep& step, cudaStream_t stream);
 template <typename T>
-cudaError_t sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdUpdate<T>& update, cudaStream_t stream);
+cudaError_t sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step, cudaStream_t stream);
 template <typename T>
 cudaError_t rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                    const RmspropUpdate<T>& update, cudaStream_t stream);
+                    const RmspropStep& step, cudaStream_t stream);
 template <typename T>
-cudaError_t adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradUpdate<T>& update,
+cudaError_t adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradStep& step,
                     cudaStream_t stream);
 template <typename T>
-cudaError_t lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionUpdate<T>& update,
+cudaError_t lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step, cudaStream_t stream);
+template <typename T>
+cudaError_t lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambStep& step,
                  cudaStream_t stream);
 template <typename T>
-cudaError_t lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambUpdate<T>& update,
-                 cudaStream_t stream);
+cudaError_t lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step, cudaStream_t stream);
 template <typename T>
-cudaError_t lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsUpdate<T>& update,
-                 cudaStream_t stream);
-template <typename T>
-cudaError_t clip_by_value(T* gradient, std::size_t count, const ClipByValue<T>& clip, cudaStream_t stream);
+cudaError_t clip_by_value(T* gradient, std::size_t count, const ClipStep& step, cudaStream_t stream);
 template <typename T>
 cudaError_t move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move, cudaStream_t stream);
 
 // totals[2]: the squares of the weights and of the update, on the GPU, as sums[2, num_sum_parts(count)] (ops/cuda/reduce.hpp).
 template <typename T>
 cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                         const LambUpdate<T>& update, double* sums, double* totals, cudaStream_t stream);
+                         const LambStep& step, double* sums, double* totals, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

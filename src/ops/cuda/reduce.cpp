@@ -24,20 +24,20 @@ void Reduce<Cuda>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, A
 
 template <>
 template <typename T>
-double Reduce<Cuda>::sum(const T* x, std::int64_t count) {
+Scalar<double, Cuda> Reduce<Cuda>::sum(const T* x, std::int64_t count) {
   const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
   const Tensor<double, Cuda> total({1});
   check_cuda(cuda::sum(x, count, sums.data(), total.data(), native_stream()), "sum");
-  return total.item();
+  return Scalar<double, Cuda>(total);
 }
 
 template <>
 template <typename T>
-double Reduce<Cuda>::sum_of_squares(const T* x, std::int64_t count) {
+Scalar<double, Cuda> Reduce<Cuda>::sum_of_squares(const T* x, std::int64_t count) {
   const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
   const Tensor<double, Cuda> total({1});
   check_cuda(cuda::sum_of_squares(x, count, sums.data(), total.data(), native_stream()), "sum_of_squares");
-  return total.item();
+  return Scalar<double, Cuda>(total);
 }
 
 TRIREME_INSTANTIATE_REDUCE(float, Cuda);

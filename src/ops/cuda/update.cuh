@@ -2,23 +2,36 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <new>
 #include <type_traits>
 
 #include "device/cuda/launch.cuh"
 #include "ops/bodies/pack.hpp"
 
 // Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
-// are only read.
+// are only read. The update is what make() returns; where make.left_out() nothing changes.
 namespace trireme::ops {
 namespace kernels {
+
+// No part of the kernel, whose registers are for the elements.
+template <typename Make>
+__device__ __noinline__ auto made(const Make& make) {
+  return make();
+}
 
 template <int Width, typename T>
 __device__ void store(T* plane, std::int64_t pack, const Pack<std::remove_const_t<T>, Width>& elements) {
   if constexpr (!std::is_const_v<T>) reinterpret_cast<Pack<T, Width>*>(plane)[pack] = elements;
 }
 
-template <int Width, typename Update, typename... Planes>
-__global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Update update, Planes*... planes) {
+template <int Width, typename Make, typename... Planes>
+__global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Make make, Planes*... planes) {
+  using Update = decltype(make());
+  if (make.left_out()) return;
+  __shared__ alignas(Update) std::byte of_block[sizeof(Update)];
+  if (threadIdx.x == 0) ::new (of_block) Update(made(make));
+  __syncthreads();
+  const Update update = *reinterpret_cast<const Update*>(of_block);
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t packs = count / Width;
@@ -35,16 +48,16 @@ __global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t
 
 }  // namespace kernels
 
-template <typename Update, typename... Planes>
-cudaError_t update_elements(std::size_t count, cudaStream_t stream, const Update& update, Planes*... planes) {
+template <typename Make, typename... Planes>
+cudaError_t update_elements(std::size_t count, cudaStream_t stream, const Make& make, Planes*... planes) {
   if (count == 0) return cudaSuccess;
   constexpr int width = 16 / static_cast<int>(sizeof(std::common_type_t<Planes...>));
   const auto elements = static_cast<std::int64_t>(count);
   if ((is_aligned(planes) && ...)) {
     kernels::update<width><<<device::blocks_for((elements + width - 1) / width), device::threads_per_block, 0, stream>>>(
-        elements, update, planes...);
+        elements, make, planes...);
   } else {
-    kernels::update<1><<<device::blocks_for(elements), device::threads_per_block, 0, stream>>>(elements, update, planes...);
+    kernels::update<1><<<device::blocks_for(elements), device::threads_per_block, 0, stream>>>(elements, make, planes...);
   }
   return device::launched();
 }

@@ -31,21 +31,19 @@ void VocabParallel<Cuda>::partial_cross_entropy(const HeldClasses<T>& rows, Accu
   check_cuda(cuda::partial_cross_entropy(rows, log_sum_exp, target_logits, native_stream()), "partial_cross_entropy");
 }
 
-// The host waits for the result.
 template <>
 template <typename A>
-CrossEntropyResult VocabParallel<Cuda>::join(const CrossEntropyParts<A>& parts, A* log_sum_exp) {
+CrossEntropyResult<Cuda> VocabParallel<Cuda>::join(const CrossEntropyParts<A>& parts, A* log_sum_exp) {
   const Tensor<double, Cuda> losses({parts.rows});
   const Tensor<double, Cuda> sums({2});
   check_cuda(cuda::join_cross_entropy(parts, log_sum_exp, losses.data(), sums.data(), native_stream()), "join_cross_entropy");
-  const Tensor<double> here = sums.to<Cpu>();
-  return {.sum = here.data()[0], .kept = here.data()[1]};
+  return {.sum = Scalar<double, Cuda>(sums.narrow(0, 1)), .kept = Scalar<double, Cuda>(sums.narrow(1, 1))};
 }
 
 template <>
 template <typename T>
 void VocabParallel<Cuda>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
-                                                         Accumulate<T> scale, T* dlogits) {
+                                                         const ScalarArgument<Accumulate<T>>& scale, T* dlogits) {
   check_cuda(cuda::partial_cross_entropy_backward(rows, log_sum_exp, scale, dlogits, native_stream()),
              "partial_cross_entropy_backward");
 }

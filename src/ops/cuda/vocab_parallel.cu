@@ -26,8 +26,8 @@ cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log
 }
 
 template <typename T>
-cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp, Accumulate<T> scale,
-                                           T* dlogits, cudaStream_t stream) {
+cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                           const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream) {
   return with_pack_width<T>(
       rows.classes,
       [=](auto pack) {
@@ -44,10 +44,10 @@ cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* log_sum_exp
   return status == cudaSuccess ? by_one_block(stream, JoinedTotal{parts.targets, losses, parts.rows, sums}) : status;
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                        \
-  template cudaError_t partial_cross_entropy(const HeldClasses<T>&, Accumulate<T>*, Accumulate<T>*, cudaStream_t);    \
-  template cudaError_t partial_cross_entropy_backward(const HeldClasses<T>&, const Accumulate<T>*, Accumulate<T>, T*, \
-                                                      cudaStream_t)
+#define TRIREME_INSTANTIATE(T)                                                                                     \
+  template cudaError_t partial_cross_entropy(const HeldClasses<T>&, Accumulate<T>*, Accumulate<T>*, cudaStream_t); \
+  template cudaError_t partial_cross_entropy_backward(const HeldClasses<T>&, const Accumulate<T>*,                 \
+                                                      const ScalarArgument<Accumulate<T>>&, T*, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

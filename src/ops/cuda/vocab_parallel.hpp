@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "ops/bodies/scalar_argument.hpp"
 #include "ops/vocab_parallel_rows.hpp"
 
 namespace trireme::ops::cuda {
@@ -12,8 +13,8 @@ template <typename T>
 cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp, Accumulate<T>* target_logits,
                                   cudaStream_t stream);
 template <typename T>
-cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp, Accumulate<T> scale,
-                                           T* dlogits, cudaStream_t stream);
+cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                           const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream);
 // losses[rows] is memory for the sums; sums[2]: the losses, the kept targets.
 template <typename A>
 cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* log_sum_exp, double* losses, double* sums,

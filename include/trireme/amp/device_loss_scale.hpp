@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "trireme/core/step_summary.hpp"
+#include "trireme/ops/loss_scale.hpp"
+#include "trireme/tensor/scalar.hpp"
+
+namespace trireme::amp {
+
+// A loss scale in a GPU's memory, where it is decided over; the host waits for it where it reads it.
+class DeviceLossScale {
+ public:
+  explicit DeviceLossScale(const ops::LossScale& state);
+
+  Scalar<double, Cuda> scale() const;
+  StepSummary unscaled(StepSummary summary);  // and notes whether its norm is finite
+  void update(const ops::LossScaleRules& rules);
+
+  ops::LossScale read() const;
+  void write(const ops::LossScale& here);
+
+ private:
+  ops::LossScale* state() const { return static_cast<ops::LossScale*>(storage_->data()); }
+
+  std::shared_ptr<device::Storage> storage_;
+};
+
+}  // namespace trireme::amp

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/core/host_device.hpp"
+
+namespace trireme::ops {
+
+struct LossScaleRules {
+  double growth_factor = 2;
+  double backoff_factor = 0.5;
+  std::int64_t growth_interval = 2000;
+};
+
+// The loss scale of float16 and what decides over it: the state machine of torch.cuda.amp.GradScaler.
+struct LossScale {
+  double scale = 1;                 // a float's value
+  std::int64_t growth_tracker = 0;  // steps since it changed
+  std::int64_t skipped_steps = 0;
+  std::int64_t overflows = 0;  // since the last update()
+
+  TRIREME_HOST_DEVICE void update(const LossScaleRules& rules) {
+    if (overflows > 0) {
+      scale = static_cast<double>(static_cast<float>(scale * rules.backoff_factor));
+      growth_tracker = 0;
+    } else if (++growth_tracker == rules.growth_interval) {
+      const auto grown = static_cast<double>(static_cast<float>(scale * rules.growth_factor));
+      if (grown - grown == 0) scale = grown;  // finite
+      growth_tracker = 0;
+    }
+    overflows = 0;
+  }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/step_summary.hpp"
+#include "trireme/ops/step_state.hpp"
+
+namespace trireme::optim {
+
+// How far an optimizer is and what its step does, in a GPU's memory: there it is decided, and the host does not wait for it.
+class DeviceSteps {
+ public:
+  DeviceSteps(FlatStore& store, double learning_rate);
+
+  void set_learning_rate(double learning_rate);
+
+  // Decides over the step with this summary and counts the updates of `used` parameters.
+  void begin(const StepSummary& summary, double clip_norm, const std::vector<bool>& used);
+
+  // Where kernels find the step of a parameter, whose gradients clip_by_value may have multiplied by their scale.
+  ops::StepOnDevice of(int parameter, bool clipped) const;
+
+  // Whether both parameters were updated equally often, as far as the host can tell.
+  bool same_updates(int first, int second) const;
+
+  std::int64_t take_skipped();  // since the last call; the host waits
+
+  // By parameter: "<prefix>step.<name>".
+  void add_to(State& state, const std::string& prefix);
+
+ private:
+  FlatStore& store_;
+  Tensor<ops::StepState, Cuda> state_;
+  Tensor<std::int64_t, Cuda> updates_;  // by parameter
+  Tensor<std::int64_t, Cuda> used_;     // in this step: 0 or 1
+  std::vector<bool> used_on_host_;      // what used_ holds
+  std::vector<std::uint64_t> history_;  // equal where the same steps used two parameters
+  std::uint64_t steps_ = 0;             // begun
+};
+
+}  // namespace trireme::optim

@@ -1,0 +1,25 @@
+#include "device/cuda/launch.cuh"
+#include "ops/cuda/step.hpp"
+
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t summarize_step(const SummarizeStep<T>& body, cudaStream_t stream) {
+  return device::for_each_index(1, stream, body);
+}
+template cudaError_t summarize_step(const SummarizeStep<float>&, cudaStream_t);
+template cudaError_t summarize_step(const SummarizeStep<double>&, cudaStream_t);
+
+cudaError_t decide_step(const DecideStep& body, cudaStream_t stream) { return device::for_each_index(1, stream, body); }
+
+cudaError_t count_updates(const CountUpdates& body, std::int64_t parameters, cudaStream_t stream) {
+  return device::for_each_index(parameters, stream, body);
+}
+
+cudaError_t unscale_step(const UnscaleStep& body, cudaStream_t stream) { return device::for_each_index(1, stream, body); }
+
+cudaError_t update_loss_scale(const UpdateLossScale& body, cudaStream_t stream) {
+  return device::for_each_index(1, stream, body);
+}
+
+}  // namespace trireme::ops::cuda

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "ops/bodies/step.hpp"
+
+// Launches. T: float, double.
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t summarize_step(const SummarizeStep<T>& body, cudaStream_t stream);
+cudaError_t decide_step(const DecideStep& body, cudaStream_t stream);
+cudaError_t count_updates(const CountUpdates& body, std::int64_t parameters, cudaStream_t stream);
+cudaError_t unscale_step(const UnscaleStep& body, cudaStream_t stream);
+cudaError_t update_loss_scale(const UpdateLossScale& body, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

@@ -1,0 +1,121 @@
+#include <limits>
+
+#include "ops/bodies/full.hpp"
+#include "ops/bodies/optimizer.hpp"
+#include "ops/bodies/step.hpp"
+#include "ops/compare.hpp"
+#include "trireme/ops/full.hpp"
+
+// What a GPU decides over a step by itself, by the code that it runs.
+using namespace trireme;
+using namespace trireme::ops;
+
+namespace {
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+
+StepNumbers summary_of(float loss, double kept, double squares) {
+  StepNumbers numbers;
+  SummarizeStep<float>{
+      .loss = {.element = &loss}, .kept = {.element = &kept}, .count = 8, .squares = {squares}, .numbers = &numbers}(0);
+  return numbers;
+}
+
+StepState decided(const StepNumbers& numbers, double clip_norm) {
+  StepState state{.scalars = {.learning_rate = 0.25}, .clipped = {}, .skipped = 5};
+  DecideStep{.numbers = {.element = &numbers}, .clip_norm = clip_norm, .state = &state}(0);
+  return state;
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a number in memory fills a tensor, rounded", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  const double number = 1.0 / 3;
+  Tensor<T> filled({7});
+  const Full<T, double> body{{.element = &number}, filled.data()};
+  for (std::int64_t i = 0; i < 7; ++i) body(i);
+  require_identical(filled, full<T>({7}, Scalar<double>(number)));
+  CHECK(static_cast<double>(filled.data()[6]) == Approx(number).epsilon(0.01));
+}
+
+TEST_CASE("the summary of a step: the mean's gradients and their norm") {
+  const StepNumbers numbers = summary_of(12, 4, 9);
+  CHECK(numbers.loss_sum == 12);
+  CHECK(numbers.kept == 4);
+  CHECK(numbers.gradient_scale == 2);
+  CHECK(numbers.gradient_norm == 6);
+  CHECK(summary_of(0, 0, 0).gradient_scale == 0);
+}
+
+TEST_CASE("a finite step is taken, clipped where its norm is too large") {
+  const StepNumbers numbers = summary_of(12, 4, 9);
+  const StepState free = decided(numbers, 0);
+  CHECK_FALSE(free.scalars.left_out);
+  CHECK(free.scalars.gradient_scale == 2);
+  CHECK(free.scalars.learning_rate == 0.25);
+  CHECK(free.clipped.gradient_scale == 1);
+  CHECK(free.clipped.learning_rate == 0.25);
+  CHECK(free.skipped == 5);
+  CHECK(decided(numbers, 7).scalars.gradient_scale == 2);
+  CHECK(decided(numbers, 3).scalars.gradient_scale == Approx(1));
+}
+
+TEST_CASE("a step that is not finite or has no target is left out") {
+  for (const double squares : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
+    const StepState state = decided(summary_of(12, 4, squares), 1);
+    CHECK(state.scalars.left_out);
+    CHECK(state.clipped.left_out);
+    CHECK(state.skipped == 6);
+  }
+  CHECK(decided(summary_of(std::numeric_limits<float>::infinity(), 4, 9), 0).skipped == 6);
+  const StepState empty = decided(summary_of(0, 0, 0), 0);
+  CHECK(empty.scalars.left_out);
+  CHECK(empty.skipped == 5);
+}
+
+TEST_CASE("updates of used parameters are counted, unless the step is left out") {
+  std::int64_t updates[] = {3, 4};
+  const std::int64_t used[] = {1, 0};
+  for (const auto& [loss, count] : {std::pair{1.0F, 4}, {std::numeric_limits<float>::quiet_NaN(), 4}, {2.0F, 5}}) {
+    const StepState state = decided(summary_of(loss, 4, 9), 0);
+    for (std::int64_t parameter = 0; parameter < 2; ++parameter) CountUpdates{&state, used, updates}(parameter);
+    CHECK(updates[0] == count);
+    CHECK(updates[1] == 4);
+  }
+}
+
+TEST_CASE("an optimizer's step reads what it does not know where it runs") {
+  const StepState state = decided(summary_of(12, 4, 9), 0);
+  const std::int64_t updates = 3;
+  const AdamStep known{.learning_rate = 0.125, .update = 3, .gradient_scale = 2};
+  const AdamStep read{.learning_rate = 0.5, .on_device = {.scalars = &state.scalars, .updates = &updates}};
+  const AdamUpdate<double> one(known);
+  const AdamUpdate<double> other(resolved(read));
+  CHECK_FALSE(is_left_out(read.on_device));
+  CHECK(other.step_size == one.step_size);
+  CHECK(other.inverse_root_bias_correction2 == one.inverse_root_bias_correction2);
+  CHECK(other.gradient_scale == 2);
+  CHECK(SgdUpdate<float>(resolved(SgdStep{.on_device = {&state.scalars, &updates}})).first == false);
+}
+
+TEST_CASE("the loss scale falls with an overflow and grows after a while") {
+  LossScale scale{.scale = 1024};
+  const LossScaleRules rules{.growth_interval = 2};
+  const auto step = [&](double squares) {
+    const StepNumbers scaled = summary_of(12, 4, squares);
+    StepNumbers unscaled;
+    UnscaleStep{&scaled, &scale, &unscaled}(0);
+    UpdateLossScale{rules, &scale}(0);
+    return unscaled;
+  };
+  CHECK(step(9).gradient_norm == 6.0 / 1024);
+  CHECK(scale.scale == 1024);
+  CHECK(step(9).gradient_scale == 2.0 / 1024);
+  CHECK(scale.scale == 2048);
+  step(infinity);
+  CHECK(scale.scale == 1024);
+  CHECK(scale.skipped_steps == 1);
+  CHECK(scale.growth_tracker == 0);
+  CHECK(scale.overflows == 0);
+}

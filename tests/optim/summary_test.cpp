@@ -1,0 +1,45 @@
+#include "trireme/optim/summary.hpp"
+
+#include <cmath>
+
+#include "catch.hpp"
+#include "trireme/optim/sgd.hpp"
+
+using namespace trireme;
+
+TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and which parameters have one") {
+  FlatStore store(DType::float32);
+  const int unused = store.add("unused", {3}, Initializer::constant(1));
+  const int used = store.add("used", {2}, Initializer::constant(1));
+  const int frozen = store.add("frozen", {2}, Initializer::constant(1));
+  store.freeze(frozen);
+  const auto set_gradient = [&](int parameter, float value) {
+    for (float& element : store.gradient<float>(parameter).span()) element = value;
+  };
+  set_gradient(unused, 100);  // of an earlier step
+  set_gradient(used, 3);
+  store.set_has_gradient(used);
+  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .kept = 4, .count = 8};
+  const StepSummary summary = optim::summarize(store, loss);
+  CHECK(summary.loss() == 1.5);
+  CHECK(summary.kept == 4);
+  CHECK(summary.gradient_scale == 2);
+  CHECK(summary.gradient_norm == Approx(2 * std::sqrt(18.0)));
+  CHECK(summary.used == std::vector<bool>{false, true, false});
+  CHECK(optim::read<Cpu>(summary).loss_sum == 6);
+
+  optim::Sgd<Float32> optimizer(store, {.learning_rate = 0.5});
+  const float before = store.values<float>(used).data()[0];
+  optimizer.step(summary);
+  CHECK(store.values<float>(used).data()[0] == before - 0.5F * 2 * 3);
+  CHECK(store.values<float>(unused).data()[1] == 0);
+}
+
+TEST_CASE("a summary without targets says so") {
+  FlatStore store(DType::float32);
+  store.add("weight", {3}, Initializer::constant(1));
+  const StepSummary summary =
+      optim::summarize(store, Loss<float>{.sum = Variable<float>(Tensor<float>::full({}, 0)), .count = 8});
+  CHECK(summary.gradient_scale == 0);
+  CHECK(summary.gradient_norm == 0);
+}
