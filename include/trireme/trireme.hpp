@@ -10,6 +10,7 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/step_graph.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/gpu_group.hpp"

@@ -1,6 +1,9 @@
 #include "models/cuda_compare.hpp"
+#include "trireme/amp/grad_scaler.hpp"
+#include "trireme/autograd/step_graph.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/optim/summary.hpp"
 
 // A GPT on the GPU against the same one on the CPU, which other tests compare with PyTorch.
 using namespace trireme;
@@ -46,7 +49,88 @@ std::vector<double> train(int steps) {
   return losses;
 }
 
+struct Trained {
+  std::vector<double> losses;
+  std::vector<float> values;
+  bool operator==(const Trained&) const = default;
+};
+
+// Steps whose learning rate, loss scale, clipping and dropout change from one to the next.
+template <typename P>
+Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling) {
+  models::Gpt<P, Cuda> model(options);
+  model.initialize({.seed = 1});
+  optim::AdamW<P, Cuda> optimizer(model.store(), {.weight_decay = 0.1});
+  amp::GradScaler scaler(scaling);
+  StepGraph<float, Cuda> graph(model.store(),
+                               [&](const TapeOptions& at, const auto& inputs) {
+                                 Tape tape(at);
+                                 const auto loss = model.loss(inputs[0], inputs[1]);
+                                 scaler.scale(loss).backward();
+                                 scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 0.5});
+                                 scaler.update();
+                                 return loss;
+                               },
+                               {.enabled = recorded});
+  Trained trained;
+  for (std::uint64_t step = 0; step < 8; ++step) {
+    optimizer.set_learning_rate(1e-3 / static_cast<double>(step + 1));
+    const Batch batch = random_batch(static_cast<std::uint32_t>(step));
+    graph.run({.seed = 3, .step = step, .first_sample = static_cast<std::int64_t>(3 * step)}, {batch.tokens, batch.targets});
+    trained.losses.push_back(graph.last_loss().mean);
+  }
+  CHECK(graph.is_recorded() == recorded);
+  trained.losses.push_back(scaler.scale());
+  trained.losses.push_back(static_cast<double>(optimizer.skipped_steps()));
+  const Tensor<float> values = model.store().template values<float, Cuda>().template to<Cpu>();
+  trained.values.assign(values.data(), values.data() + values.numel());
+  return trained;
+}
+
 }  // namespace
+
+TEMPLATE_TEST_CASE("steps that are launched as a graph give the bits of eager ones", "", Float32, MixedBfloat16) {
+  CHECK(train_by_graph<TestType>(true, {.enabled = false}) == train_by_graph<TestType>(false, {.enabled = false}));
+}
+
+TEST_CASE("the loss scale of float16 changes between launches of a graph") {
+  const amp::GradScalerOptions scaling{.init_scale = 0x1p40, .growth_interval = 3};
+  const Trained launched = train_by_graph<MixedFloat16>(true, scaling);
+  CHECK(launched == train_by_graph<MixedFloat16>(false, scaling));
+  CHECK(launched.losses.back() > 0);
+}
+
+TEST_CASE("inputs of other shapes and steps that wait run without the graph") {
+  models::Gpt<Float32, Cuda> model(options);
+  model.initialize({.seed = 1});
+  optim::AdamW<Float32, Cuda> optimizer(model.store(), {});
+  const auto train_step = [&](const TapeOptions& at, const auto& inputs) {
+    Tape tape(at);
+    const auto loss = model.loss(inputs[0], inputs[1]);
+    loss.backward();
+    optimizer.step(optim::summarize(model.store(), loss));
+    return loss;
+  };
+  StepGraph<float, Cuda> graph(model.store(), train_step);
+  StepGraph<float, Cuda> waits(model.store(), [&](const TapeOptions& at, const auto& inputs) {
+    const auto loss = train_step(at, inputs);
+    CHECK(loss.mean() > 0);
+    return loss;
+  });
+  for (std::uint64_t step = 0; step < 5; ++step) {
+    const Batch batch = random_batch(static_cast<std::uint32_t>(step));
+    const bool shorter = step == 4;
+    const auto part = [&](const Tensor<std::int32_t>& all) { return shorter ? all.narrow(0, 2) : all; };
+    graph.run({.step = step}, {part(batch.tokens), part(batch.targets)});
+    waits.run({.step = step}, {batch.tokens, batch.targets});
+    CHECK(std::isfinite(graph.last_loss().mean));
+    CHECK(waits.last_loss().mean < 2 * std::log(static_cast<double>(options.vocabulary)));
+  }
+  CHECK(graph.is_recorded());
+  CHECK_FALSE(waits.is_recorded());
+  const Batch batch = random_batch(0);
+  CHECK_THROWS_WITH(graph.run({.seed = 8}, {batch.tokens, batch.targets}), ContainsSubstring("recorded with the seed 0"));
+}
 
 TEMPLATE_TEST_CASE("the loss and the gradients of a GPT are those of the CPU", "", Float32, MixedBfloat16, MixedFloat16) {
   using P = TestType;

@@ -1,8 +1,10 @@
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 #include "ops/compare.hpp"
 #include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/step.hpp"
 
 // The optimizers' passes on the GPU against those on the CPU.
 using namespace trireme;
@@ -89,5 +91,31 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
       clip_by_value(p[0], count, {.limit = 0.25, .gradient_scale = 0.5}, device);
       move_average(p[2], p[1], count, 0.1, device);
     });
+  }
+}
+
+TEST_CASE("a step that the GPU decides over is the one that the host would take, or none") {
+  constexpr std::int64_t count = 4099;
+  const auto state = Tensor<StepState, Cuda>::from({1}, std::vector<StepState>{{.scalars = {.learning_rate = 0.01}}});
+  const auto updates = Tensor<std::int64_t, Cuda>::full({1}, 2);
+  const auto used = Tensor<std::int64_t, Cuda>::full({1}, 1);
+  const Planes<float, Cpu> here(count);
+  const Planes<float, Cuda> there(count);
+  const StepOnDevice read{.scalars = &state.data()->scalars, .updates = updates.data()};
+  const auto step_there = [&](double norm) {
+    decide_step({.kept = 1, .gradient_scale = 2, .gradient_norm = norm}, 1, state.data());
+    count_updates(state.data(), used.data(), 1, updates.data());
+    const AdamStep step{.learning_rate = 0.5, .weight_decay = 0.1, .on_device = read};
+    adam(there[1], there[0], there[2], there[3], there[4], count, step, Cuda{});
+  };
+  step_there(4);
+  const AdamStep step{.learning_rate = 0.005, .weight_decay = 0.1, .update = 3, .gradient_scale = 2 / (4 + 1e-6)};
+  adam(here[1], here[0], here[2], here[3], here[4], count, step, Cpu{});
+  step_there(std::numeric_limits<double>::infinity());
+  CHECK(updates.item() == 3);
+  CHECK(state.item().skipped == 1);
+  for (std::size_t plane = 0; plane < here.planes.size(); ++plane) {
+    CAPTURE(plane);
+    require_close(there.planes[plane].to<Cpu>(), as_doubles(here.planes[plane]), 1e-5);
   }
 }

@@ -8,8 +8,8 @@ namespace trireme::ops {
 
 // What an optimizer keeps in a GPU's memory.
 struct StepState {
-  StepScalars scalars;       // whose learning rate the host writes
-  StepScalars clipped;       // the same for gradients that clip_by_value has multiplied by their scale
+  StepScalars scalars = {};  // whose learning rate the host writes
+  StepScalars clipped = {};  // the same for gradients that clip_by_value has multiplied by their scale
   std::int64_t skipped = 0;  // steps that were left out because they were not finite
 };
 
