@@ -58,6 +58,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   TrainingParser parser(app, "train_gan", options.training);
   parser.add_images();
   parser.add_precision();
+  parser.add_device();
   add_model(app, options);
   add_samples(app, options);
   if (parser.parse(argc, argv, help)) check(options);

@@ -6,19 +6,19 @@
 
 using namespace trireme;
 
-template <typename P>
-Player<P>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name,
-                  std::int64_t first_step)
+template <typename P, typename D>
+Player<P, D>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name,
+                     std::int64_t first_step)
     : store_(store),
       name_(name),
       data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel(first_step)),
-      optimizer_(optim::make_optimizer<P>(options.optimizer, store, options.optimizer_options())),
+      optimizer_(optim::make_optimizer<P, D>(options.optimizer, store, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()),
       step_options_(options.step_options()) {}
 
-template <typename P>
-StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction, const Loss<float>& loss) {
+template <typename P, typename D>
+StepSummary Player<P, D>::update(std::int64_t step, parallel::Reduction& reduction, const Loss<float, D>& loss) {
   scaler_.scale(loss).backward();
   reduction.add(loss);
   StepSummary summary = reduction.finish();
@@ -29,14 +29,14 @@ StepSummary Player<P>::update(std::int64_t step, parallel::Reduction& reduction,
   return summary;
 }
 
-template <typename P>
-void Player<P>::add_to(State& state) {
+template <typename P, typename D>
+void Player<P, D>::add_to(State& state) {
   store_.add_to(state, name_ + ".model.");
   optimizer_->add_to(state, name_ + ".optimizer.");
   scaler_.add_to(state, name_ + ".grad_scaler.");
   data_parallel_.add_to(state, name_ + ".compression.");
 }
 
-template class Player<Float32>;
-template class Player<MixedBfloat16>;
-template class Player<MixedFloat16>;
+template class Player<Float32, TRIREME_DEVICE>;
+template class Player<MixedBfloat16, TRIREME_DEVICE>;
+template class Player<MixedFloat16, TRIREME_DEVICE>;

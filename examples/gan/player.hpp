@@ -14,8 +14,9 @@
 #include "trireme/parallel/data_parallel.hpp"
 
 // One of a GAN's two models in training: its reduction over the ranks, its optimizer and the scale of its loss, apart from
-// those of the other one. P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled.
-template <typename P>
+// those of the other one. P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled; D: where its
+// store lies.
+template <typename P, typename D>
 class Player {
  public:
   // Collective. The parameters have their first values. `first_step`: that this run trains.
@@ -28,7 +29,7 @@ class Player {
   trireme::parallel::Reduction begin_step() { return data_parallel_.begin_step(); }
 
   // Backward on that tape, then the update.
-  trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float>& loss);
+  trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float, D>& loss);
 
   void add_to(trireme::State& state);  // what a checkpoint keeps, under the player's name
 
@@ -43,7 +44,7 @@ class Player {
   std::string name_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
-  std::unique_ptr<trireme::optim::Optimizer<P>> optimizer_;
+  std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
   trireme::amp::GradScaler scaler_;
   trireme::optim::Schedule schedule_;
   trireme::optim::StepOptions step_options_;

@@ -2,15 +2,27 @@
 
 #include "trainer.hpp"
 #include "training/program.hpp"
+#include "trireme/device/with_device.hpp"
+
+using namespace trireme;
+
+namespace {
+
+template <typename P, typename D>
+void train(const Options& options, const Group& world) {
+  if (options.model == "mlp") {
+    Trainer<MlpGan<P, D>>(options, world).run();
+  } else {
+    Trainer<DcGan<P, D>>(options, world).run();
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  return run_program(argc, argv, parse_options, [](const Options& options, const trireme::Group& world) {
+  return run_program(argc, argv, parse_options, [](const Options& options, const Group& world) {
     with_precision(options.training.precision, [&]<typename P>(P) {
-      if (options.model == "mlp") {
-        Trainer<MlpGan<P>>(options, world).run();
-      } else {
-        Trainer<DcGan<P>>(options, world).run();
-      }
+      device::with_device(options.training.device, [&]<typename D>(D) { train<P, D>(options, world); });
     });
   });
 }

@@ -5,6 +5,7 @@
 #include <chrono>
 
 #include "training/data_content.hpp"
+#include "training/on_device.hpp"
 #include "training/run_steps.hpp"
 #include "trireme/core/philox.hpp"
 
@@ -33,15 +34,15 @@ std::string losses_text(const StepSummary& discriminator, const StepSummary& gen
 
 }  // namespace
 
-template <typename P>
-models::MlpGanOptions MlpGan<P>::options(const Options& options, const data::ImageShape& image) {
+template <typename P, typename D>
+models::MlpGanOptions MlpGan<P, D>::options(const Options& options, const data::ImageShape& image) {
   models::MlpGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
   if (options.features > 0) result.hidden = options.features;
   return result;
 }
 
-template <typename P>
-models::DcGanOptions DcGan<P>::options(const Options& options, const data::ImageShape& image) {
+template <typename P, typename D>
+models::DcGanOptions DcGan<P, D>::options(const Options& options, const data::ImageShape& image) {
   models::DcGanOptions result{.image = {image.height, image.width}, .channels = image.channels, .latent = options.latent};
   if (options.features > 0) result.features = options.features;
   return result;
@@ -123,13 +124,13 @@ typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
   of_generator.request(checkpoints_->requests());
   Tape tape(names);
   of_generator.listen(tape);
-  const auto fake =
-      generator_->images(latent_vectors(names.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent));
+  const Tensor<float> latent = latent_vectors(names.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent);
+  const auto fake = generator_->images(on_device<D>(latent));
   {
     auto of_discriminator = discriminator_player_->begin_step();
     Tape inner(names);
     of_discriminator.listen(inner);
-    const auto real = cast<typename Precision::Compute>(Variable<float>(batch.images));
+    const auto real = cast<typename Precision::Compute>(Variable<float, D>(on_device<D>(batch.images)));
     const auto loss = models::discriminator_loss(*discriminator_, real, fake);
     result.discriminator = discriminator_player_->update(step, of_discriminator, loss);
   }
@@ -176,10 +177,11 @@ void Trainer<Gan>::write_samples() const {
   const auto write = [&] {
     if (world_.rank() != 0) return;
     generator_->eval();
-    const auto images = generator_->images(latent_vectors(options_.training.seed, "samples", 0, num_samples, options_.latent));
+    const Tensor<float> latent = latent_vectors(options_.training.seed, "samples", 0, num_samples, options_.latent);
+    const auto images = generator_->images(on_device<D>(latent));
     generator_->train();
-    data::write_png(options_.samples,
-                    data::image_grid(cast<float>(images).value(), {.columns = sample_columns, .low = -1, .high = 1}));
+    data::write_png(options_.samples, data::image_grid(cast<float>(images).value().template to<Cpu>(),
+                                                       {.columns = sample_columns, .low = -1, .high = 1}));
   };
   world_.agree(write, "write samples");
 }
@@ -211,9 +213,9 @@ void Trainer<Gan>::print_end(double seconds, std::int64_t steps, const std::stri
   if (!options_.samples.empty()) fmt::print("samples written to {}\n", options_.samples);
 }
 
-template class Trainer<MlpGan<Float32>>;
-template class Trainer<MlpGan<MixedBfloat16>>;
-template class Trainer<MlpGan<MixedFloat16>>;
-template class Trainer<DcGan<Float32>>;
-template class Trainer<DcGan<MixedBfloat16>>;
-template class Trainer<DcGan<MixedFloat16>>;
+template class Trainer<MlpGan<Float32, TRIREME_DEVICE>>;
+template class Trainer<MlpGan<MixedBfloat16, TRIREME_DEVICE>>;
+template class Trainer<MlpGan<MixedFloat16, TRIREME_DEVICE>>;
+template class Trainer<DcGan<Float32, TRIREME_DEVICE>>;
+template class Trainer<DcGan<MixedBfloat16, TRIREME_DEVICE>>;
+template class Trainer<DcGan<MixedFloat16, TRIREME_DEVICE>>;

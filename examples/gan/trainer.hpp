@@ -13,18 +13,20 @@
 #include "trireme/trireme.hpp"
 
 // The models of --model and --precision.
-template <typename P>
+template <typename P, typename D>
 struct MlpGan {
   using Precision = P;
-  using Generator = trireme::models::MlpGenerator<P>;
-  using Discriminator = trireme::models::MlpDiscriminator<P>;
+  using Device = D;
+  using Generator = trireme::models::MlpGenerator<P, D>;
+  using Discriminator = trireme::models::MlpDiscriminator<P, D>;
   static trireme::models::MlpGanOptions options(const Options& options, const trireme::data::ImageShape& image);
 };
-template <typename P>
+template <typename P, typename D>
 struct DcGan {
   using Precision = P;
-  using Generator = trireme::models::DcGenerator<P>;
-  using Discriminator = trireme::models::DcDiscriminator<P>;
+  using Device = D;
+  using Generator = trireme::models::DcGenerator<P, D>;
+  using Discriminator = trireme::models::DcDiscriminator<P, D>;
   static trireme::models::DcGanOptions options(const Options& options, const trireme::data::ImageShape& image);
 };
 
@@ -39,6 +41,7 @@ class Trainer {
 
  private:
   using Precision = typename Gan::Precision;
+  using D = typename Gan::Device;
 
   // What a step showed of both models.
   struct Step {
@@ -66,7 +69,7 @@ class Trainer {
   std::optional<MetricsFile> metrics_;
   std::unique_ptr<typename Gan::Generator> generator_;
   std::unique_ptr<typename Gan::Discriminator> discriminator_;
-  std::optional<Player<Precision>> generator_player_;
-  std::optional<Player<Precision>> discriminator_player_;
+  std::optional<Player<Precision, D>> generator_player_;
+  std::optional<Player<Precision, D>> discriminator_player_;
   double exposed_seconds_ = 0;
 };

@@ -119,7 +119,7 @@ Validation Trainer<D>::validate() const {
     auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
     state = std::move(result.state);
     total[0] += static_cast<double>(result.loss.sum.value().item());
-    total[1] += static_cast<double>(result.loss.kept);
+    total[1] += result.loss.kept.item();
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};

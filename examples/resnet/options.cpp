@@ -63,6 +63,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   parser.add_images();
   app.add_option("--test-data", options.test_data, "the same for the test images [those in the folder of --data]");
   parser.add_precision();
+  parser.add_device();
   add_model(app, options);
   add_augmentation(app, options);
   if (parser.parse(argc, argv, help)) check(options);

@@ -8,6 +8,7 @@
 #include <concepts>
 
 #include "training/data_content.hpp"
+#include "training/on_device.hpp"
 
 using namespace trireme;
 
@@ -78,8 +79,8 @@ data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data:
 
 template <typename Model>
 void Trainer<Model>::run() {
-  Training<typename Model::Precision, Cpu> training(options_.training, options_.settings(), ProcessMesh(world_),
-                                                    model_->store(), "images");
+  Training<typename Model::Precision, D> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(),
+                                                  "images");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
@@ -98,7 +99,8 @@ void Trainer<Model>::backward(std::int64_t step, int micro_batch, parallel::Redu
   const data::ImageBatch batch = loader_->load(step, micro_batch);
   Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
   reduction.listen(tape);
-  const auto loss = cross_entropy(model_->logits(batch.images), batch.labels, {.label_smoothing = options_.label_smoothing});
+  const auto loss = cross_entropy(model_->logits(on_device<D>(batch.images)), on_device<D>(batch.labels),
+                                  {.label_smoothing = options_.label_smoothing});
   scaler.scale(loss).backward();
   reduction.add(loss);
 }
@@ -113,11 +115,11 @@ Validation Trainer<Model>::validate() const {
     for (std::int64_t micro_batch = 0; micro_batch < test.num_micro_batches(); ++micro_batch) {
       const data::ImageBatch batch = test.load(step, micro_batch);
       if (batch.valid == 0) continue;
-      const Variable<float> logits = cast<float>(model_->logits(batch.images));
-      const auto loss = cross_entropy(logits, batch.labels);
+      const Variable<float, D> logits = cast<float>(model_->logits(on_device<D>(batch.images)));
+      const auto loss = cross_entropy(logits, on_device<D>(batch.labels));
       total[0] += static_cast<double>(loss.sum.value().item());
-      total[1] += loss.kept;
-      total[2] += static_cast<double>(count_found(logits.value(), batch.labels, batch.valid));
+      total[1] += loss.kept.item();
+      total[2] += static_cast<double>(count_found(logits.value().template to<Cpu>(), batch.labels, batch.valid));
     }
   }
   model_->train();
@@ -135,9 +137,9 @@ void Trainer<Model>::print_start() const {
              options_.training.batch_size);
 }
 
-template class Trainer<models::Cnn<Float32>>;
-template class Trainer<models::Cnn<MixedBfloat16>>;
-template class Trainer<models::Cnn<MixedFloat16>>;
-template class Trainer<models::ResNet<Float32>>;
-template class Trainer<models::ResNet<MixedBfloat16>>;
-template class Trainer<models::ResNet<MixedFloat16>>;
+template class Trainer<models::Cnn<Float32, TRIREME_DEVICE>>;
+template class Trainer<models::Cnn<MixedBfloat16, TRIREME_DEVICE>>;
+template class Trainer<models::Cnn<MixedFloat16, TRIREME_DEVICE>>;
+template class Trainer<models::ResNet<Float32, TRIREME_DEVICE>>;
+template class Trainer<models::ResNet<MixedBfloat16, TRIREME_DEVICE>>;
+template class Trainer<models::ResNet<MixedFloat16, TRIREME_DEVICE>>;

@@ -19,6 +19,8 @@ class Trainer {
   void run();
 
  private:
+  using D = typename Model::Device;
+
   void open();  // what may fail on one rank alone
   trireme::data::ImageLoader loader(const trireme::data::ImageDataset& images, trireme::data::ImageOrder order) const;
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,

@@ -28,6 +28,7 @@ template <typename P, typename D = Cpu>
 class Module {
  public:
   using Precision = P;
+  using Device = D;
   using T = typename P::Compute;
   using M = typename P::Master;
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,

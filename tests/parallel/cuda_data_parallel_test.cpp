@@ -1,0 +1,161 @@
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/comm/gpu_group.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/testing/ranks.hpp"
+
+// Ranks that are threads and share a GPU, against the same ranks on the CPU.
+namespace {
+
+using namespace trireme;
+
+constexpr models::GptOptions model_options{.layers = 2, .heads = 4, .width = 64, .block = 32, .vocabulary = 96};
+constexpr std::int64_t rows = 4;  // of a replica
+
+struct Setup {
+  int ranks = 2;
+  int tensor = 1;
+  parallel::DataParallelOptions options = {};
+};
+
+Tensor<std::int32_t> random_tokens(std::uint64_t step, int replica) {
+  std::mt19937_64 generator(100 * step + static_cast<std::uint64_t>(replica));
+  std::uniform_int_distribution<std::int32_t> token(0, static_cast<std::int32_t>(model_options.vocabulary) - 1);
+  Tensor<std::int32_t> tokens({rows, model_options.block});
+  for (std::int32_t& element : tokens.span()) element = token(generator);
+  return tokens;
+}
+
+template <typename D>
+Group group_of(const Group& threads) {
+  if constexpr (Tensor<float, D>::on_host) {
+    return threads;
+  } else {
+    return gpu_group(threads, GpuCollectives::staged);
+  }
+}
+
+// A rank's part of a run.
+template <typename P, typename D>
+class Run {
+ public:
+  Run(const Group& world, const Setup& setup)
+      : mesh_(world, {.tensor = setup.tensor}),
+        model_(model_options, parallel::model_part(mesh_)),
+        data_parallel_(initialized(model_), mesh_, setup.options),
+        optimizer_(model_.store(), {.learning_rate = 1e-3}),
+        micro_batches_(setup.options.virtual_shards > 0 ? setup.options.virtual_shards / mesh_.data().size() : 1) {}
+
+  StepSummary step(std::uint64_t number) {
+    auto reduction = data_parallel_.begin_step(micro_batches_);
+    for (int micro = 0; micro < micro_batches_; ++micro) {
+      const Tensor<std::int32_t> tokens = random_tokens(number, mesh_.data().rank() * micro_batches_ + micro);
+      Tape tape({.seed = 1, .step = number});
+      reduction.listen(tape);
+      const auto loss = model_.loss(tokens.to<D>(), tokens.to<D>());
+      loss.backward();
+      reduction.add(loss);
+    }
+    const StepSummary summary = reduction.finish();
+    optimizer_.step(summary, {.clip_norm = 0.5});
+    return summary;
+  }
+
+  void add_to(State& state) {
+    model_.store().add_to(state);
+    optimizer_.add_to(state);
+  }
+
+ private:
+  static models::Gpt<P, D>& initialized(models::Gpt<P, D>& model) {
+    model.initialize({.seed = 3});
+    return model;
+  }
+
+  ProcessMesh mesh_;
+  models::Gpt<P, D> model_;
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<P, D> optimizer_;
+  int micro_batches_;
+};
+
+// Loss and norm of each step, as rank 0 sees them.
+template <typename P, typename D>
+std::vector<double> train(const Setup& setup) {
+  std::vector<double> result;
+  testing::run_ranks(setup.ranks, [&](const Group& threads) {
+    const Group world = group_of<D>(threads);
+    Run<P, D> run(world, setup);
+    for (std::uint64_t step = 0; step < 6; ++step) {
+      const StepSummary summary = run.step(step);
+      if (world.rank() > 0) continue;
+      result.push_back(summary.loss());
+      result.push_back(summary.gradient_norm);
+    }
+  });
+  return result;
+}
+
+void require_near(const std::vector<double>& got, const std::vector<double>& wanted, double tolerance) {
+  REQUIRE(got.size() == wanted.size());
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    CAPTURE(i);
+    CHECK(got[i] == Approx(wanted[i]).epsilon(tolerance));
+  }
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("ranks with GPUs learn what ranks on the CPU learn", "", Float32, MixedBfloat16) {
+  using parallel::Sharding;
+  const double tolerance = std::is_same_v<TestType, Float32> ? 1e-4 : 2e-2;
+  for (const Setup& setup : {Setup{.ranks = 1}, Setup{.options = {.bucket_bytes = 1 << 14, .sharding = Sharding::off}},
+                             Setup{.options = {.bucket_bytes = 1 << 14, .sharding = Sharding::on}},
+                             Setup{.options = {.virtual_shards = 4}}, Setup{.ranks = 4, .tensor = 2}}) {
+    CAPTURE(setup.ranks, setup.tensor, setup.options.virtual_shards);
+    require_near(train<TestType, Cuda>(setup), train<TestType, Cpu>(setup), tolerance);
+  }
+}
+
+TEST_CASE("virtual shards give the same bits for any number of ranks with GPUs") {
+  const auto by_ranks = [](int ranks) { return train<Float32, Cuda>({.ranks = ranks, .options = {.virtual_shards = 4}}); };
+  CHECK(by_ranks(1) == by_ranks(2));
+  CHECK(by_ranks(2) == by_ranks(4));
+}
+
+TEST_CASE("a run on GPUs goes on from a checkpoint, with another number of ranks too") {
+  const tests::TemporaryFolder folder;
+  const auto run = [&](const char* name, int ranks, std::uint64_t first, std::uint64_t end) {
+    std::vector<double> losses;
+    testing::run_ranks(ranks, [&](const Group& threads) {
+      const Group world = group_of<Cuda>(threads);
+      Run<Float32, Cuda> training(world, {.options = {.virtual_shards = 2, .first_step = static_cast<std::int64_t>(first)}});
+      checkpoint::Checkpoints checkpoints(world, {.directory = folder.path() / name});
+      State state;
+      training.add_to(state);
+      if (first > 0) checkpoints.load(static_cast<std::int64_t>(first), state);
+      for (std::uint64_t step = first; step < end; ++step) {
+        const StepSummary summary = training.step(step);
+        if (world.rank() == 0) losses.push_back(summary.loss());
+      }
+      State after;
+      training.add_to(after);
+      checkpoints.save(static_cast<std::int64_t>(end), after);
+      checkpoints.finish();
+    });
+    return losses;
+  };
+  const std::vector<double> whole = run("whole", 2, 0, 4);
+  const std::vector<double> first = run("parts", 1, 0, 2);
+  const std::vector<double> second = run("parts", 2, 2, 4);
+  CHECK(std::vector<double>(whole.begin(), whole.begin() + 2) == first);
+  CHECK(std::vector<double>(whole.begin() + 2, whole.end()) == second);
+}
