@@ -1,0 +1,135 @@
+#include "gpu_measurement.hpp"
+
+#include <cuda_runtime_api.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "measurement/measurement.hpp"
+#include "trireme/core/exit_code.hpp"
+#include "trireme/device/cuda.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr int exit_skipped = 77;
+constexpr int warm_up_steps = 10;  // plans, then the recorded step, then the clocks
+
+void check(cudaError_t status, const char* call) {
+  if (status == cudaSuccess) return;
+  throw Error({.code = ErrorCode::internal, .message = cudaGetErrorString(status), .operation = call});
+}
+
+// A point in this thread's stream that knows when it was reached.
+class TimedEvent {
+ public:
+  TimedEvent() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
+  ~TimedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
+  TimedEvent(const TimedEvent&) = delete;
+  TimedEvent& operator=(const TimedEvent&) = delete;
+
+  void record() {
+    check(cudaEventRecord(event_, static_cast<cudaStream_t>(device::current_stream().handle())), "cudaEventRecord");
+  }
+  double seconds_since(const TimedEvent& start) const {  // the host waits
+    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
+    float milliseconds = 0;
+    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
+    return static_cast<double>(milliseconds) * 1e-3;
+  }
+
+ private:
+  cudaEvent_t event_ = nullptr;
+};
+
+struct TimedSteps {
+  CallTimes times;
+  bool recorded = false;
+  double loss = 0;
+  std::size_t memory_bytes = 0;  // that the GPU has given away
+};
+
+std::size_t used_memory_bytes() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  return total - free;
+}
+
+TimedSteps time_steps(const Training& training, bool enabled) {
+  Training::Graph graph(training.store, training.step, {.enabled = enabled});
+  std::uint64_t step = 0;
+  const CallTimes times = time_calls(warm_up_steps, training.steps, [&] {
+    graph.run({.seed = 1, .step = step}, training.inputs);
+    ++step;
+  });
+  const TimedSteps result{
+      .times = times, .recorded = graph.is_recorded(), .loss = graph.last_loss().mean, .memory_bytes = used_memory_bytes()};
+  if (std::isfinite(result.loss)) return result;
+  throw Error({.code = ErrorCode::diverged, .message = fmt::format("the loss after {} steps is {}", step, result.loss)});
+}
+
+nlohmann::ordered_json figures_of(const Training& training, const TimedSteps& steps, const std::optional<double>& gpu_seconds) {
+  nlohmann::ordered_json figures{
+      {"step_seconds", steps.times.seconds},
+      {fmt::format("{}_per_second", training.unit), static_cast<double>(training.per_step) / steps.times.seconds},
+      {"host_gap", nullptr},
+      {"memory_bytes", steps.memory_bytes},
+      {"loss", steps.loss}};
+  if (gpu_seconds) figures["host_gap"] = 1 - *gpu_seconds / steps.times.seconds;
+  return figures;
+}
+
+}  // namespace
+
+int run_on_gpu(const std::function<nlohmann::ordered_json()>& benchmark) {
+  try {
+    device::require_cuda();
+  } catch (const Error& error) {
+    fmt::print(stderr, "skipped: {}\n", error.what());
+    return exit_skipped;
+  }
+  try {
+    fmt::print("{}\n", benchmark().dump());
+    return 0;
+  } catch (const Error& error) {
+    fmt::print(stderr, "error: {}\n", error.what());
+    return static_cast<int>(exit_code_of(error.code()));
+  }
+}
+
+CallTimes time_calls(int warm_up, int calls, const std::function<void()>& call) {
+  for (int i = 0; i < warm_up; ++i) call();
+  const auto count = static_cast<std::size_t>(calls);
+  std::vector<TimedEvent> starts(count);
+  std::vector<TimedEvent> ends(count + 1);
+  ends[0].record();
+  for (std::size_t i = 0; i < count; ++i) {
+    starts[i].record();
+    call();
+    ends[i + 1].record();
+  }
+  std::vector<double> seconds;
+  std::vector<double> gpu_seconds;
+  for (std::size_t i = 0; i < count; ++i) {
+    seconds.push_back(ends[i + 1].seconds_since(ends[i]));
+    gpu_seconds.push_back(ends[i + 1].seconds_since(starts[i]));
+  }
+  return {.seconds = median(seconds), .gpu_seconds = median(gpu_seconds)};
+}
+
+nlohmann::ordered_json measure_training(const Training& training) {
+  const TimedSteps eager = time_steps(training, false);
+  device::release_cached_cuda_memory();  // a recorded step has memory of its own
+  const TimedSteps launched = time_steps(training, true);
+  std::optional<double> gpu_seconds;
+  if (launched.recorded) gpu_seconds = launched.times.gpu_seconds;
+  nlohmann::ordered_json figures = figures_of(training, launched, gpu_seconds);
+  figures["recorded"] = launched.recorded;
+  figures["eager"] = figures_of(training, eager, gpu_seconds);
+  figures["gpu"] = device::cuda_device(device::current_cuda_device()).name;
+  return figures;
+}
