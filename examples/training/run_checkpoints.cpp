@@ -31,6 +31,8 @@ void listen_for_signals() {
 
 // Settings that may change when a run goes on: who computes what, which changes no more than rounding...
 constexpr auto of_layout = std::to_array<std::string_view>({"data",
+                                                            "device",
+                                                            "allow_tf32",
                                                             "bucket_mb",
                                                             "optimizer_sharding",
                                                             "micro_batch_size",

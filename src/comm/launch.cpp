@@ -100,13 +100,6 @@ ProgressMode parse_progress(std::string_view name) {
                           Choice<ProgressMode>{"cooperative", ProgressMode::cooperative}});
 }
 
-GpuCollectives parse_gpu_collectives(std::string_view name) {
-  using enum GpuCollectives;
-  return parse("kind of collectives on GPUs", name,
-               std::array{Choice<GpuCollectives>{"automatic", automatic}, Choice<GpuCollectives>{"nccl", nccl},
-                          Choice<GpuCollectives>{"staged", staged}});
-}
-
 StartUp parse_start_up(std::string_view name) {
   using enum StartUp;
   return parse(

@@ -46,10 +46,9 @@ struct LaunchOptions {
 // and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
-BackendKind parse_backend(std::string_view name);             // "thread", "mpi" or "nccl"
-Algorithm parse_algorithm(std::string_view name);             // "automatic", "exchange", "direct", "ring", "halving_doubling"
-ProgressMode parse_progress(std::string_view name);           // "thread" or "cooperative"
-StartUp parse_start_up(std::string_view name);                // "automatic", "mpi", "torchrun", "slurm" or "single"
-GpuCollectives parse_gpu_collectives(std::string_view name);  // "automatic", "nccl" or "staged"
+BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"
+Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
+ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
+StartUp parse_start_up(std::string_view name);       // "automatic", "mpi", "torchrun", "slurm" or "single"
 
 }  // namespace trireme
