@@ -1,13 +1,13 @@
-# trireme_mpi_test(NAME SOURCES file... RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): one program, run by
-# mpirun with each number of ranks as NAME_n, label mpi. Without MPI nothing is built.
+# trireme_mpi_test(NAME SOURCES file... [LIBRARIES target...] RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): one
+# program, run by mpirun with each number of ranks as NAME_n, label mpi. Without MPI nothing is built.
 function(trireme_mpi_test name)
-  cmake_parse_arguments(TEST "" "" "SOURCES" ${ARGN})
+  cmake_parse_arguments(TEST "" "" "SOURCES;LIBRARIES" ${ARGN})
   if(NOT TRIREME_HAS_MPI)
     return()
   endif()
   add_executable(${name} ${TEST_SOURCES})
   target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/src)
-  target_link_libraries(${name} PRIVATE trireme_fixtures trireme_settings)
+  target_link_libraries(${name} PRIVATE ${TEST_LIBRARIES} trireme_fixtures trireme_settings)
   trireme_mpi_runs(${name} ${TEST_UNPARSED_ARGUMENTS})
 endfunction()
 

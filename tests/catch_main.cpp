@@ -1,2 +1,4 @@
-#define CATCH_CONFIG_MAIN
-#include <catch2/catch.hpp>
+// The main of the tests, for those that bring none of their own.
+#include "catch_session.hpp"
+
+int main(int argc, char** argv) { return run_tests(argc, argv); }

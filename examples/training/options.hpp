@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <string>
 
@@ -11,6 +10,10 @@
 #include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/precision/policy.hpp"
+
+namespace CLI {
+class App;
+}
 
 // After how many steps or seconds a checkpoint is saved; 0: not for that.
 struct CheckpointInterval {

@@ -51,5 +51,6 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
                                                        const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

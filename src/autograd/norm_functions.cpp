@@ -164,5 +164,6 @@ TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme

@@ -16,7 +16,7 @@ constexpr std::size_t no_staging = 0;  // threads reach all memory
 
 std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   auto* memory = static_cast<std::byte*>(::operator new(bytes, cache_line));
-  return {memory, [](std::byte* block) { ::operator delete(block, cache_line); }};
+  return {memory, [](std::byte* allocated) { ::operator delete(allocated, cache_line); }};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::int64_t classes = 10;
+constexpr std::int64_t digits = 10;
 constexpr std::uint32_t magic_of_bytes = 0x800;  // an idx file of bytes; the number of dims is added
 
 [[noreturn]] void refuse(const fs::path& path, std::string message, std::string wanted, std::string had, std::string hint) {
@@ -88,7 +88,7 @@ ImageDataset read_mnist(const fs::path& images, const fs::path& labels) {
            fmt::format("{} labels", pixels.dims[0]), fmt::format("{}", numbers.dims[0]),
            "train-images belong to train-labels, t10k-images to t10k-labels");
   }
-  const auto wrong = std::ranges::find_if(numbers.values, [](std::uint8_t label) { return label >= classes; });
+  const auto wrong = std::ranges::find_if(numbers.values, [](std::uint8_t label) { return label >= digits; });
   if (wrong != numbers.values.end()) {
     refuse(labels, fmt::format("label {} is no digit", wrong - numbers.values.begin()), "0 to 9", fmt::format("{}", *wrong),
            {});
@@ -97,7 +97,7 @@ ImageDataset read_mnist(const fs::path& images, const fs::path& labels) {
       {.height = static_cast<std::int64_t>(pixels.dims[1]), .width = static_cast<std::int64_t>(pixels.dims[2]), .channels = 1},
       std::move(pixels.values),
       {numbers.values.begin(), numbers.values.end()},
-      classes};
+      digits};
 }
 
 }  // namespace trireme::data

@@ -13,7 +13,7 @@ namespace trireme::parallel {
 namespace {
 
 constexpr std::int64_t after_warmup = std::int64_t{1} << 40;  // a step
-constexpr int trials = 3;
+constexpr int dense_trials = 3;
 
 }  // namespace
 
@@ -86,7 +86,7 @@ ReductionCost Compression::measure_dense(std::int64_t most_bytes, const DenseTri
   for (const std::int64_t bytes : {64 << 10, 256 << 10, 1 << 20}) {
     const std::int64_t tried = std::min<std::int64_t>(bytes, most_bytes);
     double best = trial(tried);
-    for (int attempt = 1; attempt < trials; ++attempt) best = std::min(best, trial(tried));
+    for (int attempt = 1; attempt < dense_trials; ++attempt) best = std::min(best, trial(tried));
     samples.push_back({.bytes = static_cast<double>(tried), .seconds = 0});
     slowest.push_back(best);
   }

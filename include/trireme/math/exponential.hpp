@@ -13,6 +13,8 @@ namespace trireme::math {
 
 TRIREME_HOST_DEVICE float absolute(float x) { return __builtin_fabsf(x); }
 TRIREME_HOST_DEVICE double absolute(double x) { return __builtin_fabs(x); }
+TRIREME_HOST_DEVICE bool is_finite(float x) { return x - x == 0; }
+TRIREME_HOST_DEVICE bool is_finite(double x) { return x - x == 0; }
 TRIREME_HOST_DEVICE float square_root(float x) { return __builtin_sqrtf(x); }
 TRIREME_HOST_DEVICE double square_root(double x) { return __builtin_sqrt(x); }
 TRIREME_HOST_DEVICE float log(float x) { return ::logf(x); }

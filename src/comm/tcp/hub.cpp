@@ -14,8 +14,6 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::chrono::milliseconds look_interval{20};
-
 using Data = std::vector<std::byte>;
 
 Data reduce_all(const std::vector<std::optional<Frame>>& calls) {

@@ -11,7 +11,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::milliseconds look_interval{20};
 constexpr std::chrono::milliseconds nap{1};
 constexpr std::chrono::seconds hub_patience{2};  // of one who meets, with the hub that gives up first and says why
 

@@ -38,6 +38,9 @@ Socket connect_to(const std::string& address, int port, std::chrono::millisecond
 // one then. `connect_to` never returns such a socket.
 bool is_connected_to_itself(const Socket& socket);
 
+// How long the ends of a connection wait for input before they look for what else happened.
+inline constexpr std::chrono::milliseconds look_interval{20};
+
 // Whether something arrives at one of them in time; sets `arrived` for each.
 bool wait_for_input(std::span<const int> descriptors, std::span<bool> arrived, std::chrono::milliseconds timeout);
 

@@ -136,9 +136,6 @@ struct SumChannelParts {
   }
 };
 
-TRIREME_TEAM bool is_finite(float x) { return x - x == 0; }
-TRIREME_TEAM bool is_finite(double x) { return x - x == 0; }
-
 // Mean and rstd from the sums, for the whole batch by one team.
 template <typename A>
 struct BatchStatistics {
@@ -158,7 +155,7 @@ struct BatchStatistics {
     for (std::int64_t channel = team.rank(); channel < channels; channel += team.size()) {
       mean[channel] = sums[channel] / rows;
       rstd[channel] = 1 / math::square_root(variance(channel) + epsilon);
-      finite = finite && is_finite(static_cast<A>(mean[channel])) && is_finite(static_cast<A>(unbiased(channel)));
+      finite = finite && math::is_finite(static_cast<A>(mean[channel])) && math::is_finite(static_cast<A>(unbiased(channel)));
     }
     if (team.max(finite ? 0.0F : 1.0F) != 0) return;
     for (std::int64_t channel = team.rank(); channel < channels; channel += team.size()) {

@@ -26,13 +26,11 @@ TRIREME_HOST_DEVICE float8_e5m2 rounded<float8_e5m2>(float x) {
 }
 #endif
 
-TRIREME_HOST_DEVICE bool is_finite(float x) { return math::absolute(x) <= std::numeric_limits<float>::max(); }
-
-TRIREME_HOST_DEVICE float finite_magnitude(float x) { return is_finite(x) ? math::absolute(x) : 0; }
+TRIREME_HOST_DEVICE float finite_magnitude(float x) { return math::is_finite(x) ? math::absolute(x) : 0; }
 
 template <typename F>
 TRIREME_HOST_DEVICE F quantized(float x, float scale) {
-  return rounded<F>(is_finite(x) ? x * scale : std::numeric_limits<float>::quiet_NaN());
+  return rounded<F>(math::is_finite(x) ? x * scale : std::numeric_limits<float>::quiet_NaN());
 }
 
 // The power of two for a largest magnitude of `amax`; its inverse is no subnormal.

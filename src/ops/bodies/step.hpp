@@ -4,13 +4,12 @@
 
 #include "ops/bodies/scalar_argument.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/math/exponential.hpp"
 #include "trireme/ops/loss_scale.hpp"
 #include "trireme/ops/step_state.hpp"
 
 // The operations of ops/step.hpp, each by one thread or one for each index.
 namespace trireme::ops {
-
-TRIREME_HOST_DEVICE bool is_finite(double x) { return x - x == 0; }
 
 template <typename T>
 struct SummarizeStep {
@@ -37,7 +36,7 @@ struct DecideStep {
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t) const {
     const StepNumbers step = numbers.get();
-    const bool finite = is_finite(step.loss_sum) && is_finite(step.gradient_norm);
+    const bool finite = math::is_finite(step.loss_sum) && math::is_finite(step.gradient_norm);
     const double clip = clip_norm / (step.gradient_norm + 1e-6);
     StepScalars& scalars = state->scalars;
     scalars.gradient_scale = step.gradient_scale * (clip_norm > 0 && clip < 1 ? clip : 1);
@@ -67,7 +66,7 @@ struct UnscaleStep {
     StepNumbers step = *scaled;
     step.gradient_scale /= scale->scale;
     step.gradient_norm /= scale->scale;
-    if (!is_finite(step.gradient_norm)) {
+    if (!math::is_finite(step.gradient_norm)) {
       ++scale->overflows;
       ++scale->skipped_steps;
     }
