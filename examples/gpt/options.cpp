@@ -5,7 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 
+#include "trireme/autograd/float8.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/ops/float8.hpp"
 #include "trireme/parallel/pipeline_schedule.hpp"
 
 using trireme::require;
@@ -19,6 +21,16 @@ void add_model(CLI::App& app, Options& options) {
   app.add_option("--block", options.block, "tokens the model sees")->group("Model")->capture_default_str();
   app.add_option("--dropout", options.dropout, "of the embedding and of each block's output")
       ->group("Model")
+      ->capture_default_str();
+}
+
+void add_fp8(CLI::App& app, Options& options) {
+  app.add_option(
+         "--fp8", options.fp8,
+         "none, current or delayed: 8-bit products in the blocks' linear layers, with --precision bf16; how their operands "
+         "are scaled")
+      ->group("Training")
+      ->check(CLI::IsMember({"none", "current", "delayed"}))
       ->capture_default_str();
 }
 
@@ -74,6 +86,14 @@ void check(const Options& options) {
           options.tensor_parallel, options.block, options.width);
   require(!options.sequence_parallel || options.tensor_parallel > 1,
           "--sequence-parallel divides the rows among the ranks of --tensor-parallel, which is 1");
+  const bool fp8 = trireme::float8_scaling_named(options.fp8) != trireme::Float8Scaling::none;
+  require(!fp8 || options.training.precision == "bf16", "--fp8 {} needs --precision bf16, not {}", options.fp8,
+          options.training.precision);
+  require(!fp8 || options.tensor_parallel == 1, "--fp8 {} is for layers that --tensor-parallel does not divide", options.fp8);
+  constexpr std::int64_t multiple = trireme::ops::float8_multiple;
+  require(!fp8 || (options.width % multiple == 0 && options.block % multiple == 0),
+          "--fp8 {} needs --width {} and --block {} to be multiples of {}", options.fp8, options.width, options.block,
+          multiple);
   require(options.dropout >= 0 && options.dropout < 1, "--dropout {} does not lie in [0, 1)", options.dropout);
 }
 
@@ -88,6 +108,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   parser.add_device();
   app.add_option("--tokenizer", options.tokenizer, "byte: every byte is a token")->capture_default_str();
   add_model(app, options);
+  add_fp8(app, options);
   add_mesh(app, options);
   if (parser.parse(argc, argv, help)) check(options);
   return options;
@@ -114,6 +135,7 @@ trireme::optim::Settings Options::settings() const {
                                    {"width", text(width)},
                                    {"block", text(block)},
                                    {"dropout", text(dropout)},
+                                   {"fp8", fp8},
                                    {"data_parallel", text(data_parallel)},
                                    {"pipeline_parallel", text(pipeline_parallel)},
                                    {"schedule", schedule},

@@ -16,6 +16,7 @@ struct Options {
   std::int64_t width = 384;
   std::int64_t block = 256;
   double dropout = 0;
+  std::string fp8 = "none";
 
   int data_parallel = 0;  // 0: what is left of the ranks
   int pipeline_parallel = 1;

@@ -21,7 +21,8 @@ models::GptOptions model_options(const Options& options) {
           .width = options.width,
           .block = options.block,
           .vocabulary = data::ByteTokenizer::vocabulary_size,
-          .dropout = options.dropout};
+          .dropout = options.dropout,
+          .fp8 = float8_scaling_named(options.fp8)};
 }
 
 // What decides who talks to whom must be the same on all ranks.

@@ -55,9 +55,9 @@ constexpr auto of_layout = std::to_array<std::string_view>({"data",
                                                             "samples",
                                                             "sample_interval"});
 // ...and how the rest is trained, which is worth a line.
-constexpr std::array<std::string_view, 13> of_training{
-    "steps", "epochs", "learning_rate", "min_learning_rate_ratio", "warmup",     "weight_decay", "beta1",
-    "beta2", "clip",   "precision",     "label_smoothing",         "non_finite", "max_skipped"};
+constexpr std::array<std::string_view, 14> of_training{
+    "steps", "epochs",    "learning_rate", "min_learning_rate_ratio", "warmup",     "weight_decay", "beta1", "beta2",
+    "clip",  "precision", "fp8",           "label_smoothing",         "non_finite", "max_skipped"};
 
 constexpr const char* data_content = "data_content";
 

@@ -6,9 +6,9 @@
 
 namespace trireme {
 
-int BufferPlane::add(std::string name, const Shape& shape, double initial) {
+int BufferPlane::add(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
   require(values_ == nullptr, "buffer {} was added after the first use of the buffers' values", name);
-  buffers_.push_back({.name = std::move(name), .shape = shape, .initial = initial, .offset = numel_});
+  buffers_.push_back({.name = std::move(name), .shape = shape, .initial = initial, .offset = numel_, .options = options});
   numel_ += shape.numel();
   return size() - 1;
 }
@@ -16,6 +16,14 @@ int BufferPlane::add(std::string name, const Shape& shape, double initial) {
 int BufferPlane::find(std::string_view name) const {
   const auto found = std::ranges::find(buffers_, name, &BufferInfo::name);
   return found == buffers_.end() ? -1 : static_cast<int>(found - buffers_.begin());
+}
+
+std::vector<int> BufferPlane::in_weights() const {
+  std::vector<int> indices;
+  for (int index = 0; index < size(); ++index) {
+    if (info(index).options.in_weights) indices.push_back(index);
+  }
+  return indices;
 }
 
 void BufferPlane::require_type(DType wanted) {
@@ -45,7 +53,8 @@ void BufferPlane::add_to(State& state, const std::string& prefix) {
                .dtype = dtype_,
                .shape = buffer.shape,
                .pieces = {{.data = listed + static_cast<std::size_t>(buffer.offset) * size_of(dtype_),
-                           .elements = {0, buffer.shape.numel()}}}});
+                           .elements = {0, buffer.shape.numel()}}},
+               .optional = !buffer.options.in_weights});
   }
 }
 

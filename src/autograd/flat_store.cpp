@@ -26,9 +26,9 @@ int FlatStore::add(std::string name, const Placement& placement, const Initializ
   return num_parameters() - 1;
 }
 
-int FlatStore::add_buffer(std::string name, const Shape& shape, double initial) {
+int FlatStore::add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
-  return buffers_.add(std::move(name), shape, initial);
+  return buffers_.add(std::move(name), shape, initial, options);
 }
 
 void FlatStore::freeze(int index) {

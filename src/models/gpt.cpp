@@ -83,7 +83,8 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
                                      .width = options.width,
                                      .dropout = options.dropout,
                                      .weight_deviation = 0.02,
-                                     .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers)};
+                                     .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers),
+                                     .fp8 = options.fp8};
   h.resize(static_cast<std::size_t>(options.layers));
   for (const int stage : part.stages) {
     const auto [begin, end] = blocks[static_cast<std::size_t>(stage)];

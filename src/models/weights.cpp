@@ -32,7 +32,7 @@ std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, con
     entries.push_back(&entry_of(file, model.prefix + parameter.name, shape, format));
   }
   BufferPlane& buffers = model.store.buffers();
-  for (int index = 0; index < buffers.size(); ++index) {
+  for (const int index : buffers.in_weights()) {
     entries.push_back(&entry_of(file, model.prefix + buffers.info(index).name, buffers.info(index).shape, format));
   }
   return entries;
@@ -67,8 +67,8 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
     }
     store.write_values(index, values);
   }
-  for (int index = 0; index < store.buffers().size(); ++index, ++entry) {
-    const std::vector<float> stored = file.read_values<float>((*entry)->name);
+  for (const int index : store.buffers().in_weights()) {
+    const std::vector<float> stored = file.read_values<float>((*entry++)->name);
     const Tensor<T> values(store.buffers().info(index).shape);
     std::copy(stored.begin(), stored.end(), values.data());
     store.buffers().write_values(index, values);

@@ -17,7 +17,7 @@ namespace {
 struct Source {
   FlatStore* store = nullptr;
   int owner = 0;  // rank of the pipeline axis; where several have it, the first
-  int index = 0;  // there, of a parameter or behind these of a buffer
+  int index = 0;  // there, of a parameter or behind these among the buffers in_weights()
 };
 
 struct StoredTensor {
@@ -34,7 +34,7 @@ std::vector<TensorRef> described(const PrefixedStore& model, const WeightsFormat
         {.name = model.prefix + parameter.name, .shape = stored_shape(parameter.name, parameter.placement.shape, format)});
   }
   BufferPlane& buffers = model.store.buffers();
-  for (int index = 0; index < buffers.size(); ++index) {
+  for (const int index : buffers.in_weights()) {
     tensors.push_back({.name = model.prefix + buffers.info(index).name, .shape = buffers.info(index).shape});
   }
   return tensors;
@@ -101,9 +101,14 @@ Tensor<T> whole(FlatStore& store, int index) {
 template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = *source.store;
-  const bool buffer = source.index >= store.num_parameters();
-  Tensor<T> values =
-      buffer ? store.buffers().read_values<T>(source.index - store.num_parameters()) : whole<T>(store, source.index);
+  const int parameters = store.num_parameters();
+  const bool buffer = source.index >= parameters;
+  Tensor<T> values;
+  if (buffer) {
+    values = store.buffers().read_values<T>(store.buffers().in_weights()[static_cast<std::size_t>(source.index - parameters)]);
+  } else {
+    values = whole<T>(store, source.index);
+  }
   if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
     const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
     ops::transpose(parameter, 0, 1, values);

@@ -39,6 +39,15 @@ void Float8Products<Cpu>::scale(const float* amaxes, std::int64_t count, float* 
 }
 
 template <>
+template <typename F, typename T>
+void Float8Products<Cpu>::delayed_scale(const T* x, std::int64_t count, const float* history, std::int64_t length,
+                                        float* result) {
+  float largest = *std::max_element(history, history + length);
+  if (largest == 0) amax(x, count, &largest);
+  scale<F>(&largest, 1, result);
+}
+
+template <>
 void Float8Products<Cpu>::push(const float* amax, float* history, std::int64_t length) {
   std::copy_backward(history, history + length - 1, history + length);
   history[0] = *amax;
@@ -47,7 +56,8 @@ void Float8Products<Cpu>::push(const float* amax, float* history, std::int64_t l
 template <>
 template <typename T, typename F>
 void Float8Products<Cpu>::quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes,
-                                   F* transposed) {
+                                   F* transposed, float* largest) {
+  if (largest != nullptr) amax(x, rows * columns, largest);
   parallel_rows(rows, columns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t column = 0; column < columns; ++column) {

@@ -6,18 +6,19 @@
 // The operations of ops/float8.hpp for any device: what is checked is the same, Float8Products<D> does the work.
 namespace trireme::ops {
 
-inline constexpr std::int64_t float8_multiple = 16;  // of all dims
-
 template <typename D>
 struct Float8Products {
   template <typename T>
   static void amax(const T* x, std::int64_t count, float* result);
   template <typename F>
   static void scale(const float* amaxes, std::int64_t count, float* scale);
+  template <typename F, typename T>
+  static void delayed_scale(const T* x, std::int64_t count, const float* history, std::int64_t length, float* scale);
   static void push(const float* amax, float* history, std::int64_t length);
   // Null results are not wanted.
   template <typename T, typename F>
-  static void quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes, F* transposed);
+  static void quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes, F* transposed,
+                       float* amax);
   template <typename F, typename C>
   static void multiply(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b, const Tensor<float, D>& bias,
                        Tensor<C, D>& c, bool accumulate);
@@ -34,6 +35,13 @@ void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale) {
   require(amaxes.numel() > 0, "float8_scale: there is no amax");
   require_shape("float8_scale", "scale", scale.shape(), {2});
   Float8Products<D>::template scale<F>(amaxes.data(), amaxes.numel(), scale.data());
+}
+
+template <typename F, typename T, typename D>
+void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale) {
+  require(history.numel() > 0, "delayed_float8_scale: the history is empty");
+  require_shape("delayed_float8_scale", "scale", scale.shape(), {2});
+  Float8Products<D>::template delayed_scale<F>(x.data(), x.numel(), history.data(), history.numel(), scale.data());
 }
 
 template <typename D>
@@ -53,7 +61,8 @@ void quantize(const Tensor<T, D>& x, const Quantized<F, D>& y) {
   require_shape("quantize", "scale", y.scale.shape(), {2});
   if (y.codes.defined()) require_shape("quantize", "codes", y.codes.shape(), {rows, columns});
   if (y.transposed.defined()) require_shape("quantize", "transposed", y.transposed.shape(), {columns, rows});
-  Float8Products<D>::quantize(x.data(), rows, columns, y.scale.data(), y.codes.data(), y.transposed.data());
+  if (y.amax.defined()) require_shape("quantize", "amax", y.amax.shape(), {1});
+  Float8Products<D>::quantize(x.data(), rows, columns, y.scale.data(), y.codes.data(), y.transposed.data(), y.amax.data());
 }
 
 template <typename F, typename C, typename D>
@@ -77,9 +86,11 @@ void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3
   Float8Products<D>::multiply(a, b, bias, c, accumulate);
 }
 
-#define TRIREME_INSTANTIATE_FLOAT8_QUANTIZE(T, D)                                \
-  template void amax(const Tensor<T, D>&, Tensor<float, D>&);                    \
-  template void quantize(const Tensor<T, D>&, const Quantized<float8_e4m3, D>&); \
+#define TRIREME_INSTANTIATE_FLOAT8_QUANTIZE(T, D)                                                                   \
+  template void amax(const Tensor<T, D>&, Tensor<float, D>&);                                                       \
+  template void delayed_float8_scale<float8_e4m3>(const Tensor<T, D>&, const Tensor<float, D>&, Tensor<float, D>&); \
+  template void delayed_float8_scale<float8_e5m2>(const Tensor<T, D>&, const Tensor<float, D>&, Tensor<float, D>&); \
+  template void quantize(const Tensor<T, D>&, const Quantized<float8_e4m3, D>&);                                    \
   template void quantize(const Tensor<T, D>&, const Quantized<float8_e5m2, D>&)
 #define TRIREME_INSTANTIATE_FLOAT8_TYPE(F, D)                                                                            \
   template void float8_scale<F>(const Tensor<float, D>&, Tensor<float, D>&);                                             \

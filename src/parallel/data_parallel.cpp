@@ -36,8 +36,8 @@ void check_virtual_shards(const DataParallelOptions& options, int ranks, const B
   require(options.sharding != Sharding::on, "a step with virtual shards can't be sharded: leave sharding automatic or off");
   require(
       buffers.size() == 0,
-      "with virtual shards a step's result does not depend on how the batch is divided, but that of batch norm does, and the "
-      "model has {}: use group norm, or no virtual shards",
+      "with virtual shards a step's result does not depend on how the batch is divided, but that of batch norm and of delayed "
+      "8-bit scaling does, and the model has {}: use group norm and current scaling, or no virtual shards",
       buffers.size() == 0 ? "none" : buffers.info(0).name);
 }
 
@@ -127,22 +127,40 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   if (options.compression.hook != nullptr) {
     compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression, options.first_step);
   }
-  const bool shared_buffers = group.size() > 1 && store.buffers().size() > 0;
-  averages_buffers_ = shared_buffers && !options.synchronize_batch_norm;
-  SumOverRanks sum_over_ranks;
-  if (shared_buffers && options.synchronize_batch_norm) {
-    batch_norm_ = group.split(0, group.rank(), "batch norm");
-    sum_over_ranks = [own = *batch_norm_](std::span<double> values) {
-      own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
-    };
-  }
-  store.set_sum_over_ranks(std::move(sum_over_ranks));
+  synchronize_buffers(options.synchronize_batch_norm);
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
   if (options.check_replicas > 0 && group.size() > 1) {
     comparison_ =
         std::make_shared<const ReplicaComparison>(store, mesh, options.check_replicas, options.synchronize_batch_norm);
   }
+}
+
+// Running statistics are the same on all ranks, or become so after each step. All else does.
+void DataParallel::synchronize_buffers(bool synchronize_batch_norm) {
+  const BufferPlane& buffers = store_.buffers();
+  bool statistics = false;
+  for (int index = 0; index < buffers.size() && group_.size() > 1; ++index) {
+    const BufferInfo& buffer = buffers.info(index);
+    const bool mean = buffer.options.reduction == BufferReduction::mean;
+    if (mean && synchronize_batch_norm) {
+      statistics = true;
+      continue;
+    }
+    const ReduceOp op = mean ? ReduceOp::mean : ReduceOp::max;
+    if (buffer_runs_.empty() || buffer_runs_.back().op != op || buffer_runs_.back().elements.end != buffer.offset) {
+      buffer_runs_.push_back({.elements = {buffer.offset, buffer.offset}, .op = op});
+    }
+    buffer_runs_.back().elements.end += buffer.shape.numel();
+  }
+  SumOverRanks sum_over_ranks;
+  if (statistics) {
+    batch_norm_ = group_.split(0, group_.rank(), "batch norm");
+    sum_over_ranks = [own = *batch_norm_](std::span<double> values) {
+      own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
+    };
+  }
+  store_.set_sum_over_ranks(std::move(sum_over_ranks));
 }
 
 std::vector<int> DataParallel::trainable() const {
@@ -290,11 +308,13 @@ bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
   return pending.size() == bucket.slices_end;
 }
 
-Pending DataParallel::average_buffers() const {
-  if (!averages_buffers_) return {};
-  BufferPlane& buffers = store_.buffers();
-  return with_elements(store_, buffers.plane(), {0, buffers.numel()},
-                       [this](auto values) { return group_.all_reduce(values, ReduceOp::mean, "buffers"); });
+std::vector<Pending> DataParallel::reduce_buffers() const {
+  std::vector<Pending> pending;
+  for (const BufferRun& run : buffer_runs_) {
+    with_elements(store_, store_.buffers().plane(), run.elements,
+                  [&](auto values) { pending.push_back(group_.all_reduce(values, run.op, "buffers")); });
+  }
+  return pending;
 }
 
 // In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.

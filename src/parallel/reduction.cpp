@@ -133,9 +133,9 @@ StepSummary Reduction::finish() {
     sum_of_squares_ = owner_.summary_->sum_of_squares_once(all);
   }
   StepSummary summary = reduce_summary();
-  Pending buffers = owner_.average_buffers();
+  std::vector<Pending> buffers = owner_.reduce_buffers();
   wait_for_buckets();
-  wait_for(buffers);
+  for (Pending& run : buffers) wait_for(run);
   if (owner_.tuner_ != nullptr) owner_.tuner_->end();
   summary.exposed_communication_seconds = waited_seconds_;
   if (!parts_of_norm) sum_of_squares_ = owner_.summary_->sum_of_squares(all);

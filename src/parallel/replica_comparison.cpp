@@ -74,6 +74,7 @@ ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, 
   }
   for (int index = 0; buffers && index < store.buffers().size(); ++index) {
     const BufferInfo& buffer = store.buffers().info(index);
+    if (buffer.options.reduction != BufferReduction::mean) continue;  // the same only after the step
     add(buffer.name, index, true, buffer.shape.numel());
   }
 }

@@ -1,6 +1,7 @@
 #include "models/cuda_compare.hpp"
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/step_graph.hpp"
+#include "trireme/device/cuda.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/summary.hpp"
@@ -36,8 +37,10 @@ double pass(const models::Gpt<P, D>& model, const Batch& batch, std::uint64_t st
 }
 
 template <typename P, typename D>
-std::vector<double> train(int steps) {
-  models::Gpt<P, D> model(options);
+std::vector<double> train(int steps, Float8Scaling fp8 = Float8Scaling::none) {
+  models::GptOptions with_scaling = options;
+  with_scaling.fp8 = fp8;
+  models::Gpt<P, D> model(with_scaling);
   model.initialize({.seed = 1});
   optim::AdamW<P, D> optimizer(model.store(), {.learning_rate = 1e-3, .weight_decay = 0.1});
   std::vector<double> losses;
@@ -150,6 +153,19 @@ TEMPLATE_TEST_CASE("a GPT on the GPU learns as one on the CPU", "", Float32, Mix
   for (std::size_t step = 0; step < here.size(); ++step) {
     CAPTURE(step);
     CHECK(there[step] == Approx(here[step]).epsilon(std::is_same_v<TestType, Float32> ? 1e-4 : 2e-2));
+  }
+}
+
+TEST_CASE("a GPT of 8-bit products on the GPU learns as one on the CPU") {
+  const device::CudaDevice gpu = device::cuda_device(device::current_cuda_device());
+  if (10 * gpu.major + gpu.minor < 89) return;  // it has no 8-bit products
+  for (const Float8Scaling scaling : {Float8Scaling::current, Float8Scaling::delayed}) {
+    const std::vector<double> there = train<MixedBfloat16, Cuda>(10, scaling);
+    const std::vector<double> here = train<MixedBfloat16, Cpu>(10, scaling);
+    for (std::size_t step = 0; step < here.size(); ++step) {
+      CAPTURE(static_cast<int>(scaling), step);
+      CHECK(there[step] == Approx(here[step]).epsilon(3e-2));
+    }
   }
 }
 

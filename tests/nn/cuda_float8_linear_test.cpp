@@ -8,14 +8,23 @@ using namespace trireme::tests;
 TEST_CASE("an 8-bit linear layer on the GPU is that of the CPU") {
   const device::CudaDevice gpu = device::cuda_device(device::current_cuda_device());
   if (10 * gpu.major + gpu.minor < 89) return;  // it has no 8-bit products
-  Float8Layer<Cpu> here(true);
-  Float8Layer<Cuda> there(true);
-  here.initialize({.seed = 4});
-  there.initialize({.seed = 4});
-  const LayerResults expected = results_of(here);
-  const LayerResults got = results_of(there);
-  CHECK(distance(got.y, expected.y) < 1e-2);
-  // A y that is rounded otherwise makes another code of its gradient.
-  CHECK(distance(got.dx, expected.dx) < 2e-2);
-  CHECK(distance(got.of_parameters, expected.of_parameters) < 2e-2);
+  for (const Float8Scaling scaling : {Float8Scaling::current, Float8Scaling::delayed}) {
+    Float8Layer<Cpu> here(scaling);
+    Float8Layer<Cuda> there(scaling);
+    here.initialize({.seed = 4});
+    there.initialize({.seed = 4});
+    for (const std::uint32_t call : {1, 2, 3}) {
+      CAPTURE(static_cast<int>(scaling), call);
+      const LayerResults expected = results_of(here, random_rows({2, 16, 48}, call));
+      const LayerResults got = results_of(there, random_rows({2, 16, 48}, call));
+      CHECK(distance(got.y, expected.y) < 1e-2);
+      // A y that is rounded otherwise makes another code of its gradient.
+      CHECK(distance(got.dx, expected.dx) < 2e-2);
+      CHECK(distance(got.of_parameters, expected.of_parameters) < 2e-2);
+    }
+    if (scaling != Float8Scaling::delayed) continue;
+    CHECK(distance(there.amaxes("x"), here.amaxes("x")) == 0);
+    CHECK(distance(there.amaxes("weight"), here.amaxes("weight")) == 0);
+    CHECK(distance(there.amaxes("dy"), here.amaxes("dy")) < 1e-2);
+  }
 }

@@ -13,7 +13,13 @@ namespace trireme::tests {
 // A layer with or without 8-bit products.
 template <typename D>
 struct Float8Layer : nn::Module<MixedBfloat16, D> {
-  explicit Float8Layer(bool fp8) : linear(*this, "linear", {.in = 48, .out = 80, .fp8 = fp8}) {}
+  explicit Float8Layer(Float8Scaling fp8) : linear(*this, "linear", {.in = 48, .out = 80, .fp8 = fp8, .fp8_amax_history = 3}) {}
+
+  // Of the last calls, the newest first.
+  Tensor<float> amaxes(const std::string& of) const {
+    BufferPlane& buffers = this->store().buffers();
+    return buffers.template read_values<float>(buffers.find("linear.fp8_amaxes_of_" + of));
+  }
 
   nn::Linear<MixedBfloat16, D> linear;
 };
@@ -34,11 +40,10 @@ inline Tensor<bfloat16> random_rows(const Shape& shape, std::uint32_t seed) {
 }
 
 template <typename D>
-LayerResults results_of(const Float8Layer<D>& layer) {
+LayerResults results_of(const Float8Layer<D>& layer, const Tensor<bfloat16>& rows = random_rows({2, 16, 48}, 1)) {
   LayerResults results;
   Tape tape;
-  const auto x = watch(random_rows({2, 16, 48}, 1).template to<D>(),
-                       [&](const Tensor<bfloat16, D>& dx) { results.dx = dx.template to<Cpu>(); });
+  const auto x = watch(rows.template to<D>(), [&](const Tensor<bfloat16, D>& dx) { results.dx = dx.template to<Cpu>(); });
   const auto y = layer.linear.forward(x);
   sum(multiply(y, y)).backward();
   results.y = y.value().template to<Cpu>();

@@ -8,9 +8,9 @@ using namespace trireme::tests;
 namespace {
 
 // Two layers that learn a random function; the losses.
-std::vector<double> train(bool fp8, std::size_t steps) {
+std::vector<double> train(Float8Scaling fp8, std::size_t steps) {
   struct Model : nn::Module<MixedBfloat16> {
-    explicit Model(bool fp8)
+    explicit Model(Float8Scaling fp8)
         : first(*this, "first", {.in = 32, .out = 64, .fp8 = fp8}),
           second(*this, "second", {.in = 64, .out = 16, .fp8 = fp8}) {}
     nn::Linear<MixedBfloat16> first, second;
@@ -36,7 +36,7 @@ std::vector<double> train(bool fp8, std::size_t steps) {
 }  // namespace
 
 TEST_CASE("an 8-bit linear layer gives what a linear layer gives, within the rounding of its operands") {
-  Float8Layer<Cpu> exact(false), rounded(true);
+  Float8Layer<Cpu> exact(Float8Scaling::none), rounded(Float8Scaling::current);
   exact.initialize({.seed = 4});
   rounded.initialize({.seed = 4});
   const LayerResults expected = results_of(exact);
@@ -52,20 +52,62 @@ TEST_CASE("an 8-bit linear layer gives what a linear layer gives, within the rou
 
 TEST_CASE("a model of 8-bit linear layers learns as one of bfloat16") {
   constexpr std::size_t steps = 15;
-  const std::vector<double> with = train(true, steps);
-  const std::vector<double> without = train(false, steps);
+  const std::vector<double> without = train(Float8Scaling::none, steps);
   CHECK(without.back() < 0.5 * without.front());
-  for (std::size_t step = 0; step < steps; ++step) {
-    CAPTURE(step);
-    CHECK(with[step] == Approx(without[step]).epsilon(0.05));
+  for (const Float8Scaling scaling : {Float8Scaling::current, Float8Scaling::delayed}) {
+    const std::vector<double> with = train(scaling, steps);
+    for (std::size_t step = 0; step < steps; ++step) {
+      CAPTURE(static_cast<int>(scaling), step);
+      CHECK(with[step] == Approx(without[step]).epsilon(0.05));
+    }
   }
+}
+
+TEST_CASE("delayed scaling scales by the calls before") {
+  Float8Layer<Cpu> current(Float8Scaling::current), delayed(Float8Scaling::delayed);
+  current.initialize({.seed = 4});
+  delayed.initialize({.seed = 4});
+  const auto rows = random_rows({32, 48}, 1);
+  const auto hundredfold = rows.clone();
+  for (bfloat16& element : hundredfold.span()) element = bfloat16(100 * static_cast<float>(element));
+  float largest = 0;
+  for (const bfloat16 element : rows.span()) largest = std::max(largest, std::abs(static_cast<float>(element)));
+
+  // At first there are none: it scales by what it is given.
+  CHECK(distance(results_of(delayed, rows).y, results_of(current, rows).y) == 0);
+  CHECK(delayed.amaxes("x").data()[0] == largest);
+  CHECK(delayed.amaxes("x").data()[1] == 0);
+  CHECK(delayed.amaxes("dy").data()[0] > 0);
+
+  // What is a hundred times as large as before becomes the largest value, for one call.
+  const LayerResults expected = results_of(current, hundredfold);
+  CHECK(distance(results_of(delayed, hundredfold).y, expected.y) > 0.5);
+  CHECK(delayed.amaxes("x").data()[0] == Approx(100 * largest).epsilon(0.01));
+  CHECK(distance(results_of(delayed, hundredfold).y, expected.y) == 0);
+
+  // It remembers as many calls as it was told.
+  for (int call = 0; call < 3; ++call) results_of(delayed, rows);
+  CHECK(delayed.amaxes("x").data()[2] == largest);
+}
+
+TEST_CASE("without training delayed scaling changes nothing") {
+  Float8Layer<Cpu> layer(Float8Scaling::delayed);
+  layer.initialize({.seed = 4});
+  results_of(layer, random_rows({32, 48}, 1));
+  const Tensor<float> before = layer.amaxes("x");
+  layer.linear.forward(random_rows({32, 48}, 2));
+  layer.eval();
+  results_of(layer, random_rows({32, 48}, 2));
+  CHECK(distance(layer.amaxes("x"), before) == 0);
 }
 
 TEST_CASE("8-bit linear layers say what they need") {
   struct Single : nn::Module<Float32> {
-    nn::Linear<Float32> linear{*this, "linear", {.in = 16, .out = 16, .fp8 = true}};
+    nn::Linear<Float32> linear{*this, "linear", {.in = 16, .out = 16, .fp8 = Float8Scaling::current}};
   };
   CHECK_THROWS_WITH(Single(), ContainsSubstring("linear: fp8 needs MixedBfloat16"));
-  const Float8Layer<Cpu> layer(true);
-  CHECK_THROWS_WITH(layer.linear.forward(random_rows({15, 48}, 1)), ContainsSubstring("multiples of 16"));
+  const Float8Layer<Cpu> layer(Float8Scaling::current);
+  CHECK_THROWS_WITH(results_of(layer, random_rows({15, 48}, 1)), ContainsSubstring("multiples of 16"));
+  CHECK(layer.linear.forward(random_rows({15, 48}, 1)).shape() == Shape{15, 80});  // without a tape
+  CHECK_THROWS_WITH(float8_scaling_named("fp8"), ContainsSubstring("none, current or delayed, not fp8"));
 }

@@ -33,18 +33,22 @@ void check_quantize(std::int64_t rows, std::int64_t columns, bool wants_codes, b
   const auto results = [&] {
     return Quantized<F>{.codes = wants_codes ? Tensor<F>({rows, columns}) : Tensor<F>(),
                         .transposed = wants_transposed ? Tensor<F>({columns, rows}) : Tensor<F>(),
-                        .scale = scale};
+                        .scale = scale,
+                        .amax = Tensor<float>({1})};
   };
   const Quantized<F> expected = results();
   quantize(x, expected);
   const Quantized<F> got = results();
-  const QuantizeTile<T, F> body{x.data(), rows, columns, scale.data(), got.codes.data(), got.transposed.data()};
-  const std::int64_t tiles = body.column_tiles() * ((rows + quantize_tile - 1) / quantize_tile);
+  const std::int64_t tiles = quantize_tiles_along(rows) * quantize_tiles_along(columns);
+  const Tensor<float> amaxes({tiles});
+  const QuantizeTile<T, F> body{
+      x.data(), rows, columns, scale.data(), got.codes.data(), got.transposed.data(), wants_codes ? amaxes.data() : nullptr};
   typename QuantizeTile<T, F>::Memory memory;
   device::run_host_team(team_size, [&](const device::HostTeam& team) {
     for (std::int64_t tile = 0; tile < tiles; ++tile) body(team, tile, memory);
   });
   if (wants_codes) require_same_codes(got.codes, expected.codes);
+  if (wants_codes) REQUIRE(*std::max_element(amaxes.data(), amaxes.data() + tiles) == expected.amax.item());
   if (wants_transposed) require_same_codes(got.transposed, expected.transposed);
 }
 
@@ -54,7 +58,9 @@ void check_scale(int team_size) {
   Tensor<float> expected({2});
   float8_scale<F>(amaxes, expected);
   const Tensor<float> got({2});
-  device::run_host_team(team_size, [&](const device::HostTeam& team) { ScaleOfAmaxes<F>{amaxes.data(), 5, got.data()}(team); });
+  device::run_host_team(team_size, [&](const device::HostTeam& team) {
+    ScaleOfAmaxes<F>{{amaxes.data(), 2}, got.data(), {amaxes.data() + 2, 3}}(team);
+  });
   require_identical(got, expected);
 }
 
@@ -71,15 +77,25 @@ TEMPLATE_TEST_CASE("amax by teams", "", float, bfloat16) {
       const Tensor<float> of_parts({parts}), got({1});
       run_rows(team_size, parts, AmaxParts<4, T>{x.data(), count, parts, of_parts.data()});
       device::run_host_team(team_size, [&](const device::HostTeam& team) {
-        LargestAmax{of_parts.data(), parts, got.data()}(team);
+        LargestAmax{{of_parts.data(), parts}, got.data()}(team);
       });
       require_identical(got, expected);
       run_rows(team_size, parts, AmaxParts<1, T>{x.data(), count, parts, of_parts.data()});
       device::run_host_team(team_size, [&](const device::HostTeam& team) {
-        LargestAmax{of_parts.data(), parts, got.data()}(team);
+        LargestAmax{{of_parts.data(), parts}, got.data()}(team);
       });
       require_identical(got, expected);
     }
+  }
+}
+
+TEST_CASE("a history spares teams the reading") {
+  const auto x = with_extremes<float>({64});
+  const Tensor<float> of_parts({2});
+  for (const float known : {0.0F, 3.0F}) {
+    const auto history = Tensor<float>::from({3}, std::vector<float>{0, known, 0});
+    run_rows(3, 2, AmaxParts<4, float>{x.data(), 64, 2, of_parts.data(), {history.data(), 3}});
+    REQUIRE((std::max(of_parts.data()[0], of_parts.data()[1]) == 0) == (known > 0));
   }
 }
 

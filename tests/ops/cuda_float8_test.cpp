@@ -21,7 +21,7 @@ bool has_float8_products() {
   return 10 * gpu.major + gpu.minor >= 89;
 }
 
-// By delayed scaling with a history of this tensor's amax and larger ones.
+// By delayed scaling with a history of this tensor's amax, which quantisation finds too, and larger ones.
 template <typename F, typename T, typename D>
 Quantized<F, D> quantized(const Tensor<T>& values) {
   const Tensor<T, D> x = values.template to<D>();
@@ -29,13 +29,16 @@ Quantized<F, D> quantized(const Tensor<T>& values) {
   const std::int64_t columns = x.shape().back();
   Tensor<float, D> largest({1});
   Tensor<float, D> history = Tensor<float, D>::full({1500}, 2);
-  Quantized<F, D> y{
-      .codes = Tensor<F, D>({rows, columns}), .transposed = Tensor<F, D>({columns, rows}), .scale = Tensor<float, D>({2})};
+  Quantized<F, D> y{.codes = Tensor<F, D>({rows, columns}),
+                    .transposed = Tensor<F, D>({columns, rows}),
+                    .scale = Tensor<float, D>({2}),
+                    .amax = Tensor<float, D>({1})};
   amax(x, largest);
   push_amax(largest, history);
   push_amax(largest, history);
-  float8_scale<F>(history, y.scale);
+  delayed_float8_scale<F>(x, history, y.scale);
   quantize(x, y);
+  require_identical(y.amax.template to<Cpu>(), largest.template to<Cpu>());
   return y;
 }
 
@@ -75,6 +78,15 @@ void compare_products(const Sizes& sizes, bool accumulate, bool with_bias) {
 }
 
 }  // namespace
+
+TEST_CASE("without a history a delayed scale on the GPU is that of the tensor") {
+  const auto x = random_tensor<float>({1000, 30}, 1, 3);
+  Tensor<float> here({2});
+  Tensor<float, Cuda> there({2});
+  delayed_float8_scale<float8_e4m3>(x, Tensor<float>::zeros({40}), here);
+  delayed_float8_scale<float8_e4m3>(x.to<Cuda>(), Tensor<float, Cuda>::full({40}, 0), there);
+  require_identical(there.to<Cpu>(), here);
+}
 
 TEMPLATE_TEST_CASE("quantisation on the GPU", "", float, bfloat16) {
   for (const Shape& shape : {Shape{16, 16}, Shape{3, 32, 80}, Shape{256, 1024}}) {

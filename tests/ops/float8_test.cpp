@@ -29,10 +29,12 @@ Quantized<F> quantized_by_current_scaling(const Tensor<T>& x) {
   Tensor<float> largest({1});
   Quantized<F> y{.codes = Tensor<F>({x.shape().rows(), x.shape().back()}),
                  .transposed = Tensor<F>({x.shape().back(), x.shape().rows()}),
-                 .scale = Tensor<float>({2})};
+                 .scale = Tensor<float>({2}),
+                 .amax = Tensor<float>({1})};
   amax(x, largest);
   float8_scale<F>(largest, y.scale);
   quantize(x, y);
+  REQUIRE(y.amax.item() == largest.item());
   return y;
 }
 
@@ -64,6 +66,17 @@ TEST_CASE("a scale is the largest power of two that keeps the largest value repr
   CHECK(scale_of<float8_e4m3>({0}) == std::vector<float>{1, 1});
   CHECK(scale_of<float8_e4m3>({1e-42F}) == std::vector<float>{0x1p126F, 0x1p-126F});
   CHECK(scale_of<float8_e5m2>({std::numeric_limits<float>::max()})[0] == 0x1p-113F);
+}
+
+TEST_CASE("a delayed scale is that of the history, or of the tensor where there is none") {
+  Tensor<float> scale({2});
+  delayed_float8_scale<float8_e4m3>(floats({448, -500}), floats({0, 0}), scale);
+  CHECK(scale.data()[0] == 0.5F);
+  delayed_float8_scale<float8_e4m3>(floats({448, -500}), floats({0, 3}), scale);
+  CHECK(scale.data()[0] == 128);
+  CHECK(scale.data()[1] == 1.0F / 128);
+  CHECK_THROWS_WITH(delayed_float8_scale<float8_e4m3>(floats({1}), Tensor<float>({0}), scale),
+                    ContainsSubstring("the history is empty"));
 }
 
 TEST_CASE("a history keeps the newest values, the newest first") {

@@ -98,9 +98,11 @@ class GpuCheck(unittest.TestCase):
     def test_large_models_and_kernels(self):
         code, _, text = self.check(TRAINS, part=3)
         self.assertEqual(code, 0)
-        for size in ("350M", "774M", "1.5B"):
+        for size in ("350M", "774M", "774M, 8-bit", "1.5B", "1.5B, 8-bit"):
             self.assertIn(f"| GPT-2 {size} | tokens | 3,000 | 1,500 | 2.00 |", text)
         self.assertTrue(self.order[1].endswith("gpu_gpt.py --layers=24 --heads=16 --width=1024 --batch=32 --compile=blocks"))
+        self.assertEqual(sum("gpu_gpt.py" in line for line in self.order), 2 * 3)
+        self.assertIn("gpu_gpt --layers=36 --heads=20 --width=1280 --batch=16 --fp8=delayed", self.order)
         self.assertIn("| adamw | 3,600 | 90% |", text)
         self.assertIn("| 2 x 3 x 4 | 700 | - | - |", text)
 

@@ -16,11 +16,24 @@
 
 namespace trireme {
 
+// What the replicas of a model make of their buffers after each step.
+enum class BufferReduction : std::uint8_t {
+  mean,  // where batch norm is not synchronised; otherwise each keeps its own, which then are the same
+  max,
+};
+
+struct BufferOptions {
+  BufferReduction reduction = BufferReduction::mean;
+  // Of the model: saved and loaded with the weights. False: of training, kept by checkpoints alone, which may lack it.
+  bool in_weights = true;
+};
+
 struct BufferInfo {
   std::string name;  // dotted, unique among buffers and parameters
   Shape shape;
   double initial = 0;       // value of every element
   std::int64_t offset = 0;  // of its first element in the plane
+  BufferOptions options = {};
 };
 
 // What a model keeps beside its parameters, as the running statistics of batch norm: saved and loaded with them, but without
@@ -30,11 +43,12 @@ class BufferPlane {
   BufferPlane(DType dtype, const PlaneDevice& device) : dtype_(dtype), device_(&device) {}
 
   // Registers a buffer and returns its index. An error after the first use of values.
-  int add(std::string name, const Shape& shape, double initial);
+  int add(std::string name, const Shape& shape, double initial, const BufferOptions& options);
 
   int size() const { return static_cast<int>(buffers_.size()); }
   const BufferInfo& info(int index) const { return buffers_[static_cast<std::size_t>(index)]; }
   int find(std::string_view name) const;  // -1 when there is none
+  std::vector<int> in_weights() const;    // those that are saved and loaded with the weights
 
   // T is the store's element type: float, or double.
   template <typename T, typename D = Cpu>

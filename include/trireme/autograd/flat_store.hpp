@@ -72,7 +72,7 @@ class FlatStore {
   void tie(int index, std::shared_ptr<const TensorAxis> ranks);
 
   // Beside the parameters; they have the element type of values.
-  int add_buffer(std::string name, const Shape& shape, double initial);
+  int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
   BufferPlane& buffers() { return buffers_; }
 
   // The first use of values or gradients fixes the layout.

@@ -14,7 +14,8 @@ struct GptOptions {
   std::int64_t width = 384;
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
-  double dropout = 0;  // of the embedding and of what each block adds to the residual stream
+  double dropout = 0;                       // of the embedding and of what each block adds to the residual stream
+  Float8Scaling fp8 = Float8Scaling::none;  // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a

@@ -10,6 +10,7 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
+#include "trireme/ops/float8.hpp"
 
 namespace trireme::nn {
 
@@ -23,7 +24,10 @@ struct LinearOptions {
   std::int64_t out = 0;
   bool bias = true;
   TensorSplit split = TensorSplit::none;
-  bool fp8 = false;  // products of 8-bit operands (float8_linear); with MixedBfloat16, where no axis divides the layer
+  // Products of 8-bit operands (float8_linear); with MixedBfloat16, where no axis divides the layer. Without a tape rows that
+  // these can't multiply, as those of a text that grows, are multiplied in bfloat16.
+  Float8Scaling fp8 = Float8Scaling::none;
+  int fp8_amax_history = 16;              // so many calls delayed scaling looks back
   std::vector<std::int64_t> packed = {};  // column: the outputs are so many and so many ..., each divided by itself
   std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
   std::optional<Initializer> bias_initializer = {};    // likewise
@@ -42,8 +46,8 @@ class Linear : public Module<P, D> {
         fp8_(options.fp8) {
     require(options.in > 0 && options.out > 0, "{}: a linear layer needs in and out above 0, got {} and {}", this->name(),
             options.in, options.out);
-    require(!fp8_ || (has_fp8 && split_ == TensorSplit::none), "{}: fp8 needs MixedBfloat16 and a layer that no axis divides",
-            this->name());
+    require(fp8_ == Float8Scaling::none || (has_fp8 && split_ == TensorSplit::none),
+            "{}: fp8 needs MixedBfloat16 and a layer that no axis divides", this->name());
     const std::int64_t packed = std::accumulate(options.packed.begin(), options.packed.end(), std::int64_t{0});
     require(options.packed.empty() || packed == options.out, "{}: the packed outputs are {} together, not {}", this->name(),
             packed, options.out);
@@ -60,6 +64,7 @@ class Linear : public Module<P, D> {
     }
     weight = this->add_parameter("weight", of_weight, options.weight_initializer.value_or(standard));
     if (options.bias) bias = this->add_parameter("bias", of_bias, options.bias_initializer.value_or(standard));
+    if (fp8_ == Float8Scaling::delayed) keep_amaxes(options.fp8_amax_history);
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
@@ -71,7 +76,8 @@ class Linear : public Module<P, D> {
     require(!this->sequence_parallel(), "{}: a linear layer of a sequence-parallel model must be split, by column or by row",
             this->name());
     if constexpr (has_fp8) {
-      if (fp8_) return float8_linear(x, weight.variable(), bias.master());
+      const bool fits = x.shape().rows() % ops::float8_multiple == 0 || Tape::current() != nullptr;
+      if (fp8_ != Float8Scaling::none && fits) return float8_linear(x, weight.variable(), bias.master(), fp8_history());
     }
     return linear(x, weight.variable(), bias.master());
   }
@@ -81,6 +87,22 @@ class Linear : public Module<P, D> {
 
  private:
   static constexpr bool has_fp8 = std::is_same_v<T, bfloat16>;
+
+  void keep_amaxes(int calls) {
+    require(calls > 0, "{}: fp8_amax_history is above 0, got {}", this->name(), calls);
+    const BufferOptions of_training{.reduction = BufferReduction::max, .in_weights = false};
+    amaxes_of_x_ = this->add_buffer("fp8_amaxes_of_x", {calls}, 0, of_training);
+    amaxes_of_weight_ = this->add_buffer("fp8_amaxes_of_weight", {calls}, 0, of_training);
+    amaxes_of_dy_ = this->add_buffer("fp8_amaxes_of_dy", {calls}, 0, of_training);
+  }
+
+  Float8History<D> fp8_history() const {
+    if (fp8_ != Float8Scaling::delayed) return {};
+    return {.x = amaxes_of_x_.value(),
+            .weight = amaxes_of_weight_.value(),
+            .dy = amaxes_of_dy_.value(),
+            .update = this->training() && Tape::current() != nullptr};
+  }
 
   std::vector<Range> output_parts(const LinearOptions& options) const {
     const std::vector<std::int64_t> packed = options.packed.empty() ? std::vector{options.out} : options.packed;
@@ -95,7 +117,10 @@ class Linear : public Module<P, D> {
   }
 
   TensorSplit split_;
-  bool fp8_;
+  Float8Scaling fp8_;
+  Buffer<M, D> amaxes_of_x_;  // with delayed scaling, as the other two
+  Buffer<M, D> amaxes_of_weight_;
+  Buffer<M, D> amaxes_of_dy_;
 };
 
 struct LayerNormOptions {

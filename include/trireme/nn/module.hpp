@@ -81,8 +81,8 @@ class Module {
   }
 
   // Beside the parameters: saved and loaded with them, without gradient.
-  Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial) {
-    return Buffer<M, D>(store_, store_->add_buffer(dotted(name), shape, initial));
+  Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
+    return Buffer<M, D>(store_, store_->add_buffer(dotted(name), shape, initial, options));
   }
 
  private:

@@ -11,8 +11,9 @@ struct TransformerOptions {
   int heads = 1;
   std::int64_t width = 0;
   double dropout = 0;
-  double weight_deviation = 0.02;      // standard deviation of first weights
-  double projection_deviation = 0.02;  // of those that write into the residual stream
+  double weight_deviation = 0.02;           // standard deviation of first weights
+  double projection_deviation = 0.02;       // of those that write into the residual stream
+  Float8Scaling fp8 = Float8Scaling::none;  // of the linear layers
 };
 
 // Causal multi-head self-attention; names as in GPT-2. [batch, time, width] -> the same; in a sequence-parallel model this
@@ -28,6 +29,7 @@ class CausalSelfAttention : public Module<P, D> {
                {.in = options.width,
                 .out = 3 * options.width,
                 .split = TensorSplit::column,
+                .fp8 = options.fp8,
                 .packed = {options.width, options.width, options.width},
                 .weight_initializer = Initializer::normal(0, options.weight_deviation),
                 .bias_initializer = Initializer::constant(0)}),
@@ -35,6 +37,7 @@ class CausalSelfAttention : public Module<P, D> {
                {.in = options.width,
                 .out = options.width,
                 .split = TensorSplit::row,
+                .fp8 = options.fp8,
                 .weight_initializer = Initializer::normal(0, options.projection_deviation),
                 .bias_initializer = Initializer::constant(0)}),
         resid_dropout(*this, "resid_dropout", options.dropout) {
@@ -74,12 +77,14 @@ class TransformerMlp : public Module<P, D> {
              {.in = options.width,
               .out = 4 * options.width,
               .split = TensorSplit::column,
+              .fp8 = options.fp8,
               .weight_initializer = Initializer::normal(0, options.weight_deviation),
               .bias_initializer = Initializer::constant(0)}),
         c_proj(*this, "c_proj",
                {.in = 4 * options.width,
                 .out = options.width,
                 .split = TensorSplit::row,
+                .fp8 = options.fp8,
                 .weight_initializer = Initializer::normal(0, options.projection_deviation),
                 .bias_initializer = Initializer::constant(0)}),
         dropout(*this, "dropout", options.dropout) {}

@@ -8,14 +8,21 @@
 // Every number here is made where the tensors lie: the host waits for nothing.
 namespace trireme::ops {
 
+inline constexpr std::int64_t float8_multiple = 16;  // of all dims of operands
+
 // result[1] = the largest absolute value of x's finite elements, 0 where there is none. T: float, bfloat16.
 template <typename T, typename D>
 void amax(const Tensor<T, D>& x, Tensor<float, D>& result);
 
 // scale[2] = the largest power of two that takes the largest of all `amaxes` to at most F's largest value, and its inverse; 1
-// where they are 0. Of x's own amax: current scaling. Of a history of them: delayed scaling.
+// where they are 0. Of x's own amax: current scaling.
 template <typename F, typename D>
 void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
+
+// The same of the amaxes of older tensors, so that x is read but once, by quantize(): delayed scaling. Where they are all 0, as
+// at first, of x's own.
+template <typename F, typename T, typename D>
+void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
 
 // history[length]: the newest first, the oldest falls out.
 template <typename D>
@@ -28,7 +35,8 @@ template <typename F, typename D = Cpu>
 struct Quantized {
   Tensor<F, D> codes;       // [rows, columns]
   Tensor<F, D> transposed;  // [columns, rows]; undefined: not wanted, likewise codes
-  Tensor<float, D> scale;   // [2], from float8_scale()
+  Tensor<float, D> scale;   // [2], from float8_scale() or delayed_float8_scale()
+  Tensor<float, D> amax{};  // [1], x's own as amax() finds it; undefined: not wanted
 };
 template <typename T, typename F, typename D>
 void quantize(const Tensor<T, D>& x, const Quantized<F, D>& y);

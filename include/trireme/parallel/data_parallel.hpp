@@ -46,12 +46,12 @@ struct DataParallelOptions {
   // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
   // backward, so every rank calls the same layers in the same order, with any number of rows (but the same Loss::count, as in
   // every step). Otherwise each rank normalises by its own rows, and after each step the running statistics, and all other
-  // buffers, become their average over the ranks. Each micro-batch has statistics of its own. Buffers that a layer of your own
-  // changes are left alone where batch norm is synchronised.
+  // buffers of BufferReduction::mean, become their average over the ranks. Each micro-batch has statistics of its own. Buffers
+  // of that kind that a layer of your own changes are left alone where batch norm is synchronised.
   bool synchronize_batch_norm = true;
 
-  // Every rank compares its parameters, and buffers where batch norm is synchronised, with those of its replicas: in each step
-  // a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
+  // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas: in
+  // each step a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
   // something else than most. 0: off.
   int check_replicas = 100;
 
@@ -198,6 +198,11 @@ class DataParallel {
 
  private:
   friend class Reduction;
+  struct BufferRun {  // neighbours
+    Range elements;
+    ReduceOp op;
+  };
+
   std::vector<int> trainable() const;
   std::vector<std::int64_t> gradient_bytes() const;
   void make_buckets(const BucketPlan& plan);
@@ -208,7 +213,8 @@ class DataParallel {
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void compare_evaluation() const;
-  Pending average_buffers() const;                                       // after a step, where they are each rank's own
+  void synchronize_buffers(bool synchronize_batch_norm);
+  std::vector<Pending> reduce_buffers() const;                           // after a step
   bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
 
   FlatStore& store_;
@@ -226,8 +232,8 @@ class DataParallel {
   std::vector<int> position_of_;                         // of a parameter among the trainable ones, in their order
   std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared
   int virtual_shards_;
-  std::optional<Group> batch_norm_;  // where batch norm is synchronised
-  bool averages_buffers_ = false;
+  std::optional<Group> batch_norm_;     // where batch norm is synchronised
+  std::vector<BufferRun> buffer_runs_;  // what the ranks reduce after each step
 };
 
 }  // namespace trireme::parallel

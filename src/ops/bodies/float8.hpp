@@ -43,16 +43,36 @@ TRIREME_HOST_DEVICE float power_of_two_scale(float amax) {
   return ratio < most ? std::bit_cast<float>(std::bit_cast<std::uint32_t>(ratio) & exponent) : most;
 }
 
-// amaxes[part] = the largest of every `parts`-th run of packs, as long as a team, of `count` elements.
+struct Amaxes {
+  const float* values = nullptr;
+  std::int64_t count = 0;
+};
+
+template <typename Team>
+TRIREME_TEAM float largest_of(const Team& team, const Amaxes& amaxes) {
+  float largest = 0;
+  for (std::int64_t i = team.rank(); i < amaxes.count; i += team.size()) {
+    largest = amaxes.values[i] > largest ? amaxes.values[i] : largest;
+  }
+  return team.max(largest);
+}
+
+// amaxes[part] = the largest of every `parts`-th run of packs, as long as a team, of `count` elements. Where one of `known` is
+// above 0 nothing is read and all are 0.
 template <int Width, typename T>
 struct AmaxParts {
   const T* x;
   std::int64_t count;
   std::int64_t parts;
   float* amaxes;
+  Amaxes known = {};
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t part) const {
+    if (known.count > 0 && largest_of(team, known) > 0) {
+      if (team.rank() == 0) amaxes[part] = 0;
+      return;
+    }
     const std::int64_t packs = count / Width;
     const std::int64_t threads = parts * team.size();
     const std::int64_t thread = part * team.size() + team.rank();
@@ -68,22 +88,14 @@ struct AmaxParts {
   }
 };
 
-template <typename Team>
-TRIREME_TEAM float largest_of(const Team& team, const float* amaxes, std::int64_t count) {
-  float largest = 0;
-  for (std::int64_t i = team.rank(); i < count; i += team.size()) largest = amaxes[i] > largest ? amaxes[i] : largest;
-  return team.max(largest);
-}
-
 // By one team.
 struct LargestAmax {
-  const float* amaxes;
-  std::int64_t count;
+  Amaxes amaxes;
   float* result;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team) const {
-    const float largest = largest_of(team, amaxes, count);
+    const float largest = largest_of(team, amaxes);
     if (team.rank() == 0) *result = largest;
   }
 };
@@ -91,13 +103,15 @@ struct LargestAmax {
 // By one team.
 template <typename F>
 struct ScaleOfAmaxes {
-  const float* amaxes;
-  std::int64_t count;
+  Amaxes amaxes;
   float* scale;
+  Amaxes others = {};
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team) const {
-    const float found = power_of_two_scale<F>(largest_of(team, amaxes, count));
+    const float largest = largest_of(team, amaxes);
+    const float other = largest_of(team, others);
+    const float found = power_of_two_scale<F>(largest > other ? largest : other);
     if (team.rank() != 0) return;
     scale[0] = found;
     scale[1] = 1 / found;
@@ -125,6 +139,8 @@ struct PushAmax {
 inline constexpr int quantize_tile = 64;
 inline constexpr int quantize_pack = 4;  // codes that are written at once
 
+TRIREME_HOST_DEVICE std::int64_t quantize_tiles_along(std::int64_t dim) { return (dim + quantize_tile - 1) / quantize_tile; }
+
 // A team takes a square of x[rows, columns] through its memory, so that codes and their transpose are both written along rows.
 template <typename T, typename F>
 struct QuantizeTile {
@@ -135,10 +151,11 @@ struct QuantizeTile {
   std::int64_t rows;  // as columns, a multiple of a pack
   std::int64_t columns;
   const float* scale;
-  F* codes;  // may be null, as transposed
+  F* codes;  // may be null, as transposed and amaxes
   F* transposed;
+  float* amaxes = nullptr;  // the largest of each tile
 
-  TRIREME_TEAM std::int64_t column_tiles() const { return (columns + quantize_tile - 1) / quantize_tile; }
+  TRIREME_TEAM std::int64_t column_tiles() const { return quantize_tiles_along(columns); }
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t tile, Memory& memory) const {
@@ -146,6 +163,7 @@ struct QuantizeTile {
     const float factor = *scale;
     const std::int64_t first_row = tile / column_tiles() * quantize_tile;
     const std::int64_t first_column = tile % column_tiles() * quantize_tile;
+    float largest = 0;
     for (int i = team.rank(); i < quantize_tile * packs; i += team.size()) {
       const int row = i / packs;
       const int column = i % packs * quantize_pack;
@@ -154,10 +172,16 @@ struct QuantizeTile {
       const auto values = load<quantize_pack>(x + at);
       Pack<F, quantize_pack> made;
       for (int k = 0; k < quantize_pack; ++k) {
+        const float magnitude = finite_magnitude(values.at[k]);
+        largest = magnitude > largest ? magnitude : largest;
         made.at[k] = quantized<F>(values.at[k], factor);
         memory[row][column + k] = made.at[k];
       }
       if (codes != nullptr) *reinterpret_cast<Pack<F, quantize_pack>*>(codes + at) = made;
+    }
+    if (amaxes != nullptr) {
+      largest = team.max(largest);
+      if (team.rank() == 0) amaxes[tile] = largest;
     }
     if (transposed == nullptr) return;
     team.wait();

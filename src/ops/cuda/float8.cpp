@@ -15,13 +15,25 @@ template <>
 template <typename T>
 void Float8Products<Cuda>::amax(const T* x, std::int64_t count, float* result) {
   const Tensor<float, Cuda> parts({cuda::num_amax_parts(count)});
-  check_cuda(cuda::amax(x, count, parts.data(), result, native_stream()), "amax");
+  check_cuda(cuda::amax_parts(x, count, {}, parts.data(), native_stream()), "amax");
+  check_cuda(cuda::largest_amax({{parts.data(), parts.numel()}, result}, native_stream()), "amax");
 }
 
 template <>
 template <typename F>
 void Float8Products<Cuda>::scale(const float* amaxes, std::int64_t count, float* scale) {
-  check_cuda(cuda::float8_scale(ScaleOfAmaxes<F>{amaxes, count, scale}, native_stream()), "float8_scale");
+  check_cuda(cuda::float8_scale(ScaleOfAmaxes<F>{{amaxes, count}, scale}, native_stream()), "float8_scale");
+}
+
+template <>
+template <typename F, typename T>
+void Float8Products<Cuda>::delayed_scale(const T* x, std::int64_t count, const float* history, std::int64_t length,
+                                         float* scale) {
+  constexpr const char* name = "delayed_float8_scale";
+  const Amaxes known{history, length};
+  const Tensor<float, Cuda> parts({cuda::num_amax_parts(count)});
+  check_cuda(cuda::amax_parts(x, count, known, parts.data(), native_stream()), name);
+  check_cuda(cuda::float8_scale(ScaleOfAmaxes<F>{known, scale, {parts.data(), parts.numel()}}, native_stream()), name);
 }
 
 template <>
@@ -32,10 +44,16 @@ void Float8Products<Cuda>::push(const float* amax, float* history, std::int64_t 
 template <>
 template <typename T, typename F>
 void Float8Products<Cuda>::quantize(const T* x, std::int64_t rows, std::int64_t columns, const float* scale, F* codes,
-                                    F* transposed) {
+                                    F* transposed, float* amax) {
   require(is_aligned(x) && is_aligned(codes) && is_aligned(transposed),
           "quantize: the tensors must begin at multiples of 16 bytes");
-  check_cuda(cuda::quantize(QuantizeTile<T, F>{x, rows, columns, scale, codes, transposed}, native_stream()), "quantize");
+  Tensor<float, Cuda> amaxes;
+  if (amax != nullptr) amaxes = Tensor<float, Cuda>({quantize_tiles_along(rows) * quantize_tiles_along(columns)});
+  const QuantizeTile<T, F> body{x, rows, columns, scale, codes, transposed, amaxes.data()};
+  check_cuda(cuda::quantize(body, native_stream()), "quantize");
+  if (amax != nullptr) {
+    check_cuda(cuda::largest_amax({{amaxes.data(), amaxes.numel()}, amax}, native_stream()), "quantize");
+  }
 }
 
 template <>

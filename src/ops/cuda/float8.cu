@@ -15,17 +15,17 @@ __global__ void __launch_bounds__(device::threads_per_block) quantize_tiles(std:
 std::int64_t num_amax_parts(std::int64_t count) { return device::blocks_for(count, 16 * device::threads_per_block); }
 
 template <typename T>
-cudaError_t amax(const T* x, std::int64_t count, float* parts, float* result, cudaStream_t stream) {
-  const std::int64_t num_parts = num_amax_parts(count);
-  const cudaError_t status = with_pack_width<T>(
+cudaError_t amax_parts(const T* x, std::int64_t count, const Amaxes& known, float* amaxes, cudaStream_t stream) {
+  const std::int64_t parts = num_amax_parts(count);
+  return with_pack_width<T>(
       0,
       [=](auto pack) {
-        return each_row_by_block(num_parts, stream, AmaxParts<pack(), T>{x, count, num_parts, parts});
+        return each_row_by_block(parts, stream, AmaxParts<pack(), T>{x, count, parts, amaxes, known});
       },
       x);
-  if (status != cudaSuccess) return status;
-  return by_one_block(stream, LargestAmax{parts, num_parts, result});
 }
+
+cudaError_t largest_amax(const LargestAmax& body, cudaStream_t stream) { return by_one_block(stream, body); }
 
 template <typename F>
 cudaError_t float8_scale(const ScaleOfAmaxes<F>& body, cudaStream_t stream) {
@@ -36,15 +36,14 @@ cudaError_t push_amax(const PushAmax& body, cudaStream_t stream) { return by_one
 
 template <typename T, typename F>
 cudaError_t quantize(const QuantizeTile<T, F>& body, cudaStream_t stream) {
-  const std::int64_t tiles =
-      (body.rows + quantize_tile - 1) / quantize_tile * ((body.columns + quantize_tile - 1) / quantize_tile);
+  const std::int64_t tiles = quantize_tiles_along(body.rows) * quantize_tiles_along(body.columns);
   if (tiles == 0) return cudaSuccess;
   quantize_tiles<<<device::blocks_for(tiles, 1), device::threads_per_block, 0, stream>>>(tiles, body);
   return device::launched();
 }
 
-template cudaError_t amax(const float*, std::int64_t, float*, float*, cudaStream_t);
-template cudaError_t amax(const bfloat16*, std::int64_t, float*, float*, cudaStream_t);
+template cudaError_t amax_parts(const float*, std::int64_t, const Amaxes&, float*, cudaStream_t);
+template cudaError_t amax_parts(const bfloat16*, std::int64_t, const Amaxes&, float*, cudaStream_t);
 template cudaError_t float8_scale(const ScaleOfAmaxes<float8_e4m3>&, cudaStream_t);
 template cudaError_t float8_scale(const ScaleOfAmaxes<float8_e5m2>&, cudaStream_t);
 template cudaError_t quantize(const QuantizeTile<float, float8_e4m3>&, cudaStream_t);

@@ -9,9 +9,10 @@ namespace trireme::ops::cuda {
 
 std::int64_t num_amax_parts(std::int64_t count);
 
-// parts[num_amax_parts(count)] is room to work in.
+// amaxes[num_amax_parts(count)], as AmaxParts gives them.
 template <typename T>
-cudaError_t amax(const T* x, std::int64_t count, float* parts, float* result, cudaStream_t stream);
+cudaError_t amax_parts(const T* x, std::int64_t count, const Amaxes& known, float* amaxes, cudaStream_t stream);
+cudaError_t largest_amax(const LargestAmax& body, cudaStream_t stream);
 template <typename F>
 cudaError_t float8_scale(const ScaleOfAmaxes<F>& body, cudaStream_t stream);
 cudaError_t push_amax(const PushAmax& body, cudaStream_t stream);
