@@ -13,7 +13,6 @@ namespace {
 
 struct Options {
   models::GptOptions model = {.layers = 12, .heads = 12, .width = 768, .block = 1024, .vocabulary = 50304};
-  std::string fp8 = "none";
   std::int64_t batch = 32;
   int steps = 20;
 };
@@ -47,9 +46,7 @@ void make_up_values(FlatStore& store) {
 
 nlohmann::ordered_json benchmark(const Options& options) {
   using P = MixedBfloat16;
-  models::GptOptions with_scaling = options.model;
-  with_scaling.fp8 = float8_scaling_named(options.fp8);
-  models::Gpt<P, Cuda> model(with_scaling);
+  models::Gpt<P, Cuda> model(options.model);
   make_up_values(model.store());
   optim::AdamW<P, Cuda> optimizer(model.store(),
                                   {.learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
@@ -72,11 +69,13 @@ nlohmann::ordered_json benchmark(const Options& options) {
 
 int main(int argc, char** argv) {
   Options options;
+  std::string fp8 = "none";
   CommandLine command("Training steps of a GPT-2 on one GPU, in mixed bfloat16; the defaults are the 124M model.");
   command.options_of(options.model);
-  command.option("--fp8", options.fp8, "8-bit products in the blocks, by which scaling", {"none", "current", "delayed"});
+  command.option("--fp8", fp8, "8-bit products in the blocks, by which scaling", {"none", "current", "delayed"});
   command.option("--batch", options.batch, "sequences");
   command.option("--steps", options.steps, "timed steps");
   if (const auto code = command.parse(argc, argv)) return *code;
+  options.model.fp8 = float8_scaling_named(fp8);
   return run_on_gpu([&] { return benchmark(options); });
 }

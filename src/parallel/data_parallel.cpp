@@ -136,7 +136,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   }
 }
 
-// Running statistics are the same on all ranks, or become so after each step. All else does.
+// Finds what the ranks reduce after each step, and makes the group in which batch norm adds up where it is synchronised.
 void DataParallel::synchronize_buffers(bool synchronize_batch_norm) {
   const BufferPlane& buffers = store_.buffers();
   bool statistics = false;
