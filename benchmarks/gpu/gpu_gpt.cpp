@@ -50,16 +50,17 @@ nlohmann::ordered_json benchmark(const Options& options) {
   make_up_values(model.store());
   optim::AdamW<P, Cuda> optimizer(model.store(),
                                   {.learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
-  const auto step = [&](const TapeOptions& at, const auto& inputs) {
+  const auto step = [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
     Tape tape(at);
-    const auto loss = model.loss(inputs[0], inputs[1]);
+    const auto loss = model.loss(tokens, targets);
     loss.backward();
-    optimizer.step(optim::summarize(model.store(), loss), {.clip_norm = 1});
-    return loss;
+    const StepSummary summary = optim::summarize(model.store(), loss);
+    optimizer.step(summary, {.clip_norm = 1});
+    return summary;
   };
-  return measure_training({.store = model.store(),
-                           .step = step,
-                           .inputs = {made_up_tokens(options, 7919), made_up_tokens(options, 104729)},
+  const Tensor<std::int32_t> tokens = made_up_tokens(options, 7919);
+  const Tensor<std::int32_t> targets = made_up_tokens(options, 104729);
+  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, model.store(), step, tokens, targets); },
                            .unit = "tokens",
                            .per_step = options.batch * options.model.block,
                            .steps = options.steps});

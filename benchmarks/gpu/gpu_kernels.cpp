@@ -113,11 +113,6 @@ void measure_layer_norm(Bandwidths& bandwidths, const Options& options) {
   });
 }
 
-bool has_float8_products() {
-  const device::CudaDevice gpu = device::cuda_device(device::current_cuda_device());
-  return 10 * gpu.major + gpu.minor >= 89;
-}
-
 ops::Quantized<float8_e4m3, Cuda> empty_codes(const Shape& shape) {
   return {.codes = Tensor<float8_e4m3, Cuda>(shape), .transposed = {}, .scale = Tensor<float, Cuda>({2})};
 }
@@ -138,7 +133,7 @@ nlohmann::ordered_json measure_product(const Options& options, std::int64_t in, 
   };
   nlohmann::ordered_json figures{{"product", fmt::format("{} x {} x {}", options.rows, out, in)}};
   figures["bfloat16_per_second"] = rate([&] { ops::matmul(x, weight, y, {.transpose_b = true}); });
-  if (!has_float8_products()) return figures;
+  if (!device::cuda_device(device::current_cuda_device()).has_float8_products()) return figures;
 
   Tensor<float, Cuda> largest({1});
   auto x_codes = empty_codes(x.shape());

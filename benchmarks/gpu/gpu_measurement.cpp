@@ -59,15 +59,12 @@ std::size_t used_memory_bytes() {
   return total - free;
 }
 
-TimedSteps time_steps(const Training& training, bool enabled) {
-  Training::Graph graph(training.store, training.step, {.enabled = enabled});
+TimedSteps time_steps(const Training& training, bool recorded) {
+  const TrainingSteps steps = training.begin(recorded);
   std::uint64_t step = 0;
-  const CallTimes times = time_calls(warm_up_steps, training.steps, [&] {
-    graph.run({.seed = 1, .step = step}, training.inputs);
-    ++step;
-  });
+  const CallTimes times = time_calls(warm_up_steps, training.steps, [&] { steps.run(step++); });
   const TimedSteps result{
-      .times = times, .recorded = graph.is_recorded(), .loss = graph.last_loss().mean, .memory_bytes = used_memory_bytes()};
+      .times = times, .recorded = steps.is_recorded(), .loss = steps.last_loss(), .memory_bytes = used_memory_bytes()};
   if (std::isfinite(result.loss)) return result;
   throw Error({.code = ErrorCode::diverged, .message = fmt::format("the loss after {} steps is {}", step, result.loss)});
 }

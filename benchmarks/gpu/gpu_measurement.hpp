@@ -1,9 +1,9 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
-#include <vector>
 
 #include "trireme/autograd/step_graph.hpp"
 
@@ -19,12 +19,27 @@ struct CallTimes {
 };
 CallTimes time_calls(int warm_up, int calls, const std::function<void()>& call);
 
-struct Training {
-  using Graph = trireme::StepGraph<float, trireme::Cuda>;
+// The steps of one StepGraph.
+struct TrainingSteps {
+  std::function<void(std::uint64_t step)> run;
+  std::function<bool()> is_recorded;
+  std::function<double()> last_loss;
+};
 
-  trireme::FlatStore& store;
-  Graph::Step step;
-  std::vector<trireme::Tensor<std::int32_t>> inputs = {};
+// Steps that all have these inputs; recorded: by a graph, where that can be.
+template <typename... Elements>
+TrainingSteps steps_of(bool recorded, trireme::FlatStore& store,
+                       const typename trireme::StepGraph<trireme::Cuda, Elements...>::Step& step,
+                       const trireme::Tensor<Elements>&... inputs) {
+  using Graph = trireme::StepGraph<trireme::Cuda, Elements...>;
+  const auto graph = std::make_shared<Graph>(store, step, trireme::StepGraphOptions{.enabled = recorded});
+  return {.run = [graph, inputs...](std::uint64_t number) { graph->run({.seed = 1, .step = number}, inputs...); },
+          .is_recorded = [graph] { return graph->is_recorded(); },
+          .last_loss = [graph] { return graph->last_result().loss; }};
+}
+
+struct Training {
+  std::function<TrainingSteps(bool recorded)> begin;
   std::string_view unit = {};  // "tokens"
   std::int64_t per_step = 0;   // so many of them
   int steps = 0;               // that are timed

@@ -44,16 +44,16 @@ nlohmann::ordered_json benchmark(const Options& options) {
   model.initialize({.seed = 1});
   optim::Sgd<P, Cuda> optimizer(model.store(), {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
   const Tensor<float, Cuda> images = made_up_images(options).to<Cuda>();
-  const auto step = [&](const TapeOptions& at, const auto& inputs) {
+  const auto step = [&](const TapeOptions& at, const auto& labels) {
     Tape tape(at);
-    const auto loss = model.loss(images, inputs[0]);
+    const auto loss = model.loss(images, labels);
     loss.backward();
-    optimizer.step(optim::summarize(model.store(), loss));
-    return loss;
+    const StepSummary summary = optim::summarize(model.store(), loss);
+    optimizer.step(summary);
+    return summary;
   };
-  return measure_training({.store = model.store(),
-                           .step = step,
-                           .inputs = {made_up_labels(options)},
+  const Tensor<std::int32_t> labels = made_up_labels(options);
+  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, model.store(), step, labels); },
                            .unit = "images",
                            .per_step = options.batch,
                            .steps = options.steps});

@@ -67,6 +67,10 @@ void BufferPlane::restore() {
   if (kept_ != nullptr) device_->copy(values_->data(), kept_->data(), bytes());
 }
 
+void BufferPlane::restore_if(const bool* condition) {
+  if (kept_ != nullptr) device_->copy_if(condition, values_->data(), kept_->data(), bytes());
+}
+
 void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }
 
 template <typename T>

@@ -8,6 +8,7 @@
 #include "trireme/ops/cast.hpp"
 #include "trireme/ops/elementwise.hpp"
 #include "trireme/ops/reduce.hpp"
+#include "trireme/ops/step.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme {
@@ -27,6 +28,9 @@ class PlanesOn final : public PlaneDevice {
     }
   }
   void copy(void* to, const void* from, std::size_t bytes) const override { device::copy_bytes(D{}, to, D{}, from, bytes); }
+  void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const override {
+    ops::copy_if<D>(condition, to, from, bytes);
+  }
   void write(void* plane, const void* there, std::size_t bytes) const override {
     device::copy_bytes(D{}, plane, Cpu{}, there, bytes);
   }
@@ -35,11 +39,16 @@ class PlanesOn final : public PlaneDevice {
   }
 
   double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
-    const auto sum = [&]<typename T>(T) {
-      const T* begin = static_cast<const T*>(plane->data()) + range.begin;
-      return ops::sum_of_squares(begin, static_cast<std::size_t>(range.count()), D{}).item();
-    };
-    return dtype == DType::float64 ? sum(double()) : sum(float());
+    return squares(plane, dtype, range).item();
+  }
+  void add_totals(const StepTotals& known, StepTotals* totals) const override {
+    ops::add_to_totals(ops::StepSums<double, D>{.loss = known.loss_sum, .kept = known.kept, .squares = known.squares}, totals);
+  }
+  void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const override {
+    ops::add_to_totals(ops::StepSums<double, D>{.squares = squares(plane, dtype, range)}, totals);
+  }
+  void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const override {
+    ops::summarize_step<D>(totals, count, numbers);
   }
   void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const override {
     const auto add = [&]<typename T>(T) {
@@ -73,6 +82,14 @@ class PlanesOn final : public PlaneDevice {
 
  private:
   static constexpr bool on_host = std::is_same_v<D, Cpu>;
+
+  static Scalar<double, D> squares(const Plane& plane, DType dtype, const Range& range) {
+    const auto sum = [&]<typename T>(T) {
+      const T* begin = static_cast<const T*>(plane->data()) + range.begin;
+      return ops::sum_of_squares(begin, static_cast<std::size_t>(range.count()), D{});
+    };
+    return dtype == DType::float64 ? sum(double()) : sum(float());
+  }
 };
 
 }  // namespace

@@ -37,6 +37,24 @@ Pending start_checked(comm::Backend& backend, const Call& call) {
   return comm::start(backend, call);
 }
 
+// What this rank alone waits for.
+class OwnWork final : public comm::Polled {
+ public:
+  OwnWork(comm::Backend& backend, const std::function<bool()>& done, std::string_view name)
+      : Polled(backend.context()), label_(backend.members().label), done_(done), name_(name) {}
+
+  bool ready() override { return done_(); }
+  ErrorFields describe_wait() const override {
+    return {.message = fmt::format("{} of this rank alone, in group \"{}\"", name_, label_),
+            .hint = "what it waits for is no rank's message: a GPU that is busy or stuck, for instance"};
+  }
+
+ private:
+  const std::string& label_;
+  const std::function<bool()>& done_;
+  std::string_view name_;
+};
+
 }  // namespace
 
 Group::Group(std::shared_ptr<comm::Backend> backend) : backend_(std::move(backend)) {
@@ -93,6 +111,10 @@ Pending Group::receive(void* data, std::size_t count, DType dtype, int from, int
   require_peer(from, size(), "receive");
   require(tag >= 0, "receive with the negative tag {}", tag);
   return comm::receive(*backend_, {.data = data, .count = count, .dtype = dtype, .peer = from, .tag = tag, .name = name});
+}
+
+void Group::wait_until(const std::function<bool()>& done, std::string_view name) const {
+  OwnWork(*backend_, done, name).wait();
 }
 
 std::vector<std::string> Group::gather_texts(std::string_view text, std::string_view name) const {

@@ -84,6 +84,22 @@ class RankContext {
   std::vector<std::span<const int>> changed_;
 };
 
+// Awaits what nobody tells this rank of: it has to look.
+class Polled : public Awaited, public Progress {
+ public:
+  explicit Polled(RankContext& context) : context_(context) { context_.add(this); }
+  ~Polled() override { context_.remove(this); }
+  Polled(const Polled&) = delete;
+  Polled& operator=(const Polled&) = delete;
+
+  void advance() override {}
+  bool needs_polling() const override { return true; }
+  void wait() { wait_for(context_, *this); }
+
+ private:
+  RankContext& context_;
+};
+
 // The rank that runs on this thread, for progress(); null outside launch.
 RankContext* current_rank();
 

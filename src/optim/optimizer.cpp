@@ -56,8 +56,7 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
       resolved_(resolve(rules, store)),
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
   if constexpr (!on_host) {
-    const bool host_decides = needs == Needs::parameter_norms || store.buffers().size() > 0;
-    if (!host_decides) on_device_.emplace(store, rules.learning_rate);
+    if (needs == Needs::nothing) on_device_.emplace(store, rules.learning_rate);
   }
 }
 

@@ -322,6 +322,19 @@ void DataParallel::compare_evaluation() const {
   if (batch_norm_ && !store_.training()) batch_norm_->barrier("a step in evaluation");
 }
 
+StepRequests DataParallel::exchange(const StepRequests& requests) {
+  std::vector<double> values{requests.stop ? 1.0 : 0.0, requests.checkpoint ? 1.0 : 0.0};
+  const std::size_t first_compared = values.size();
+  const bool compares = comparison_ != nullptr && ++exchanges_ % comparison_->num_steps() == 0;
+  if (compares) comparison_->append_all(values);
+  const Group& ranks = summary_->group();
+  ranks.all_reduce(std::span(values), ReduceOp::sum, "exchange").wait_on_host();
+  if (compares) {
+    comparison_->check(std::span<const double>(values).subspan(first_compared), first_step_ + exchanges_ - 1, ranks);
+  }
+  return {.stop = values[0] > 0, .checkpoint = values[1] > 0};
+}
+
 void DataParallel::gather_gradients() const {
   if (shard_ == nullptr) return;
   for (const Slice& slice : shard_->slices()) {

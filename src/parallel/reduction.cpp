@@ -43,12 +43,10 @@ void Reduction::listen(Tape& tape) {
 
 bool Reduction::has_virtual_shards() const { return owner_.tree_ != nullptr; }
 
-void Reduction::add(double loss_sum, double kept, std::int64_t count) {
-  require(added_ == 0 || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size", count_,
-          count);
-  ++added_;
-  losses_.push_back(loss_sum);
-  kept_ += kept;
+void Reduction::add(AddedLoss loss, std::int64_t count) {
+  require(added_.empty() || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size",
+          count_, count);
+  added_.push_back(std::move(loss));
   count_ = count;
 }
 
@@ -117,12 +115,27 @@ void Reduction::take_norms(bool wait) {
   }
 }
 
-StepSummary Reduction::finish() {
-  require(listened_ == micro_batches_ && (added_ == micro_batches_ || (added_ == 0 && !owner_.summary_->whole_model())),
-          "finish() after {} of {} micro-batches: call listen() and add() for each", added_, micro_batches_);
+// All that backward has left to do.
+void Reduction::launch_rest() {
+  const bool all_added = std::ssize(added_) == micro_batches_;
+  require(listened_ == micro_batches_ && (all_added || (added_.empty() && !owner_.summary_->whole_model())),
+          "finish() after {} of {} micro-batches: call listen() and add() for each", added_.size(), micro_batches_);
   take_tied(true);
   launch_complete();
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
+}
+
+void Reduction::read_losses() {
+  for (const AddedLoss& loss : added_) {
+    const StepTotals totals = loss.read();
+    losses_.push_back(totals.loss_sum);
+    kept_ += totals.kept;
+  }
+}
+
+StepSummary Reduction::finish() {
+  launch_rest();
+  read_losses();
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
   take_norms(true);
   // Replicas take the norm of what all of them hold afterwards; parts of a model have to tell each other theirs.
@@ -132,7 +145,7 @@ StepSummary Reduction::finish() {
     wait_for_buckets();
     sum_of_squares_ = owner_.summary_->sum_of_squares_once(all);
   }
-  StepSummary summary = reduce_summary();
+  StepSummary summary = reduce_summary(false);
   std::vector<Pending> buffers = owner_.reduce_buffers();
   wait_for_buckets();
   for (Pending& run : buffers) wait_for(run);
@@ -148,6 +161,34 @@ StepSummary Reduction::finish() {
   return summary;
 }
 
+StepSummary Reduction::finish_on_device() {
+  FlatStore& store = owner_.store_;
+  if (store.on_host() || owner_.tree_ != nullptr || !owner_.summary_->whole_model()) return finish();
+  launch_rest();
+  const PlaneDevice& device = store.device();
+  const device::Storage totals_there(device.memory(), sizeof(StepTotals));
+  auto* totals = static_cast<StepTotals*>(totals_there.data());
+  device.zero(totals, sizeof(StepTotals));
+  for (const AddedLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
+  const auto add_squares = [&](const Range& range) {
+    device.add_squares(store.gradient_plane(), store.dtype(), range, totals);
+  };
+  wait_for_buckets();
+  if (owner_.shard_ != nullptr) std::ranges::for_each(owner_.shard_->ranges(), add_squares);
+  Pending sum = owner_.group_.all_reduce(std::span(&totals->loss_sum, 3), ReduceOp::sum, "step totals");
+  std::vector<Pending> buffers = owner_.reduce_buffers();
+  wait_for(sum);
+  for (Pending& run : buffers) wait_for(run);
+  if (owner_.shard_ == nullptr) add_squares({0, store.trainable_numel()});
+  const auto numbers = std::make_shared<device::Storage>(device.memory(), sizeof(StepNumbers));
+  auto* numbers_there = static_cast<StepNumbers*>(numbers->data());
+  device.summarize(totals, static_cast<double>(count_), numbers_there);
+  StepSummary summary = reduce_summary(true);
+  summary.exposed_communication_seconds = waited_seconds_;
+  summary.on_device = std::shared_ptr<const StepNumbers>(numbers, numbers_there);
+  return summary;
+}
+
 void Reduction::wait_for(Pending& pending) {
   count_waiting([&] { pending.wait(); });
 }
@@ -156,13 +197,13 @@ void Reduction::wait_for_buckets() {
   for (Pending& bucket : pending_) wait_for(bucket);
 }
 
-// The one scalar all-reduce of a step.
-StepSummary Reduction::reduce_summary() {
+// The one scalar all-reduce of a step on the host. Where the numbers stay on a GPU it tells what the host knows without them.
+StepSummary Reduction::reduce_summary(bool on_device) {
   const SummaryGroup& ranks = *owner_.summary_;
   const bool counts = ranks.counts_loss();
   const auto count = static_cast<double>(count_);
   std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? kept_ : 0, count, count * count,
-                             added_ > 0 ? 1.0 : 0.0,         sum_of_squares_};
+                             added_.empty() ? 0.0 : 1.0,     sum_of_squares_};
   const std::size_t first_used = values.size() + ranks.first_parameter();
   values.resize(values.size() + ranks.num_parameters(), 0.0);
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
@@ -170,7 +211,8 @@ StepSummary Reduction::reduce_summary() {
   for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
   const std::int64_t step = owner_.first_step_ + owner_.steps_ - 1;
   const std::size_t first_compared = values.size();
-  if (owner_.comparison_ != nullptr) owner_.comparison_->append(values, step);
+  const ReplicaComparison* comparison = on_device ? nullptr : owner_.comparison_.get();
+  if (comparison != nullptr) comparison->append(values, step);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
@@ -182,9 +224,7 @@ StepSummary Reduction::reduce_summary() {
   require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           counts_sum / added);
-  if (owner_.comparison_ != nullptr) {
-    owner_.comparison_->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
-  }
+  if (comparison != nullptr) comparison->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
   sum_of_squares_ = squares;
   StepSummary summary{.loss_sum = loss, .kept = kept, .step = step};
   summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;

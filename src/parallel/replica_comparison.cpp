@@ -108,10 +108,16 @@ std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
   return sum;
 }
 
-// The first replica counts once for each of the others, which count against it: whole numbers, exact in a double.
 void ReplicaComparison::append(std::vector<double>& summary, std::int64_t step) const {
   const std::int64_t turn = step % num_steps_;
-  const std::uint64_t digest = digest_of({numel_ * turn / num_steps_, numel_ * (turn + 1) / num_steps_});
+  append(summary, Range{numel_ * turn / num_steps_, numel_ * (turn + 1) / num_steps_});
+}
+
+void ReplicaComparison::append_all(std::vector<double>& summary) const { append(summary, Range{0, numel_}); }
+
+// The first replica counts once for each of the others, which count against it: whole numbers, exact in a double.
+void ReplicaComparison::append(std::vector<double>& summary, const Range& compared) const {
+  const std::uint64_t digest = digest_of(compared);
   const double weight = replicas_.rank() == 0 ? replicas_.size() - 1 : -1;
   const std::size_t first = summary.size() + 2 * static_cast<std::size_t>(part_);
   summary.resize(summary.size() + 2 * static_cast<std::size_t>(num_parts_), 0.0);

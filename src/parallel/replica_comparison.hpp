@@ -16,11 +16,14 @@ class ReplicaComparison {
  public:
   ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
 
-  // Of this step's part of the values: numbers that add up to zeros over the ranks of the mesh where replicas agree.
+  // Of this step's part of the values, or of all: numbers that add up to zeros over the ranks of the mesh where replicas agree.
   void append(std::vector<double>& summary, std::int64_t step) const;
+  void append_all(std::vector<double>& summary) const;
 
   // After the sum. Throws the same Error{diverged} on all ranks of the mesh, whose group is `ranks`.
   void check(std::span<const double> sums, std::int64_t step, const Group& ranks) const;
+
+  std::int64_t num_steps() const { return num_steps_; }
 
  private:
   struct Compared {
@@ -35,6 +38,7 @@ class ReplicaComparison {
   auto with_values_of(const Compared& tensor, const Range& elements, const Action& action) const;
   std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
   std::uint64_t digest_of(const Range& compared) const;
+  void append(std::vector<double>& summary, const Range& compared) const;
   [[noreturn]] void report(std::int64_t step, int rank) const;
   std::int64_t first_difference_in(const Compared& tensor) const;
   std::string ranks_text(const std::vector<int>& replicas, int rank) const;

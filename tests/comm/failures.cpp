@@ -142,6 +142,29 @@ int miss_a_deadline_of_another_group(const Group& world) {
   fail_check("a missed deadline");
 }
 
+int throw_while_others_wait_for_themselves(const Group& world) {
+  int looks = 3;
+  world.wait_until([&] { return --looks == 0; }, "what comes");
+  expect(looks == 0, "a wait that ends");
+  if (is_last(world)) throw std::runtime_error("boom");
+  const std::string text = fmt::format("rank {} failed: boom", world.size() - 1);
+  expect_peer_failed([&] { world.wait_until([] { return false; }, "what never comes"); }, text);
+  return 0;
+}
+
+int wait_for_itself_for_ever(const Group& world) {
+  try {
+    world.wait_until([] { return false; }, "the GPU's step");
+  } catch (const Error& error) {
+    const std::string text = error.what();
+    for (const char* part : {"no progress for 200 ms", "the GPU's step of this rank alone, in group \"world\""}) {
+      expect(text.find(part) != std::string::npos, "\"{}\" in: {}", part, text);
+    }
+    throw;
+  }
+  fail_check("a missed deadline");
+}
+
 // All ranks call something; the last one calls something else. Every rank must get the same error.
 template <typename Same, typename Other>
 void disagree(const Group& world, Same same, Other other, const std::string& theirs, const std::string& its) {
@@ -258,6 +281,8 @@ constexpr std::array cases = {
     FailureCase{"a sender leaves early", 2, 1, patient, miss_a_message},
     FailureCase{"a deadline passes", 2, 3, 200ms, miss_a_deadline},
     FailureCase{"a deadline passes in another group", 3, 3, 700ms, miss_a_deadline_of_another_group},
+    FailureCase{"a rank throws while others wait for themselves", 2, 1, patient, throw_while_others_wait_for_themselves},
+    FailureCase{"a deadline passes while ranks wait for themselves", 2, 3, 200ms, wait_for_itself_for_ever},
     FailureCase{"different collectives", 2, 2, patient, disagree_on_kind},
     FailureCase{"different operations", 2, 2, patient, disagree_on_op},
     FailureCase{"a sum and a mean", 2, 2, patient, disagree_on_mean},

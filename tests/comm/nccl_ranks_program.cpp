@@ -1,31 +1,20 @@
-#include <sys/wait.h>
-#include <unistd.h>
-
-#include <chrono>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <stdexcept>
-#include <string>
 #include <vector>
 
 #include "comm/expect.hpp"
-#include "trireme/comm/launch.hpp"
+#include "comm/nccl_ranks.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// NCCL with several processes, which may share one GPU: each is a machine of its own to NCCL, and data go over sockets.
-//   comm_nccl_ranks RANKS [fails]    starts the ranks
-//   comm_nccl_ranks rank [fails]     is one, started as torchrun would
+// The collectives of ranks with a GPU each, by NCCL.
 namespace {
 
 using namespace trireme;
 using namespace trireme::test;
-
-constexpr int skipped = 77;
 
 template <typename T>
 T value_of(int rank, std::int64_t i) {
@@ -119,6 +108,22 @@ void check_host(const Group& gpu) {
   expect(host[99] == gpu.size() * (gpu.size() + 1) / 2.0, "a sum on the host");
 }
 
+// One rank's part of it is launched with other numbers than it was recorded with.
+void check_graph(const Group& gpu) {
+  auto data = Tensor<float, Cuda>::full({5000}, 1.0F);
+  gpu.all_reduce(span_of(data)).wait();
+  const device::Graph graph([&] { gpu.all_reduce(span_of(data)).wait(); });
+  for (const float times : {2.0F, 3.0F}) {
+    const float own = times * static_cast<float>(gpu.rank());
+    device::fill(Cuda{}, data.data(), &own, sizeof(own), 5000);
+    graph.launch();
+    device::Event done;
+    device::current_stream().record(done);
+    gpu.wait_until([&] { return done.is_done(); }, "a launch");
+    expect(data.narrow(4999, 1).item() == times * static_cast<float>(gpu.size() * (gpu.size() - 1)) / 2, "a recorded sum");
+  }
+}
+
 int check_all(const Group& gpu) {
   check_collectives<float>(gpu);
   check_collectives<double>(gpu);
@@ -128,6 +133,7 @@ int check_all(const Group& gpu) {
   check_memory(gpu);
   check_groups_and_messages(gpu);
   check_host(gpu);
+  check_graph(gpu);
   return 0;
 }
 
@@ -142,58 +148,6 @@ int fail(const Group& gpu) {
   return 0;
 }
 
-int run_rank(bool fails) {
-  if (device::cuda_device_count() == 0) return skipped;
-  return launch(BackendKind::nccl, {.deadline = std::chrono::minutes(1)}, fails ? fail : check_all);
-}
-
-void set(const char* name, const std::string& value) { setenv(name, value.c_str(), 1); }
-
-// As one machine after the other, over the loopback.
-[[noreturn]] void become_rank(const char* program, int rank, int ranks, const std::string& job, bool fails) {
-  set("RANK", std::to_string(rank));
-  set("LOCAL_RANK", std::to_string(rank));
-  set("NCCL_HOSTID", "trireme-" + job + "-" + std::to_string(rank));
-  set("WORLD_SIZE", std::to_string(ranks));
-  set("LOCAL_WORLD_SIZE", std::to_string(ranks));
-  set("MASTER_ADDR", "127.0.0.1");
-  set("MASTER_PORT", std::to_string(20000 + std::stoi(job) % 20000));
-  set("NCCL_SOCKET_IFNAME", "=lo");
-  set("NCCL_NET", "Socket");
-  for (const char* name : {"NCCL_IB_DISABLE", "NCCL_P2P_DISABLE", "NCCL_SHM_DISABLE"}) set(name, "1");
-  for (const char* name : {"NCCL_NVLS_ENABLE", "NCCL_MNNVL_ENABLE", "NCCL_RAS_ENABLE"}) set(name, "0");
-  set("NCCL_NET_PLUGIN", "none");
-  set("NCCL_MAX_CTAS", "4");
-  unsetenv("OMPI_COMM_WORLD_SIZE");
-  execl(program, program, "rank", fails ? "fails" : nullptr, nullptr);
-  _exit(126);
-}
-
-int start_ranks(int ranks, bool fails) {
-  const std::string job = std::to_string(getpid());
-  std::vector<pid_t> processes;
-  for (int rank = 0; rank < ranks; ++rank) {
-    processes.push_back(fork());
-    if (processes.back() == 0) become_rank("/proc/self/exe", rank, ranks, job, fails);
-  }
-  const int wanted = fails ? 1 : 0;
-  int result = 0;
-  for (const pid_t process : processes) {
-    int status = 0;
-    waitpid(process, &status, 0);
-    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    if (code == skipped) return skipped;
-    if (code == wanted) continue;
-    std::fprintf(stderr, "a rank ended with %d instead of %d\n", code, wanted);
-    result = 1;
-  }
-  return result;
-}
-
 }  // namespace
 
-int main(int argc, char** argv) {
-  const std::string what = argc > 1 ? argv[1] : "2";
-  const bool fails = argc > 2;
-  return what == "rank" ? run_rank(fails) : start_ranks(std::stoi(what), fails);
-}
+int main(int argc, char** argv) { return run_nccl_ranks(argc, argv, check_all, fail); }

@@ -1,13 +1,17 @@
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <random>
 
 #include "catch.hpp"
 #include "models/cuda_compare.hpp"
+#include "trireme/autograd/step_graph.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/gan.hpp"
 #include "trireme/models/resnet.hpp"
 #include "trireme/optim/adam.hpp"
 #include "trireme/optim/sgd.hpp"
+#include "trireme/optim/summary.hpp"
 
 // Models of images on the GPU against the same ones on the CPU, which other tests compare with PyTorch. They are compared in
 // double, where no rounding decides a ReLU otherwise; in bfloat16 they stay close for a while.
@@ -78,6 +82,40 @@ Run train_classifier(const Options& options, const Shape& images, int steps) {
   return run;
 }
 
+// Steps of a StepGraph, one of them on images that are not finite: it leaves weights and running statistics as they were.
+Run train_by_graph(bool recorded) {
+  using P = Float32;
+  models::ResNet<P, Cuda> model(small_resnet);
+  model.initialize({.seed = 1});
+  optim::Sgd<P, Cuda> optimizer(model.store(), {.learning_rate = 0.02, .momentum = 0.9});
+  StepGraph<Cuda, float, std::int32_t> graph(model.store(),
+                                             [&](const TapeOptions& at, const auto& images, const auto& labels) {
+                                               Tape tape(at);
+                                               const auto loss = model.loss(images, labels);
+                                               loss.backward();
+                                               const StepSummary summary = optim::summarize(model.store(), loss);
+                                               optimizer.step(summary, {.clip_norm = 1});
+                                               return summary;
+                                             },
+                                             {.enabled = recorded});
+  Run run;
+  for (std::uint32_t step = 0; step < 6; ++step) {
+    Tensor<float> images = random_tensor<float>({4, 32, 32, 3}, step);
+    const bool left_out = step == 4;
+    if (left_out) images.data()[7] = std::numeric_limits<float>::infinity();
+    const auto before = weights_and_statistics(model.store(), float{}, Cuda{});
+    graph.run({.seed = 3, .step = step}, images, random_labels(4, step));
+    run.losses.push_back(graph.last_result().loss);
+    CHECK(std::isfinite(run.losses.back()) != left_out);
+    CHECK((weights_and_statistics(model.store(), float{}, Cuda{}) == before) == left_out);
+    if (left_out) run.losses.pop_back();
+  }
+  CHECK(graph.is_recorded() == recorded);
+  CHECK(optimizer.skipped_steps() == 1);
+  run.state = weights_and_statistics(model.store(), float{}, Cuda{});
+  return run;
+}
+
 // A generator against a discriminator.
 template <typename P, typename D>
 Run train_gan(int steps) {
@@ -144,6 +182,12 @@ TEMPLATE_TEST_CASE("residual networks on the GPU learn as on the CPU", "", Float
 TEMPLATE_TEST_CASE("a GAN on the GPU learns as one on the CPU", "", Float64, MixedBfloat16) {
   using P = TestType;
   require_alike(train_gan<P, Cuda>(3), train_gan<P, Cpu>(3), tolerance<P>());
+}
+
+TEST_CASE("steps of a residual network that are launched as a graph give the bits of eager ones") {
+  const Run launched = train_by_graph(true), eager = train_by_graph(false);
+  CHECK(launched.losses == eager.losses);
+  CHECK(launched.state == eager.state);
 }
 
 TEST_CASE("in float32 the GPU gives the same bits twice") {

@@ -15,9 +15,11 @@ namespace {
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
 StepNumbers summary_of(float loss, double kept, double squares) {
+  StepTotals totals;
+  AddToTotals<float>{.loss = {.element = &loss}, .kept = {.element = &kept}, .squares = {}, .totals = &totals}(0);
+  AddToTotals<double>{.loss = {}, .kept = {}, .squares = {squares}, .totals = &totals}(0);
   StepNumbers numbers;
-  SummarizeStep<float>{
-      .loss = {.element = &loss}, .kept = {.element = &kept}, .count = 8, .squares = {squares}, .numbers = &numbers}(0);
+  SummarizeStep{.totals = &totals, .count = 8, .numbers = &numbers}(0);
   return numbers;
 }
 
@@ -66,12 +68,32 @@ TEST_CASE("a step that is not finite or has no target is left out") {
     const StepState state = decided(summary_of(12, 4, squares), 1);
     CHECK(state.scalars.left_out);
     CHECK(state.clipped.left_out);
+    CHECK(state.diverged);
     CHECK(state.skipped == 6);
   }
   CHECK(decided(summary_of(std::numeric_limits<float>::infinity(), 4, 9), 0).skipped == 6);
   const StepState empty = decided(summary_of(0, 0, 0), 0);
   CHECK(empty.scalars.left_out);
+  CHECK_FALSE(empty.diverged);
   CHECK(empty.skipped == 5);
+}
+
+TEST_CASE("micro-batches add up to the totals of a step") {
+  StepTotals totals;
+  for (const double part : {1.0, 2.5}) AddToTotals<double>{{2 * part}, {part}, {4 * part}, &totals}(0);
+  CHECK(totals.loss_sum == 7);
+  CHECK(totals.kept == 3.5);
+  CHECK(totals.squares == 14);
+}
+
+TEST_CASE("words are copied where a condition holds") {
+  const std::uint32_t from[] = {1, 2};
+  std::uint32_t to[] = {8, 9};
+  for (const bool condition : {false, true}) {
+    for (std::int64_t word = 0; word < 2; ++word) CopyIf{&condition, from, to}(word);
+    CHECK(to[0] == (condition ? 1 : 8));
+    CHECK(to[1] == (condition ? 2 : 9));
+  }
 }
 
 TEST_CASE("updates of used parameters are counted, unless the step is left out") {

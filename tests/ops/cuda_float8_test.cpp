@@ -16,11 +16,6 @@ struct Sizes {
   std::int64_t k;
 };
 
-bool has_float8_products() {
-  const device::CudaDevice gpu = device::cuda_device(device::current_cuda_device());
-  return 10 * gpu.major + gpu.minor >= 89;
-}
-
 // By delayed scaling with a history of this tensor's amax, which quantisation finds too, and larger ones.
 template <typename F, typename T, typename D>
 Quantized<F, D> quantized(const Tensor<T>& values) {
@@ -99,7 +94,7 @@ TEMPLATE_TEST_CASE("quantisation on the GPU", "", float, bfloat16) {
 }
 
 TEMPLATE_TEST_CASE("8-bit products on the GPU", "", float8_e4m3, float8_e5m2) {
-  if (!has_float8_products()) return;
+  if (!device::cuda_device(device::current_cuda_device()).has_float8_products()) return;
   for (const Sizes& sizes : {Sizes{16, 16, 16}, Sizes{48, 80, 112}, Sizes{256, 768, 512}}) {
     for (const bool accumulate : {false, true}) {
       compare_products<TestType, float>(sizes, accumulate, false);

@@ -29,6 +29,9 @@ class FakeGpuPlanes final : public PlaneDevice {
   void copy(void* to, const void* from, std::size_t bytes) const override {
     if (bytes > 0) std::memcpy(reach_fake_gpu(to), reach_fake_gpu(from), bytes);
   }
+  void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const override {
+    if (*reach(condition)) copy(to, from, bytes);
+  }
   void write(void* plane, const void* there, std::size_t bytes) const override {
     if (bytes > 0) std::memcpy(reach_fake_gpu(plane), there, bytes);
   }
@@ -37,6 +40,15 @@ class FakeGpuPlanes final : public PlaneDevice {
   }
   double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
     return plane_device<Cpu>().sum_of_squares(reach(plane), dtype, range);
+  }
+  void add_totals(const StepTotals& known, StepTotals* totals) const override {
+    plane_device<Cpu>().add_totals(known, reach(totals));
+  }
+  void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const override {
+    plane_device<Cpu>().add_squares(reach(plane), dtype, range, reach(totals));
+  }
+  void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const override {
+    plane_device<Cpu>().summarize(reach(totals), count, reach(numbers));
   }
   void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const override {
     plane_device<Cpu>().add(reach(sum), reach(plane), dtype, range);
@@ -58,6 +70,10 @@ class FakeGpuPlanes final : public PlaneDevice {
     void do_deallocate(void*, std::size_t) noexcept override {}
     void* block_;
   };
+  template <typename T>
+  static T* reach(T* there) {
+    return reinterpret_cast<T*>(reach_fake_gpu(there));
+  }
   static Plane reach(const Plane& plane) {
     return std::make_shared<device::Storage>(std::make_shared<Reached>(reach_fake_gpu(plane->data())), plane->bytes());
   }
@@ -69,6 +85,7 @@ struct Setup {
   const PlaneDevice* device = nullptr;
   std::function<Group(const Group& host)> make_group = {};
   parallel::DataParallelOptions options = {};
+  bool on_device = false;  // where the numbers of a step stay
 };
 
 FlatStore make_store(const Setup& setup) {
@@ -81,7 +98,7 @@ FlatStore make_store(const Setup& setup) {
   return store;
 }
 
-// What a backward pass would leave: the last parameter is not used by the first rank.
+// What a backward pass would leave: the last parameter is not used by the first micro-batch.
 void write_gradients(FlatStore& store, int step, int rank) {
   for (int index = 0; index < store.num_parameters(); ++index) {
     if (rank == 0 && index == 4) continue;
@@ -119,24 +136,29 @@ void update(FlatStore& store) {
 }
 
 struct Result {
-  std::vector<double> norms;
+  std::vector<double> losses_and_norms;
   std::vector<float> values;
   bool operator==(const Result&) const = default;
 };
 
 // A step whose backward pass finds all gradients written: a tape without any operation of the store's.
-StepSummary run_step(parallel::DataParallel& data_parallel, FlatStore& store, int step, int rank, int micro_batches) {
+StepNumbers run_step(parallel::DataParallel& data_parallel, FlatStore& store, int step, int rank, int micro_batches,
+                     bool on_device) {
   auto reduction = data_parallel.begin_step(micro_batches);
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
     Tape tape;
     reduction.listen(tape);
-    write_gradients(store, step, micro_batches * rank + micro_batch);
-    const Loss<float, Cpu> loss{
-        .sum = watch(Tensor<float>::full({1}, 2.0F), [](const Tensor<float>&) {}), .kept = 1, .count = 1};
+    const int number = micro_batches * rank + micro_batch;
+    write_gradients(store, step, number);
+    const auto sum = watch(Tensor<float>::full({1}, static_cast<float>(number + step)), [](const Tensor<float>&) {});
+    const Loss<float, Cpu> loss{.sum = sum, .kept = number == 0 ? 1 : 2, .count = 2};
     loss.sum.backward();
     reduction.add(loss);
   }
-  return reduction.finish();
+  if (!on_device) return reduction.finish().numbers();
+  const StepSummary summary = reduction.finish_on_device();
+  CHECK(summary.used[3]);
+  return *reinterpret_cast<const StepNumbers*>(reach_fake_gpu(summary.on_device.get()));
 }
 
 std::vector<Result> train(int ranks, const Setup& setup) {
@@ -148,7 +170,9 @@ std::vector<Result> train(int ranks, const Setup& setup) {
     Result& result = results[static_cast<std::size_t>(host.rank())];
     const int micro_batches = setup.options.virtual_shards > 0 ? setup.options.virtual_shards / ranks : 1;
     for (int step = 0; step < steps; ++step) {
-      result.norms.push_back(run_step(data_parallel, store, step, host.rank(), micro_batches).gradient_norm);
+      const StepNumbers numbers = run_step(data_parallel, store, step, host.rank(), micro_batches, setup.on_device);
+      result.losses_and_norms.push_back(numbers.loss_sum / numbers.kept);
+      result.losses_and_norms.push_back(numbers.gradient_norm);
       update(store);
     }
     for (int index = 0; index < store.num_parameters(); ++index) {
@@ -174,14 +198,18 @@ TEST_CASE("steps of a store on a GPU leave what those of one on the host leave")
       const Setup host{
           .device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
       const auto wanted = train(ranks, host);
-      for (const auto make : {fake_nccl_group, fake_staged_group}) {
-        const auto got = train(ranks, {.device = &fake_gpu_planes, .make_group = make, .options = options});
-        for (int rank = 0; rank < ranks; ++rank) {
-          const auto& [norms, values] = got[static_cast<std::size_t>(rank)];
-          CHECK(values == got.front().values);
-          REQUIRE(values.size() == wanted.front().values.size());
-          for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(wanted.front().values[i]).margin(1e-5));
-          for (std::size_t i = 0; i < norms.size(); ++i) CHECK(norms[i] == Approx(wanted.front().norms[i]));
+      for (const bool nccl : {true, false}) {
+        for (const bool on_device : {false, true}) {
+          const auto make = nccl ? fake_nccl_group : fake_staged_group;
+          const auto got =
+              train(ranks, {.device = &fake_gpu_planes, .make_group = make, .options = options, .on_device = on_device});
+          for (int rank = 0; rank < ranks; ++rank) {
+            const auto& [numbers, values] = got[static_cast<std::size_t>(rank)];
+            CHECK(values == got.front().values);
+            REQUIRE(values.size() == wanted.front().values.size());
+            for (std::size_t i = 0; i < values.size(); ++i) REQUIRE(values[i] == Approx(wanted.front().values[i]).margin(1e-5));
+            for (std::size_t i = 0; i < numbers.size(); ++i) CHECK(numbers[i] == Approx(wanted.front().losses_and_norms[i]));
+          }
         }
       }
     }

@@ -95,6 +95,7 @@ class GptRun {
   }
 
   FlatStore& store() { return model_->store(); }
+  parallel::DataParallel& data_parallel() { return data_parallel_; }
   optim::AdamW<Float32>& optimizer() { return optimizer_; }
   const ProcessMesh& mesh() const { return mesh_; }
 
@@ -170,13 +171,18 @@ void require_contains(const std::string& where, const std::string& text, const s
 
 void turn_bit(float& value) { value = std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) ^ 1U << 9); }
 
+// One that the rank holds.
+std::string weight_of(const Layout& layout, int rank) {
+  return fmt::format("transformer.h.{}.mlp.c_fc.weight", layout.on_first_stage(rank) ? 1 : 2);
+}
+
 // A sharded step renews all values: there the bit is turned over again before each step, as in a bad cell of memory.
 void expect_bit_found(const Group& world, const Layout& layout, int num_steps, int culprit) {
   const std::string where = fmt::format("{}, {} steps, rank {}", layout.str(), num_steps, culprit);
   constexpr int first_step = 2;
   constexpr std::int64_t element = 19;
   GptRun run(world, layout, num_steps);
-  const std::string weight = fmt::format("transformer.h.{}.mlp.c_fc.weight", layout.on_first_stage(culprit) ? 1 : 2);
+  const std::string weight = weight_of(layout, culprit);
   std::int64_t found_in = -1;
   const ErrorFields error = same_error(world, where, [&] {
     for (int step = 0; step < first_step + num_steps; ++step) {
@@ -196,6 +202,22 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps, i
     require_contains(where, error.message, fmt::format("on rank {}", culprit));
     require_contains(where, error.hint, "no majority");
   }
+}
+
+// Between steps, each second time; what one rank asks for is told to all.
+void expect_bit_found_between_steps(const Group& world, const Layout& layout, int culprit) {
+  const std::string where = fmt::format("{}, between steps, rank {}", layout.str(), culprit);
+  GptRun run(world, layout, 2);
+  const auto asked = run.data_parallel().exchange({.checkpoint = world.rank() == culprit});
+  require(asked.checkpoint && !asked.stop, "{}: a request was lost", where);
+  const auto none = run.data_parallel().exchange();
+  require(!none.checkpoint && !none.stop, "{}: a request came from nowhere", where);
+  const std::string weight = weight_of(layout, culprit);
+  if (world.rank() == culprit) turn_bit(run.store().values<float>(run.store().find(weight)).data()[1]);
+  run.data_parallel().exchange();
+  const ErrorFields error = same_error(world, where, [&] { run.data_parallel().exchange(); });
+  require(error.code == ErrorCode::diverged && error.name == weight, "{}: {} {}", where, name_of(error.code), error.name);
+  require_contains(where, error.message, "element 1 of");
 }
 
 // The step is refused with what is known of it, then skipped; skipping too often is refused too.
@@ -281,6 +303,8 @@ std::vector<SilentFault> turned_bits(int ranks, Culprits culprits) {
         faults.push_back({fmt::format("{}, {} steps, rank {}", layout.str(), num_steps, rank),
                           [=](const Group& world) { expect_bit_found(world, layout, num_steps, rank); }});
       }
+      faults.push_back({fmt::format("{}, between steps, rank {}", layout.str(), rank),
+                        [=](const Group& world) { expect_bit_found_between_steps(world, layout, rank); }});
     }
   }
   return faults;

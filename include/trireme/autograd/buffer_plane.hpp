@@ -89,6 +89,7 @@ class BufferPlane {
   // restore() gives all buffers the values of the last keep(), where there was one: a step that is left out has changed them.
   void keep();
   void restore();
+  void restore_if(const bool* condition);  // which lies where the buffers lie
 
   void initialize();  // gives every buffer its initial value, as the first use does
 

@@ -7,6 +7,7 @@
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/state.hpp"
+#include "trireme/core/step_summary.hpp"
 #include "trireme/device/device.hpp"
 #include "trireme/device/memory.hpp"
 
@@ -22,10 +23,16 @@ class PlaneDevice {
   virtual std::shared_ptr<device::MemoryResource> memory() const = 0;
   virtual void zero(void* plane, std::size_t bytes) const = 0;
   virtual void copy(void* to, const void* from, std::size_t bytes) const = 0;  // between planes
+  virtual void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const = 0;
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;
   // Of elements of `dtype` in a range of a plane; nan where one of them is inf or nan.
   virtual double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const = 0;
+  // For the totals and numbers of a step, which lie where planes do, while the host goes on: adds to them, the latter
+  // sum_of_squares to totals->squares; and makes the numbers of a loss over `count` targets.
+  virtual void add_totals(const StepTotals& known, StepTotals* totals) const = 0;
+  virtual void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const = 0;
+  virtual void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const = 0;
   // sum += plane in a range of both.
   virtual void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const = 0;
   // A range of float values to bfloat16 or float16, into the same range of another plane.

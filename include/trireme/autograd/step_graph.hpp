@@ -1,6 +1,5 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -9,11 +8,12 @@
 #include <functional>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <utility>
-#include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/tape.hpp"
+#include "trireme/core/step_summary.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 
@@ -22,53 +22,64 @@ namespace trireme {
 struct StepGraphOptions {
   int eager_steps = 2;  // before one is recorded: they make plans and workspaces
   bool enabled = true;  // false: every step is eager
+
+  // How the host waits until done() for the end of a step; with several ranks as Group::wait_until does, so that it does not
+  // wait for ever where another rank fails. Empty: it waits for the GPU alone.
+  std::function<void(const std::function<bool()>& done)> wait = {};
 };
 
 // A training step that is recorded as one CUDA graph and launched from then on, so that the GPU does not wait for the host.
+// Elements: the types of a step's inputs.
 //
-//   StepGraph<float, Cuda> graph(model.store(), [&](const TapeOptions& at, const auto& inputs) {
-//     Tape tape(at);
-//     const auto loss = model.loss(inputs[0], inputs[1]);
-//     loss.backward();
-//     optimizer.step(optim::summarize(model.store(), loss), {.clip_norm = 1});
-//     return loss;
-//   });
+//   StepGraph<Cuda, std::int32_t, std::int32_t> graph(
+//       model.store(), [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
+//         Tape tape(at);
+//         const auto loss = model.loss(tokens, targets);
+//         loss.backward();
+//         const StepSummary summary = optim::summarize(model.store(), loss);
+//         optimizer.step(summary, {.clip_norm = 1});
+//         return summary;
+//       });
 //   for (...) {
 //     optimizer.set_learning_rate(schedule(step));  // outside: inside it would be that of the recorded step for ever
-//     graph.run({.seed = 1, .step = step, .first_sample = step * batch}, {tokens, targets});
-//     if (const auto loss = graph.newest_loss()) print(loss->step, loss->mean);
+//     graph.run({.seed = 1, .step = step, .first_sample = step * batch}, tokens, targets);
+//     if (const auto newest = graph.newest_result()) print(newest->step, newest->loss);
 //   }
+//
+// With several ranks the summary is that of Reduction::finish_on_device().
 //
 // Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
 // be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded
 // one's. The seed must stay that of the recorded step. On the CPU every step is eager.
-template <typename T, typename D = Cpu>
+template <typename D, typename... Elements>
 class StepGraph {
  public:
-  using Inputs = std::vector<Tensor<std::int32_t, D>>;
-  using Step = std::function<Loss<T, D>(const TapeOptions& at, const Inputs& inputs)>;
+  using Step = std::function<StepSummary(const TapeOptions& at, const Tensor<Elements, D>&... inputs)>;
 
-  struct MeanLoss {
+  // What the summary that the function returned says.
+  struct Result {
     std::uint64_t step = 0;
-    double mean = 0;
+    double loss = 0;
+    double gradient_norm = 0;
   };
 
-  StepGraph(FlatStore& store, Step step, const StepGraphOptions& options = {})
-      : store_(store), step_(std::move(step)), options_(options) {
-    require(options.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options.eager_steps);
+  StepGraph(FlatStore& store, Step step, StepGraphOptions options = {})
+      : store_(store), step_(std::move(step)), options_(std::move(options)) {
+    require(options_.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options_.eager_steps);
   }
 
   // The host does not wait, unless the GPU is two steps behind. The inputs may change as soon as it returns.
-  void run(const TapeOptions& at, const std::vector<Tensor<std::int32_t>>& inputs) {
+  void run(const TapeOptions& at, const Tensor<Elements>&... inputs) {
+    if (store_.buffers().size() > 0) store_.buffers().keep();
     if constexpr (on_host) {
-      newest_ = MeanLoss{.step = at.step, .mean = step_(at, inputs).mean()};
+      newest_ = result_of(at.step, step_(at, inputs...).numbers());
     } else {
-      run_on_gpu(at, inputs);
+      run_on_gpu(at, {inputs...});
     }
   }
 
   // Of the newest step that is done: often the one before the last. Nothing before the first is.
-  std::optional<MeanLoss> newest_loss() {
+  std::optional<Result> newest_result() {
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {
         if (slot && slot->under_way && slot->done.is_done()) take(*slot);
@@ -76,30 +87,28 @@ class StepGraph {
     }
     return newest_;
   }
-  MeanLoss last_loss() {  // of the last step; the host waits
+  Result last_result() {  // of the last step; the host waits
     if constexpr (!on_host) {
       for (std::optional<Slot>& slot : slots_) {
         if (slot) finish(*slot);
       }
     }
-    require(newest_.has_value(), "last_loss() before the first step");
+    require(newest_.has_value(), "last_result() before the first step");
     return *newest_;
   }
 
   bool is_recorded() const { return graph_.has_value(); }
 
  private:
-  static constexpr bool on_host = Tensor<T, D>::on_host;
+  static constexpr bool on_host = std::is_same_v<D, Cpu>;
 
-  struct LossNumbers {
-    T sum;
-    double kept;
-  };
+  using HostInputs = std::tuple<Tensor<Elements>...>;
+  using Inputs = std::tuple<Tensor<Elements, D>...>;
 
   // What travels between the host and the GPU in a step. There are two, used by turns.
   struct Slot {
     explicit Slot(std::size_t input_bytes)
-        : inputs(device::pinned_memory(), input_bytes), loss(device::pinned_memory(), sizeof(LossNumbers)) {}
+        : inputs(device::pinned_memory(), input_bytes), numbers(device::pinned_memory(), sizeof(StepNumbers)) {}
     ~Slot() {
       try {
         if (under_way) done.wait();  // the GPU may still write
@@ -110,15 +119,21 @@ class StepGraph {
     Slot& operator=(const Slot&) = delete;
 
     device::Storage inputs;
-    device::Storage loss;
+    device::Storage numbers;
     device::Event done;
     bool under_way = false;
     std::uint64_t step = 0;
     std::uint64_t number = 0;  // of the run
   };
 
-  void run_on_gpu(const TapeOptions& at, const std::vector<Tensor<std::int32_t>>& inputs) {
-    if (inputs_.empty()) make_inputs(inputs);
+  static Result result_of(std::uint64_t step, const StepNumbers& numbers) {
+    return {.step = step,
+            .loss = numbers.kept == 0 ? 0.0 : numbers.loss_sum / numbers.kept,
+            .gradient_norm = numbers.gradient_norm};
+  }
+
+  void run_on_gpu(const TapeOptions& at, const HostInputs& inputs) {
+    if (!inputs_) make_inputs(inputs);
     std::optional<Slot>& slot = slots_[runs_ % slots_.size()];
     if (!slot) slot.emplace(input_bytes());
     finish(*slot);
@@ -131,7 +146,7 @@ class StepGraph {
     fetch(have_shapes_of(inputs) ? run_or_launch(on_gpu, inputs, *slot) : run_others(on_gpu, inputs), *slot);
   }
 
-  Loss<T, D> run_or_launch(const TapeOptions& at, const std::vector<Tensor<std::int32_t>>& inputs, Slot& slot) {
+  StepSummary run_or_launch(const TapeOptions& at, const HostInputs& inputs, Slot& slot) {
     send(inputs, slot);
     if (!graph_ && options_.enabled && eager_steps_ >= options_.eager_steps) record(at);
     if (graph_) {
@@ -140,12 +155,12 @@ class StepGraph {
       return recorded_;
     }
     ++eager_steps_;
-    return step_(at, inputs_);
+    return call(at, *inputs_);
   }
 
   void record(const TapeOptions& at) {
     try {
-      graph_.emplace([&] { recorded_ = step_(at, inputs_); });
+      graph_.emplace([&] { recorded_ = call(at, *inputs_); });
       seed_ = at.seed;
     } catch (const device::NotCapturable& error) {
       tell(error.what());
@@ -154,55 +169,63 @@ class StepGraph {
     }
   }
 
-  Loss<T, D> run_others(const TapeOptions& at, const std::vector<Tensor<std::int32_t>>& inputs) {
+  StepSummary run_others(const TapeOptions& at, const HostInputs& inputs) {
     if (!std::exchange(told_of_shapes_, true)) tell("inputs have other shapes than those of the first step");
-    Inputs others;
-    for (const auto& input : inputs) others.push_back(input.template to<D>());
-    return step_(at, others);
+    return std::apply([&](const auto&... input) { return step_(at, input.template to<D>()...); }, inputs);
+  }
+
+  StepSummary call(const TapeOptions& at, const Inputs& inputs) {
+    return std::apply([&](const auto&... input) { return step_(at, input...); }, inputs);
   }
 
   static void tell(std::string_view reason) {
     fmt::print(stderr, "trireme: a step runs without a CUDA graph, which is slower: {}\n", reason);
   }
 
-  void make_inputs(const std::vector<Tensor<std::int32_t>>& inputs) {
-    for (const auto& input : inputs) inputs_.emplace_back(input.shape());
+  void make_inputs(const HostInputs& inputs) {
+    std::apply([this](const auto&... input) { inputs_.emplace(Tensor<Elements, D>(input.shape())...); }, inputs);
     position_ = Tensor<ops::RandomPosition, D>({1});
   }
-  bool have_shapes_of(const std::vector<Tensor<std::int32_t>>& inputs) const {
-    return std::equal(inputs.begin(), inputs.end(), inputs_.begin(), inputs_.end(),
-                      [](const auto& a, const auto& b) { return a.shape() == b.shape(); });
+
+  // Calls action(input, the same in what the recorded step reads) for each of them.
+  template <typename Action>
+  void for_each(const HostInputs& inputs, const Action& action) const {
+    [&]<std::size_t... place>(std::index_sequence<place...>) {
+      (action(std::get<place>(inputs), std::get<place>(*inputs_)), ...);
+    }
+    (std::index_sequence_for<Elements...>{});
+  }
+  bool have_shapes_of(const HostInputs& inputs) const {
+    bool same = true;
+    for_each(inputs, [&](const auto& input, const auto& recorded) { same = same && input.shape() == recorded.shape(); });
+    return same;
   }
   std::size_t input_bytes() const {
-    std::size_t bytes = 0;
-    for (const auto& input : inputs_) bytes += input.span().size_bytes();
-    return bytes;
+    return std::apply([](const auto&... input) { return (std::size_t{0} + ... + input.span().size_bytes()); }, *inputs_);
   }
 
-  void send(const std::vector<Tensor<std::int32_t>>& inputs, Slot& slot) {
+  void send(const HostInputs& inputs, Slot& slot) {
     auto* pinned = static_cast<std::byte*>(slot.inputs.data());
-    for (std::size_t index = 0; index < inputs.size(); ++index) {
-      const std::size_t bytes = inputs[index].span().size_bytes();
-      std::memcpy(pinned, inputs[index].data(), bytes);
-      device::current_stream().copy_from_pinned(inputs_[index].data(), pinned, bytes);
+    for_each(inputs, [&](const auto& input, const auto& recorded) {
+      const std::size_t bytes = input.span().size_bytes();
+      std::memcpy(pinned, input.data(), bytes);
+      device::current_stream().copy_from_pinned(recorded.data(), pinned, bytes);
       pinned += bytes;
-    }
+    });
   }
 
-  void fetch(const Loss<T, D>& loss, Slot& slot) {
-    auto* numbers = static_cast<LossNumbers*>(slot.loss.data());
+  void fetch(const StepSummary& summary, Slot& slot) {
     device::Stream& stream = device::current_stream();
-    stream.copy_to_pinned(&numbers->sum, loss.sum.value().data(), sizeof(numbers->sum));
-    numbers->kept = loss.kept.known();
-    if (loss.kept.element().defined()) {
-      stream.copy_to_pinned(&numbers->kept, loss.kept.element().data(), sizeof(numbers->kept));
-    }
+    auto* numbers = static_cast<StepNumbers*>(slot.numbers.data());
+    *numbers = summary.numbers();
+    if (summary.on_device) stream.copy_to_pinned(numbers, summary.on_device.get(), sizeof(StepNumbers));
     stream.record(slot.done);
     slot.under_way = true;
   }
 
   void finish(Slot& slot) {
     if (!slot.under_way) return;
+    if (options_.wait) options_.wait([&] { return slot.done.is_done(); });
     slot.done.wait();
     take(slot);
   }
@@ -210,23 +233,22 @@ class StepGraph {
     slot.under_way = false;
     if (slot.number < newest_number_) return;
     newest_number_ = slot.number;
-    const auto* numbers = static_cast<const LossNumbers*>(slot.loss.data());
-    newest_ = MeanLoss{.step = slot.step, .mean = numbers->kept == 0 ? 0.0 : static_cast<double>(numbers->sum) / numbers->kept};
+    newest_ = result_of(slot.step, *static_cast<const StepNumbers*>(slot.numbers.data()));
   }
 
   FlatStore& store_;
   Step step_;
   StepGraphOptions options_;
-  Inputs inputs_;  // what the recorded step reads
+  std::optional<Inputs> inputs_;  // what the recorded step reads
   Tensor<ops::RandomPosition, D> position_;
   std::optional<device::Graph> graph_;
-  Loss<T, D> recorded_;
+  StepSummary recorded_;
   std::uint64_t seed_ = 0;  // of the recorded step
   std::array<std::optional<Slot>, 2> slots_;
   std::uint64_t runs_ = 0;
   int eager_steps_ = 0;
   bool told_of_shapes_ = false;
-  std::optional<MeanLoss> newest_;
+  std::optional<Result> newest_;
   std::uint64_t newest_number_ = 0;
 };
 

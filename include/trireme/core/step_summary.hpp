@@ -20,6 +20,13 @@ struct NonFinite {
   std::vector<int> ranks = {};  // whose own loss is inf or nan; none: it began in a backward pass
 };
 
+// What ranks and micro-batches add up to, of doubles alone: a group can reduce it.
+struct StepTotals {
+  double loss_sum = 0;
+  double kept = 0;
+  double squares = 0;  // of the gradients
+};
+
 // The numbers of a summary.
 struct StepNumbers {
   double loss_sum = 0;
@@ -42,6 +49,16 @@ struct StepSummary {
 
   // In a GPU's memory, where the host has not asked for the numbers: then those above mean nothing yet.
   std::shared_ptr<const StepNumbers> on_device = {};
+
+  StepNumbers numbers() const {
+    return {.loss_sum = loss_sum, .kept = kept, .gradient_scale = gradient_scale, .gradient_norm = gradient_norm};
+  }
+  void set(const StepNumbers& numbers) {
+    loss_sum = numbers.loss_sum;
+    kept = numbers.kept;
+    gradient_scale = numbers.gradient_scale;
+    gradient_norm = numbers.gradient_norm;
+  }
 
   double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }
   bool is_finite() const { return std::isfinite(loss_sum) && std::isfinite(gradient_norm); }

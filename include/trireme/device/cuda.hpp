@@ -25,6 +25,8 @@ struct CudaDevice {
   int minor = 0;
   int multiprocessors = 0;
   std::size_t memory_bytes = 0;
+
+  bool has_float8_products() const { return 10 * major + minor >= 89; }
 };
 CudaDevice cuda_device(int device);
 

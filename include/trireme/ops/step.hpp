@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "trireme/core/step_summary.hpp"
@@ -7,20 +8,26 @@
 #include "trireme/ops/step_state.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// What decides over a step on a GPU while the host goes on. Pointers are to the GPU's memory.
+// What decides over a step on a GPU while the host goes on. Pointers are to the memory of D, of the GPU where there is no D.
 namespace trireme::ops {
 
-// The summary of a loss over `count` targets, `kept` of which count, and of gradients whose squares have that sum. T: float or
-// double.
-template <typename T>
+// totals += the loss over targets of which `kept` count, and gradients whose squares have that sum. T: float or double.
+template <typename T, typename D>
 struct StepSums {
-  Scalar<T, Cuda> loss;
-  Scalar<double, Cuda> kept;
-  double count = 0;
-  Scalar<double, Cuda> squares;
+  Scalar<T, D> loss = {};
+  Scalar<double, D> kept = {};
+  Scalar<double, D> squares = {};
 };
-template <typename T>
-void summarize_step(const StepSums<T>& sums, StepNumbers* numbers);
+template <typename T, typename D>
+void add_to_totals(const StepSums<T, D>& sums, StepTotals* totals);
+
+// The numbers of a step whose loss is over `count` targets.
+template <typename D>
+void summarize_step(const StepTotals* totals, double count, StepNumbers* numbers);
+
+// Copies where *condition holds; `bytes` is a multiple of 4.
+template <typename D>
+void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes);
 
 // Gives the state the scalars of the step with this summary, whose numbers lie there or are known. It is left out unless loss
 // and norm are finite and some target was kept; the norm is clipped unless clip_norm is 0.

@@ -10,7 +10,8 @@ namespace trireme::ops {
 struct StepState {
   StepScalars scalars = {};  // whose learning rate the host writes
   StepScalars clipped = {};  // the same for gradients that clip_by_value has multiplied by their scale
-  std::int64_t skipped = 0;  // steps that were left out because they were not finite
+  bool diverged = false;     // the step is left out because it is not finite
+  std::int64_t skipped = 0;  // such steps
 };
 
 }  // namespace trireme::ops

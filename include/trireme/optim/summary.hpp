@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cmath>
 #include <memory>
 
 #include "trireme/autograd/flat_store.hpp"
@@ -17,10 +16,7 @@ StepSummary read(StepSummary summary) {
   if (!summary.on_device) return summary;
   StepNumbers numbers;
   device::copy_bytes(Cpu{}, &numbers, D{}, summary.on_device.get(), sizeof(numbers));
-  summary.loss_sum = numbers.loss_sum;
-  summary.kept = numbers.kept;
-  summary.gradient_scale = numbers.gradient_scale;
-  summary.gradient_norm = numbers.gradient_norm;
+  summary.set(numbers);
   summary.on_device = nullptr;
   return summary;
 }
@@ -36,17 +32,16 @@ StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
     if (trainable && !store.has_gradient(index)) store.zero_gradient(index);
   }
   const Tensor<T, D> gradients = store.gradients<T, D>();
-  const Scalar<double, D> squares = ops::sum_of_squares(gradients.data(), gradients.span().size(), D{});
-  const auto count = static_cast<double>(loss.count);
+  const Tensor<StepTotals, D> totals = Tensor<StepTotals, D>::zeros({1});
+  const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()),
+                                 .kept = loss.kept,
+                                 .squares = ops::sum_of_squares(gradients.data(), gradients.span().size(), D{})};
+  ops::add_to_totals(sums, totals.data());
+  const Tensor<StepNumbers, D> numbers({1});
+  ops::summarize_step<D>(totals.data(), static_cast<double>(loss.count), numbers.data());
   if constexpr (Scalar<T, D>::on_host) {
-    summary.loss_sum = static_cast<double>(loss.sum.value().item());
-    summary.kept = loss.kept;
-    summary.gradient_scale = summary.kept == 0 ? 0 : count / summary.kept;
-    summary.gradient_norm = std::sqrt(squares) * summary.gradient_scale;
+    summary.set(*numbers.data());
   } else {
-    const Tensor<StepNumbers, D> numbers({1});
-    ops::summarize_step<T>({.loss = Scalar<T, D>(loss.sum.value()), .kept = loss.kept, .count = count, .squares = squares},
-                           numbers.data());
     const auto keeps_memory = std::make_shared<Tensor<StepNumbers, D>>(numbers);
     summary.on_device = std::shared_ptr<const StepNumbers>(keeps_memory, numbers.data());
   }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -10,6 +11,7 @@
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
+#include "trireme/ops/step.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/compression.hpp"
 
@@ -94,7 +96,15 @@ class Reduction final : public GradientListener {
 
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {  // each micro-batch; in a pipeline on the last stage alone
-    add(static_cast<double>(loss.sum.value().item()), loss.kept.item(), loss.count);
+    const auto read = [sum = loss.sum.value(), kept = loss.kept] {
+      return StepTotals{.loss_sum = static_cast<double>(sum.item()), .kept = kept.item()};
+    };
+    if constexpr (Tensor<T, D>::on_host) {
+      add({.read = [known = read()] { return known; }, .add_to = {}}, loss.count);
+    } else {
+      const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()), .kept = loss.kept};
+      add({.read = read, .add_to = [sums](StepTotals* totals) { ops::add_to_totals(sums, totals); }}, loss.count);
+    }
   }
 
   // Asks all ranks: what any of them asked for is in the summary of all.
@@ -104,13 +114,22 @@ class Reduction final : public GradientListener {
   // this rank updates), and the summary what it means. Loss and norm are those of the whole model.
   StepSummary finish();
 
+  // The same without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
+  // step that is not finite is left out by the optimizer, and replicas are not compared: DataParallel::exchange does that.
+  // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and with virtual shards it is finish().
+  StepSummary finish_on_device();
+
   bool has_virtual_shards() const;
 
  private:
   friend class DataParallel;
   Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked);
 
-  void add(double loss_sum, double kept, std::int64_t count);
+  struct AddedLoss {
+    std::function<StepTotals()> read;                   // of a GPU: the host waits
+    std::function<void(StepTotals* on_device)> add_to;  // empty where the host knows the numbers
+  };
+  void add(AddedLoss loss, std::int64_t count);
   void on_final(int parameter) override;
   void launch_complete();
   void advance();
@@ -120,14 +139,16 @@ class Reduction final : public GradientListener {
   void count_waiting(const Wait& wait);
   void wait_for(Pending& pending);
   void wait_for_buckets();
-  StepSummary reduce_summary();
+  void launch_rest();
+  void read_losses();
+  StepSummary reduce_summary(bool on_device);
 
   DataParallel& owner_;
   int micro_batches_;
   int listened_ = 0;
-  int added_ = 0;
+  std::vector<AddedLoss> added_;  // by micro-batch
   StepRequests requests_ = {};
-  std::vector<double> losses_;  // by micro-batch
+  std::vector<double> losses_;  // likewise, once they are read
   double kept_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
@@ -172,6 +193,11 @@ class DataParallel {
 
   // One micro-batch for each virtual shard of this rank, where there are virtual shards.
   Reduction begin_step(int micro_batches = 1);
+
+  // What a step with finish_on_device(), or one that a StepGraph launches, leaves to the host: asks all ranks, as
+  // Reduction::request does, and each time it was called check_replicas times compares the replicas, for which the host waits.
+  // Collective; between steps.
+  StepRequests exchange(const StepRequests& requests = {});
 
   // Where the step is sharded: after finish(), brings the whole reduced gradient to all ranks, for those who want to look at
   // it. Collective.
@@ -224,6 +250,7 @@ class DataParallel {
   std::vector<int> bucket_of_;  // by parameter
   std::int64_t first_step_;
   int steps_ = 0;
+  std::int64_t exchanges_ = 0;
   std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in the first step
   std::shared_ptr<SlicedShard> shard_;
   std::shared_ptr<GradientTree> tree_;                   // null without virtual shards

@@ -10,20 +10,16 @@
 namespace trireme::comm {
 
 // What NCCL does on threads of its own.
-class Communicator::Readiness final : public Awaited, public Progress {
+class Communicator::Readiness final : public Polled {
  public:
-  Readiness(Communicator& communicator, const std::string& what) : communicator_(communicator), what_(what) {
-    communicator_.context_->add(this);
-  }
-  ~Readiness() override { communicator_.context_->remove(this); }
+  Readiness(Communicator& communicator, const std::string& what)
+      : Polled(*communicator.context_), communicator_(communicator), what_(what) {}
 
   bool ready() override { return communicator_.is_ready(what_); }
   ErrorFields describe_wait() const override {
     return {.message = fmt::format("{} of group \"{}\"; NCCL is not ready for it", what_, communicator_.label_),
             .hint = "a rank has not come here, or NCCL can't reach it: NCCL_DEBUG=INFO shows how it tries"};
   }
-  void advance() override {}
-  bool needs_polling() const override { return true; }
 
  private:
   Communicator& communicator_;
@@ -69,10 +65,7 @@ void Communicator::enqueue(const std::string& what, const std::function<ncclResu
   wait_until_ready(what);
 }
 
-void Communicator::wait_until_ready(const std::string& what) {
-  Readiness readiness(*this, what);
-  wait_for(*context_, readiness);
-}
+void Communicator::wait_until_ready(const std::string& what) { Readiness(*this, what).wait(); }
 
 bool Communicator::is_ready(const std::string& what) {
   const std::lock_guard lock(mutex_);

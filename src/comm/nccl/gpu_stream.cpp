@@ -2,6 +2,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 
 namespace trireme::comm {
@@ -17,8 +18,9 @@ class GpuCompletion final : public Completion {
  public:
   explicit GpuCompletion(device::Stream& stream) : captured_(is_capturing(device::native(stream))) { stream.record(event_); }
 
-  // What a graph holds runs when the graph does: nothing is under way now, and its events must not be asked.
-  bool reached() override { return captured_ || event_.is_done(); }
+  // What a graph holds runs when the graph does: nothing is under way now, and its events must not be asked. While a graph is
+  // recorded no event may be: what is under way is taken to go on.
+  bool reached() override { return captured_ || (!device::is_capturing() && event_.is_done()); }
   void order_before_current() override { device::current_stream().order_after(event_); }
 
  private:

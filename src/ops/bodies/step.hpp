@@ -12,20 +12,30 @@
 namespace trireme::ops {
 
 template <typename T>
-struct SummarizeStep {
+struct AddToTotals {
   ScalarArgument<T> loss;
   ScalarArgument<double> kept;
-  double count;
   ScalarArgument<double> squares;
+  StepTotals* totals;
+
+  TRIREME_HOST_DEVICE void operator()(std::int64_t) const {
+    totals->loss_sum += static_cast<double>(loss.get());
+    totals->kept += kept.get();
+    totals->squares += squares.get();
+  }
+};
+
+struct SummarizeStep {
+  const StepTotals* totals;
+  double count;
   StepNumbers* numbers;
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t) const {
-    const double targets = kept.get();
-    const double scale = targets == 0 ? 0 : count / targets;
-    *numbers = {.loss_sum = static_cast<double>(loss.get()),
-                .kept = targets,
+    const double scale = totals->kept == 0 ? 0 : count / totals->kept;
+    *numbers = {.loss_sum = totals->loss_sum,
+                .kept = totals->kept,
                 .gradient_scale = scale,
-                .gradient_norm = std::sqrt(squares.get()) * scale};
+                .gradient_norm = std::sqrt(totals->squares) * scale};
   }
 };
 
@@ -43,6 +53,7 @@ struct DecideStep {
     scalars.left_out = !finite || step.kept == 0;
     state->clipped = scalars;
     state->clipped.gradient_scale = 1;
+    state->diverged = !finite;
     state->skipped += finite ? 0 : 1;
   }
 };
@@ -54,6 +65,16 @@ struct CountUpdates {
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t parameter) const {
     if (!state->scalars.left_out) updates[parameter] += used[parameter];
+  }
+};
+
+struct CopyIf {
+  const bool* condition;
+  const std::uint32_t* from;
+  std::uint32_t* to;
+
+  TRIREME_HOST_DEVICE void operator()(std::int64_t word) const {
+    if (*condition) to[word] = from[word];
   }
 };
 

@@ -2,28 +2,22 @@
 
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
-#include "ops/argument_of.hpp"
-#include "trireme/ops/step.hpp"
+#include "ops/step_on.hpp"
 
 namespace trireme::ops {
 
 using device::check_cuda;
 using device::native_stream;
 
-template <typename T>
-void summarize_step(const StepSums<T>& sums, StepNumbers* numbers) {
-  const SummarizeStep<T> body{argument_of(sums.loss), argument_of(sums.kept), sums.count, argument_of(sums.squares), numbers};
-  check_cuda(cuda::summarize_step(body, native_stream()), "summarize_step");
+template <>
+template <typename Body>
+void Steps<Cuda>::each_index(std::int64_t count, const Body& body) {
+  check_cuda(cuda::each_index(count, body, native_stream()), "step");
 }
-template void summarize_step(const StepSums<float>&, StepNumbers*);
-template void summarize_step(const StepSums<double>&, StepNumbers*);
+TRIREME_INSTANTIATE_STEP(Cuda);
 
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state) {
-  const ScalarArgument<StepNumbers> numbers{.value = {.loss_sum = summary.loss_sum,
-                                                      .kept = summary.kept,
-                                                      .gradient_scale = summary.gradient_scale,
-                                                      .gradient_norm = summary.gradient_norm},
-                                            .element = summary.on_device.get()};
+  const ScalarArgument<StepNumbers> numbers{.value = summary.numbers(), .element = summary.on_device.get()};
   check_cuda(cuda::decide_step({numbers, clip_norm, state}, native_stream()), "decide_step");
 }
 

@@ -3,12 +3,14 @@
 
 namespace trireme::ops::cuda {
 
-template <typename T>
-cudaError_t summarize_step(const SummarizeStep<T>& body, cudaStream_t stream) {
-  return device::for_each_index(1, stream, body);
+template <typename Body>
+cudaError_t each_index(std::int64_t count, const Body& body, cudaStream_t stream) {
+  return device::for_each_index(count, stream, body);
 }
-template cudaError_t summarize_step(const SummarizeStep<float>&, cudaStream_t);
-template cudaError_t summarize_step(const SummarizeStep<double>&, cudaStream_t);
+template cudaError_t each_index(std::int64_t, const AddToTotals<float>&, cudaStream_t);
+template cudaError_t each_index(std::int64_t, const AddToTotals<double>&, cudaStream_t);
+template cudaError_t each_index(std::int64_t, const SummarizeStep&, cudaStream_t);
+template cudaError_t each_index(std::int64_t, const CopyIf&, cudaStream_t);
 
 cudaError_t decide_step(const DecideStep& body, cudaStream_t stream) { return device::for_each_index(1, stream, body); }
 

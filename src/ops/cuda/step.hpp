@@ -4,11 +4,12 @@
 
 #include "ops/bodies/step.hpp"
 
-// Launches. T: float, double.
 namespace trireme::ops::cuda {
 
-template <typename T>
-cudaError_t summarize_step(const SummarizeStep<T>& body, cudaStream_t stream);
+// Body: AddToTotals of float and double, SummarizeStep, CopyIf.
+template <typename Body>
+cudaError_t each_index(std::int64_t count, const Body& body, cudaStream_t stream);
+
 cudaError_t decide_step(const DecideStep& body, cudaStream_t stream);
 cudaError_t count_updates(const CountUpdates& body, std::int64_t parameters, cudaStream_t stream);
 cudaError_t unscale_step(const UnscaleStep& body, cudaStream_t stream);

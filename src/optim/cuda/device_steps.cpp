@@ -33,6 +33,7 @@ void DeviceSteps::begin(const StepSummary& summary, double clip_norm, const std:
   }
   ops::decide_step(summary, clip_norm, state_.data());
   ops::count_updates(state_.data(), used_.data(), used_.numel(), updates_.data());
+  store_.buffers().restore_if(&state_.data()->diverged);
 }
 
 ops::StepOnDevice DeviceSteps::of(int parameter, bool clipped) const {

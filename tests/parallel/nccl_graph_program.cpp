@@ -1,0 +1,113 @@
+#include <cstdint>
+#include <stdexcept>
+#include <vector>
+
+#include "comm/expect.hpp"
+#include "comm/nccl_ranks.hpp"
+#include "trireme/autograd/step_graph.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+// Steps of ranks with a GPU each that are launched as a graph, collectives included, against the same steps eager.
+namespace {
+
+using namespace trireme;
+using namespace trireme::test;
+using P = MixedBfloat16;
+
+constexpr models::GptOptions model_options{.layers = 2, .heads = 4, .width = 64, .block = 32, .vocabulary = 96, .dropout = 0.1};
+constexpr std::int64_t rows = 2;
+constexpr std::uint64_t steps = 8;
+
+Tensor<std::int32_t> tokens_of(std::uint64_t step, int rank, std::int64_t factor) {
+  Tensor<std::int32_t> tokens({rows, model_options.block});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.data()[i] =
+        static_cast<std::int32_t>((factor * i + static_cast<std::int64_t>(step) + rank) % model_options.vocabulary);
+  }
+  return tokens;
+}
+
+class Run {
+ public:
+  Run(const Group& gpu, parallel::Sharding sharding, bool recorded)
+      : gpu_(gpu),
+        data_parallel_(initialized(model_), ProcessMesh(gpu),
+                       {.bucket_bytes = 1 << 15, .sharding = sharding, .check_replicas = 3}),
+        graph_(model_.store(), [this](const auto&... of_step) { return step(of_step...); },
+               {.enabled = recorded, .wait = [this](const auto& done) { gpu_.wait_until(done, "a step of the GPU"); }}) {}
+
+  void run(std::uint64_t number) {
+    optimizer_.set_learning_rate(1e-3 / static_cast<double>(number + 1));
+    graph_.run({.seed = 3, .step = number, .first_sample = rows * gpu_.rank()}, tokens_of(number, gpu_.rank(), 7),
+               tokens_of(number, gpu_.rank(), 5));
+    const StepRequests asked = data_parallel_.exchange({.checkpoint = number == 4 && gpu_.rank() == 1});
+    expect(asked.checkpoint == (number == 4), "a checkpoint after step 4 alone, not after {}", number);
+  }
+
+  // Losses and norms of all steps, then the values.
+  std::vector<double> train() {
+    std::vector<double> numbers;
+    for (std::uint64_t number = 0; number < steps; ++number) {
+      run(number);
+      numbers.push_back(graph_.last_result().loss);
+      numbers.push_back(graph_.last_result().gradient_norm);
+    }
+    for (int index = 0; index < model_.store().num_parameters(); ++index) {
+      const Tensor<float> values = model_.store().template read_values<float>(index);
+      numbers.insert(numbers.end(), values.span().begin(), values.span().end());
+    }
+    return numbers;
+  }
+
+  bool is_recorded() const { return graph_.is_recorded(); }
+
+ private:
+  static models::Gpt<P, Cuda>& initialized(models::Gpt<P, Cuda>& model) {
+    model.initialize({.seed = 1});
+    return model;
+  }
+
+  StepSummary step(const TapeOptions& at, const Tensor<std::int32_t, Cuda>& tokens, const Tensor<std::int32_t, Cuda>& targets) {
+    auto reduction = data_parallel_.begin_step();
+    Tape tape(at);
+    reduction.listen(tape);
+    const auto loss = model_.loss(tokens, targets);
+    loss.backward();
+    reduction.add(loss);
+    const StepSummary summary = reduction.finish_on_device();
+    optimizer_.step(summary, {.clip_norm = 0.5});
+    return summary;
+  }
+
+  Group gpu_;
+  models::Gpt<P, Cuda> model_{model_options};
+  parallel::DataParallel data_parallel_;
+  optim::AdamW<P, Cuda> optimizer_{model_.store(), {.weight_decay = 0.1}};
+  StepGraph<Cuda, std::int32_t, std::int32_t> graph_;
+};
+
+int check_all(const Group& gpu) {
+  for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+    Run recorded(gpu, sharding, true);
+    const std::vector<double> launched = recorded.train();
+    expect(recorded.is_recorded(), "a recorded step");
+    expect(launched == Run(gpu, sharding, false).train(), "launched steps that give the bits of eager ones");
+  }
+  return 0;
+}
+
+// The last rank fails between launches: the GPUs of the others wait for its own, and nothing hangs.
+int fail(const Group& gpu) {
+  Run run(gpu, parallel::Sharding::off, true);
+  for (std::uint64_t number = 0; number < steps; ++number) {
+    if (number == 5 && gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
+    run.run(number);
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) { return run_nccl_ranks(argc, argv, check_all, fail); }
