@@ -1,9 +1,13 @@
+#include <memory>
+#include <utility>
+
 #include "autograd/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/batched_matmul.hpp"
+#include "trireme/ops/linear_gelu.hpp"
 #include "trireme/ops/matmul.hpp"
 #include "trireme/ops/reduce.hpp"
 
@@ -45,10 +49,55 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
       });
 }
 
+template <typename T, typename D>
+Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
+                                  const Variable<Accumulate<T>, D>& bias1, const Variable<T, D, Accumulate<T>>& weight2,
+                                  const Variable<Accumulate<T>, D>& bias2) {
+  using A = Accumulate<T>;
+  require_product("linear_gelu_linear", x.shape(), weight1.shape());
+  Tensor<T, D> gelu_input(with_last_dim(x.shape(), weight1.shape()[0]));
+  require_product("linear_gelu_linear", gelu_input.shape(), weight2.shape());
+  Tensor<T, D> middle(gelu_input.shape());
+  ops::linear_gelu(x.value(), weight1.value(), bias1.value(), gelu_input, middle);
+  Tensor<T, D> y(with_last_dim(x.shape(), weight2.shape()[0]));
+  ops::linear(middle, weight2.value(), bias2.value(), y);
+  // The gradient of gelu_input, which takes its place when either part of backward first asks for it.
+  const auto between = [weight = weight2.value(), tensor = std::make_shared<Tensor<T, D>>(std::move(gelu_input)),
+                        known = std::make_shared<bool>(false)](const Tensor<T, D>& dy) -> const Tensor<T, D>& {
+    if (!std::exchange(*known, true)) {
+      Tensor<T, D> gradient(tensor->shape());
+      ops::linear_gelu_backward(dy, weight, *tensor, gradient);
+      *tensor = std::move(gradient);
+    }
+    return *tensor;
+  };
+  return record_split(
+      "linear_gelu_linear", std::move(y), {x.slot()}, {weight1.slot(), bias1.slot(), weight2.slot(), bias2.slot()},
+      [between, weight = weight1.value(), gradient = x.gradient()](const Tensor<T, D>& dy) {
+        gradient.contribute(
+            [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(between(dy), weight, dx, {.accumulate = accumulate}); });
+      },
+      [between, x = x.value(), middle, dweight1 = weight1.gradient(), dbias1 = bias1.gradient(), dweight2 = weight2.gradient(),
+       dbias2 = bias2.gradient()](const Tensor<T, D>& dy) mutable {
+        dweight2.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+          ops::matmul(dy, middle, dw, {.transpose_a = true, .accumulate = accumulate});
+        });
+        middle = {};
+        dbias2.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
+        dweight1.contribute([&](Tensor<A, D>& dw, bool accumulate) {
+          ops::matmul(between(dy), x, dw, {.transpose_a = true, .accumulate = accumulate});
+        });
+        dbias1.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(between(dy), db, accumulate); });
+      });
+}
+
 #define TRIREME_INSTANTIATE(T, A)                                                                                        \
   template Variable<T, TRIREME_DEVICE> matmul(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
   template Variable<T, TRIREME_DEVICE> linear(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, \
-                                              const Variable<A, TRIREME_DEVICE>&)
+                                              const Variable<A, TRIREME_DEVICE>&);                                       \
+  template Variable<T, TRIREME_DEVICE> linear_gelu_linear(                                                               \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&,     \
+      const Variable<T, TRIREME_DEVICE, A>&, const Variable<A, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
 TRIREME_INSTANTIATE(bfloat16, float);

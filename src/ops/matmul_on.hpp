@@ -1,7 +1,5 @@
 #pragma once
 
-#include <utility>
-
 #include "ops/check.hpp"
 #include "ops/matmul_shape.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -18,28 +16,6 @@ struct Matmul {
   static void run(MatmulShape shape, const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<Accumulate<T>, D>& bias,
                   Tensor<C, D>& c);
 };
-
-// Of c = a b, any of them with leading dims that are folded into rows. Throws where they do not fit.
-template <typename T, typename C>
-MatmulShape matmul_shape(const Shape& a, const Shape& b, const Shape& c, const MatmulOptions& options) {
-  require(a.size() > 0 && b.size() > 0 && c.size() > 0, "matmul: a scalar is no matrix");
-  MatmulShape shape{.m = a.rows(),
-                    .n = b.back(),
-                    .k = a.back(),
-                    .transpose_a = options.transpose_a,
-                    .transpose_b = options.transpose_b,
-                    .accumulate = options.accumulate,
-                    .operands = dtype_of<T>,
-                    .result = dtype_of<C>};
-  std::int64_t rows_of_b = b.rows();
-  if (options.transpose_a) std::swap(shape.m, shape.k);
-  if (options.transpose_b) std::swap(shape.n, rows_of_b);
-  require(shape.k == rows_of_b && shape.m == c.rows() && shape.n == c.back(),
-          "matmul: c {} = a {}{} b {}{} does not fit: a is [{}, {}], b is [{}, {}], c is [{}, {}]", c, a,
-          options.transpose_a ? " transposed" : "", b, options.transpose_b ? " transposed" : "", shape.m, shape.k, rows_of_b,
-          shape.n, c.rows(), c.back());
-  return shape;
-}
 
 template <typename T, typename C, typename D>
 requires std::same_as<C, T> || std::same_as<C, Accumulate<T>>

@@ -2,8 +2,12 @@
 
 #include <compare>
 #include <cstdint>
+#include <utility>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/shape.hpp"
+#include "trireme/ops/matmul.hpp"
 
 namespace trireme::ops {
 
@@ -22,5 +26,27 @@ struct MatmulShape {
 
   auto operator<=>(const MatmulShape&) const = default;
 };
+
+// Of c = a b, any of them with leading dims that are folded into rows. Throws where they do not fit.
+template <typename T, typename C>
+MatmulShape matmul_shape(const Shape& a, const Shape& b, const Shape& c, const MatmulOptions& options) {
+  require(a.size() > 0 && b.size() > 0 && c.size() > 0, "matmul: a scalar is no matrix");
+  MatmulShape shape{.m = a.rows(),
+                    .n = b.back(),
+                    .k = a.back(),
+                    .transpose_a = options.transpose_a,
+                    .transpose_b = options.transpose_b,
+                    .accumulate = options.accumulate,
+                    .operands = dtype_of<T>,
+                    .result = dtype_of<C>};
+  std::int64_t rows_of_b = b.rows();
+  if (options.transpose_a) std::swap(shape.m, shape.k);
+  if (options.transpose_b) std::swap(shape.n, rows_of_b);
+  require(shape.k == rows_of_b && shape.m == c.rows() && shape.n == c.back(),
+          "matmul: c {} = a {}{} b {}{} does not fit: a is [{}, {}], b is [{}, {}], c is [{}, {}]", c, a,
+          options.transpose_a ? " transposed" : "", b, options.transpose_b ? " transposed" : "", shape.m, shape.k, rows_of_b,
+          shape.n, c.rows(), c.back());
+  return shape;
+}
 
 }  // namespace trireme::ops

@@ -44,6 +44,19 @@ TEST_CASE("gradients of linear") {
   expect_passed(check_gradients([](const Inputs& in) { return linear(in[0], in[1]); }, {random({3, 5}, 1), random({4, 5}, 2)}));
 }
 
+TEST_CASE("gradients of an MLP, which can be those of some of its inputs alone") {
+  const auto x = random({2, 3, 5}, 1), weight1 = random({8, 5}, 2), weight2 = random({4, 8}, 4);
+  const auto bias1 = random({8}, 3), bias2 = random({4}, 5);
+  expect_passed(check_gradients([](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[3], in[4]); },
+                                {x, weight1, bias1, weight2, bias2}));
+  expect_passed(check_gradients([&](const Inputs& in) { return linear_gelu_linear<double, Cpu>(x, in[0], bias1, weight2, {}); },
+                                {weight1}));
+  expect_passed(check_gradients(
+      [&](const Inputs& in) { return linear_gelu_linear<double, Cpu>(in[0], weight1, {}, weight2, bias2); }, {x}));
+  expect_passed(check_gradients(
+      [&](const Inputs& in) { return linear_gelu_linear<double, Cpu>(x, weight1, bias1, in[0], bias2); }, {weight2}));
+}
+
 TEST_CASE("gradients of layer norm, alone and with a residual that is used again") {
   expect_passed(check_gradients([](const Inputs& in) { return layer_norm(in[0], in[1], in[2], 1e-5); },
                                 {random({3, 8}, 1), random({8}, 2), random({8}, 3)}));

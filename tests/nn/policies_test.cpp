@@ -1,6 +1,11 @@
 // Every module with every policy: what lacks an operation of some type does not link.
 
+#include <algorithm>
+#include <tuple>
+#include <vector>
+
 #include "catch.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
@@ -104,6 +109,39 @@ void compare_with_double() {
 TEMPLATE_TEST_CASE("every module runs and learns with every policy", "", Float32, MixedBfloat16, MixedFloat16) {
   compare_with_double<SequenceModules, TestType>();
   compare_with_double<ImageModules, TestType>();
+}
+
+TEMPLATE_TEST_CASE("an MLP gives the bits of its layers, one after the other", "", Float32, Float64, MixedBfloat16,
+                   MixedFloat16) {
+  using P = TestType;
+  using T = typename P::Compute;
+  struct : nn::Module<P> {
+    nn::TransformerMlp<P> mlp{*this, "mlp", {.width = 12, .weight_deviation = 0.5, .projection_deviation = 0.5}};
+  } model;
+  model.initialize({.seed = 3});
+  Tensor<T> input({2, 5, 12});
+  for (std::int64_t i = 0; i < input.numel(); ++i) input.data()[i] = static_cast<T>(static_cast<float>(i * 7 % 23) / 11 - 1);
+  const auto pass = [&](bool whole, bool split) {
+    std::vector<double> result;
+    const auto keep = [&](const auto& tensor) {
+      for (const auto element : tensor.span()) result.push_back(static_cast<double>(element));
+    };
+    Tape tape;
+    if (split) tape.split_backward();
+    const auto x = watch(input, keep);
+    const auto& [c_fc, c_proj, dropout] = std::tie(model.mlp.c_fc, model.mlp.c_proj, model.mlp.dropout);
+    const auto y = whole ? model.mlp.forward(x, 5) : c_proj.forward(gelu(c_fc.forward(x)));
+    keep(y.value());
+    y.backward();
+    if (split) tape.run_weight_gradients();
+    keep(model.store().template gradients<typename P::Gradient>());
+    model.store().clear_gradients();
+    return result;
+  };
+  const std::vector<double> wanted = pass(false, false);
+  CHECK(std::ranges::count(wanted, 0.0) < std::ssize(wanted) / 10);
+  CHECK(pass(true, false) == wanted);
+  CHECK(pass(true, true) == wanted);
 }
 
 TEMPLATE_TEST_CASE("an empty batch overwrites the gradients of the step before with zeros", "", Float32, Float64, MixedBfloat16,

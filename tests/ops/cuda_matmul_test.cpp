@@ -7,7 +7,6 @@
 
 #include "device/cuda/stream.hpp"
 #include "ops/compare.hpp"
-#include "ops/cuda/linear_gelu.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -15,6 +14,7 @@
 #include "trireme/device/stream.hpp"
 #include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/linear_gelu.hpp"
 
 // Matrix products on the GPU against the same on the CPU.
 using namespace trireme;
@@ -146,30 +146,31 @@ TEMPLATE_TEST_CASE("batches with broadcast dims, forward and backward", "", floa
   }
 }
 
-TEMPLATE_TEST_CASE("a linear layer with the GELU behind it, forward and backward", "", float, bfloat16, float16) {
+TEMPLATE_TEST_CASE("a linear layer with the GELU behind it, forward and backward", "", float, double, bfloat16, float16) {
   using T = TestType;
-  const auto x = random_tensor<T>({3, 11, 64}, 1);
-  const auto weight = random_tensor<T>({96, 64}, 2, 0.1);
-  for (const auto& bias : {Tensor<Accumulate<T>>(), random_tensor<Accumulate<T>>({96}, 3)}) {
-    Tensor<T> gelu_input({3, 11, 96});
-    Tensor<T> y(gelu_input.shape());
-    linear(x, weight, bias, gelu_input);
-    activation(Activation::gelu_tanh, gelu_input, y);
-    Tensor<T, Cuda> gelu_input_there(y.shape());
-    Tensor<T, Cuda> y_there(y.shape());
-    cuda::linear_gelu(x.template to<Cuda>(), weight.template to<Cuda>(),
-                      bias.defined() ? bias.template to<Cuda>() : Tensor<Accumulate<T>, Cuda>(), gelu_input_there, y_there);
-    require_same(gelu_input_there, gelu_input);
-    require_same(y_there, y);
+  const auto there = [](const auto& tensor) { return tensor.template to<Cuda>(); };
+  for (const std::int64_t out : {96, 92}) {
+    const auto x = random_tensor<T>({3, 11, 64}, 1);
+    const auto weight = random_tensor<T>({out, 64}, 2, 0.1);
+    for (const auto& bias : {Tensor<Accumulate<T>>(), random_tensor<Accumulate<T>>({out}, 3)}) {
+      Tensor<T> gelu_input({3, 11, out});
+      Tensor<T> y(gelu_input.shape());
+      linear_gelu(x, weight, bias, gelu_input, y);
+      Tensor<T, Cuda> gelu_input_there(y.shape());
+      Tensor<T, Cuda> y_there(y.shape());
+      linear_gelu(there(x), there(weight), bias.defined() ? there(bias) : Tensor<Accumulate<T>, Cuda>(), gelu_input_there,
+                  y_there);
+      require_same(gelu_input_there, gelu_input);
+      require_same(y_there, y);
 
-    const auto dy = random_tensor<T>({3, 11, 40}, 4);
-    const auto next = random_tensor<T>({40, 96}, 5, 0.1);
-    Tensor<T> dx(y.shape());
-    matmul(dy, next, dx);
-    activation_backward(Activation::gelu_tanh, gelu_input, dx, dx, false);
-    Tensor<T, Cuda> dx_there(y.shape());
-    cuda::linear_gelu_backward(dy.template to<Cuda>(), next.template to<Cuda>(), gelu_input.template to<Cuda>(), dx_there);
-    require_same(dx_there, dx);
+      const auto dy = random_tensor<T>({3, 11, 40}, 4);
+      const auto next = random_tensor<T>({40, out}, 5, 0.1);
+      Tensor<T> dx(y.shape());
+      linear_gelu_backward(dy, next, gelu_input, dx);
+      Tensor<T, Cuda> dx_there(y.shape());
+      linear_gelu_backward(there(dy), there(next), there(gelu_input), dx_there);
+      require_same(dx_there, dx);
+    }
   }
 }
 

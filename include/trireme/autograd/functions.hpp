@@ -95,6 +95,13 @@ template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias = {});
 
+// linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
+// computes the GELU and its derivative in the products before them (ops/linear_gelu.hpp).
+template <typename T, typename D>
+Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
+                                  const Variable<Accumulate<T>, D>& bias1, const Variable<T, D, Accumulate<T>>& weight2,
+                                  const Variable<Accumulate<T>, D>& bias2);
+
 // a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. b may be a parameter's variable().
 template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,

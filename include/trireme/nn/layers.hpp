@@ -82,6 +82,9 @@ class Linear : public Module<P, D> {
     return linear(x, weight.variable(), bias.master());
   }
 
+  // Whether forward(x) is linear(x, weight, bias), of the whole layer and in T.
+  bool is_plain() const { return split_ == TensorSplit::none && fp8_ == Float8Scaling::none; }
+
   Parameter<T, D, M> weight;
   Parameter<T, D, M> bias;
 

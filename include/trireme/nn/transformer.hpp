@@ -90,12 +90,17 @@ class TransformerMlp : public Module<P, D> {
         dropout(*this, "dropout", options.dropout) {}
 
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
-    return dropout.forward(c_proj.forward(gelu(c_fc.forward(x))), time);
+    return dropout.forward(c_fc.is_plain() ? fused(x) : c_proj.forward(gelu(c_fc.forward(x))), time);
   }
 
   Linear<P, D> c_fc;
   Linear<P, D> c_proj;
   Dropout<P, D> dropout;
+
+ private:
+  Variable<T, D> fused(const Variable<T, D>& x) const {
+    return linear_gelu_linear(x, c_fc.weight.variable(), c_fc.bias.master(), c_proj.weight.variable(), c_proj.bias.master());
+  }
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2). It gets the residual stream and its norm by ln_1, and returns the stream
