@@ -61,14 +61,15 @@ void BufferPlane::add_to(State& state, const std::string& prefix) {
 void BufferPlane::keep() {
   if (kept_ == nullptr) kept_ = std::make_shared<device::Storage>(device_->memory(), bytes());
   device_->copy(kept_->data(), plane()->data(), bytes());
+  are_kept_ = true;
 }
 
 void BufferPlane::restore() {
-  if (kept_ != nullptr) device_->copy(values_->data(), kept_->data(), bytes());
+  if (are_kept_) device_->copy(values_->data(), kept_->data(), bytes());
 }
 
 void BufferPlane::restore_if(const bool* condition) {
-  if (kept_ != nullptr) device_->copy_if(condition, values_->data(), kept_->data(), bytes());
+  if (are_kept_) device_->copy_if(condition, values_->data(), kept_->data(), bytes());
 }
 
 void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }

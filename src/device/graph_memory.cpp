@@ -16,6 +16,7 @@ class BlocksOfThread final : public BlockSource {
   }
   void give_back(void* block) noexcept override { memory_->deallocate(block, sizes_.extract(block).mapped()); }
   std::string_view name() const noexcept override { return memory_->name(); }
+  bool on_host() const noexcept override { return memory_->on_host(); }
 
  private:
   std::shared_ptr<CachingMemory> memory_;

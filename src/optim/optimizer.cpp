@@ -70,7 +70,8 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
-  if (summary.on_device && !on_device_) return step(read<D>(summary), options);
+  const bool could_restore = store_.buffers().size() == 0 || store_.buffers().are_kept();
+  if (summary.on_device && !(on_device_ && could_restore)) return step(read<D>(summary), options);
   if (!summary.on_device && !summary.is_finite()) {
     leave_out(summary, options);
     return false;
@@ -78,6 +79,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   skipped_in_a_row_ = 0;
   if (summary.on_device || summary.kept > 0) update_parameters(summary, options);
   store_.clear_gradients();
+  store_.buffers().end_step();
   return true;
 }
 
@@ -135,6 +137,7 @@ template <typename P, typename D>
 void Optimizer<P, D>::skip_step() {
   store_.clear_gradients();
   store_.buffers().restore();
+  store_.buffers().end_step();
   ++skipped_steps_;
 }
 

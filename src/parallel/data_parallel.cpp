@@ -323,16 +323,17 @@ void DataParallel::compare_evaluation() const {
 }
 
 StepRequests DataParallel::exchange(const StepRequests& requests) {
-  std::vector<double> values{requests.stop ? 1.0 : 0.0, requests.checkpoint ? 1.0 : 0.0};
-  const std::size_t first_compared = values.size();
-  const bool compares = comparison_ != nullptr && ++exchanges_ % comparison_->num_steps() == 0;
-  if (compares) comparison_->append_all(values);
   const Group& ranks = summary_->group();
-  ranks.all_reduce(std::span(values), ReduceOp::sum, "exchange").wait_on_host();
-  if (compares) {
-    comparison_->check(std::span<const double>(values).subspan(first_compared), first_step_ + exchanges_ - 1, ranks);
+  std::vector<double> asked{requests.stop ? 1.0 : 0.0, requests.checkpoint ? 1.0 : 0.0};
+  ranks.all_reduce(std::span(asked), ReduceOp::sum, "exchange").wait_on_host();
+  // All ranks have come, so each has launched its step: a GPU that is read now does not wait for one that never will.
+  if (comparison_ != nullptr && ++exchanges_ % comparison_->num_steps() == 0) {
+    std::vector<double> digests;
+    comparison_->append_all(digests);
+    ranks.all_reduce(std::span(digests), ReduceOp::sum, "digests of replicas").wait_on_host();
+    comparison_->check(digests, first_step_ + exchanges_ - 1, ranks);
   }
-  return {.stop = values[0] > 0, .checkpoint = values[1] > 0};
+  return {.stop = asked[0] > 0, .checkpoint = asked[1] > 0};
 }
 
 void DataParallel::gather_gradients() const {

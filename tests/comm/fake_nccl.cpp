@@ -87,6 +87,7 @@ struct FakeCommunicator {
 
 thread_local FakeCommunicator* last_communicator = nullptr;
 thread_local FakeStream* last_stream = nullptr;
+thread_local bool captures = false;
 
 FakeCommunicator& native(ncclComm_t communicator) { return *reinterpret_cast<FakeCommunicator*>(communicator); }
 
@@ -110,6 +111,7 @@ std::optional<std::vector<Bytes>> exchange(FakeCommunicator& mine, std::uint64_t
 using Finish = std::function<void(const std::vector<Bytes>&)>;
 
 ncclResult_t put(ncclComm_t communicator, cudaStream_t stream, const void* data, std::size_t bytes, Finish finish) {
+  if (captures) return ncclSuccess;
   FakeCommunicator& mine = native(communicator);
   const std::uint64_t number = mine.operations++;
   ++mine.under_way;
@@ -261,15 +263,17 @@ ncclResult_t group_end() { return ncclSuccess; }
 class FakeCompletion final : public comm::Completion {
  public:
   explicit FakeCompletion(std::shared_ptr<FakeStream> stream) : stream_(std::move(stream)), count_(stream_->given()) {}
-  bool reached() override { return stream_->done(count_); }
+  bool reached() override { return captured_ || (!captures && stream_->done(count_)); }
+  bool captured() const override { return captured_; }
   // The fake GPU computes nothing: the host is its only stream.
   void order_before_current() override {
-    while (!reached()) std::this_thread::yield();
+    while (!captured_ && !stream_->done(count_)) std::this_thread::yield();
   }
 
  private:
   std::shared_ptr<FakeStream> stream_;
   std::uint64_t count_;
+  bool captured_ = captures;
 };
 
 class FakeCommunicationStream final : public comm::CommunicationStream {
@@ -328,6 +332,9 @@ Group fake_nccl_group(const Group& host) {
                                               .make_stream = make_fake_stream,
                                               .watchdog = std::make_shared<comm::Watchdog>(std::chrono::milliseconds(10))}));
 }
+
+FakeCapture::FakeCapture() { captures = true; }
+FakeCapture::~FakeCapture() { captures = false; }
 
 void break_last_communicator(ncclResult_t error) { last_communicator->error = error; }
 void wait_for_last_stream() { last_stream->wait(); }

@@ -15,6 +15,16 @@ std::shared_ptr<comm::CommunicationStream> make_fake_stream();
 Group fake_nccl_group(const Group& host);
 Group fake_staged_group(const Group& host);
 
+// As long as it lives, what this thread gives to fake GPUs is recorded and not done, and its streams can't be asked how far
+// they are.
+class FakeCapture {
+ public:
+  FakeCapture();
+  ~FakeCapture();
+  FakeCapture(const FakeCapture&) = delete;
+  FakeCapture& operator=(const FakeCapture&) = delete;
+};
+
 // Of the communicator that this thread made last.
 void break_last_communicator(ncclResult_t error);  // NCCL finds this error
 void wait_for_last_stream();                       // as cudaStreamSynchronize does

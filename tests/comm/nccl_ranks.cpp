@@ -67,7 +67,8 @@ int run_nccl_ranks(int argc, char** argv, RankMain checks, RankMain fails) {
   const bool failing = argc > 2;
   if (what != "rank") return start_ranks(std::stoi(what), failing);
   if (device::cuda_device_count() == 0) return skipped;
-  return launch(BackendKind::nccl, {.deadline = std::chrono::minutes(1)}, failing ? fails : checks);
+  return launch(BackendKind::nccl, {.deadline = std::chrono::minutes(1), .gpu_collectives = GpuCollectives::nccl},
+                failing ? fails : checks);
 }
 
 }  // namespace trireme::test

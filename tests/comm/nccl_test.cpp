@@ -170,6 +170,21 @@ TEST_CASE("waiting for a collective on GPUs is up to the stream, for one on the 
   }
 }
 
+TEST_CASE("nobody waits for collectives that a graph records, whatever is under way before them") {
+  const int code = run(2, [](const Group& gpu) {
+    GpuData<float> data(gpu, std::vector<float>(10, 1.0F));
+    gpu.all_reduce(data.span()).wait();
+    {
+      const FakeCapture capture;
+      gpu.all_reduce(data.span(), ReduceOp::sum, "recorded").wait();
+      const Pending given_up = gpu.all_reduce(data.span(), ReduceOp::sum, "given up");
+    }
+    gpu.all_reduce(data.span()).wait_on_host();
+    expect(data.on_host()[9] == 4, "two sums, not {}", data.on_host()[9]);
+  });
+  CHECK(code == 0);
+}
+
 TEST_CASE("ranks use NCCL where all have it and a GPU each") {
   using Ranks = std::vector<comm::GpuOfRank>;
   CHECK(comm::obstacle_to_nccl(Ranks{{"a", ""}, {"b", ""}}).empty());

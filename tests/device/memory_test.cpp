@@ -138,6 +138,17 @@ TEST_CASE("a graph's memory keeps its blocks from the thread's other work as lon
   CHECK(of_thread->statistics().in_use_bytes == 6 * mib);
 }
 
+TEST_CASE("a graph's memory lies where the thread's lies") {
+  class ElsewhereBlocks final : public BlockSource {
+   public:
+    void* take(std::size_t) override { return nullptr; }
+    void give_back(void*) noexcept override {}
+    std::string_view name() const noexcept override { return "elsewhere"; }
+    bool on_host() const noexcept override { return false; }
+  };
+  CHECK_FALSE(make_graph_memory(std::make_shared<CachingMemory>(std::make_unique<ElsewhereBlocks>()))->on_host());
+}
+
 TEST_CASE("a graph's blocks are the thread's again in the end") {
   std::set<void*> out;
   const auto of_thread = std::make_shared<CachingMemory>(std::make_unique<CountedBlocks>(16 * mib, out));

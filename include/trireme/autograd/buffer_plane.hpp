@@ -86,10 +86,13 @@ class BufferPlane {
   // What a checkpoint keeps: every buffer, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
-  // restore() gives all buffers the values of the last keep(), where there was one: a step that is left out has changed them.
+  // restore() gives all buffers the values of the last keep(), where there was one in this step: one that is left out has
+  // changed them.
   void keep();
+  bool are_kept() const { return are_kept_; }
   void restore();
   void restore_if(const bool* condition);  // which lies where the buffers lie
+  void end_step() { are_kept_ = false; }
 
   void initialize();  // gives every buffer its initial value, as the first use does
 
@@ -107,6 +110,7 @@ class BufferPlane {
   std::int64_t numel_ = 0;
   std::shared_ptr<device::Storage> values_;  // null until the first use
   std::shared_ptr<device::Storage> kept_;    // likewise
+  bool are_kept_ = false;
 };
 
 }  // namespace trireme

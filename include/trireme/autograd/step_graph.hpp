@@ -28,8 +28,8 @@ struct StepGraphOptions {
   std::function<void(const std::function<bool()>& done)> wait = {};
 };
 
-// A training step that is recorded as one CUDA graph and launched from then on, so that the GPU does not wait for the host.
-// Elements: the types of a step's inputs.
+// A training step of one model that is recorded as one CUDA graph and launched from then on, so that the GPU does not wait for
+// the host. Elements: the types of a step's inputs.
 //
 //   StepGraph<Cuda, std::int32_t, std::int32_t> graph(
 //       model.store(), [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
@@ -46,7 +46,8 @@ struct StepGraphOptions {
 //     if (const auto newest = graph.newest_result()) print(newest->step, newest->loss);
 //   }
 //
-// With several ranks the summary is that of Reduction::finish_on_device().
+// With several ranks the summary is that of Reduction::finish_on_device(), all ranks have inputs of the same shapes at each
+// step, and the graph ends before the last copy of the group whose collectives it holds.
 //
 // Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
 // be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -34,11 +35,10 @@ class DeviceSteps {
  private:
   FlatStore& store_;
   Tensor<ops::StepState, Cuda> state_;
-  Tensor<std::int64_t, Cuda> updates_;  // by parameter
-  Tensor<std::int64_t, Cuda> used_;     // in this step: 0 or 1
-  std::vector<bool> used_on_host_;      // what used_ holds
-  std::vector<std::uint64_t> history_;  // equal where the same steps used two parameters
-  std::uint64_t steps_ = 0;             // begun
+  Tensor<std::int64_t, Cuda> updates_;                            // by parameter
+  std::map<std::vector<bool>, Tensor<std::int64_t, Cuda>> used_;  // in a step, as 0 or 1; a graph may read each of them
+  std::vector<std::uint64_t> history_;                            // equal where the same steps used two parameters
+  std::uint64_t steps_ = 0;                                       // begun
 };
 
 }  // namespace trireme::optim

@@ -17,7 +17,7 @@
 namespace trireme::optim {
 
 // What step() does where the loss or a gradient is inf or nan: the same on all ranks. Values, moments and step counts stay as
-// they are, buffers are those of before the step.
+// they are, buffers are those of before the step in steps of DataParallel and StepGraph, which keep them.
 enum class NonFinitePolicy : std::uint8_t {
   stop,  // Error{diverged} names the step, its loss, the first parameter and the ranks it began on
   skip,  // goes on without this step; the same error after more than StepOptions::max_skipped in a row
@@ -66,11 +66,11 @@ class Optimizer {
   // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.
   //
   // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is left out
-  // there, whatever the policy says, and true is returned. LAMB, LARS and models with buffers (batch norm) wait for the
-  // summary.
+  // there, whatever the policy says, and true is returned. LAMB and LARS wait for the summary, and so do models with buffers
+  // (batch norm) that nobody has kept.
   bool step(const StepSummary& summary, const StepOptions& options = {});
 
-  // Ends the step; parameters, moments and step counts stay as they are, buffers are those of before the step.
+  // Ends the step; parameters, moments and step counts stay as they are, buffers that were kept are those of before the step.
   void skip_step();
 
   std::int64_t skipped_steps();  // so far; the host waits for a GPU's count

@@ -32,7 +32,8 @@ StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
     if (trainable && !store.has_gradient(index)) store.zero_gradient(index);
   }
   const Tensor<T, D> gradients = store.gradients<T, D>();
-  const Tensor<StepTotals, D> totals = Tensor<StepTotals, D>::zeros({1});
+  const Tensor<StepTotals, D> totals({1});
+  store.device().zero(totals.data(), sizeof(StepTotals));
   const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()),
                                  .kept = loss.kept,
                                  .squares = ops::sum_of_squares(gradients.data(), gradients.span().size(), D{})};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -43,6 +44,8 @@ class Tensor {
     if constexpr (on_host) {
       std::fill_n(tensor.data(), tensor.numel(), value);
     } else {
+      static_assert(std::has_single_bit(sizeof(T)) && sizeof(T) <= 8,
+                    "a GPU's memory is filled with elements of 1, 2, 4 or 8 bytes");
       device::fill(D{}, tensor.data(), &value, sizeof(T), static_cast<std::size_t>(tensor.numel()));
     }
     return tensor;

@@ -15,6 +15,7 @@ class Completion {
  public:
   virtual ~Completion() = default;
   virtual bool reached() = 0;               // of any thread
+  virtual bool captured() const = 0;        // of work that runs when a graph does: nothing is under way now
   virtual void order_before_current() = 0;  // what the thread's current stream gets from now on waits for it
 };
 

@@ -2,12 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <exception>
 #include <utility>
 
 #include "comm/waiting.hpp"
 
 namespace trireme::comm {
+namespace {
+
+constexpr std::chrono::seconds abort_patience{5};
+constexpr std::chrono::milliseconds abort_nap{1};
+
+}  // namespace
 
 // What NCCL does on threads of its own.
 class Communicator::Readiness final : public Polled {
@@ -81,9 +88,23 @@ bool Communicator::is_ready(const std::string& what) {
   return true;
 }
 
+// NCCL ends the work at once, but waits for every graph that holds some of it to be destroyed: by the thread that called,
+// maybe.
 void Communicator::abort() noexcept {
   const std::lock_guard lock(mutex_);
-  if (communicator_ != nullptr) api_->comm_abort(std::exchange(communicator_, nullptr));
+  if (communicator_ == nullptr) return;
+  aborting_ = std::thread([api = api_, communicator = std::exchange(communicator_, nullptr), aborted = aborted_] {
+    api->comm_abort(communicator);
+    *aborted = true;
+  });
+}
+
+Communicator::~Communicator() {
+  abort();
+  if (!aborting_.joinable()) return;
+  const auto end = std::chrono::steady_clock::now() + abort_patience;
+  while (!*aborted_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(abort_nap);
+  *aborted_ ? aborting_.join() : aborting_.detach();
 }
 
 std::optional<Error> Communicator::failure() {

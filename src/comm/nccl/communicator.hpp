@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -7,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "comm/members.hpp"
 #include "comm/nccl/api.hpp"
@@ -21,7 +23,7 @@ class Communicator {
   // Collective over the members.
   Communicator(std::shared_ptr<const NcclApi> api, std::shared_ptr<RankContext> context, const Members& members,
                const ncclUniqueId& id);
-  ~Communicator() { abort(); }
+  ~Communicator();
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -30,7 +32,7 @@ class Communicator {
 
   // What is under way comes to its end; after a failure, or while an exception is thrown, it is aborted.
   void close() noexcept;
-  void abort() noexcept;           // ends what is under way, on this rank
+  void abort() noexcept;           // ends what is under way, on this rank; returns at once
   std::optional<Error> failure();  // what NCCL has found meanwhile
 
   // Memory that collectives need not copy. Null where NCCL can't.
@@ -49,6 +51,8 @@ class Communicator {
   int exceptions_;  // under way when this was made
   std::mutex mutex_;
   ncclComm_t communicator_ = nullptr;  // null: aborted
+  std::thread aborting_;
+  std::shared_ptr<std::atomic<bool>> aborted_ = std::make_shared<std::atomic<bool>>(false);
 };
 
 }  // namespace trireme::comm

@@ -18,9 +18,9 @@ class GpuCompletion final : public Completion {
  public:
   explicit GpuCompletion(device::Stream& stream) : captured_(is_capturing(device::native(stream))) { stream.record(event_); }
 
-  // What a graph holds runs when the graph does: nothing is under way now, and its events must not be asked. While a graph is
-  // recorded no event may be: what is under way is taken to go on.
+  // No event of a graph may be asked, and none at all while one is recorded: then what is under way is taken to go on.
   bool reached() override { return captured_ || (!device::is_capturing() && event_.is_done()); }
+  bool captured() const override { return captured_; }
   void order_before_current() override { device::current_stream().order_after(event_); }
 
  private:

@@ -24,7 +24,7 @@ class NcclOperation final : public Operation {
       : group_(std::move(group)), flight_(std::move(flight)) {}
 
   RankContext& context() override { return group_->context(); }
-  bool ready() override { return flight_->done; }
+  bool ready() override { return flight_->done || flight_->completion->captured(); }
   void check_peers() override {
     if (flight_->comparison != nullptr) flight_->comparison->check_peers();
   }
@@ -131,7 +131,7 @@ ErrorFields NcclBackend::describe_wait(const NcclFlight& flight) const {
 
 void NcclBackend::abandon(NcclFlight& flight) noexcept {
   if (flight.done) return;
-  communicator_->abort();
+  if (!flight.completion->captured()) communicator_->abort();
   if (flight.comparison != nullptr) {
     flight.comparison->abandon();
   } else if (!context_->node().failed()) {

@@ -22,7 +22,8 @@ cudaError_t fill_elements(void* target, const void* element, std::size_t element
   switch (element_bytes) {
     case 2: return fill_words<std::uint16_t>(target, element, count, stream);
     case 4: return fill_words<std::uint32_t>(target, element, count, stream);
-    default: return fill_words<std::uint64_t>(target, element, count, stream);
+    case 8: return fill_words<std::uint64_t>(target, element, count, stream);
+    default: return cudaErrorInvalidValue;
   }
 }
 
