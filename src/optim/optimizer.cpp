@@ -70,17 +70,22 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
-  const bool could_restore = store_.buffers().size() == 0 || store_.buffers().are_kept();
-  if (summary.on_device && !(on_device_ && could_restore)) return step(read<D>(summary), options);
-  if (!summary.on_device && !summary.is_finite()) {
-    leave_out(summary, options);
+  const StepSummary decided = decidable(summary);
+  if (!decided.on_device && !decided.is_finite()) {
+    leave_out(decided, options);
     return false;
   }
   skipped_in_a_row_ = 0;
-  if (summary.on_device || summary.kept > 0) update_parameters(summary, options);
+  if (decided.on_device || decided.kept > 0) update_parameters(decided, options);
   store_.clear_gradients();
   store_.buffers().end_step();
   return true;
+}
+
+template <typename P, typename D>
+StepSummary Optimizer<P, D>::decidable(StepSummary summary) const {
+  const bool can_restore = store_.buffers().size() == 0 || store_.buffers().are_kept();
+  return on_device_ && can_restore ? summary : read<D>(std::move(summary));
 }
 
 template <typename P, typename D>

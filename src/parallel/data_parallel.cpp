@@ -18,6 +18,7 @@
 #include "parallel/sharding.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/device/stream.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/settings.hpp"
 
@@ -322,12 +323,20 @@ void DataParallel::compare_evaluation() const {
   if (batch_norm_ && !store_.training()) batch_norm_->barrier("a step in evaluation");
 }
 
+// All that this rank's GPU has to do may wait for the other ranks' steps, as nothing that reads its memory may.
+void DataParallel::wait_for_device() const {
+  if (store_.on_host()) return;
+  device::Event reached;
+  device::current_stream().record(reached);
+  group_.wait_until([&] { return reached.is_done(); }, "a step of the GPU");
+}
+
 StepRequests DataParallel::exchange(const StepRequests& requests) {
   const Group& ranks = summary_->group();
   std::vector<double> asked{requests.stop ? 1.0 : 0.0, requests.checkpoint ? 1.0 : 0.0};
   ranks.all_reduce(std::span(asked), ReduceOp::sum, "exchange").wait_on_host();
-  // All ranks have come, so each has launched its step: a GPU that is read now does not wait for one that never will.
   if (comparison_ != nullptr && ++exchanges_ % comparison_->num_steps() == 0) {
+    wait_for_device();
     std::vector<double> digests;
     comparison_->append_all(digests);
     ranks.all_reduce(std::span(digests), ReduceOp::sum, "digests of replicas").wait_on_host();

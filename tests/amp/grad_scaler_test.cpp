@@ -22,6 +22,7 @@ struct FakeOptimizer {
     return true;
   }
   void skip_step() { ++skips; }
+  static StepSummary decidable(StepSummary summary) { return summary; }
 };
 
 const StepSummary in_range{.gradient_scale = 1, .gradient_norm = 2};

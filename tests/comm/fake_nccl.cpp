@@ -88,6 +88,7 @@ struct FakeCommunicator {
 thread_local FakeCommunicator* last_communicator = nullptr;
 thread_local FakeStream* last_stream = nullptr;
 thread_local bool captures = false;
+thread_local ncclResult_t next_error = ncclSuccess;
 
 FakeCommunicator& native(ncclComm_t communicator) { return *reinterpret_cast<FakeCommunicator*>(communicator); }
 
@@ -176,6 +177,7 @@ ncclResult_t comm_init_rank_config(ncclComm_t* communicator, int size, ncclUniqu
   auto& clique = cliques[number];
   if (clique == nullptr) clique = std::make_shared<Clique>();
   auto* mine = new FakeCommunicator{.clique = clique, .rank = rank, .size = size};  // never freed: streams may still look at it
+  mine->error = std::exchange(next_error, ncclSuccess);
   last_communicator = mine;
   *communicator = reinterpret_cast<ncclComm_t>(mine);
   const std::lock_guard clique_lock(clique->mutex);
@@ -186,7 +188,7 @@ ncclResult_t comm_init_rank_config(ncclComm_t* communicator, int size, ncclUniqu
 ncclResult_t comm_get_async_error(ncclComm_t communicator, ncclResult_t* error) {
   FakeCommunicator& mine = native(communicator);
   const std::lock_guard lock(mine.clique->mutex);
-  *error = mine.clique->joined < mine.size ? ncclInProgress : mine.error.load();
+  *error = mine.error != ncclSuccess || mine.clique->joined == mine.size ? mine.error.load() : ncclInProgress;
   return ncclSuccess;
 }
 
@@ -337,6 +339,7 @@ FakeCapture::FakeCapture() { captures = true; }
 FakeCapture::~FakeCapture() { captures = false; }
 
 void break_last_communicator(ncclResult_t error) { last_communicator->error = error; }
+void break_next_communicator(ncclResult_t error) { next_error = error; }
 void wait_for_last_stream() { last_stream->wait(); }
 
 }  // namespace trireme::test

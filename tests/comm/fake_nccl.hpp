@@ -27,6 +27,7 @@ class FakeCapture {
 
 // Of the communicator that this thread made last.
 void break_last_communicator(ncclResult_t error);  // NCCL finds this error
+void break_next_communicator(ncclResult_t error);  // while this thread makes it
 void wait_for_last_stream();                       // as cudaStreamSynchronize does
 
 inline std::atomic<int> fake_aborts = 0;  // of communicators with work under way

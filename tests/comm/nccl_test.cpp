@@ -292,6 +292,17 @@ TEST_CASE("a collective on GPUs that a rank never calls misses the deadline") {
             2, [&](const Group& gpu) { late(gpu, true); }, 200ms) == 3);
 }
 
+TEST_CASE("a group that NCCL can't make is an error with NCCL's words") {
+  const int code = launch(BackendKind::thread, {.ranks = 2, .deadline = 20s}, [](const Group& host) {
+    break_next_communicator(ncclSystemError);
+    expect_error(
+        ErrorCode::internal, [&] { fake_nccl_group(host); }, "ncclCommInitRankConfig");
+    return 0;
+  });
+  CHECK(failed_checks.exchange(0) == 0);
+  CHECK(code == 0);
+}
+
 TEST_CASE("an error that NCCL finds ends the job with NCCL's words") {
   const int code = run(2, [](const Group& gpu) {
     GpuData<float> data(gpu, std::vector<float>(64, 1.0F));

@@ -149,11 +149,12 @@ TEMPLATE_TEST_CASE("batches with broadcast dims, forward and backward", "", floa
 TEMPLATE_TEST_CASE("a linear layer with the GELU behind it, forward and backward", "", float, double, bfloat16, float16) {
   using T = TestType;
   const auto there = [](const auto& tensor) { return tensor.template to<Cuda>(); };
-  for (const std::int64_t out : {96, 92}) {
-    const auto x = random_tensor<T>({3, 11, 64}, 1);
-    const auto weight = random_tensor<T>({out, 64}, 2, 0.1);
+  for (const auto& [rows, out, in] : {Sizes{33, 96, 64}, {33, 92, 64}, {33, 96, 12}, {1, 8, 64}, {0, 96, 64}}) {
+    CAPTURE(rows, out, in);
+    const auto x = random_tensor<T>({rows, in}, 1);
+    const auto weight = random_tensor<T>({out, in}, 2, 0.1);
     for (const auto& bias : {Tensor<Accumulate<T>>(), random_tensor<Accumulate<T>>({out}, 3)}) {
-      Tensor<T> gelu_input({3, 11, out});
+      Tensor<T> gelu_input({rows, out});
       Tensor<T> y(gelu_input.shape());
       linear_gelu(x, weight, bias, gelu_input, y);
       Tensor<T, Cuda> gelu_input_there(y.shape());
@@ -163,8 +164,8 @@ TEMPLATE_TEST_CASE("a linear layer with the GELU behind it, forward and backward
       require_same(gelu_input_there, gelu_input);
       require_same(y_there, y);
 
-      const auto dy = random_tensor<T>({3, 11, 40}, 4);
-      const auto next = random_tensor<T>({40, out}, 5, 0.1);
+      const auto dy = random_tensor<T>({rows, in}, 4);
+      const auto next = random_tensor<T>({in, out}, 5, 0.1);
       Tensor<T> dx(y.shape());
       linear_gelu_backward(dy, next, gelu_input, dx);
       Tensor<T, Cuda> dx_there(y.shape());

@@ -59,9 +59,16 @@ class GradScaler {
   // help. Returns whether the optimizer stepped.
   template <typename Optimizer>
   bool step(Optimizer& optimizer, StepSummary summary, const typename Optimizer::Options& options = {}) {
-    if (options_.enabled && !begin_step(&optimizer, summary) && scale() > options_.min_scale) {
-      optimizer.skip_step();
-      return false;
+    if (options_.enabled) {
+      bool overflowed = !begin_step(&optimizer, summary);
+      if (summary.on_device) {
+        summary = optimizer.decidable(std::move(summary));
+        overflowed = !summary.on_device && !std::isfinite(summary.gradient_norm);
+      }
+      if (overflowed && scale() > options_.min_scale) {
+        optimizer.skip_step();
+        return false;
+      }
     }
     try {
       return optimizer.step(summary, options);

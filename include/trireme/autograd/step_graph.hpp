@@ -71,7 +71,7 @@ class StepGraph {
 
   // The host does not wait, unless the GPU is two steps behind. The inputs may change as soon as it returns.
   void run(const TapeOptions& at, const Tensor<Elements>&... inputs) {
-    if (store_.buffers().size() > 0) store_.buffers().keep();
+    const KeptBuffers buffers(store_.buffers());
     if constexpr (on_host) {
       newest_ = result_of(at.step, step_(at, inputs...).numbers());
     } else {
@@ -101,6 +101,23 @@ class StepGraph {
   bool is_recorded() const { return graph_.has_value(); }
 
  private:
+  // A step that is left out gives the buffers the values of before. A launch does that on the GPU, and no optimizer ends it
+  // here.
+  class KeptBuffers {
+   public:
+    explicit KeptBuffers(BufferPlane& buffers) : buffers_(buffers) { keep(buffers); }
+    ~KeptBuffers() { buffers_.end_step(); }
+    KeptBuffers(const KeptBuffers&) = delete;
+    KeptBuffers& operator=(const KeptBuffers&) = delete;
+
+    static void keep(BufferPlane& buffers) {
+      if (buffers.size() > 0) buffers.keep();
+    }
+
+   private:
+    BufferPlane& buffers_;
+  };
+
   static constexpr bool on_host = std::is_same_v<D, Cpu>;
 
   using HostInputs = std::tuple<Tensor<Elements>...>;
@@ -167,6 +184,7 @@ class StepGraph {
       tell(error.what());
       options_.enabled = false;
       store_.clear_gradients();  // of the backward pass that did not run
+      KeptBuffers::keep(store_.buffers());
     }
   }
 

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "trireme/core/dtype.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// A linear layer and the GELU behind it (Activation::gelu_tanh): on a GPU one product each way where the type is no double and
-// the width a multiple of 8, otherwise a product and a pass over its result. T: float, double, bfloat16, float16.
+// A linear layer and the GELU behind it (Activation::gelu_tanh): on a GPU one product each way where cuBLASLt has it, never of
+// double or of a width that is no multiple of 8; otherwise a product and a pass over its result. T: float, double, bfloat16,
+// float16.
 namespace trireme::ops {
 
 // x[..., in], weight[out, in], bias[out] or undefined; gelu_input[..., out] = x weight^T + bias, y = gelu(gelu_input).

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
@@ -35,10 +34,13 @@ class DeviceSteps {
  private:
   FlatStore& store_;
   Tensor<ops::StepState, Cuda> state_;
-  Tensor<std::int64_t, Cuda> updates_;                            // by parameter
-  std::map<std::vector<bool>, Tensor<std::int64_t, Cuda>> used_;  // in a step, as 0 or 1; a graph may read each of them
-  std::vector<std::uint64_t> history_;                            // equal where the same steps used two parameters
-  std::uint64_t steps_ = 0;                                       // begun
+  Tensor<std::int64_t, Cuda> updates_;                       // by parameter
+  Tensor<std::int64_t, Cuda> used_;                          // in this step: 0 or 1
+  std::vector<bool> used_on_host_;                           // what used_ holds
+  bool used_by_graph_ = false;                               // a recorded step reads used_
+  std::vector<Tensor<std::int64_t, Cuda>> kept_for_graphs_;  // what recorded steps read
+  std::vector<std::uint64_t> history_;                       // equal where the same steps used two parameters
+  std::uint64_t steps_ = 0;                                  // begun
 };
 
 }  // namespace trireme::optim

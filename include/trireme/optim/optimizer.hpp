@@ -70,6 +70,9 @@ class Optimizer {
   // (batch norm) that nobody has kept.
   bool step(const StepSummary& summary, const StepOptions& options = {});
 
+  // The summary with which step() decides: where the host has to, with the numbers that it waits for.
+  StepSummary decidable(StepSummary summary) const;
+
   // Ends the step; parameters, moments and step counts stay as they are, buffers that were kept are those of before the step.
   void skip_step();
 

@@ -240,6 +240,7 @@ class DataParallel {
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void compare_evaluation() const;
   void synchronize_buffers(bool synchronize_batch_norm);
+  void wait_for_device() const;
   std::vector<Pending> reduce_buffers() const;                           // after a step
   bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
 

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "comm/waiting.hpp"
@@ -45,6 +46,7 @@ Communicator::Communicator(std::shared_ptr<const NcclApi> api, std::shared_ptr<R
     wait_until_ready("ncclCommInitRankConfig");
   } catch (...) {
     abort();
+    wait_for_abort();
     throw;
   }
 }
@@ -93,14 +95,18 @@ bool Communicator::is_ready(const std::string& what) {
 void Communicator::abort() noexcept {
   const std::lock_guard lock(mutex_);
   if (communicator_ == nullptr) return;
-  aborting_ = std::thread([api = api_, communicator = std::exchange(communicator_, nullptr), aborted = aborted_] {
-    api->comm_abort(communicator);
-    *aborted = true;
-  });
+  ncclComm_t const communicator = std::exchange(communicator_, nullptr);
+  try {
+    aborting_ = std::thread([api = api_, communicator, aborted = aborted_] {
+      api->comm_abort(communicator);
+      *aborted = true;
+    });
+  } catch (const std::system_error&) {  // no thread is left
+    api_->comm_abort(communicator);
+  }
 }
 
-Communicator::~Communicator() {
-  abort();
+void Communicator::wait_for_abort() noexcept {
   if (!aborting_.joinable()) return;
   const auto end = std::chrono::steady_clock::now() + abort_patience;
   while (!*aborted_ && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(abort_nap);

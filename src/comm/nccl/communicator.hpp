@@ -23,7 +23,10 @@ class Communicator {
   // Collective over the members.
   Communicator(std::shared_ptr<const NcclApi> api, std::shared_ptr<RankContext> context, const Members& members,
                const ncclUniqueId& id);
-  ~Communicator();
+  ~Communicator() {
+    abort();
+    wait_for_abort();
+  }
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -43,6 +46,7 @@ class Communicator {
   class Readiness;
 
   void wait_until_ready(const std::string& what);
+  void wait_for_abort() noexcept;  // for a while
   bool is_ready(const std::string& what);
 
   std::shared_ptr<const NcclApi> api_;

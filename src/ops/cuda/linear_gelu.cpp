@@ -1,20 +1,35 @@
+#include <set>
+
 #include "ops/cuda/bias.hpp"
 #include "ops/cuda/matmul_plans.hpp"
 #include "ops/linear_gelu_on.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
 namespace {
 
-template <typename T>
-bool has_product(const MatmulShape& shape) {
-  return !std::is_same_v<T, double> && shape.n % 8 == 0 && shape.k > 0;
+// For which cuBLASLt had no algorithm.
+std::set<cuda::MatmulProblem>& problems_without_product() {
+  thread_local std::set<cuda::MatmulProblem> problems;
+  return problems;
 }
 
 template <typename T>
-void run(const MatmulShape& shape, cuda::Gelu gelu, const cuda::MatmulOperands& operands) {
-  if (shape.m == 0) return;
-  cuda::run_matmul({.shape = shape, .gelu = gelu, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()}, operands);
+bool run(const MatmulShape& shape, cuda::Gelu gelu, const cuda::MatmulOperands& operands) {
+  if (std::is_same_v<T, double> || shape.n % 8 != 0 || shape.m == 0 || shape.n == 0 || shape.k == 0) return false;
+  const cuda::MatmulProblem problem{.shape = shape, .gelu = gelu, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()};
+  if (problems_without_product().contains(problem)) return false;
+  try {
+    cuda::run_matmul(problem, operands);
+  } catch (const device::NotCapturable&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_available) throw;
+    problems_without_product().insert(problem);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -23,20 +38,17 @@ template <>
 template <typename T>
 bool LinearGelu<Cuda>::forward(const MatmulShape& shape, const Tensor<T, Cuda>& x, const Tensor<T, Cuda>& weight,
                                const Tensor<Accumulate<T>, Cuda>& bias, Tensor<T, Cuda>& gelu_input, Tensor<T, Cuda>& y) {
-  if (!has_product<T>(shape)) return false;
   const Tensor<T, Cuda> added = cuda::bias_for<T>(bias);
-  run<T>(shape, cuda::Gelu::forward,
-         {.a = x.data(), .b = weight.data(), .bias = added.data(), .gelu_input = gelu_input.data(), .c = y.data()});
-  return true;
+  return run<T>(shape, cuda::Gelu::forward,
+                {.a = x.data(), .b = weight.data(), .bias = added.data(), .gelu_input = gelu_input.data(), .c = y.data()});
 }
 
 template <>
 template <typename T>
 bool LinearGelu<Cuda>::backward(const MatmulShape& shape, const Tensor<T, Cuda>& dy, const Tensor<T, Cuda>& weight,
                                 const Tensor<T, Cuda>& gelu_input, Tensor<T, Cuda>& dx) {
-  if (!has_product<T>(shape)) return false;
-  run<T>(shape, cuda::Gelu::backward, {.a = dy.data(), .b = weight.data(), .gelu_input = gelu_input.data(), .c = dx.data()});
-  return true;
+  return run<T>(shape, cuda::Gelu::backward,
+                {.a = dy.data(), .b = weight.data(), .gelu_input = gelu_input.data(), .c = dx.data()});
 }
 
 TRIREME_INSTANTIATE_LINEAR_GELU(float, Cuda);

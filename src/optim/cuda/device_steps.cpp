@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 #include "trireme/device/graph.hpp"
 #include "trireme/ops/step.hpp"
 
@@ -11,6 +13,8 @@ DeviceSteps::DeviceSteps(FlatStore& store, double learning_rate)
     : store_(store),
       state_(Tensor<ops::StepState, Cuda>::from({1}, std::vector<ops::StepState>(1))),
       updates_(Tensor<std::int64_t, Cuda>::zeros({store.num_parameters()})),
+      used_(Tensor<std::int64_t, Cuda>::zeros({store.num_parameters()})),
+      used_on_host_(static_cast<std::size_t>(store.num_parameters()), false),
       history_(static_cast<std::size_t>(store.num_parameters()), 0) {
   set_learning_rate(learning_rate);
 }
@@ -21,16 +25,18 @@ void DeviceSteps::set_learning_rate(double learning_rate) {
 }
 
 void DeviceSteps::begin(const StepSummary& summary, double clip_norm, const std::vector<bool>& used) {
-  Tensor<std::int64_t, Cuda>& there = used_[used];
-  if (!there.defined()) {
-    there = Tensor<std::int64_t, Cuda>::from(updates_.shape(), std::vector<std::int64_t>(used.begin(), used.end()));
+  if (used != used_on_host_) {
+    if (std::exchange(used_by_graph_, false)) kept_for_graphs_.push_back(used_);
+    used_ = Tensor<std::int64_t, Cuda>::from(used_.shape(), std::vector<std::int64_t>(used.begin(), used.end()));
+    used_on_host_ = used;
   }
+  used_by_graph_ = used_by_graph_ || device::is_capturing();
   ++steps_;
   for (std::size_t parameter = 0; parameter < used.size(); ++parameter) {
     if (used[parameter]) history_[parameter] = history_[parameter] * 0x9E3779B97F4A7C15 + steps_;
   }
   ops::decide_step(summary, clip_norm, state_.data());
-  ops::count_updates(state_.data(), there.data(), there.numel(), updates_.data());
+  ops::count_updates(state_.data(), used_.data(), used_.numel(), updates_.data());
   store_.buffers().restore_if(&state_.data()->diverged);
 }
 
