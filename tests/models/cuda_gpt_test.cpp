@@ -21,10 +21,10 @@ struct Batch {
   Tensor<std::int32_t> targets;
 };
 
+// Each token is its own target, which can be learned.
 Batch random_batch(std::uint32_t seed) {
-  std::mt19937 generator(seed);
-  const Batch batch{random_tokens({3, 32}, options.vocabulary, generator),
-                    random_tokens({3, 32}, options.vocabulary, generator)};
+  std::mt19937 generator(seed), again(seed);
+  const Batch batch{random_tokens({3, 32}, options.vocabulary, generator), random_tokens({3, 32}, options.vocabulary, again)};
   batch.targets.span()[5] = ops::ignored_target;
   return batch;
 }
@@ -166,7 +166,7 @@ TEMPLATE_TEST_CASE("a GPT on the GPU learns as one on the CPU", "", Float32, Mix
   const std::vector<double> here = train<TestType, Cpu>(10);
   for (std::size_t step = 0; step < here.size(); ++step) {
     CAPTURE(step);
-    CHECK(there[step] == Approx(here[step]).epsilon(std::is_same_v<TestType, Float32> ? 1e-4 : 2e-2));
+    CHECK(there[step] == Approx(here[step]).epsilon(std::is_same_v<TestType, Float32> ? 1e-4 : 2e-3));
   }
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("a GPT of 8-bit products on the GPU learns as one on the CPU") {
     const std::vector<double> here = train<MixedBfloat16, Cpu>(10, scaling);
     for (std::size_t step = 0; step < here.size(); ++step) {
       CAPTURE(static_cast<int>(scaling), step);
-      CHECK(there[step] == Approx(here[step]).epsilon(3e-2));
+      CHECK(there[step] == Approx(here[step]).epsilon(5e-3));
     }
   }
 }

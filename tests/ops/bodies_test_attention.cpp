@@ -1,5 +1,7 @@
 #include <array>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
 #include "device/host_team.hpp"
 #include "ops/attention_tile_arguments.hpp"
@@ -125,6 +127,15 @@ TEST_CASE("a query that sees no key gets zeros from a GPU's kernels too") {
   run_tiles(2, tiles.keys, 2);
   for (const float element : backward.dq.span()) REQUIRE(element == 0);
   for (const float element : backward.dkv.span()) REQUIRE(element == 0);
+}
+
+TEST_CASE("a query that is not finite is not hidden by a GPU's kernels") {
+  Pass<float> pass({1, 3, 6, 6, 2, 2, 4, false, false, false, 2});
+  pass.q.data()[1] = std::numeric_limits<float>::quiet_NaN();  // the tensor of the pass too
+  run_tiles(2, attention_forward_tile(pass.forward, pass.sizes()), 2);
+  CHECK(std::isnan(pass.forward.out.data()[0]));
+  CHECK(std::isnan(pass.forward.log_sum_exp.data()[0]));
+  CHECK(std::isfinite(pass.forward.out.data()[pass.forward.out.numel() - 1]));
 }
 
 TEST_CASE("a GPU's attention of large scores does not overflow") {

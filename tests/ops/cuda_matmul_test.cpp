@@ -1,16 +1,14 @@
-#include <cuda_runtime_api.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
-#include "device/cuda/stream.hpp"
 #include "ops/compare.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/device/cuda.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/elementwise.hpp"
@@ -225,17 +223,10 @@ TEST_CASE("a product that a graph captures first is not timed and runs with the 
   Tensor<float, Cuda> square({48, 48});
   matmul(a_there, a_there, square, {.transpose_b = true});  // the stream has its workspace
   stream.wait();
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  REQUIRE(cudaStreamBeginCapture(device::native(stream), cudaStreamCaptureModeRelaxed) == cudaSuccess);
-  matmul(a_there, b_there, c_there);
-  REQUIRE(cudaStreamEndCapture(device::native(stream), &graph) == cudaSuccess);
-  REQUIRE(cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess);
+  const device::Graph graph([&] { matmul(a_there, b_there, c_there); });
   require_close(c_there.to<Cpu>(), Doubles(48 * 56, 0), 0);
-  REQUIRE(cudaGraphLaunch(executable, device::native(stream)) == cudaSuccess);
+  graph.launch();
   require_same(c_there, expected);
-  CHECK(cudaGraphExecDestroy(executable) == cudaSuccess);
-  CHECK(cudaGraphDestroy(graph) == cudaSuccess);
 }
 
 TEST_CASE("the algorithm of a product is timed once and kept in a file") {

@@ -53,6 +53,7 @@ class GpuCheck(unittest.TestCase):
             self.order = (folder / "order").read_text().splitlines() if (folder / "order").exists() else []
             if not reports.exists():
                 return code, None, None
+            self.log = (reports / f"gpu-check-{part}.log").read_text()
             return (code, json.loads((reports / f"gpu-check-{part}.json").read_text()), (reports / f"gpu-check-{part}.md").read_text())
 
     def test_without_a_gpu_it_is_skipped(self):
@@ -98,8 +99,10 @@ class GpuCheck(unittest.TestCase):
     def test_large_models_and_kernels(self):
         code, _, text = self.check(TRAINS, part=3)
         self.assertEqual(code, 0)
-        for size in ("350M", "774M", "774M, 8-bit", "1.5B", "1.5B, 8-bit"):
-            self.assertIn(f"| GPT-2 {size} | tokens | 3,000 | 1,500 | 2.00 |", text)
+        for size in ("350M", "774M", "1.5B"):
+            self.assertIn(f"| GPT-2 {size} | tokens | 3,000 | 1,500 (by block) | 2.00 |", text)
+        for size in ("774M, 8-bit", "1.5B, 8-bit"):
+            self.assertIn(f"| GPT-2 {size} | tokens | 3,000 | 1,500 (by block, bfloat16) | 2.00 |", text)
         self.assertTrue(self.order[1].endswith("gpu_gpt.py --layers=24 --heads=16 --width=1024 --batch=32 --compile=blocks"))
         self.assertEqual(sum("gpu_gpt.py" in line for line in self.order), 2 * 3)
         self.assertIn("gpu_gpt --layers=36 --heads=20 --width=1280 --batch=16 --fp8=delayed", self.order)
@@ -134,7 +137,46 @@ class GpuCheck(unittest.TestCase):
                                    change=("PROGRAM_SECONDS = 150", "PROGRAM_SECONDS = 1"))
         self.assertEqual(code, 1)
         self.assertIn("| `gpu_kernels` | out of time |", text)
-        self.assertIn("| GPT-2 1.5B | tokens | 3,000 | 1,500 | 2.00 |", text)
+        self.assertIn("| GPT-2 1.5B | tokens | 3,000 | 1,500 (by block) | 2.00 |", text)
+
+    def test_each_test_has_a_limit_of_its_own(self):
+        code, _, text = self.check(PASSES | {"cuda_device_test": "exec sleep 60"}, change=("TEST_SECONDS = 200", "TEST_SECONDS = 1"))
+        self.assertEqual(code, 1)
+        self.assertIn("| `cuda_device_test` | out of time |", text)
+        self.assertIn("| `parallel_nccl_graph 4 fails` | passed |", text)
+
+    def test_the_slower_ways_that_the_library_took_are_noted_once(self):
+        warns = "echo trireme: cuDNN is missing; echo trireme: rank 1 failed: boom"
+        _, report, text = self.check(PASSES | {"cuda_ops_test": warns, "cuda_gpt_test": warns})
+        self.assertEqual(report["notes"], ["trireme: cuDNN is missing"])
+        self.assertIn("trireme: cuDNN is missing\n", text)
+
+    def test_a_long_output_is_shown_from_both_ends(self):
+        _, report, text = self.check(PASSES | {"cuda_ops_test": "seq 1000; exit 1"})
+        self.assertIn("\n1\n2\n", text)
+        self.assertIn("[900 lines more in the log]", text)
+        self.assertIn("\n999\n1000\n", text)
+        self.assertIn("\n500\n", self.log)
+        self.assertEqual(max(len(run["output"]) for run in report["runs"]), 101)
+
+    def test_a_sanitizer_that_refuses_the_machine_is_noted(self):
+        refuses = {"compute-sanitizer": "echo Error: Device not supported; exit 1"}
+        code, report, _ = self.check(PASSES | refuses)
+        self.assertEqual(code, 0)
+        self.assertEqual(len(report["notes"]), 1)
+        code, report, _ = self.check(PASSES | {"compute-sanitizer": "echo Invalid read; exit 1"})
+        self.assertEqual(code, 1)
+
+    def test_programs_find_libraries_among_the_packages_of_python(self):
+        with tempfile.TemporaryDirectory() as packages:
+            (pathlib.Path(packages) / "cudnn" / "lib").mkdir(parents=True)
+            finds = {"python3": f"echo {packages}", "cuda_ops_test": "echo $LD_LIBRARY_PATH; exit 1"}
+            _, _, text = self.check(PASSES | finds)
+            self.assertIn(f"{packages}/cudnn/lib", text)
+
+    def test_the_commit_of_packed_programs_is_named(self):
+        stand_in = "#!/bin/sh\nabc\n"  # check() makes a script of every text
+        self.assertEqual(self.check(PASSES | {"commit": "abc"})[1]["commit"], stand_in)
 
     def test_what_does_not_fit_is_said(self):
         slow = {"gpu_kernels": "sleep 1.5\n" + TRAINS["gpu_kernels"], "gpu_gpt": "sleep 1.5\n" + TRAINS["gpu_gpt"]}

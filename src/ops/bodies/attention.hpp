@@ -104,10 +104,10 @@ struct AttentionForwardTile {
 
     T* const to = out + row * sizes.width() + place.head * size;
     for_each_element(team, place.rows, size, [&](int i, int j) {
-      to[i * sizes.width() + j] = rounded<T>(sum[i] > A(0) ? total.at(i, j) / sum[i] : A(0));  // 0 where no key is seen
+      to[i * sizes.width() + j] = rounded<T>(sum[i] == A(0) ? A(0) : total.at(i, j) / sum[i]);  // 0 where no key is seen
     });
     A* const logs = log_sum_exp + (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
-    for_each_row(team, place.rows, [&](int i) { logs[i] = sum[i] > A(0) ? largest[i] + math::log(sum[i]) : A(0); });
+    for_each_row(team, place.rows, [&](int i) { logs[i] = sum[i] == A(0) ? A(0) : largest[i] + math::log(sum[i]); });
   }
 };
 

@@ -34,7 +34,9 @@ const CublasLt& cublaslt() {
 
 void check_cublas(cublasStatus_t status, std::string_view call, std::string_view what) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
-  throw Error({.code = status == CUBLAS_STATUS_ALLOC_FAILED ? ErrorCode::out_of_memory : ErrorCode::internal,
+  throw Error({.code = status == CUBLAS_STATUS_ALLOC_FAILED    ? ErrorCode::out_of_memory
+                       : status == CUBLAS_STATUS_NOT_SUPPORTED ? ErrorCode::not_available
+                                                               : ErrorCode::internal,
                .message = cublaslt().status_string(status),
                .operation = std::string(call),
                .name = std::string(what),

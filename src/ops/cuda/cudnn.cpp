@@ -1,11 +1,24 @@
 #include "ops/cuda/cudnn.hpp"
 
 #include <array>
+#include <cstdio>
 
 #include "device/cuda/stream.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::ops {
+namespace {
+
+// cuDNN compiles attention with it, and opens it by its name alone: once it is open, wherever it lies, cuDNN finds it.
+void open_nvrtc() {
+  try {
+    const device::Library nvrtc("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
+  } catch (const Error& error) {
+    fmt::print(stderr, "trireme: attention may run without cuDNN, which is slower: {}\n", error.what());
+  }
+}
+
+}  // namespace
 
 Cudnn::Cudnn() : library_("cuDNN", {"libcudnn.so.9"}) {
   library_.find("cudnnBackendCreateDescriptor", create_descriptor);
@@ -21,6 +34,7 @@ Cudnn::Cudnn() : library_("cuDNN", {"libcudnn.so.9"}) {
   library_.find("cudnnSetStream", set_stream_);
   decltype(&cudnnGetVersion) version = nullptr;
   library_.find("cudnnGetVersion", version);
+  open_nvrtc();
   // The oldest whose plans are tested. Before 9.16 keys that are no multiple of 128 need masks of padding.
   constexpr std::size_t oldest = 91900;
   if (version() < oldest) {

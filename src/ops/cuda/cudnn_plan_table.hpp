@@ -9,6 +9,7 @@
 
 #include "ops/cuda/cudnn_graph.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
 
@@ -27,14 +28,22 @@ class CudnnPlanTable {
     if (library_ == nullptr) return nullptr;
     auto place = plans_.find(graph);
     if (place == plans_.end()) {
-      if (plans_.size() == most_plans) plans_.clear();
+      device::require_not_capturing("making a plan of cuDNN's");
+      if (plans_.size() >= most_plans) std::erase_if(plans_, [](const auto& entry) { return !entry.second.recorded; });
       const auto plan = [&] { return make_(*library_, graph, {.handle = library_->handle()}); };
-      place = plans_.emplace(graph, made_or_nothing(plan)).first;
+      place = plans_.emplace(graph, Known{made_or_nothing(plan)}).first;
     }
-    return place->second ? &*place->second : nullptr;
+    Known& known = place->second;
+    known.recorded = known.recorded || device::is_capturing();
+    return known.plan ? &*known.plan : nullptr;
   }
 
  private:
+  struct Known {
+    std::optional<CudnnPlan> plan;
+    bool recorded = false;  // in a CUDA graph, which launches kernels of the plan's
+  };
+
   static constexpr std::size_t most_plans = 1024;  // shapes that change all the time must not pile up
 
   // What `make` returns, or nothing, with a message, where it finds that something is missing.
@@ -52,7 +61,7 @@ class CudnnPlanTable {
   std::string_view what_;
   Make make_;
   Cudnn* library_;  // null where it is missing
-  std::map<Graph, std::optional<CudnnPlan>> plans_;
+  std::map<Graph, Known> plans_;
 };
 
 }  // namespace trireme::ops

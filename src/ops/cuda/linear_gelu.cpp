@@ -18,7 +18,10 @@ std::set<cuda::MatmulProblem>& problems_without_product() {
 template <typename T>
 bool run(const MatmulShape& shape, cuda::Gelu gelu, const cuda::MatmulOperands& operands) {
   if (std::is_same_v<T, double> || shape.n % 8 != 0 || shape.m == 0 || shape.n == 0 || shape.k == 0) return false;
-  const cuda::MatmulProblem problem{.shape = shape, .gelu = gelu, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()};
+  const cuda::MatmulProblem problem{.shape = shape,
+                                    .gelu = gelu,
+                                    .tf32 = std::is_same_v<T, float> && device::tf32_allowed(),
+                                    .alignment = cuda::alignment_of(operands)};
   if (problems_without_product().contains(problem)) return false;
   try {
     cuda::run_matmul(problem, operands);

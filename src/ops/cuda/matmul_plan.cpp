@@ -92,10 +92,9 @@ Owned<cublasLtMatmulPreference_t> make_preference(const MatmulProblem& problem) 
                                CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES}) {
     set(alignment, problem.alignment);
   }
-  // A sum that is split keeps its parts in the type of sums, not in the half type of the result.
-  const bool half = problem.shape.result == DType::bfloat16 || problem.shape.result == DType::float16;
-  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      static_cast<std::uint32_t>(half ? CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE : CUBLASLT_REDUCTION_SCHEME_MASK));
+  // A sum that is split keeps its parts in the type of sums, not in a half type, and adds them in an order of their own: not,
+  // as in place, in that in which they are ready.
+  set(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, static_cast<std::uint32_t>(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   return preference;
 }
 
@@ -147,7 +146,8 @@ std::vector<MatmulAlgorithm> MatmulPlan::candidates(int most) const {
   const auto preference = make_preference(problem_);
   const cublasStatus_t status = cublaslt().heuristic(handle_, operation_.get(), first_.get(), second_.get(), result_.get(),
                                                      result_.get(), preference.get(), most, found.data(), &count);
-  if (status != CUBLAS_STATUS_NOT_SUPPORTED) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic", problem_);
+  const bool none = status == CUBLAS_STATUS_NOT_SUPPORTED || status == CUBLAS_STATUS_INVALID_VALUE;
+  if (!none) check_cublas(status, "cublasLtMatmulAlgoGetHeuristic", problem_);
   std::vector<MatmulAlgorithm> algorithms;
   for (const auto& result : std::span(found).first(static_cast<std::size_t>(count))) {
     if (result.state == CUBLAS_STATUS_SUCCESS) algorithms.push_back(std::bit_cast<MatmulAlgorithm>(result.algo));

@@ -63,9 +63,14 @@ class MatmulPlans {
     const TimedAlgorithm* known = file_.find(name);
     if (known != nullptr && plan.accepts(known->algorithm)) return known->algorithm;
     if (choice_ == PlanChoice::heuristic || device::is_capturing()) return plan.candidates(1).front();
-    const TimedAlgorithm best = fastest(plan, problem, plan.candidates(timed_algorithms), operands, workspace, stream);
-    file_.add(name, best);
-    return best.algorithm;
+    try {
+      const TimedAlgorithm best = fastest(plan, problem, plan.candidates(timed_algorithms), operands, workspace, stream);
+      file_.add(name, best);
+      return best.algorithm;
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::out_of_memory) throw;
+      return plan.candidates(1).front();  // timing needs a second result
+    }
   }
 
   // Products in different streams may run at the same time: each stream has its own.
