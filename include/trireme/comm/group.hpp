@@ -111,8 +111,8 @@ class Group {
   }
   void barrier(std::string_view name = {}) const;
 
-  // Waits until done(), which does not wait: for something of this rank's own, such as its GPU, as a collective waits for the
-  // ranks. What another rank fails with is thrown here too, and Error{timeout} with `name` at the deadline.
+  // Waits until done(), which does not wait and stays true: for something of this rank's own, such as its GPU, as a collective
+  // waits for the ranks. What another rank fails with is thrown here too, and Error{timeout} with `name` at the deadline.
   void wait_until(const std::function<bool()>& done, std::string_view name) const;
 
   // The texts of all ranks, by rank. Blocking; for start-up, not for steps.
