@@ -323,7 +323,8 @@ void DataParallel::compare_evaluation() const {
   if (batch_norm_ && !store_.training()) batch_norm_->barrier("a step in evaluation");
 }
 
-// All that this rank's GPU has to do may wait for the other ranks' steps, as nothing that reads its memory may.
+// This rank's GPU may be waiting for other ranks. Who reads its memory would wait for ever where one of them fails; this does
+// not.
 void DataParallel::wait_for_device() const {
   if (store_.on_host()) return;
   device::Event reached;

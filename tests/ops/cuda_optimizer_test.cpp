@@ -12,13 +12,17 @@ using namespace trireme::ops;
 
 namespace {
 
-// Planes 0 (gradient), 1 (weight) and up to three of state, which are 0 or more.
+// Planes 0 (gradient), 1 (weight) and up to three of state: means of squares, 2 or more, and means, between 0 and 1, whose
+// square nothing cancels.
 template <typename T, typename D>
 struct Planes {
   explicit Planes(std::int64_t count) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
       Tensor<T> plane = random_tensor<T>({count}, seed);
-      if (seed > 1) std::ranges::for_each(plane.span(), [](T& element) { element = element * element; });
+      const T offset = seed == 2 ? 2 : 0;
+      if (seed > 1) {
+        std::ranges::for_each(plane.span(), [&](T& e) { e = offset + e * e / (1 + e * e); });
+      }
       planes.push_back(plane.template to<D>());
     }
   }

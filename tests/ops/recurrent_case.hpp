@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cmath>
 #include <vector>
 
 #include "ops/compare.hpp"
@@ -41,7 +42,9 @@ struct RecurrentLayer {
     const std::int64_t gates = num_gates(cell) * hidden;
     const bool lstm = cell == RecurrentCell::lstm;
     std::uint32_t seed = 0;
-    const auto random = [&](const Shape& shape) { return random_tensor<T>(shape, ++seed, 0.7).template to<D>(); };
+    // Wide layers of such weights would be chaotic: roundings would decide what comes out after some steps.
+    const double spread = hidden > 6 ? 0.7 / std::sqrt(static_cast<double>(hidden)) : 0.7;
+    const auto random = [&](const Shape& shape) { return random_tensor<T>(shape, ++seed, spread).template to<D>(); };
     const auto random_where = [&](bool wanted, const Shape& shape) { return wanted ? random(shape) : Tensor<T, D>(); };
     const Shape state{batch, hidden};
     forward = {

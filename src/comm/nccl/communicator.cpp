@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <exception>
 #include <system_error>
 #include <utility>
@@ -10,12 +9,6 @@
 #include "comm/waiting.hpp"
 
 namespace trireme::comm {
-namespace {
-
-constexpr std::chrono::seconds abort_patience{5};
-constexpr std::chrono::milliseconds abort_nap{1};
-
-}  // namespace
 
 // What NCCL does on threads of its own.
 class Communicator::Readiness final : public Polled {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -15,6 +16,10 @@
 #include "comm/rank_context.hpp"
 
 namespace trireme::comm {
+
+// How long and how often a rank looks whether aborted work has ended.
+inline constexpr std::chrono::seconds abort_patience{5};
+inline constexpr std::chrono::milliseconds abort_nap{1};
 
 // NCCL's communicator of a group. It never blocks in NCCL: where other ranks are needed this rank waits as for any collective,
 // so that a failure or the deadline ends it. Used by its rank's thread; abort() and failure() are of any thread.

@@ -15,8 +15,6 @@ using Clock = std::chrono::steady_clock;
 
 // A rank that waits knows more of what is missing than the watchdog, and a failed rank more of its failure than NCCL.
 constexpr std::chrono::milliseconds watchdog_patience{1000};
-constexpr std::chrono::seconds abort_patience{5};
-constexpr std::chrono::milliseconds abort_nap{1};
 
 class NcclOperation final : public Operation {
  public:
