@@ -2,6 +2,7 @@
 
 #include "ops/block_sums.hpp"
 #include "ops/optimizer_on.hpp"
+#include "trireme/ops/reduce.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -109,19 +110,28 @@ void OptimizerPasses<Cpu>::move_average(T* average, const T* value, std::size_t 
 
 template <>
 template <typename T>
-UpdateSquares OptimizerPasses<Cpu>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
-                                                 std::size_t count, const LambStep& step) {
+void OptimizerPasses<Cpu>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
+                                        std::size_t count, const LambStep& step, UpdateSquares* squares) {
   const LambUpdate<T> update(step);
   const auto& kernels = optimizer_kernels().of<T>();
-  return combine_blocks<UpdateSquares>(
+  const auto sum = [](const UpdateSquares& a, const UpdateSquares& b) {
+    return UpdateSquares{.weight = a.weight + b.weight, .update = a.update + b.update};
+  };
+  const auto of_range = combine_blocks<UpdateSquares>(
       static_cast<std::int64_t>(count),
       [&](std::int64_t at, std::int64_t part) {
         return kernels.lamb_moments(weight + at, gradient + at, first_moment + at, second_moment + at,
                                     static_cast<std::size_t>(part), update);
       },
-      [](const UpdateSquares& a, const UpdateSquares& b) {
-        return UpdateSquares{.weight = a.weight + b.weight, .update = a.update + b.update};
-      });
+      sum);
+  *squares = sum(*squares, of_range);
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cpu>::lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares) {
+  squares->weight += sum_of_squares(weight, count).item();
+  squares->update += sum_of_squares(gradient, count).item();
 }
 
 TRIREME_INSTANTIATE_OPTIMIZER(float, Cpu);

@@ -18,8 +18,10 @@ struct OptimizerPasses {
   static void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
                       const RmspropStep& step);
   template <typename T>
-  static UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                                    const LambStep& step);
+  static void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+                           const LambStep& step, UpdateSquares* squares);
+  template <typename T>
+  static void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares);
   template <typename T>
   static void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count, const AdagradStep& step);
   template <typename T>
@@ -54,9 +56,14 @@ void rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* mom
 }
 
 template <typename T, typename D>
-UpdateSquares lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                           const LambStep& step, D) {
-  return OptimizerPasses<D>::lamb_moments(weight, gradient, first_moment, second_moment, count, step);
+void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+                  const LambStep& step, UpdateSquares* squares, D) {
+  OptimizerPasses<D>::lamb_moments(weight, gradient, first_moment, second_moment, count, step, squares);
+}
+
+template <typename T, typename D>
+void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D) {
+  OptimizerPasses<D>::lars_squares(weight, gradient, count, squares);
 }
 
 template <typename T, typename D>
@@ -89,16 +96,17 @@ void move_average(T* average, const T* value, std::size_t count, double rate, D)
   OptimizerPasses<D>::move_average(average, value, count, MoveAverage<T>{static_cast<T>(rate)});
 }
 
-#define TRIREME_INSTANTIATE_OPTIMIZER(T, D)                                                         \
-  template void adam(T*, const T*, T*, T*, T*, std::size_t, const AdamStep&, D);                    \
-  template void sgd(T*, const T*, T*, std::size_t, const SgdStep&, D);                              \
-  template void rmsprop(T*, const T*, T*, T*, T*, std::size_t, const RmspropStep&, D);              \
-  template void adagrad(T*, const T*, T*, std::size_t, const AdagradStep&, D);                      \
-  template void lion(T*, const T*, T*, std::size_t, const LionStep&, D);                            \
-  template UpdateSquares lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, D); \
-  template void lamb(T*, const T*, const T*, std::size_t, const LambStep&, D);                      \
-  template void lars(T*, const T*, T*, std::size_t, const LarsStep&, D);                            \
-  template void clip_by_value(T*, std::size_t, const ClipStep&, D);                                 \
+#define TRIREME_INSTANTIATE_OPTIMIZER(T, D)                                                                \
+  template void adam(T*, const T*, T*, T*, T*, std::size_t, const AdamStep&, D);                           \
+  template void sgd(T*, const T*, T*, std::size_t, const SgdStep&, D);                                     \
+  template void rmsprop(T*, const T*, T*, T*, T*, std::size_t, const RmspropStep&, D);                     \
+  template void adagrad(T*, const T*, T*, std::size_t, const AdagradStep&, D);                             \
+  template void lion(T*, const T*, T*, std::size_t, const LionStep&, D);                                   \
+  template void lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, UpdateSquares*, D); \
+  template void lars_squares(const T*, const T*, std::size_t, UpdateSquares*, D);                          \
+  template void lamb(T*, const T*, const T*, std::size_t, const LambStep&, D);                             \
+  template void lars(T*, const T*, T*, std::size_t, const LarsStep&, D);                                   \
+  template void clip_by_value(T*, std::size_t, const ClipStep&, D);                                        \
   template void move_average(T*, const T*, std::size_t, double, D)
 
 }  // namespace trireme::ops

@@ -1,8 +1,5 @@
 #include "trireme/optim/lamb.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -31,21 +28,22 @@ ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Run& run) cons
           .weight_decay = run.weight_decay,
           .corrects_bias = options_.bias_correction,
           .update = run.step,
-          .gradient_scale = run.gradient_scale};
+          .gradient_scale = run.gradient_scale,
+          .min_norm = options_.min_norm,
+          .max_norm = options_.max_norm,
+          .on_device = run.on_device};
 }
 
 template <typename P, typename D>
-auto Lamb<P, D>::measure(const typename Optimizer<P, D>::Run& run) -> typename Optimizer<P, D>::SumsOfSquares {
-  const auto squares = ops::lamb_moments<T>(run.values, run.gradients, first_moment_.data() + run.offset,
-                                            second_moment_.data() + run.offset, run.count, step_of(run), D{});
-  return {.weight = squares.weight, .update = squares.update};
+void Lamb<P, D>::measure(const typename Optimizer<P, D>::Run& run) {
+  ops::lamb_moments<T>(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset,
+                       run.count, step_of(run), run.squares, D{});
 }
 
 template <typename P, typename D>
 void Lamb<P, D>::update(const typename Optimizer<P, D>::Run& run) {
   ops::LambStep step = step_of(run);
-  const double weight = std::clamp(run.norms.weight, options_.min_norm, options_.max_norm);
-  if (run.adapts && weight > 0 && run.norms.update > 0) step.learning_rate *= weight / run.norms.update;
+  if (run.adapts) step.squares = run.squares;
   ops::lamb<T>(run.values, first_moment_.data() + run.offset, second_moment_.data() + run.offset, run.count, step, D{});
 }
 

@@ -2,7 +2,6 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
-#include "trireme/ops/reduce.hpp"
 
 namespace trireme::optim {
 
@@ -17,22 +16,19 @@ Lars<P, D>::Lars(FlatStore& store, const LarsOptions& options)
 }
 
 template <typename P, typename D>
-auto Lars<P, D>::measure(const typename Optimizer<P, D>::Run& run) -> typename Optimizer<P, D>::SumsOfSquares {
-  if (!run.adapts) return {};
-  const double scale = run.gradient_scale;
-  return {.weight = ops::sum_of_squares<T>(run.values, run.count, D{}).item(),
-          .update = scale * scale * ops::sum_of_squares(run.gradients, run.count, D{}).item()};
+void Lars<P, D>::measure(const typename Optimizer<P, D>::Run& run) {
+  if (run.adapts) ops::lars_squares<T>(run.values, run.gradients, run.count, run.squares, D{});
 }
 
 template <typename P, typename D>
 void Lars<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const auto& [weight, gradient] = run.norms;
-  const bool adapts = run.adapts && weight > 0 && gradient > 0;
-  const double local = adapts ? options_.trust * weight / (gradient + run.weight_decay * weight) : 1;
-  const ops::LarsStep step{.learning_rate = run.learning_rate * local,
+  const ops::LarsStep step{.learning_rate = run.learning_rate,
                            .momentum = options_.momentum,
                            .weight_decay = run.weight_decay,
-                           .gradient_scale = run.gradient_scale};
+                           .gradient_scale = run.gradient_scale,
+                           .trust = options_.trust,
+                           .squares = run.adapts ? run.squares : nullptr,
+                           .on_device = run.on_device};
   ops::lars(run.values, run.gradients, momentum_.data() + run.offset, run.count, step, D{});
 }
 

@@ -13,20 +13,6 @@
 namespace trireme::optim {
 namespace {
 
-// Each rank of a tensor axis has summed its part of the split parameters, and all of the others.
-void sum_over_parts(FlatStore& store, std::vector<double>& sums) {
-  if (store.tensor_axis() == nullptr) return;
-  std::vector<double> parts(sums.size(), 0.0);
-  const auto for_split = [&](const auto& action) {
-    for (std::size_t at = 0; at < sums.size(); ++at) {
-      if (store.parameter(static_cast<int>(at / 2)).placement.split()) action(at);
-    }
-  };
-  for_split([&](std::size_t at) { parts[at] = sums[at]; });
-  store.tensor_axis()->all_reduce(std::span(parts), "norms of split parameters")->wait();
-  for_split([&](std::size_t at) { sums[at] = parts[at]; });
-}
-
 Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
   const auto& [parameter, ranks] = summary.non_finite;
   const std::string began =
@@ -55,9 +41,9 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
       needs_(needs),
       resolved_(resolve(rules, store)),
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
-  if constexpr (!on_host) {
-    if (needs == Needs::nothing) on_device_.emplace(store, rules.learning_rate);
-  }
+  if constexpr (!on_host) on_device_.emplace(store, rules.learning_rate);
+  const device::MemoryPurpose purpose("state of the optimizer");
+  if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store.num_parameters() + 1});
 }
 
 template <typename P, typename D>
@@ -96,12 +82,12 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOp
     clip_by_value(parts, scaling, options.clip_value);
     scaling = {.done = true};
   }
-  const std::vector<Norms> norms = measure_parameters(parts, summary, scaling);
+  if (needs_ == Needs::parameter_norms) measure_parameters(parts, summary, scaling);
   const Tensor<T, D> values = store_.values<T, D>();
   const auto publication = shard_ ? shard_->publish() : nullptr;
   for (std::size_t index = 0; index < parts.size(); ++index) {
     visit_runs(parts[index], summary, scaling, [&](Run& run, int parameter) {
-      if (!norms.empty()) run.norms = norms[static_cast<std::size_t>(parameter)];
+      if (needs_ == Needs::parameter_norms) run.squares = squares_.data() + parameter;
       update(run);
       const std::int64_t begin = run.values - values.data();
       if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
@@ -206,27 +192,22 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   }
 }
 
-// One sum over the ranks for all parameters.
+// One sum over the ranks for all parameters. Those that a tensor axis does not split are counted by its first rank alone.
 template <typename P, typename D>
-auto Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling)
-    -> std::vector<Norms> {
-  if (needs_ == Needs::nothing) return {};
-  std::vector<double> sums(2 * steps_.size(), 0.0);
+void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling) {
+  const auto axis = store_.tensor_axis();
+  const int none = store_.num_parameters();
+  store_.device().zero(squares_.data(), squares_.span().size_bytes());
   for (const Part& part : parts) {
-    visit_runs(part, summary, scaling, [&](const Run& run, int parameter) {
-      const SumsOfSquares squares = measure(run);
-      const auto at = 2 * static_cast<std::size_t>(parameter);
-      sums[at] += squares.weight;
-      sums[at + 1] += squares.update;
+    visit_runs(part, summary, scaling, [&](Run& run, int parameter) {
+      const bool counts = axis == nullptr || axis->rank() == 0 || store_.parameter(parameter).placement.split();
+      run.squares = squares_.data() + (counts ? parameter : none);
+      measure(run);
     });
   }
+  const std::span sums(&squares_.data()->weight, 2 * static_cast<std::size_t>(none));
   if (shard_) shard_->sum_over_ranks(sums);
-  sum_over_parts(store_, sums);
-  std::vector<Norms> norms;
-  for (std::size_t at = 0; at < sums.size(); at += 2) {
-    norms.push_back({.weight = std::sqrt(sums[at]), .update = std::sqrt(sums[at + 1])});
-  }
-  return norms;
+  if (axis != nullptr) axis->all_reduce(sums, "parameter norms")->wait();
 }
 
 template <typename P, typename D>
@@ -293,7 +274,7 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, c
              .weight_decay = rule.weight_decay,
              .adapts = rule.adapts,
              .step = steps_[index],
-             .norms = {}};
+             .squares = nullptr};
     }
     run.count = static_cast<std::size_t>(end - run_begin);
   }

@@ -49,7 +49,7 @@ SlicedShard::SlicedShard(FlatStore& store, const Group& group, std::vector<Slice
 std::unique_ptr<Shard::Publication> SlicedShard::publish() { return std::make_unique<Gathers>(store_, group_, slices_); }
 
 void SlicedShard::sum_over_ranks(std::span<double> values) {
-  group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_host();
+  group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait();
 }
 
 }  // namespace trireme::parallel

@@ -4,6 +4,7 @@
 #include "trireme/device/cuda.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/optim/named.hpp"
 #include "trireme/optim/summary.hpp"
 
 // A GPT on the GPU against the same one on the CPU, which other tests compare with PyTorch.
@@ -62,12 +63,13 @@ struct Trained {
 
 // Steps whose learning rate, loss scale, clipping and dropout change from one to the next.
 template <typename P>
-Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Float8Scaling fp8 = Float8Scaling::none) {
+Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Float8Scaling fp8 = Float8Scaling::none,
+                       const std::string& optimizer_name = "adamw") {
   models::GptOptions with_scaling = options;
   with_scaling.fp8 = fp8;
   models::Gpt<P, Cuda> model(with_scaling);
   model.initialize({.seed = 1});
-  optim::AdamW<P, Cuda> optimizer(model.store(), {.weight_decay = 0.1});
+  const auto optimizer = optim::make_optimizer<P, Cuda>(optimizer_name, model.store(), {.weight_decay = 0.1});
   amp::GradScaler scaler(scaling);
   GptGraph graph(model.store(),
                  [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
@@ -75,21 +77,21 @@ Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Flo
                    const auto loss = model.loss(tokens, targets);
                    scaler.scale(loss).backward();
                    const StepSummary summary = optim::summarize(model.store(), loss);
-                   scaler.step(optimizer, summary, {.clip_norm = 0.5});
+                   scaler.step(*optimizer, summary, {.clip_norm = 0.5});
                    scaler.update();
                    return summary;
                  },
                  {.enabled = recorded});
   Trained trained;
   for (std::uint64_t step = 0; step < 8; ++step) {
-    optimizer.set_learning_rate(1e-3 / static_cast<double>(step + 1));
+    optimizer->set_learning_rate(1e-3 / static_cast<double>(step + 1));
     const Batch batch = random_batch(static_cast<std::uint32_t>(step));
     graph.run({.seed = 3, .step = step, .first_sample = static_cast<std::int64_t>(3 * step)}, batch.tokens, batch.targets);
     trained.losses.push_back(graph.last_result().loss);
   }
   CHECK(graph.is_recorded() == recorded);
   trained.losses.push_back(scaler.scale());
-  trained.losses.push_back(static_cast<double>(optimizer.skipped_steps()));
+  trained.losses.push_back(static_cast<double>(optimizer->skipped_steps()));
   const Tensor<float> values = model.store().template values<float, Cuda>().template to<Cpu>();
   trained.values.assign(values.data(), values.data() + values.numel());
   return trained;
@@ -99,6 +101,18 @@ Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Flo
 
 TEMPLATE_TEST_CASE("steps that are launched as a graph give the bits of eager ones", "", Float32, MixedBfloat16) {
   CHECK(train_by_graph<TestType>(true, {.enabled = false}) == train_by_graph<TestType>(false, {.enabled = false}));
+}
+
+TEST_CASE("LAMB and LARS, which need norms of parameters, are recorded too") {
+  for (const char* name : {"lamb", "lars"}) {
+    CAPTURE(name);
+    const auto train = [&](bool recorded) {
+      return train_by_graph<MixedFloat16>(recorded, {.init_scale = 0x1p40, .growth_interval = 3}, Float8Scaling::none, name);
+    };
+    const Trained launched = train(true);
+    CHECK(launched == train(false));
+    CHECK(launched.losses.back() > 0);
+  }
 }
 
 TEST_CASE("8-bit products with delayed scaling give the bits of eager steps too") {

@@ -121,6 +121,28 @@ TEST_CASE("an optimizer's step reads what it does not know where it runs") {
   CHECK(SgdUpdate<float>(resolved(SgdStep{.on_device = {&state.scalars, &updates}})).first == false);
 }
 
+TEST_CASE("LAMB and LARS find the norms of a parameter where they run") {
+  const StepState state = decided(summary_of(12, 4, 9), 0);
+  const std::int64_t updates = 3;
+  const StepOnDevice on_device{.scalars = &state.scalars, .updates = &updates};
+  UpdateSquares squares{.weight = 16, .update = 4};
+  CHECK(
+      LambUpdate<double>(resolved(LambStep{.learning_rate = 0.5, .squares = &squares, .on_device = on_device})).learning_rate ==
+      0.5 * state.scalars.learning_rate * 4 / 2);
+  CHECK(trust_ratio(LambStep{.max_norm = 3, .squares = &squares}) == 1.5);
+  CHECK(trust_ratio(LambStep{.min_norm = 5, .squares = &squares}) == 2.5);
+  CHECK(trust_ratio(LambStep{}) == 1);
+  // The gradient is twice what the squares are of.
+  CHECK(LarsUpdate<double>(
+            resolved(LarsStep{
+                .learning_rate = 0.5, .weight_decay = 0.25, .trust = 0.1, .squares = &squares, .on_device = on_device}))
+            .learning_rate == 0.5 * state.scalars.learning_rate * (0.1 * 4 / (2 * 2 + 0.25 * 4)));
+  CHECK(trust_ratio(LarsStep{}) == 1);
+  squares.update = 0;
+  CHECK(trust_ratio(LambStep{.squares = &squares}) == 1);
+  CHECK(trust_ratio(LarsStep{.squares = &squares}) == 1);
+}
+
 TEST_CASE("the loss scale falls with an overflow and grows after a while") {
   LossScale scale{.scale = 1024};
   const LossScaleRules rules{.growth_interval = 2};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 // What a pass of an optimizer (ops/optimizer.hpp) is told of the step.
 namespace trireme::ops {
@@ -71,14 +72,15 @@ struct LionStep {
   StepOnDevice on_device = {};
 };
 
-// Sums of squares of a range's weights and of its update.
+// Sums of squares of a parameter's weights, or of some of them, and of what LAMB and LARS compare with them: of doubles alone,
+// a group can reduce it.
 struct UpdateSquares {
   double weight = 0;
   double update = 0;
 };
 
 struct LambStep {
-  double learning_rate = 0;  // times the trust ratio
+  double learning_rate = 0;
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-6;
@@ -86,13 +88,20 @@ struct LambStep {
   bool corrects_bias = true;  // of the moments
   std::int64_t update = 1;
   double gradient_scale = 1;
+  double min_norm = 0;  // |w| is clamped to [min_norm, max_norm]
+  double max_norm = std::numeric_limits<double>::infinity();
+  const UpdateSquares* squares = nullptr;  // of the whole parameter: the rate is multiplied by |w| / |u|; null: it is not
+  StepOnDevice on_device = {};
 };
 
 struct LarsStep {
-  double learning_rate = 0;  // times the local rate
+  double learning_rate = 0;
   double momentum = 0.9;
   double weight_decay = 0;
   double gradient_scale = 1;
+  double trust = 0.001;
+  const UpdateSquares* squares = nullptr;  // likewise, by trust * |w| / (|g| + weight_decay * |w|)
+  StepOnDevice on_device = {};
 };
 
 struct ClipStep {

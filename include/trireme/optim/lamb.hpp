@@ -32,7 +32,7 @@ class Lamb final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  typename Optimizer<P, D>::SumsOfSquares measure(const typename Optimizer<P, D>::Run& run) override;
+  void measure(const typename Optimizer<P, D>::Run& run) override;
   void update(const typename Optimizer<P, D>::Run& run) override;
   ops::LambStep step_of(const typename Optimizer<P, D>::Run& run) const;
 

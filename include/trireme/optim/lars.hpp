@@ -25,7 +25,7 @@ class Lars final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  typename Optimizer<P, D>::SumsOfSquares measure(const typename Optimizer<P, D>::Run& run) override;
+  void measure(const typename Optimizer<P, D>::Run& run) override;
   void update(const typename Optimizer<P, D>::Run& run) override;
 
   LarsOptions options_;

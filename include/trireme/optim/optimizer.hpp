@@ -66,8 +66,8 @@ class Optimizer {
   // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.
   //
   // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is left out
-  // there, whatever the policy says, and true is returned. LAMB and LARS wait for the summary, and so do models with buffers
-  // (batch norm) that nobody has kept.
+  // there, whatever the policy says, and true is returned. Models with buffers (batch norm) that nobody has kept wait for the
+  // summary.
   bool step(const StepSummary& summary, const StepOptions& options = {});
 
   // The summary with which step() decides: where the host has to, with the numbers that it waits for.
@@ -86,16 +86,6 @@ class Optimizer {
   void add_to(State& state, const std::string& prefix = "optimizer.");
 
  protected:
-  // Of a whole parameter, whoever updates it.
-  struct Norms {
-    double weight = 0;  // L2 norm of the values
-    double update = 0;  // L2 norm of what measure() says
-  };
-  struct SumsOfSquares {
-    double weight = 0;
-    double update = 0;
-  };
-
   struct Run {
     T* values;
     const T* gradients;
@@ -105,14 +95,16 @@ class Optimizer {
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
     double weight_decay;
-    bool adapts;        // the rate follows the parameter's norms, where the optimizer has that
-    std::int64_t step;  // how often these parameters were updated, this time included: 1, 2, ...
-    Norms norms;        // with Needs::parameter_norms
+    bool adapts;                  // the rate follows the parameter's norms, where the optimizer has that
+    std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
+    ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
   };
   virtual void update(const Run& run) = 0;
 
-  // With Needs::parameter_norms a run lies in one parameter, and all are measured before the first is updated.
-  virtual SumsOfSquares measure(const Run&) { return {}; }
+  // With Needs::parameter_norms a run lies in one parameter, and all are measured before the first is updated: adds the squares
+  // of the run's values, and of what they are compared with, to *squares. In update() they are those of the whole parameter,
+  // whoever updates it.
+  virtual void measure(const Run&) {}
 
   // A plane over the elements that this rank updates, for moments. Checkpoints keep it under this name.
   Tensor<T, D> make_plane(std::string name, double value = 0) {
@@ -138,7 +130,7 @@ class Optimizer {
     bool done = false;  // by clip_by_value
   };
   void visit_runs(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
-  std::vector<Norms> measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
+  void measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
   std::vector<Part> own_parts() const;
   void leave_out(const StepSummary& summary, const StepOptions& options);
   void update_parameters(const StepSummary& summary, const StepOptions& options);
@@ -157,9 +149,10 @@ class Optimizer {
   std::vector<Plane> planes_;
   ParameterRules rules_;
   Needs needs_;
-  std::vector<ResolvedRule> resolved_;    // by parameter
-  std::vector<std::int64_t> steps_;       // by parameter, where the host decides
-  std::optional<DeviceSteps> on_device_;  // where a GPU does
+  std::vector<ResolvedRule> resolved_;     // by parameter
+  Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last is of none
+  std::vector<std::int64_t> steps_;        // by parameter, where the host decides
+  std::optional<DeviceSteps> on_device_;   // where a GPU does
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

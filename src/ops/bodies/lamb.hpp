@@ -6,10 +6,9 @@
 namespace trireme::ops {
 
 // The first pass of LAMB over every `parts`-th run of elements as long as a team: moves the moments; weight_sums[part] and
-// update_sums[part] are sums of squares, in double.
+// update_sums[part] are sums of squares, in double. A step that is left out is one over no elements.
 template <typename T>
 struct LambMoments {
-  LambUpdate<T> update;
   const T* weight;
   const T* gradient;
   T* first_moment;
@@ -20,11 +19,12 @@ struct LambMoments {
   double* update_sums;
 
   template <typename Team>
-  TRIREME_TEAM void operator()(const Team& team, std::int64_t part) const {
+  TRIREME_TEAM void operator()(const LambUpdate<T>& update, bool left_out, const Team& team, std::int64_t part) const {
+    const std::int64_t end = left_out ? 0 : count;
     const std::int64_t threads = parts * team.size();
     double weights = 0;
     double updates = 0;
-    for (std::int64_t i = part * team.size() + team.rank(); i < count; i += threads) {
+    for (std::int64_t i = part * team.size() + team.rank(); i < end; i += threads) {
       const auto w = static_cast<double>(weight[i]);
       const auto u = static_cast<double>(update.measured(gradient[i], weight[i], first_moment[i], second_moment[i]));
       weights += w * w;

@@ -234,6 +234,21 @@ struct LionUpdate {
   }
 };
 
+// What the norms of a parameter multiply its rate by; 1 where a norm is 0.
+TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
+  if (step.squares == nullptr) return 1;
+  const double norm = std::sqrt(step.squares->weight);
+  const double weight = norm < step.min_norm ? step.min_norm : norm > step.max_norm ? step.max_norm : norm;
+  const double update = std::sqrt(step.squares->update);
+  return weight > 0 && update > 0 ? weight / update : 1;
+}
+TRIREME_HOST_DEVICE double trust_ratio(const LarsStep& step) {
+  if (step.squares == nullptr) return 1;
+  const double weight = std::sqrt(step.squares->weight);
+  const double gradient = step.gradient_scale * std::sqrt(step.squares->update);
+  return weight > 0 && gradient > 0 ? step.trust * weight / (gradient + step.weight_decay * weight) : 1;
+}
+
 template <typename T>
 struct LambUpdate {
   T gradient_scale;
@@ -252,7 +267,7 @@ struct LambUpdate {
             static_cast<T>(1 / std::sqrt(step.corrects_bias ? bias_correction(step.beta2, step.update) : 1))),
         epsilon(static_cast<T>(step.epsilon)),
         weight_decay(static_cast<T>(step.weight_decay)),
-        learning_rate(static_cast<T>(step.learning_rate)) {}
+        learning_rate(static_cast<T>(step.learning_rate * trust_ratio(step))) {}
 
   TRIREME_HOST_DEVICE T update(T weight, T first, T second) const {
     return first * inverse_bias_correction1 / (math::square_root(second) * inverse_root_bias_correction2 + epsilon) +
@@ -283,7 +298,7 @@ struct LarsUpdate {
       : gradient_scale(static_cast<T>(step.gradient_scale)),
         momentum(static_cast<T>(step.momentum)),
         weight_decay(static_cast<T>(step.weight_decay)),
-        learning_rate(static_cast<T>(step.learning_rate)) {}
+        learning_rate(static_cast<T>(step.learning_rate * trust_ratio(step))) {}
 
   TRIREME_HOST_DEVICE void operator()(const T& gradient, T& weight, T& buffer) const {
     const T velocity = momentum * buffer + learning_rate * (gradient_scale * gradient + weight_decay * weight);

@@ -95,18 +95,19 @@ struct SumParts {
   }
 };
 
-// *total = the sum of `count` numbers, by one team.
+// *total = the sum of `count` numbers, or that is added to it, by one team.
 struct Total {
   const double* sums;
   std::int64_t count;
   double* total;
+  bool accumulate = false;
 
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team) const {
     double sum = 0;
     for (std::int64_t i = team.rank(); i < count; i += team.size()) sum += sums[i];
     sum = team.sum(sum);
-    if (team.rank() == 0) *total = sum;
+    if (team.rank() == 0) *total = accumulate ? *total + sum : sum;
   }
 };
 

@@ -69,18 +69,26 @@ void OptimizerPasses<Cuda>::move_average(T* average, const T* value, std::size_t
   check_cuda(cuda::move_average(average, value, count, move, native_stream()), "move_average");
 }
 
-// The host waits for the squares: they decide the learning rate of the second pass.
 template <>
 template <typename T>
-UpdateSquares OptimizerPasses<Cuda>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
-                                                  std::size_t count, const LambStep& step) {
+void OptimizerPasses<Cuda>::lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment,
+                                         std::size_t count, const LambStep& step, UpdateSquares* squares) {
   const Tensor<double, Cuda> sums({2, cuda::num_sum_parts(static_cast<std::int64_t>(count))});
-  const Tensor<double, Cuda> totals({2});
-  check_cuda(cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, step, sums.data(), totals.data(),
-                                native_stream()),
-             "lamb_moments");
-  const Tensor<double> here = totals.to<Cpu>();
-  return {.weight = here.data()[0], .update = here.data()[1]};
+  check_cuda(
+      cuda::lamb_moments(weight, gradient, first_moment, second_moment, count, step, sums.data(), squares, native_stream()),
+      "lamb_moments");
+}
+
+template <>
+template <typename T>
+void OptimizerPasses<Cuda>::lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares) {
+  const auto elements = static_cast<std::int64_t>(count);
+  const Tensor<double, Cuda> sums({cuda::num_sum_parts(elements)});
+  const auto add = [&](const T* x, double* total) {
+    check_cuda(cuda::sum_of_squares(x, elements, sums.data(), total, true, native_stream()), "lars_squares");
+  };
+  add(weight, &squares->weight);
+  add(gradient, &squares->update);
 }
 
 TRIREME_INSTANTIATE_OPTIMIZER(float, Cuda);

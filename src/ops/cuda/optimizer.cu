@@ -79,12 +79,12 @@ cudaError_t lion(T* weight, const T* gradient, T* momentum, std::size_t count, c
 template <typename T>
 cudaError_t lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambStep& step,
                  cudaStream_t stream) {
-  return update_elements(count, stream, Known<LambUpdate<T>>{LambUpdate<T>(step)}, first_moment, second_moment, weight);
+  return update_elements(count, stream, made_of<LambUpdate<T>>(step), first_moment, second_moment, weight);
 }
 
 template <typename T>
 cudaError_t lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step, cudaStream_t stream) {
-  return update_elements(count, stream, Known<LarsUpdate<T>>{LarsUpdate<T>(step)}, gradient, weight, momentum);
+  return update_elements(count, stream, made_of<LarsUpdate<T>>(step), gradient, weight, momentum);
 }
 
 template <typename T>
@@ -99,28 +99,28 @@ cudaError_t move_average(T* average, const T* value, std::size_t count, const Mo
 
 template <typename T>
 cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                         const LambStep& step, double* sums, double* totals, cudaStream_t stream) {
+                         const LambStep& step, double* sums, UpdateSquares* squares, cudaStream_t stream) {
   const auto elements = static_cast<std::int64_t>(count);
   const std::int64_t parts = num_sum_parts(elements);
-  const LambMoments<T> body{LambUpdate<T>(step), weight, gradient, first_moment, second_moment, elements, parts, sums,
-                            sums + parts};
-  cudaError_t status = each_row_by_block(parts, stream, body);
-  if (status == cudaSuccess) status = by_one_block(stream, Total{sums, parts, totals});
-  if (status == cudaSuccess) status = by_one_block(stream, Total{sums + parts, parts, totals + 1});
+  const LambMoments<T> body{weight, gradient, first_moment, second_moment, elements, parts, sums, sums + parts};
+  cudaError_t status = update_rows(parts, stream, made_of<LambUpdate<T>>(step), body);
+  if (status == cudaSuccess) status = by_one_block(stream, Total{sums, parts, &squares->weight, true});
+  if (status == cudaSuccess) status = by_one_block(stream, Total{sums + parts, parts, &squares->update, true});
   return status;
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                           \
-  template cudaError_t adam(T*, const T*, T*, T*, T*, std::size_t, const AdamStep&, cudaStream_t);       \
-  template cudaError_t sgd(T*, const T*, T*, std::size_t, const SgdStep&, cudaStream_t);                 \
-  template cudaError_t rmsprop(T*, const T*, T*, T*, T*, std::size_t, const RmspropStep&, cudaStream_t); \
-  template cudaError_t adagrad(T*, const T*, T*, std::size_t, const AdagradStep&, cudaStream_t);         \
-  template cudaError_t lion(T*, const T*, T*, std::size_t, const LionStep&, cudaStream_t);               \
-  template cudaError_t lamb(T*, const T*, const T*, std::size_t, const LambStep&, cudaStream_t);         \
-  template cudaError_t lars(T*, const T*, T*, std::size_t, const LarsStep&, cudaStream_t);               \
-  template cudaError_t clip_by_value(T*, std::size_t, const ClipStep&, cudaStream_t);                    \
-  template cudaError_t move_average(T*, const T*, std::size_t, const MoveAverage<T>&, cudaStream_t);     \
-  template cudaError_t lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, double*, double*, cudaStream_t)
+#define TRIREME_INSTANTIATE(T)                                                                                         \
+  template cudaError_t adam(T*, const T*, T*, T*, T*, std::size_t, const AdamStep&, cudaStream_t);                     \
+  template cudaError_t sgd(T*, const T*, T*, std::size_t, const SgdStep&, cudaStream_t);                               \
+  template cudaError_t rmsprop(T*, const T*, T*, T*, T*, std::size_t, const RmspropStep&, cudaStream_t);               \
+  template cudaError_t adagrad(T*, const T*, T*, std::size_t, const AdagradStep&, cudaStream_t);                       \
+  template cudaError_t lion(T*, const T*, T*, std::size_t, const LionStep&, cudaStream_t);                             \
+  template cudaError_t lamb(T*, const T*, const T*, std::size_t, const LambStep&, cudaStream_t);                       \
+  template cudaError_t lars(T*, const T*, T*, std::size_t, const LarsStep&, cudaStream_t);                             \
+  template cudaError_t clip_by_value(T*, std::size_t, const ClipStep&, cudaStream_t);                                  \
+  template cudaError_t move_average(T*, const T*, std::size_t, const MoveAverage<T>&, cudaStream_t);                   \
+  template cudaError_t lamb_moments(const T*, const T*, T*, T*, std::size_t, const LambStep&, double*, UpdateSquares*, \
+                                    cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 

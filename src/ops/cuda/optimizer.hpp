@@ -30,9 +30,9 @@ cudaError_t clip_by_value(T* gradient, std::size_t count, const ClipStep& step, 
 template <typename T>
 cudaError_t move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move, cudaStream_t stream);
 
-// totals[2]: the squares of the weights and of the update, on the GPU, as sums[2, num_sum_parts(count)] (ops/cuda/reduce.hpp).
+// *squares are on the GPU, as sums[2, num_sum_parts(count)] (ops/cuda/reduce.hpp).
 template <typename T>
 cudaError_t lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                         const LambStep& step, double* sums, double* totals, cudaStream_t stream);
+                         const LambStep& step, double* sums, UpdateSquares* squares, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

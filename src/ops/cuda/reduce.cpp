@@ -36,7 +36,7 @@ template <typename T>
 Scalar<double, Cuda> Reduce<Cuda>::sum_of_squares(const T* x, std::int64_t count) {
   const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
   const Tensor<double, Cuda> total({1});
-  check_cuda(cuda::sum_of_squares(x, count, sums.data(), total.data(), native_stream()), "sum_of_squares");
+  check_cuda(cuda::sum_of_squares(x, count, sums.data(), total.data(), false, native_stream()), "sum_of_squares");
   return Scalar<double, Cuda>(total);
 }
 
