@@ -1,12 +1,13 @@
 #include "gpu_measurement.hpp"
 
-#include <cuda_runtime_api.h>
 #include <fmt/format.h>
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "device/cuda/stream.hpp"
+#include "device/cuda/timed_event.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/core/exit_code.hpp"
 #include "trireme/device/cuda.hpp"
@@ -18,33 +19,6 @@ namespace {
 constexpr int exit_skipped = 77;
 constexpr int warm_up_steps = 10;  // plans, then the recorded step, then the clocks
 
-void check(cudaError_t status, const char* call) {
-  if (status == cudaSuccess) return;
-  throw Error({.code = ErrorCode::internal, .message = cudaGetErrorString(status), .operation = call});
-}
-
-// A point in this thread's stream that knows when it was reached.
-class TimedEvent {
- public:
-  TimedEvent() { check(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~TimedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
-  TimedEvent(const TimedEvent&) = delete;
-  TimedEvent& operator=(const TimedEvent&) = delete;
-
-  void record() {
-    check(cudaEventRecord(event_, static_cast<cudaStream_t>(device::current_stream().handle())), "cudaEventRecord");
-  }
-  double seconds_since(const TimedEvent& start) const {  // the host waits
-    check(cudaEventSynchronize(event_), "cudaEventSynchronize");
-    float milliseconds = 0;
-    check(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e-3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
-
 struct TimedSteps {
   CallTimes times;
   bool recorded = false;
@@ -55,7 +29,7 @@ struct TimedSteps {
 std::size_t used_memory_bytes() {
   std::size_t free = 0;
   std::size_t total = 0;
-  check(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
+  device::check_cuda(cudaMemGetInfo(&free, &total), "cudaMemGetInfo");
   return total - free;
 }
 
@@ -101,13 +75,14 @@ int run_on_gpu(const std::function<nlohmann::ordered_json()>& benchmark) {
 CallTimes time_calls(int warm_up, int calls, const std::function<void()>& call) {
   for (int i = 0; i < warm_up; ++i) call();
   const auto count = static_cast<std::size_t>(calls);
-  std::vector<TimedEvent> starts(count);
-  std::vector<TimedEvent> ends(count + 1);
-  ends[0].record();
+  std::vector<device::TimedEvent> starts(count);
+  std::vector<device::TimedEvent> ends(count + 1);
+  const cudaStream_t stream = device::native_stream();
+  ends[0].record(stream);
   for (std::size_t i = 0; i < count; ++i) {
-    starts[i].record();
+    starts[i].record(stream);
     call();
-    ends[i + 1].record();
+    ends[i + 1].record(stream);
   }
   std::vector<double> seconds;
   std::vector<double> gpu_seconds;

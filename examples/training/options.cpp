@@ -167,6 +167,11 @@ void TrainingParser::add_device() {
       ->group("Run")
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
+  app_.add_option(
+          "--start-up", start_up_,
+          "with --device cuda: what started the processes, mpi, torchrun, slurm or single; automatic: whose variables are set")
+      ->group("Run")
+      ->capture_default_str();
   app_.add_option("--memory-fraction", options_.memory_fraction, "of its GPU's memory that a rank may take")
       ->group("Run")
       ->capture_default_str();
@@ -218,6 +223,8 @@ void TrainingParser::check() const {
           "--bucket-mb auto times the backward pass on the host; with --device cuda give a number");
   require(options_.device == "cpu" || options_.compress == "none",
           "--compress {} works on the host's memory, not with --device cuda", options_.compress);
+  require(options_.start_up == StartUp::automatic || (options_.device == "cuda" && options_.backend == BackendKind::mpi),
+          "--start-up {} is for processes with --device cuda", start_up_);
   require(options_.ranks > 0, "--ranks {} is not above 0", options_.ranks);
   require(options_.ranks == 1 || options_.backend == BackendKind::thread,
           "--ranks is for --backend thread; start more processes with mpirun -n {}", options_.ranks);
@@ -235,6 +242,7 @@ bool TrainingParser::parse(int argc, char** argv, std::string& help) {
                  .hint = fmt::format("{} --help lists the options", program_)});
   }
   options_.backend = parse_backend(backend_);
+  options_.start_up = parse_start_up(start_up_);
   options_.checkpoint_interval = parse_checkpoint_interval(checkpoint_interval_);
   options_.bucket_mb = bucket_mb_ == "auto" ? 0 : parse_bucket_mb(bucket_mb_);
   check();

@@ -62,6 +62,7 @@ struct TrainingOptions {
   std::string precision = "fp32";
   int threads = 0;
   trireme::BackendKind backend = trireme::BackendKind::mpi;
+  trireme::StartUp start_up = trireme::StartUp::automatic;
   int ranks = 1;
 
   std::string init;
@@ -131,6 +132,7 @@ class TrainingParser {
   std::string program_;
   TrainingOptions& options_;
   std::string backend_ = "mpi";
+  std::string start_up_ = "automatic";
   std::string bucket_mb_ = "25";
   std::string checkpoint_interval_ = "10min";
 };

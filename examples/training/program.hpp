@@ -54,8 +54,10 @@ int run_program(int argc, char** argv, Parse parse_options, Train train) {
     });
   }
   const TrainingOptions& training = options->training;
-  const LaunchOptions how{
-      .ranks = training.ranks, .threads_per_rank = training.threads, .flight_directory = training.flight_directory};
+  const LaunchOptions how{.ranks = training.ranks,
+                          .threads_per_rank = training.threads,
+                          .flight_directory = training.flight_directory,
+                          .start_up = training.start_up};
   return launch(backend_of(training), how, [&](const Group& world) {
     train(*options, training.device == "cuda" ? with_gpus(world, training) : world);
     return 0;

@@ -1,38 +1,16 @@
-#include <set>
-
 #include "ops/cuda/bias.hpp"
 #include "ops/cuda/matmul_plans.hpp"
 #include "ops/linear_gelu_on.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
 namespace {
 
-// For which cuBLASLt had no algorithm.
-std::set<cuda::MatmulProblem>& problems_without_product() {
-  thread_local std::set<cuda::MatmulProblem> problems;
-  return problems;
-}
-
 template <typename T>
 bool run(const MatmulShape& shape, cuda::Gelu gelu, const cuda::MatmulOperands& operands) {
   if (std::is_same_v<T, double> || shape.n % 8 != 0 || shape.m == 0 || shape.n == 0 || shape.k == 0) return false;
-  const cuda::MatmulProblem problem{.shape = shape,
-                                    .gelu = gelu,
-                                    .tf32 = std::is_same_v<T, float> && device::tf32_allowed(),
-                                    .alignment = cuda::alignment_of(operands)};
-  if (problems_without_product().contains(problem)) return false;
-  try {
-    cuda::run_matmul(problem, operands);
-  } catch (const device::NotCapturable&) {
-    throw;
-  } catch (const Error& error) {
-    if (error.code() != ErrorCode::not_available) throw;
-    problems_without_product().insert(problem);
-    return false;
-  }
-  return true;
+  const bool tf32 = std::is_same_v<T, float> && device::tf32_allowed();
+  return cuda::try_matmul({.shape = shape, .gelu = gelu, .tf32 = tf32}, operands);
 }
 
 }  // namespace

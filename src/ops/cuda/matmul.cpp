@@ -1,6 +1,9 @@
 #include <algorithm>
 
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
 #include "ops/cuda/bias.hpp"
+#include "ops/cuda/convolution.hpp"
 #include "ops/cuda/matmul_plans.hpp"
 #include "ops/matmul_on.hpp"
 #include "trireme/device/cuda.hpp"
@@ -17,9 +20,16 @@ void Matmul<Cuda>::run(MatmulShape shape, const Tensor<T, Cuda>& a, const Tensor
     shape.k = 1;
     return run(shape, zeros, zeros, bias, c);
   }
+  cuda::MatmulProblem problem{.shape = shape, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()};
+  cuda::MatmulOperands operands{.a = a.data(), .b = b.data(), .c = c.data()};
+  if (!shape.bias) return cuda::run_matmul(problem, operands);
   const Tensor<C, Cuda> added = cuda::bias_for<C>(bias);
-  cuda::run_matmul({.shape = shape, .tf32 = std::is_same_v<T, float> && device::tf32_allowed()},
-                   {.a = a.data(), .b = b.data(), .bias = added.data(), .c = c.data()});
+  operands.bias = added.data();
+  if (cuda::try_matmul(problem, operands)) return;
+  problem.shape.bias = false;
+  operands.bias = nullptr;
+  cuda::run_matmul(problem, operands);
+  device::check_cuda(cuda::add_bias(c.data(), bias.data(), c.numel(), shape.n, device::native_stream()), "add_bias");
 }
 
 TRIREME_INSTANTIATE_MATMUL(float, Cuda);

@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -100,6 +101,22 @@ void run_matmul(MatmulProblem problem, const MatmulOperands& operands) {
   thread_local MatmulPlans plans;
   problem.alignment = alignment_of(operands);
   plans.run(problem, operands);
+}
+
+bool try_matmul(MatmulProblem problem, const MatmulOperands& operands) {
+  thread_local std::set<MatmulProblem> without_algorithm;
+  problem.alignment = alignment_of(operands);
+  if (without_algorithm.contains(problem)) return false;
+  try {
+    run_matmul(problem, operands);
+  } catch (const device::NotCapturable&) {
+    throw;
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::not_available) throw;
+    without_algorithm.insert(problem);
+    return false;
+  }
+  return true;
 }
 
 }  // namespace trireme::ops::cuda

@@ -15,4 +15,7 @@ PlanChoice plan_choice(const char* variable);
 // calling thread; of a problem in a graph that is being captured nothing is measured.
 void run_matmul(MatmulProblem problem, const MatmulOperands& operands);
 
+// Likewise where cuBLASLt has an algorithm; otherwise false, nothing was done, and the calling thread remembers it.
+bool try_matmul(MatmulProblem problem, const MatmulOperands& operands);
+
 }  // namespace trireme::ops::cuda

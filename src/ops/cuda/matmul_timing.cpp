@@ -3,36 +3,14 @@
 #include <limits>
 #include <optional>
 
-#include "device/cuda/check.hpp"
+#include "device/cuda/timed_event.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
 
-using device::check_cuda;
-
 constexpr int repetitions = 4;
-
-// An event that knows when it was reached.
-class TimedEvent {
- public:
-  TimedEvent() { check_cuda(cudaEventCreate(&event_), "cudaEventCreate"); }
-  ~TimedEvent() { static_cast<void>(cudaEventDestroy(event_)); }
-  TimedEvent(const TimedEvent&) = delete;
-  TimedEvent& operator=(const TimedEvent&) = delete;
-
-  void record(cudaStream_t stream) { check_cuda(cudaEventRecord(event_, stream), "cudaEventRecord"); }
-  double seconds_since(const TimedEvent& start) const {  // the host waits
-    check_cuda(cudaEventSynchronize(event_), "cudaEventSynchronize");
-    float milliseconds = 0;
-    check_cuda(cudaEventElapsedTime(&milliseconds, start.event_, event_), "cudaEventElapsedTime");
-    return static_cast<double>(milliseconds) * 1e-3;
-  }
-
- private:
-  cudaEvent_t event_ = nullptr;
-};
 
 }  // namespace
 
@@ -44,8 +22,8 @@ TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std
     const auto elements = static_cast<std::size_t>(result_elements(problem));
     operands.c = scratch.emplace(device::cuda_memory(), elements * size_of(problem.shape.result)).data();
   }
-  TimedEvent start;
-  TimedEvent end;
+  device::TimedEvent start;
+  device::TimedEvent end;
   TimedAlgorithm best{.seconds = std::numeric_limits<double>::infinity()};
   for (const MatmulAlgorithm& algorithm : algorithms) {
     const auto run = [&] { return plan.run(algorithm, operands, workspace, stream); };
