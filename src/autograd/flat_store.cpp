@@ -8,7 +8,8 @@
 namespace trireme {
 namespace {
 
-constexpr std::size_t segment_alignment = 64;  // bytes
+constexpr std::size_t segment_alignment = 64;             // bytes
+constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values, which are worth waking them
 
 }  // namespace
 
@@ -135,7 +136,10 @@ void FlatStore::initialize(std::uint64_t seed) {
       }
       return 0;
     };
-    for (const auto& piece : info.placement.pieces()) {
+    const auto pieces = info.placement.pieces();
+#pragma omp parallel if (info.numel >= least_drawn_by_threads)
+    for (const auto& piece : pieces) {
+#pragma omp for schedule(static) nowait
       for (std::int64_t i = 0; i < piece.count; ++i) values.data()[piece.here + i] = static_cast<T>(draw(piece.whole + i));
     }
     write_values(index, values);

@@ -52,7 +52,7 @@ TEST_CASE("the tool prints a schedule and draws it") {
   const TemporaryFolder folder;
   const auto output = folder.path() / "output";
   const auto picture = folder.path() / "schedule.svg";
-  CHECK(run_tool("--stages 4 --micro-batches 8 --schedule zb --svg " + picture.string(), output) == 0);
+  CHECK(run_tool("--pipeline-parallel 4 --micro-batches 8 --schedule zb --svg " + picture.string(), output) == 0);
   const std::string text = read(output);
   CHECK_THAT(text, ContainsSubstring("step            27\n"));
   CHECK_THAT(text, ContainsSubstring("waiting         11.11 %\n"));

@@ -1,5 +1,5 @@
 // Draws a schedule of pipeline parallelism and says what it costs.
-//   trireme-schedule --stages 4 --micro-batches 8 --schedule zb [--svg FILE]
+//   trireme-schedule --pipeline-parallel 4 --micro-batches 8 --schedule zb [--svg FILE]
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -40,7 +40,7 @@ int main(int argc, char** argv) {
   CLI::App app(
       "Draws a schedule of pipeline parallelism in virtual time: who computes what when, what part of the time ranks\n"
       "wait, and the most activations that each keeps.");
-  app.add_option("--stages", options.num_ranks, "ranks of the pipeline")->capture_default_str();
+  app.add_option("--pipeline-parallel", options.num_ranks, "ranks of the pipeline")->capture_default_str();
   app.add_option("--micro-batches", options.num_micro_batches, "micro-batches of a step")->capture_default_str();
   app.add_option("--schedule", options.name, fmt::format("one of {}", fmt::join(pipeline_schedule_names(), ", ")))
       ->capture_default_str();
