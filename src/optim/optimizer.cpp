@@ -4,7 +4,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
@@ -205,6 +204,7 @@ void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
       measure(run);
     });
   }
+  static_assert(sizeof(ops::UpdateSquares) == 2 * sizeof(double));
   const std::span sums(&squares_.data()->weight, 2 * static_cast<std::size_t>(none));
   if (shard_) shard_->sum_over_ranks(sums);
   if (axis != nullptr) axis->all_reduce(sums, "parameter norms")->wait();

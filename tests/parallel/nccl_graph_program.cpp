@@ -1,12 +1,15 @@
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "comm/expect.hpp"
 #include "comm/nccl_ranks.hpp"
 #include "trireme/autograd/step_graph.hpp"
 #include "trireme/models/gpt.hpp"
-#include "trireme/optim/adamw.hpp"
+#include "trireme/optim/named.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // Steps of ranks with a GPU each that are launched as a graph, collectives included, against the same steps eager.
@@ -31,15 +34,16 @@ Tensor<std::int32_t> tokens_of(std::uint64_t step, int rank, std::int64_t factor
 
 class Run {
  public:
-  Run(const Group& gpu, parallel::Sharding sharding, bool recorded)
+  Run(const Group& gpu, parallel::Sharding sharding, const std::string& optimizer, bool recorded)
       : gpu_(gpu),
         data_parallel_(initialized(model_), ProcessMesh(gpu),
                        {.bucket_bytes = 1 << 15, .sharding = sharding, .check_replicas = 3}),
+        optimizer_(optim::make_optimizer<P, Cuda>(optimizer, model_.store(), {.weight_decay = 0.1})),
         graph_(model_.store(), [this](const auto&... of_step) { return step(of_step...); },
                {.enabled = recorded, .wait = [this](const auto& done) { gpu_.wait_until(done, "a step of the GPU"); }}) {}
 
   void run(std::uint64_t number) {
-    optimizer_.set_learning_rate(1e-3 / static_cast<double>(number + 1));
+    optimizer_->set_learning_rate(1e-3 / static_cast<double>(number + 1));
     graph_.run({.seed = 3, .step = number, .first_sample = rows * gpu_.rank()}, tokens_of(number, gpu_.rank(), 7),
                tokens_of(number, gpu_.rank(), 5));
     const StepRequests asked = data_parallel_.exchange({.checkpoint = number == 4 && gpu_.rank() == 1});
@@ -77,30 +81,34 @@ class Run {
     loss.backward();
     reduction.add(loss);
     const StepSummary summary = reduction.finish_on_device();
-    optimizer_.step(summary, {.clip_norm = 0.5});
+    optimizer_->step(summary, {.clip_norm = 0.5});
     return summary;
   }
 
   Group gpu_;
   models::Gpt<P, Cuda> model_{model_options};
   parallel::DataParallel data_parallel_;
-  optim::AdamW<P, Cuda> optimizer_{model_.store(), {.weight_decay = 0.1}};
+  std::unique_ptr<optim::Optimizer<P, Cuda>> optimizer_;
   StepGraph<Cuda, std::int32_t, std::int32_t> graph_;
 };
 
 int check_all(const Group& gpu) {
-  for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
-    Run recorded(gpu, sharding, true);
+  using parallel::Sharding;
+  const std::vector<std::pair<Sharding, std::string>> cases{
+      {Sharding::off, "adamw"}, {Sharding::on, "adamw"}, {Sharding::on, "lamb"}};
+  for (const auto& [sharding, optimizer] : cases) {
+    Run recorded(gpu, sharding, optimizer, true);
     const std::vector<double> launched = recorded.train();
     expect(recorded.is_recorded(), "a recorded step");
-    expect(launched == Run(gpu, sharding, false).train(), "launched steps that give the bits of eager ones");
+    expect(launched == Run(gpu, sharding, optimizer, false).train(), "launched steps of {} that give the bits of eager ones",
+           optimizer);
   }
   return 0;
 }
 
 // The last rank fails between launches: the GPUs of the others wait for its own, and nothing hangs.
 int fail(const Group& gpu) {
-  Run run(gpu, parallel::Sharding::off, true);
+  Run run(gpu, parallel::Sharding::off, "adamw", true);
   for (std::uint64_t number = 0; number < steps; ++number) {
     if (number == 5 && gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
     run.run(number);

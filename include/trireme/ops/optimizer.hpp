@@ -34,16 +34,16 @@ void adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
 template <typename T, typename D = Cpu>
 void lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step, D = {});
 
-// You et al. 2020, arXiv 1904.00962, in two passes: the moments, and *squares += those of w and of
-// u = m_hat / (sqrt(v_hat) + eps) + weight_decay * w, in double (as ops::sum adds); then w -= lr * |w| / |u| * u.
+// You et al. 2020, arXiv 1904.00962, in two passes: the moments, and *squares += the sums of the squares of w and of
+// u = m_hat / (sqrt(v_hat) + eps) + weight_decay * w, in double; then w -= lr * |w| / |u| * u.
 template <typename T, typename D = Cpu>
 void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
                   const LambStep& step, UpdateSquares* squares, D = {});
 template <typename T, typename D = Cpu>
 void lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count, const LambStep& step, D = {});
 
-// You, Gitman, Ginsburg 2017, arXiv 1708.03888, in two passes: *squares += those of w and of the gradient as it is; then
-// v = momentum * v + lr * local rate * (g + weight_decay * w); w -= v.
+// You, Gitman, Ginsburg 2017, arXiv 1708.03888, in two passes: *squares += the sums of the squares of w and of the gradient
+// as it is, in double; then v = momentum * v + lr * local rate * (g + weight_decay * w); w -= v.
 template <typename T, typename D = Cpu>
 void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D = {});
 template <typename T, typename D = Cpu>

@@ -245,7 +245,7 @@ TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
 TRIREME_HOST_DEVICE double trust_ratio(const LarsStep& step) {
   if (step.squares == nullptr) return 1;
   const double weight = std::sqrt(step.squares->weight);
-  const double gradient = step.gradient_scale * std::sqrt(step.squares->update);
+  const double gradient = std::sqrt(step.gradient_scale * step.gradient_scale * step.squares->update);
   return weight > 0 && gradient > 0 ? step.trust * weight / (gradient + step.weight_decay * weight) : 1;
 }
 

@@ -113,6 +113,7 @@ bool try_matmul(MatmulProblem problem, const MatmulOperands& operands) {
     throw;
   } catch (const Error& error) {
     if (error.code() != ErrorCode::not_available) throw;
+    if (without_algorithm.size() == most_plans) without_algorithm.clear();
     without_algorithm.insert(problem);
     return false;
   }
