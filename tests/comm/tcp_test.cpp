@@ -68,8 +68,9 @@ int run_rank(int rank, int size, int port, const LaunchOptions& options, const M
   }
 }
 
-// Exit codes of those of `size` ranks that come, by rank; -1: never came.
-std::vector<int> run(int size, const LaunchOptions& options, const Main& main, int absent = -1) {
+// Exit codes of those of `size` ranks that come, by rank; -1: never came. `meanwhile` gets the port where they meet.
+std::vector<int> run(int size, const LaunchOptions& options, const Main& main, int absent = -1,
+                     const std::function<void(int port)>& meanwhile = {}) {
   const int port = free_port();
   std::vector<pid_t> processes;
   for (int rank = 0; rank < size; ++rank) {
@@ -77,6 +78,7 @@ std::vector<int> run(int size, const LaunchOptions& options, const Main& main, i
     if (process == 0 && rank != absent) _exit(run_rank(rank, size, port, options, main));
     processes.push_back(process);
   }
+  if (meanwhile) meanwhile(port);
   std::vector<int> codes;
   for (const pid_t process : processes) {
     int status = -1;
@@ -142,6 +144,22 @@ void check_killed_rank() {
   }
 }
 
+// Who connects and says nothing, before the ranks have met or after it, does not keep them waiting.
+void check_silent_stranger() {
+  Socket stranger;
+  const auto codes = run(
+      3, {.deadline = 5s},
+      [](const Group& world) {
+        for (int i = 0; i < 50; ++i) {
+          world.barrier("beside a stranger");
+          std::this_thread::sleep_for(10ms);
+        }
+        return 0;
+      },
+      -1, [&stranger](int port) { stranger = trireme::comm::connect_to("127.0.0.1", port, 5s); });
+  check(all_are(codes, 0), "ranks do not wait for a stranger");
+}
+
 // A rank that computes on and on after another has failed is ended.
 void check_stuck_rank() {
   const auto codes = run(2, {.deadline = 200ms}, [](const Group& world) {
@@ -181,5 +199,6 @@ int main() {
   check_missing_rank();
   check_killed_rank();
   check_stuck_rank();
+  check_silent_stranger();
   return failures == 0 ? 0 : 1;
 }

@@ -16,6 +16,8 @@ namespace {
 
 using Data = std::vector<std::byte>;
 
+constexpr std::chrono::seconds longest_silence_of_guest{30};
+
 Data reduce_all(const std::vector<std::optional<Frame>>& calls) {
   const WrittenCall& call = calls.front()->header.call;
   Data result(calls.front()->data.size());
@@ -73,7 +75,9 @@ Hub::Hub(Socket listener, int ranks, std::chrono::milliseconds deadline)
 void Hub::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     std::vector<int> descriptors{listener_.descriptor()};
-    std::vector<int> senders{-1};
+    for (const Guest& guest : guests_) descriptors.push_back(guest.socket.descriptor());
+    const std::size_t first_rank = descriptors.size();
+    std::vector<int> senders;
     for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
       if (!has_come(rank)) continue;
       descriptors.push_back(ranks_[static_cast<std::size_t>(rank)].descriptor());
@@ -81,18 +85,27 @@ void Hub::serve(const std::stop_token& stop) {
     }
     const auto arrived = std::make_unique<bool[]>(descriptors.size());
     wait_for_input(descriptors, {arrived.get(), descriptors.size()}, look_interval);
-    if (arrived[0]) greet();
-    for (std::size_t index = 1; index < senders.size(); ++index) {
-      if (arrived[index]) take(senders[index]);
+    for (std::size_t index = 0; index < senders.size(); ++index) {
+      if (arrived[first_rank + index]) take(senders[index]);
     }
+    for (std::size_t index = 1; index < first_rank; ++index) {
+      if (arrived[index]) greet(std::move(guests_[index - 1].socket));
+    }
+    std::erase_if(guests_, [now = Clock::now()](const Guest& guest) {
+      return !guest.socket || now - guest.came > longest_silence_of_guest;
+    });
+    if (arrived[0]) admit();
     if (!met_) give_up_meeting();
     for (auto& [id, collective] : collectives_) remind(id, collective);
   }
 }
 
-void Hub::greet() {
-  Socket socket = listener_.accept();
-  if (!socket) return;
+// Whoever connects and says nothing, a scan of the ports, must not keep the ranks waiting.
+void Hub::admit() {
+  if (Socket socket = listener_.accept()) guests_.push_back({std::move(socket), Clock::now()});
+}
+
+void Hub::greet(Socket socket) {
   const auto frame = receive_frame(socket);
   if (!frame || frame->header.kind != FrameKind::hello) return;  // none of ours
   const int rank = frame->header.rank;

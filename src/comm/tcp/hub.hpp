@@ -29,8 +29,14 @@ class Hub {
     bool reminded = false;
   };
 
+  struct Guest {  // who has not said which rank it is
+    Socket socket;
+    Clock::time_point came;
+  };
+
   void serve(const std::stop_token& stop);
-  void greet();
+  void admit();
+  void greet(Socket socket);
   void give_up_meeting();
   void take(int rank);
   void take_call(Frame frame);
@@ -48,6 +54,7 @@ class Hub {
   Socket listener_;
   std::chrono::milliseconds deadline_;
   Clock::time_point begin_ = Clock::now();
+  std::vector<Guest> guests_;
   std::vector<Socket> ranks_;
   std::set<int> left_;
   bool met_ = false;
