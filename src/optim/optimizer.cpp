@@ -70,7 +70,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
 template <typename P, typename D>
 StepSummary Optimizer<P, D>::decidable(StepSummary summary) const {
   const bool can_restore = store_.buffers().size() == 0 || store_.buffers().are_kept();
-  return on_device_ && can_restore ? summary : read<D>(std::move(summary));
+  return !on_host && can_restore ? summary : read<D>(std::move(summary));
 }
 
 template <typename P, typename D>
@@ -85,8 +85,7 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOp
   const Tensor<T, D> values = store_.values<T, D>();
   const auto publication = shard_ ? shard_->publish() : nullptr;
   for (std::size_t index = 0; index < parts.size(); ++index) {
-    visit_runs(parts[index], summary, scaling, [&](Run& run, int parameter) {
-      if (needs_ == Needs::parameter_norms) run.squares = squares_.data() + parameter;
+    visit_runs(parts[index], summary, scaling, [&](const Run& run, int) {
       update(run);
       const std::int64_t begin = run.values - values.data();
       if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
@@ -104,14 +103,13 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const StepOption
     if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
   }
   if constexpr (!on_host) {
-    if (on_device_) {
-      on_device_->begin(summary, options.clip_norm, used);
-      return {};
-    }
+    on_device_->begin(summary, options.clip_norm, used);
+    return {};
+  } else {
+    for (std::size_t parameter = 0; parameter < used.size(); ++parameter) steps_[parameter] += used[parameter] ? 1 : 0;
+    const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
+    return {.scale = summary.gradient_scale * clip};
   }
-  for (std::size_t parameter = 0; parameter < used.size(); ++parameter) steps_[parameter] += used[parameter] ? 1 : 0;
-  const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
-  return {.scale = summary.gradient_scale * clip};
 }
 
 template <typename P, typename D>
@@ -133,9 +131,7 @@ void Optimizer<P, D>::skip_step() {
 
 template <typename P, typename D>
 std::int64_t Optimizer<P, D>::skipped_steps() {
-  if constexpr (!on_host) {
-    if (on_device_) skipped_steps_ += on_device_->take_skipped();
-  }
+  if constexpr (!on_host) skipped_steps_ += on_device_->take_skipped();
   return skipped_steps_;
 }
 
@@ -165,9 +161,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   state.before_save([this] { skipped_steps(); });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
-  if constexpr (!on_host) {
-    if (on_device_) on_device_->add_to(state, prefix);
-  }
+  if constexpr (!on_host) on_device_->add_to(state, prefix);
   const std::vector<Part> parts = own_parts();
   std::vector<T*> listed;  // by plane
   for (const Plane& plane : planes_) {
@@ -177,7 +171,8 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
-    if (!on_device_) state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
+    if constexpr (on_host)
+      state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
     for (std::size_t plane = 0; plane < planes_.size(); ++plane) {
       StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, planes_[plane].name, parameter.name),
                          .dtype = dtype_of<T>,
@@ -200,7 +195,7 @@ void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
   for (const Part& part : parts) {
     visit_runs(part, summary, scaling, [&](Run& run, int parameter) {
       const bool counts = axis == nullptr || axis->rank() == 0 || store_.parameter(parameter).placement.split();
-      run.squares = squares_.data() + (counts ? parameter : none);
+      if (!counts) run.squares = squares_.data() + none;
       measure(run);
     });
   }
@@ -212,17 +207,13 @@ void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
 
 template <typename P, typename D>
 bool Optimizer<P, D>::same_updates(int first, int second) const {
-  if constexpr (!on_host) {
-    if (on_device_) return on_device_->same_updates(first, second);
-  }
+  if constexpr (!on_host) return on_device_->same_updates(first, second);
   return steps_[static_cast<std::size_t>(first)] == steps_[static_cast<std::size_t>(second)];
 }
 
 template <typename P, typename D>
 ops::StepOnDevice Optimizer<P, D>::place_of(int parameter, const Scaling& scaling) const {
-  if constexpr (!on_host) {
-    if (on_device_) return on_device_->of(parameter, scaling.done);
-  }
+  if constexpr (!on_host) return on_device_->of(parameter, scaling.done);
   return {};
 }
 
@@ -269,12 +260,12 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, c
              .offset = part.in_planes + begin - range.begin,
              .count = 0,
              .on_device = place_of(*place, scaling),
-             .learning_rate = (on_device_ ? 1 : rules_.learning_rate) * rule.learning_rate_factor,
+             .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
              .gradient_scale = scaling.scale,
              .weight_decay = rule.weight_decay,
              .adapts = rule.adapts,
              .step = steps_[index],
-             .squares = nullptr};
+             .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
     }
     run.count = static_cast<std::size_t>(end - run_begin);
   }

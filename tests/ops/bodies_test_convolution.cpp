@@ -1,3 +1,4 @@
+#include "ops/bodies/add_bias.hpp"
 #include "ops/bodies/convolution.hpp"
 #include "ops/convolution_checks.hpp"
 #include "ops/team_compare.hpp"

@@ -57,9 +57,7 @@ class Optimizer {
   double learning_rate() const { return rules_.learning_rate; }
   void set_learning_rate(double learning_rate) {
     rules_.learning_rate = learning_rate;
-    if constexpr (!on_host) {
-      if (on_device_) on_device_->set_learning_rate(learning_rate);
-    }
+    if constexpr (!on_host) on_device_->set_learning_rate(learning_rate);
   }
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
@@ -151,8 +149,8 @@ class Optimizer {
   Needs needs_;
   std::vector<ResolvedRule> resolved_;     // by parameter
   Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last is of none
-  std::vector<std::int64_t> steps_;        // by parameter, where the host decides
-  std::optional<DeviceSteps> on_device_;   // where a GPU does
+  std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host
+  std::optional<DeviceSteps> on_device_;   // where it lies on a GPU, which decides
   std::int64_t skipped_steps_ = 0;
   std::int64_t skipped_in_a_row_ = 0;  // steps that were not finite
 };

@@ -131,19 +131,4 @@ struct ConvolutionWeightGradient {
   }
 };
 
-// images[..., channels] += bias[channels]: a thread for each pack.
-template <int Width, typename T>
-struct AddBias {
-  T* images;
-  const Accumulate<T>* bias;
-  std::int64_t channels;
-
-  TRIREME_TEAM void operator()(std::int64_t i) const {
-    auto values = load<Width>(images + i * Width);
-    const auto addends = load<Width>(bias + i * Width % channels);
-    for (int k = 0; k < Width; ++k) values.at[k] += addends.at[k];
-    store<Width>(images + i * Width, values);
-  }
-};
-
 }  // namespace trireme::ops

@@ -5,6 +5,7 @@
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/convolution_on.hpp"
+#include "ops/cuda/add_bias.hpp"
 #include "ops/cuda/convolution_graph.hpp"
 #include "ops/cuda/cudnn_plan_table.hpp"
 #include "trireme/device/cuda.hpp"

@@ -22,21 +22,10 @@ cudaError_t convolution_weight(const ConvolutionWeightGradient<T>& body, cudaStr
   return each_row_by_block(weights, stream, body);
 }
 
-template <typename T>
-cudaError_t add_bias(T* images, const Accumulate<T>* bias, std::int64_t count, std::int64_t channels, cudaStream_t stream) {
-  return with_pack_width<T>(
-      channels,
-      [=](auto pack) {
-        return device::for_each_index(count / pack(), stream, AddBias<pack(), T>{images, bias, channels});
-      },
-      images, bias);
-}
-
-#define TRIREME_INSTANTIATE(T)                                                                \
-  template cudaError_t convolution(const ConvolutionForward<T>&, cudaStream_t);               \
-  template cudaError_t convolution_data(const ConvolutionDataGradient<T>&, cudaStream_t);     \
-  template cudaError_t convolution_weight(const ConvolutionWeightGradient<T>&, cudaStream_t); \
-  template cudaError_t add_bias(T*, const Accumulate<T>*, std::int64_t, std::int64_t, cudaStream_t)
+#define TRIREME_INSTANTIATE(T)                                                            \
+  template cudaError_t convolution(const ConvolutionForward<T>&, cudaStream_t);           \
+  template cudaError_t convolution_data(const ConvolutionDataGradient<T>&, cudaStream_t); \
+  template cudaError_t convolution_weight(const ConvolutionWeightGradient<T>&, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

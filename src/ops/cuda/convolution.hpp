@@ -14,8 +14,4 @@ cudaError_t convolution_data(const ConvolutionDataGradient<T>& body, cudaStream_
 template <typename T>
 cudaError_t convolution_weight(const ConvolutionWeightGradient<T>& body, cudaStream_t stream);
 
-// Of `count` elements.
-template <typename T>
-cudaError_t add_bias(T* images, const Accumulate<T>* bias, std::int64_t count, std::int64_t channels, cudaStream_t stream);
-
 }  // namespace trireme::ops::cuda

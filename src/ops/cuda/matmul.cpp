@@ -2,8 +2,8 @@
 
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
+#include "ops/cuda/add_bias.hpp"
 #include "ops/cuda/bias.hpp"
-#include "ops/cuda/convolution.hpp"
 #include "ops/cuda/matmul_plans.hpp"
 #include "ops/matmul_on.hpp"
 #include "trireme/device/cuda.hpp"
