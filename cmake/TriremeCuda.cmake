@@ -62,15 +62,18 @@ macro(trireme_find_cuda)
   endif()
 endmacro()
 
-if(NOT TRIREME_CUDA STREQUAL "OFF")
+if(TRIREME_CUDA STREQUAL "AUTO" AND NOT EXISTS /dev/nvidiactl AND NOT EXISTS /dev/dxg) # the driver's; that of Windows' Linux
+  message(STATUS "No CUDA: this machine has no NVIDIA GPU; TRIREME_CUDA=ON builds for others")
+elseif(NOT TRIREME_CUDA STREQUAL "OFF")
   trireme_find_cuda()
 endif()
 
-# trireme_cuda_sources(ROOM file.cpp...): files of a room that call CUDA's libraries.
+# trireme_cuda_sources(ROOM file.cpp...): files of a room that call CUDA's libraries. They are compiled apart from the others, which
+# stay as they are when CUDA is switched on.
 function(trireme_cuda_sources room)
-  target_sources(trireme_${room} PRIVATE ${ARGN})
-  target_include_directories(trireme_${room} SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TRIREME_CUDNN_INCLUDE}
-                                                            ${TRIREME_NCCL_INCLUDE})
+  trireme_room(${room}_cuda ${ARGN})
+  target_include_directories(trireme_${room}_cuda SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS} ${TRIREME_CUDNN_INCLUDE}
+                                                                 ${TRIREME_NCCL_INCLUDE})
 endfunction()
 
 # trireme_cuda_kernels(ROOM file.cu...): kernels of a room.
@@ -94,6 +97,18 @@ function(trireme_on_every_device room)
   if(TRIREME_HAS_CUDA)
     trireme_room(${room}_on_cuda ${ARGN})
     target_compile_definitions(trireme_${room}_on_cuda PRIVATE TRIREME_DEVICE=Cuda)
+  endif()
+endfunction()
+
+# trireme_for_every_policy(ROOM file.cpp...): the same for templates over the precision policy too. The library has what programs
+# need (precision/each_policy.hpp), trireme_float64 the rest, for the tests.
+function(trireme_for_every_policy room)
+  trireme_on_every_device(${room} ${ARGN})
+  trireme_room_of(trireme_float64 ${room}_float64 ${ARGN})
+  target_compile_definitions(trireme_${room}_float64 PRIVATE TRIREME_FLOAT64 TRIREME_DEVICE=Cpu)
+  if(TRIREME_HAS_CUDA)
+    trireme_room_of(trireme_float64 ${room}_float64_on_cuda ${ARGN})
+    target_compile_definitions(trireme_${room}_float64_on_cuda PRIVATE TRIREME_FLOAT64 TRIREME_DEVICE=Cuda)
   endif()
 endfunction()
 

@@ -12,7 +12,7 @@
 namespace trireme::comm {
 namespace {
 
-constexpr std::chrono::milliseconds longest_nap{50};
+constexpr std::chrono::milliseconds longest_closing_nap{50};
 constexpr std::chrono::seconds abort_patience{5};  // with another rank that ends the job
 
 // For other ranks to leave after a failure.
@@ -62,7 +62,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
     int found = 0;  // any call moves the messages that others still receive
     MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
     std::this_thread::sleep_for(nap);
-    nap = std::min(2 * nap, longest_nap);
+    nap = std::min(2 * nap, longest_closing_nap);
   }
   if (owner_) MPI_Finalize();
   return context.conclude(code);

@@ -9,7 +9,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t stream = hash_name("trireme.data.augmentation");
+constexpr std::uint64_t augmentation_stream = hash_name("trireme.data.augmentation");
 
 enum class Draw : std::uint8_t { down, right, flip, rotation, brightness, contrast, saturation, colour_order };
 constexpr std::uint64_t draws_of_sample = 8;
@@ -20,12 +20,12 @@ class Draws {
   Draws(std::uint64_t seed, std::int64_t sample) : seed_(seed), first_(static_cast<std::uint64_t>(sample) * draws_of_sample) {}
 
   std::int64_t below(std::int64_t bound, Draw draw) const {  // bound <= 2^31
-    const std::uint64_t word = philox(seed_, stream, first_ + static_cast<std::uint64_t>(draw))[0];
+    const std::uint64_t word = philox(seed_, augmentation_stream, first_ + static_cast<std::uint64_t>(draw))[0];
     return static_cast<std::int64_t>((word * static_cast<std::uint64_t>(bound)) >> 32);
   }
 
   double between(double low, double high, Draw draw) const {
-    return low + (high - low) * philox_uniform(seed_, stream, first_ + static_cast<std::uint64_t>(draw));
+    return low + (high - low) * philox_uniform(seed_, augmentation_stream, first_ + static_cast<std::uint64_t>(draw));
   }
 
  private:

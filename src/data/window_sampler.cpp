@@ -9,7 +9,7 @@
 namespace trireme::data {
 namespace {
 
-constexpr std::uint64_t stream = hash_name("trireme.data.window");
+constexpr std::uint64_t window_stream = hash_name("trireme.data.window");
 
 void check_length(std::int64_t num_tokens, std::int64_t length) {
   require(length > 0, "a window has at least one token, got {}", length);
@@ -41,7 +41,7 @@ WindowSampler::WindowSampler(std::int64_t num_tokens, std::int64_t length, Windo
 std::int64_t WindowSampler::start(std::int64_t sample) const {
   require(sample >= 0, "samples are numbered from 0, got {}", sample);
   if (order_ == WindowOrder::random) {
-    const double u = philox_uniform(seed_, stream, static_cast<std::uint64_t>(sample));
+    const double u = philox_uniform(seed_, window_stream, static_cast<std::uint64_t>(sample));
     return std::min(static_cast<std::int64_t>(u * static_cast<double>(num_windows_)), num_windows_ - 1);
   }
   if (order_ == WindowOrder::continued) {

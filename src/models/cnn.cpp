@@ -1,5 +1,6 @@
 #include "trireme/models/cnn.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/autograd/images.hpp"
 
 namespace trireme::models {
@@ -59,9 +60,8 @@ Loss<typename P::Master, D> Cnn<P, D>::loss(const Tensor<M, D>& images, const Te
   return cross_entropy(logits(images), labels);
 }
 
-template class Cnn<Float32, TRIREME_DEVICE>;
-template class Cnn<Float64, TRIREME_DEVICE>;
-template class Cnn<MixedBfloat16, TRIREME_DEVICE>;
-template class Cnn<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Cnn<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

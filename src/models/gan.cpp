@@ -1,5 +1,6 @@
 #include "trireme/models/gan.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/autograd/images.hpp"
 
 namespace trireme::models {
@@ -141,11 +142,8 @@ Variable<typename P::Compute, D> DcDiscriminator<P, D>::logits(const Variable<T,
   template class MlpGenerator<P, TRIREME_DEVICE>;     \
   template class MlpDiscriminator<P, TRIREME_DEVICE>; \
   template class DcGenerator<P, TRIREME_DEVICE>;      \
-  template class DcDiscriminator<P, TRIREME_DEVICE>
-TRIREME_INSTANTIATE(Float32);
-TRIREME_INSTANTIATE(Float64);
-TRIREME_INSTANTIATE(MixedBfloat16);
-TRIREME_INSTANTIATE(MixedFloat16);
+  template class DcDiscriminator<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/philox.hpp"
 
 namespace trireme::models {
@@ -73,14 +74,12 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
 
 #define TRIREME_INSTANTIATE(P) \
   template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, const GenerateOptions&);
-TRIREME_INSTANTIATE(Float32)
-TRIREME_INSTANTIATE(Float64)
-TRIREME_INSTANTIATE(MixedBfloat16)
-TRIREME_INSTANTIATE(MixedFloat16)
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
-template std::vector<std::int32_t> generate(const LstmLm<Float32, TRIREME_DEVICE>&, std::vector<std::int32_t>,
-                                            const GenerateOptions&);
-template std::vector<std::int32_t> generate(const LstmLm<Float64, TRIREME_DEVICE>&, std::vector<std::int32_t>,
-                                            const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P)                                                                              \
+  template std::vector<std::int32_t> generate(const LstmLm<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, \
+                                              const GenerateOptions&);
+TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "precision/each_policy.hpp"
 #include "trireme/ops/positions.hpp"
 
 namespace trireme::models {
@@ -263,9 +264,8 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
   return logits;
 }
 
-template class Gpt<Float32, TRIREME_DEVICE>;
-template class Gpt<Float64, TRIREME_DEVICE>;
-template class Gpt<MixedBfloat16, TRIREME_DEVICE>;
-template class Gpt<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Gpt<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

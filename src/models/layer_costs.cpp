@@ -5,6 +5,7 @@
 #include <chrono>
 #include <limits>
 
+#include "precision/each_policy.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/device/stream.hpp"
 
@@ -64,9 +65,9 @@ std::vector<double> measured_layer_costs(const GptOptions& options, std::int64_t
   return costs;
 }
 
-template std::vector<double> measured_layer_costs<Float32, TRIREME_DEVICE>(const GptOptions&, std::int64_t);
-template std::vector<double> measured_layer_costs<Float64, TRIREME_DEVICE>(const GptOptions&, std::int64_t);
-template std::vector<double> measured_layer_costs<MixedBfloat16, TRIREME_DEVICE>(const GptOptions&, std::int64_t);
-template std::vector<double> measured_layer_costs<MixedFloat16, TRIREME_DEVICE>(const GptOptions&, std::int64_t);
+#define TRIREME_INSTANTIATE(P) \
+  template std::vector<double> measured_layer_costs<P, TRIREME_DEVICE>(const GptOptions&, std::int64_t);
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

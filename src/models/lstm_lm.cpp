@@ -1,5 +1,7 @@
 #include "trireme/models/lstm_lm.hpp"
 
+#include "precision/each_policy.hpp"
+
 namespace trireme::models {
 namespace {
 
@@ -36,7 +38,8 @@ typename LstmLm<P, D>::LossAndState LstmLm<P, D>::loss(const Tensor<std::int32_t
   return {.loss = cross_entropy(result.logits, targets), .state = result.state.detached()};
 }
 
-template class LstmLm<Float32, TRIREME_DEVICE>;
-template class LstmLm<Float64, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class LstmLm<P, TRIREME_DEVICE>;
+TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

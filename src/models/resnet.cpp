@@ -6,6 +6,7 @@
 #include <cmath>
 #include <optional>
 
+#include "precision/each_policy.hpp"
 #include "trireme/autograd/images.hpp"
 
 namespace trireme::models {
@@ -129,9 +130,8 @@ Loss<typename P::Master, D> ResNet<P, D>::loss(const Tensor<M, D>& images, const
   return cross_entropy(logits(images), labels);
 }
 
-template class ResNet<Float32, TRIREME_DEVICE>;
-template class ResNet<Float64, TRIREME_DEVICE>;
-template class ResNet<MixedBfloat16, TRIREME_DEVICE>;
-template class ResNet<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class ResNet<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::models

@@ -12,7 +12,7 @@ namespace {
 
 // What the codes stand for: exact, the scale is a power of two.
 template <typename F>
-Tensor<float> as_floats(const Float8Operand<F>& operand) {
+Tensor<float> dequantized(const Float8Operand<F>& operand) {
   const Tensor<float> floats(operand.codes.shape());
   const float inverse = operand.scale.data()[1];
   parallel_elements(floats.numel(), [&](std::int64_t begin, std::int64_t end) {
@@ -74,10 +74,10 @@ template <typename F, typename C>
 void Float8Products<Cpu>::multiply(const Float8Operand<F, Cpu>& a, const Float8Operand<float8_e4m3, Cpu>& b,
                                    const Tensor<float, Cpu>& bias, Tensor<C, Cpu>& c, bool accumulate) {
   if constexpr (std::is_same_v<C, float>) {
-    matmul(as_floats(a), as_floats(b), c, {.transpose_b = true, .accumulate = accumulate});
+    matmul(dequantized(a), dequantized(b), c, {.transpose_b = true, .accumulate = accumulate});
   } else {
     Tensor<float> product(c.shape());
-    linear(as_floats(a), as_floats(b), bias, product);
+    linear(dequantized(a), dequantized(b), bias, product);
     cast(product, c, accumulate);
   }
 }

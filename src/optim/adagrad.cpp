@@ -1,5 +1,6 @@
 #include "trireme/optim/adagrad.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -34,9 +35,8 @@ Settings Adagrad<P, D>::settings() const {
                                        {"initial_sum", options_.initial_sum}});
 }
 
-template class Adagrad<Float32, TRIREME_DEVICE>;
-template class Adagrad<Float64, TRIREME_DEVICE>;
-template class Adagrad<MixedBfloat16, TRIREME_DEVICE>;
-template class Adagrad<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Adagrad<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

@@ -1,5 +1,6 @@
 #include "trireme/optim/adam.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -42,9 +43,8 @@ Settings Adam<P, D>::settings() const {
                                                            {"amsgrad", options_.amsgrad ? 1 : 0}});
 }
 
-template class Adam<Float32, TRIREME_DEVICE>;
-template class Adam<Float64, TRIREME_DEVICE>;
-template class Adam<MixedBfloat16, TRIREME_DEVICE>;
-template class Adam<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Adam<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

@@ -1,5 +1,6 @@
 #include "trireme/optim/lamb.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -57,9 +58,8 @@ Settings Lamb<P, D>::settings() const {
                                     {"max_norm", options_.max_norm}});
 }
 
-template class Lamb<Float32, TRIREME_DEVICE>;
-template class Lamb<Float64, TRIREME_DEVICE>;
-template class Lamb<MixedBfloat16, TRIREME_DEVICE>;
-template class Lamb<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Lamb<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

@@ -1,5 +1,6 @@
 #include "trireme/optim/lars.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -37,9 +38,8 @@ Settings Lars<P, D>::settings() const {
   return this->settings_of("LARS", {{"momentum", options_.momentum}, {"trust", options_.trust}});
 }
 
-template class Lars<Float32, TRIREME_DEVICE>;
-template class Lars<Float64, TRIREME_DEVICE>;
-template class Lars<MixedBfloat16, TRIREME_DEVICE>;
-template class Lars<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Lars<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

@@ -1,5 +1,6 @@
 #include "trireme/optim/lion.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -30,9 +31,8 @@ Settings Lion<P, D>::settings() const {
   return this->settings_of("Lion", {{"beta1", options_.beta1}, {"beta2", options_.beta2}});
 }
 
-template class Lion<Float32, TRIREME_DEVICE>;
-template class Lion<Float64, TRIREME_DEVICE>;
-template class Lion<MixedBfloat16, TRIREME_DEVICE>;
-template class Lion<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Lion<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

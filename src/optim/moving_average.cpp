@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -54,9 +55,8 @@ void ExponentialMovingAverage<P, D>::swap() {
   swapped_in_ = !swapped_in_;
 }
 
-template class ExponentialMovingAverage<Float32, TRIREME_DEVICE>;
-template class ExponentialMovingAverage<Float64, TRIREME_DEVICE>;
-template class ExponentialMovingAverage<MixedBfloat16, TRIREME_DEVICE>;
-template class ExponentialMovingAverage<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class ExponentialMovingAverage<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

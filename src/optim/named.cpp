@@ -5,6 +5,7 @@
 #include <array>
 #include <utility>
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/optim/adagrad.hpp"
 #include "trireme/optim/adamw.hpp"
@@ -74,14 +75,12 @@ std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatSto
                .hint = fmt::format("take one of {}", fmt::join(optimizer_names<D>(), ", "))});
 }
 
+#ifndef TRIREME_FLOAT64
 template std::vector<std::string> optimizer_names<TRIREME_DEVICE>();
-template std::unique_ptr<Optimizer<Float32, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
-                                                                            const NamedOptions&);
-template std::unique_ptr<Optimizer<Float64, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
-                                                                            const NamedOptions&);
-template std::unique_ptr<Optimizer<MixedBfloat16, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
-                                                                                  const NamedOptions&);
-template std::unique_ptr<Optimizer<MixedFloat16, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&,
-                                                                                 const NamedOptions&);
+#endif
+#define TRIREME_INSTANTIATE(P) \
+  template std::unique_ptr<Optimizer<P, TRIREME_DEVICE>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

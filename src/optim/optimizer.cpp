@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
@@ -288,9 +289,8 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
   return settings;
 }
 
-template class Optimizer<Float32, TRIREME_DEVICE>;
-template class Optimizer<Float64, TRIREME_DEVICE>;
-template class Optimizer<MixedBfloat16, TRIREME_DEVICE>;
-template class Optimizer<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Optimizer<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

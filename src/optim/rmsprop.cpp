@@ -1,5 +1,6 @@
 #include "trireme/optim/rmsprop.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -39,9 +40,8 @@ Settings Rmsprop<P, D>::settings() const {
                                        {"centered", options_.centered ? 1 : 0}});
 }
 
-template class Rmsprop<Float32, TRIREME_DEVICE>;
-template class Rmsprop<Float64, TRIREME_DEVICE>;
-template class Rmsprop<MixedBfloat16, TRIREME_DEVICE>;
-template class Rmsprop<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Rmsprop<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

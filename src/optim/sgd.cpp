@@ -1,5 +1,6 @@
 #include "trireme/optim/sgd.hpp"
 
+#include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/optimizer.hpp"
 
@@ -34,9 +35,8 @@ Settings Sgd<P, D>::settings() const {
       "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov ? 1 : 0}});
 }
 
-template class Sgd<Float32, TRIREME_DEVICE>;
-template class Sgd<Float64, TRIREME_DEVICE>;
-template class Sgd<MixedBfloat16, TRIREME_DEVICE>;
-template class Sgd<MixedFloat16, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Sgd<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::optim

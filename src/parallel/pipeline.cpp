@@ -5,6 +5,7 @@
 #include <chrono>
 #include <utility>
 
+#include "precision/each_policy.hpp"
 #include "parallel/pipeline_transfers.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/error.hpp"
@@ -228,7 +229,8 @@ void Pipeline<M, D>::run(Reduction& reduction, const TapeOptions& first, std::in
   for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) run.perform(action);
 }
 
-template class Pipeline<float, TRIREME_DEVICE>;
-template class Pipeline<double, TRIREME_DEVICE>;
+#define TRIREME_INSTANTIATE(P) template class Pipeline<P::Master, TRIREME_DEVICE>;
+TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
 
 }  // namespace trireme::parallel

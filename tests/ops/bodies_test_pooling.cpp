@@ -92,8 +92,14 @@ void check_adaptive(const Shape& image, const Extent2d& extent) {
   CAPTURE(Width, image.str(), extent.height, extent.width);
   const Shape shape{image[0], extent.height, extent.width, image[3]};
   const PoolImages images{adaptive_windows("test", image, shape), image[3]};
-  check_max<Width, T>(images, image, shape, adaptive_max_pool2d<T, Cpu>, adaptive_max_pool2d_backward<T, Cpu>);
-  check_average<Width, T>(images, image, shape, adaptive_avg_pool2d<T, Cpu>, adaptive_avg_pool2d_backward<T, Cpu>);
+  check_max<Width, T>(
+      images, image, shape, [](const auto& x, auto& y, auto& argmax) { adaptive_max_pool2d(x, y, argmax); },
+      [](const auto& dy, const auto& argmax, auto& dx, bool accumulate) {
+        adaptive_max_pool2d_backward(dy, argmax, dx, accumulate);
+      });
+  check_average<Width, T>(
+      images, image, shape, [](const auto& x, auto& y) { adaptive_avg_pool2d(x, y); },
+      [](const auto& dy, auto& dx, bool accumulate) { adaptive_avg_pool2d_backward(dy, dx, accumulate); });
 }
 
 }  // namespace

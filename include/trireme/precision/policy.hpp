@@ -13,7 +13,7 @@ struct Float32 {
   using Gradient = float;
 };
 
-// For gradient checks by finite differences.
+// For gradient checks by finite differences: of layers and functions, the library has no models and optimizers of it.
 struct Float64 {
   using Compute = double;
   using Master = double;

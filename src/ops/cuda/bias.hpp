@@ -13,7 +13,7 @@ Tensor<C, Cuda> bias_for(const Tensor<Accumulate<C>, Cuda>& bias) {
   } else {
     if (!bias.defined()) return {};
     Tensor<C, Cuda> rounded(bias.shape());
-    cast(bias, rounded);
+    ops::cast(bias, rounded);
     return rounded;
   }
 }

@@ -65,7 +65,7 @@ void write_weight(const Tensor<T, Cuda>& filter, Tensor<Accumulate<T>, Cuda>& we
   } else {
     Tensor<T, Cuda> halves(rows.shape());
     transpose(filter, 1, 2, halves);
-    cast(halves, rows);
+    ops::cast(halves, rows);
   }
 }
 

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "trireme/precision/policy.hpp"
+
+// TRIREME_EACH_POLICY(X) is X(P) for each precision policy that a file of models or optimizers is compiled for: those that the
+// library has or, with TRIREME_FLOAT64, the one that tests need beside them.
+#ifdef TRIREME_FLOAT64
+#define TRIREME_EACH_POLICY(X) X(Float64)
+#define TRIREME_EACH_UNMIXED_POLICY(X) X(Float64)
+#else
+#define TRIREME_EACH_POLICY(X) X(Float32) X(MixedBfloat16) X(MixedFloat16)
+#define TRIREME_EACH_UNMIXED_POLICY(X) X(Float32)
+#endif
