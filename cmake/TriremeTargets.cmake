@@ -15,6 +15,15 @@ if(CMAKE_UNITY_BUILD) # to GCC such a file is an included one, whose anonymous n
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 
+# Of this project's own programs: a quicker linker where one is installed.
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
+  find_program(TRIREME_LINKER NAMES ld.mold ld.lld)
+  mark_as_advanced(TRIREME_LINKER)
+  if(TRIREME_LINKER MATCHES "ld\\.(mold|lld)$")
+    add_link_options(-fuse-ld=${CMAKE_MATCH_1})
+  endif()
+endif()
+
 # trireme_room(NAME [source...]): one room of the library, compiled as an object library of its own.
 function(trireme_room name)
   trireme_room_of(trireme ${name} ${ARGN})

@@ -76,7 +76,7 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
   template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, const GenerateOptions&);
 TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
-#define TRIREME_INSTANTIATE(P)                                                                              \
+#define TRIREME_INSTANTIATE(P)                                                                             \
   template std::vector<std::int32_t> generate(const LstmLm<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, \
                                               const GenerateOptions&);
 TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)

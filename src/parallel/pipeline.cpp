@@ -5,8 +5,8 @@
 #include <chrono>
 #include <utility>
 
-#include "precision/each_policy.hpp"
 #include "parallel/pipeline_transfers.hpp"
+#include "precision/each_policy.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
