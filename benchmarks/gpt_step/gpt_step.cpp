@@ -40,7 +40,7 @@ int benchmark(const Options& options, const Group& world) {
 
   std::optional<MatmulFloor> floor;
   if (!options.turns.empty()) {
-    return take_turns(world, options.turns, [&](const std::string& name) {
+    return take_turns(world.rank(), options.turns, [&](const std::string& name) {
       if (name == "step") return slowest_seconds(world, [&] { step.run(); });
       if (name == "memory") return peak_rss;
       if (name == "peak") return operations / (measure_fma_peak() * options.threads);

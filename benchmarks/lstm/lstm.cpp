@@ -12,7 +12,6 @@
 #include "measurement/turns.hpp"
 #include "onednn_lstm.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/comm/launch.hpp"
 #include "trireme/nn/recurrent.hpp"
 
 using namespace trireme;
@@ -64,13 +63,11 @@ int main(int argc, char** argv) {
   Step<nn::Gru<Float32>> gru(sizes);
   OnednnLstm onednn(sizes);
   if (!turns.empty()) {
-    return launch(BackendKind::thread, {.threads_per_rank = threads}, [&](const Group& world) {
-      return take_turns(world, turns, [&](const std::string& name) {
-        if (name == "lstm") return seconds_of([&] { lstm.run(); });
-        if (name == "gru") return seconds_of([&] { gru.run(); });
-        if (name != "onednn") refuse_turn(name);
-        return seconds_of([&] { onednn.run(); });
-      });
+    return take_turns(0, turns, [&](const std::string& name) {
+      if (name == "lstm") return seconds_of([&] { lstm.run(); });
+      if (name == "gru") return seconds_of([&] { gru.run(); });
+      if (name != "onednn") refuse_turn(name);
+      return seconds_of([&] { onednn.run(); });
     });
   }
   std::vector<double> of_lstm, of_gru, of_onednn;

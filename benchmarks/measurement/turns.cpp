@@ -5,16 +5,17 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "trireme/core/error.hpp"
+
 using trireme::Error;
 using trireme::ErrorCode;
 
-int take_turns(const trireme::Group& world, const std::string& folder,
-               const std::function<double(const std::string&)>& measure) {
-  const std::string path = fmt::format("{}/request.{}", folder, world.rank());
+int take_turns(int rank, const std::string& folder, const std::function<double(const std::string&)>& measure) {
+  const std::string path = fmt::format("{}/request.{}", folder, rank);
   std::ifstream requests(path);
   std::ofstream answers;
-  if (world.rank() == 0) answers.open(folder + "/answers");
-  if (!requests || (world.rank() == 0 && !answers)) {
+  if (rank == 0) answers.open(folder + "/answers");
+  if (!requests || (rank == 0 && !answers)) {
     throw Error({.code = ErrorCode::io,
                  .message = "cannot open the pipes through which this program is told when it is its turn",
                  .path = path,
@@ -22,7 +23,7 @@ int take_turns(const trireme::Group& world, const std::string& folder,
   }
   for (std::string name; std::getline(requests, name);) {
     const double value = measure(name);
-    if (world.rank() == 0) answers << nlohmann::json{{"value", value}}.dump() << std::endl;
+    if (rank == 0) answers << nlohmann::json{{"value", value}}.dump() << std::endl;
   }
   return 0;
 }

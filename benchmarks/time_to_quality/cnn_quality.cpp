@@ -22,13 +22,13 @@ namespace {
 
 struct Options {
   std::string data;
-  double target = 0.99;
+  double target = 0.985;
   int threads = 1;
   std::int64_t seed = 1;
   std::int64_t batch = 128;  // images of a step, all ranks together
-  std::int64_t most_steps = 1000;
-  std::int64_t evaluate_every = 100;
-  double learning_rate = 0.1;
+  std::int64_t most_steps = 600;
+  std::int64_t evaluate_every = 50;
+  double learning_rate = 0.03;
 };
 
 data::ImageDataset read(const std::filesystem::path& folder, const std::string& part) {
@@ -129,6 +129,7 @@ int main(int argc, char** argv) {
   command.require("--data");
   command.option("--target", options.target, "share of the test images whose class is found", {.least = 0, .most = 1});
   command.option("--threads", options.threads, "threads of one rank");
+  command.option("--learning-rate", options.learning_rate, "the largest of its schedule");
   command.option("--seed", options.seed, "of weights and order");
   command.option("--batch", options.batch, "images of a step, all ranks together");
   command.option("--most-steps", options.most_steps, "the run is aborted after them");

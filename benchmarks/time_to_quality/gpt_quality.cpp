@@ -20,7 +20,7 @@ namespace {
 
 struct Options {
   std::string text;
-  double target = 2.0;
+  double target = 1.8;
   int threads = 1;
   std::int64_t seed = 1;
   std::int64_t batch = 32;  // sequences of a step, all ranks together
@@ -112,6 +112,7 @@ int main(int argc, char** argv) {
   command.require("--text");
   command.option("--target", options.target, "validation loss, nats a byte");
   command.option("--threads", options.threads, "threads of one rank");
+  command.option("--learning-rate", options.learning_rate, "the largest of its schedule");
   command.option("--seed", options.seed, "of weights and order");
   command.option("--batch", options.batch, "sequences of a step, all ranks together");
   command.option("--most-steps", options.most_steps, "the run is aborted after them");

@@ -28,5 +28,5 @@ struct Quality {
   std::function<double()> evaluate;
   std::function<bool(double quality)> reached;
 };
-// What the program's main returns: 0 where the target was reached.
+// What the program's main returns; whether the target was reached is the status of the last line.
 int train_to_quality(const Mllog& log, const Quality& quality);
