@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 
@@ -118,6 +119,7 @@ int main(int argc, char** argv) {
   command.option("--most-steps", options.most_steps, "the run is aborted after them");
   command.option("--evaluate-every", options.evaluate_every, "steps");
   if (const auto code = command.parse(argc, argv)) return *code;
+  options.warmup = std::min(options.warmup, options.most_steps);
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
                 [&](const Group& world) { return run(options, world); });
 }

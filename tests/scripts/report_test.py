@@ -204,6 +204,7 @@ exec {self.folder}/eager "$@"
         self.assertIn("slower: gpt step fp32: step_seconds\n", printed)
         self.assertIn("| gpt step fp32: step_seconds | slower | 1.050 | 1.0", text)
         self.assertIn("| recurrent: lstm_seconds | same | 1.000 |", text)
+        self.assertIn("Slower: gpt step fp32: step_seconds.\n", text)
         self.assertIn("covers 96.5 %", text)
         self.assertNotIn("floor_seconds", text)
         self.assertIn("gpt step fp32: step_seconds", page)
