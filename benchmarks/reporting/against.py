@@ -109,29 +109,39 @@ class Sides:
 
 def compare(ours, theirs, runs, pairs, minutes, environment, folder, say):
     """All programs once, then all of them again, until each has its pairs: what disturbs the machine for a while meets all.
-    A program that does not fit into the time is left out after the first round."""
+    Whoever interrupts it keeps the pairs that were taken. Returns the sides, and whether that happened."""
     end = time.monotonic() + 60 * minutes
     sides = [Sides(run) for run in runs]
-    for index in range(pairs):
-        for side in sides:
-            if side.failure:
-                continue
-            try:
-                side.take_pair(ours, theirs, environment, folder, index % 2 == 0, limit_seconds=120)
-            except Failure as failure:
-                side.failure = failure
-                say(f"{side.run.name}: {failure.what}\n{failure.output}")
-        if index == 0:
-            left = end - time.monotonic()
+    try:
+        for index in range(pairs):
             for side in sides:
-                left -= 0 if side.failure else (pairs - 1) * side.seconds
-                if left < 0 and not side.failure:
-                    side.failure = Failure(f"skipped: {pairs} pairs take {pairs * side.seconds:.0f} s, which do not fit into "
-                                           f"{minutes:g} minutes; raise --minutes")
-                    left += (pairs - 1) * side.seconds
-            remaining = sum((pairs - 1) * side.seconds for side in sides if not side.failure)
-            say(f"{pairs - 1} more rounds take about {remaining / 60:.1f} minutes")
-    return sides
+                if side.failure:
+                    continue
+                try:
+                    side.take_pair(ours, theirs, environment, folder, index % 2 == 0, limit_seconds=120)
+                except Failure as failure:
+                    side.failure = failure
+                    say(f"{side.run.name}: {failure.what}\n{failure.output}")
+            if index == 0:
+                leave_out(sides, pairs, minutes, end - time.monotonic())
+                seconds = sum((pairs - 1) * side.seconds for side in sides if not side.failure)
+                say(f"{pairs - 1} more rounds take about {seconds / 60:.1f} minutes")
+    except KeyboardInterrupt:
+        say("interrupted")
+        return sides, True
+    return sides, False
+
+
+def leave_out(sides, pairs, minutes, seconds):
+    """After the first round: what does not fit into the `seconds` that are left."""
+    for side in sides:
+        if side.failure:
+            continue
+        if (pairs - 1) * side.seconds > seconds:
+            side.failure = Failure(f"skipped: {pairs} pairs take {pairs * side.seconds:.0f} s, which do not fit into {minutes:g} "
+                                   "minutes; raise --minutes")
+        else:
+            seconds -= (pairs - 1) * side.seconds
 
 
 def judged(sides):

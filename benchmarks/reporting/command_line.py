@@ -92,8 +92,8 @@ def report(options, comparisons):
 
 def compare_checkouts(options, runs, theirs):
     facts = machine.describe(options.programs, ROOT, [], options.isa)
-    sides = against.compare(options.programs, theirs, runs, options.pairs, options.minutes, environment_for(options.isa),
-                            options.output, say)
+    sides, interrupted = against.compare(options.programs, theirs, runs, options.pairs, options.minutes,
+                                         environment_for(options.isa), options.output, say)
     figures = against.judged(sides)
     for figure in figures:
         say("  ".join(against.line_of(figure)[:4]))
@@ -101,6 +101,8 @@ def compare_checkouts(options, runs, theirs):
     write(page, options.output, "against", [{key: figure[key] for key in ("name", "verdict", "pairs")} for figure in figures])
     slower = [figure["name"] for figure in figures if figure["verdict"] == "slower"]
     say(f"slower: {', '.join(slower) or 'nothing'}")
+    if interrupted:
+        return 130
     if slower:
         return 1
     return 2 if any(side.failure for side in sides) or not figures else 0
