@@ -81,8 +81,8 @@ def main():
     options = parser.parse_args()
     start(options)
     form = {"fused": True} if options.fused else {}
-    measure(options, Gpt(options), lambda parameters: optimizer_of(parameters, **form), loss_on_random_tokens(options), "tokens", options.batch * options.block,
-            clip_norm=1.0)
+    measure(options, Gpt(options), lambda parameters: optimizer_of(parameters, **form), loss_on_random_tokens(options),
+            "tokens", options.batch * options.block, clip_norm=1.0)
 
 
 if __name__ == "__main__":

@@ -34,7 +34,8 @@ SHORT_RUNS = (
     ShortRun("optimizers", "optimizer_benchmark", ("--layers=2", "--rounds=5"), ("*/seconds",)),
     ShortRun("all-reduce", "allreduce", ("--least-bytes=4096", f"--most-bytes={16 << 20}", "--factor=16", "--rounds=3"),
              ("*/group_seconds",), ranks=2),
-    ShortRun("sharded step", "sharded_step", ("--millions=10", "--rounds=7"), ("sharded_seconds", "replicated_seconds"), ranks=2),
+    ShortRun("sharded step", "sharded_step", ("--millions=10", "--rounds=7"), ("sharded_seconds", "replicated_seconds"),
+             ranks=2),
     ShortRun("checkpoint", "checkpoint_benchmark", ("--megabytes=40", "--rounds=3", "--directory={folder}"),
              ("save_seconds", "load_seconds"), ranks=2),
     ShortRun("operations", "ops_benchmark", ("--seconds=0.005", "--calls=3"), ("operations/*/seconds",)),
@@ -138,8 +139,8 @@ def leave_out(sides, pairs, minutes, seconds):
         if side.failure:
             continue
         if (pairs - 1) * side.seconds > seconds:
-            side.failure = Failure(f"skipped: {pairs} pairs take {pairs * side.seconds:.0f} s, which do not fit into {minutes:g} "
-                                   "minutes; raise --minutes")
+            side.failure = Failure(f"skipped: {pairs} pairs take {pairs * side.seconds:.0f} s, which do not fit into "
+                                   f"{minutes:g} minutes; raise --minutes")
         else:
             seconds -= (pairs - 1) * side.seconds
 
@@ -152,7 +153,8 @@ def judged(sides):
             if side.failure:
                 continue
             interval = interval_of([ours / theirs for ours, theirs in pairs])
-            figures.append({"name": f"{side.run.name}: {path}", "pairs": pairs, "interval": interval, "verdict": verdict(interval)})
+            figures.append({"name": f"{side.run.name}: {path}", "pairs": pairs, "interval": interval,
+                            "verdict": verdict(interval)})
     order = ["slower", "faster", "unclear", "same"]
     return sorted(figures, key=lambda figure: order.index(figure["verdict"]))
 
@@ -200,9 +202,12 @@ def against_page(sides, figures, ours, theirs, machine, pairs):
     names = ", ".join(figure["name"] for figure in slower) or "nothing"
     first = [Text(f"Slower: {names}."),
              Text(f"Ratios are times of {ours} / times of {theirs}, {pairs} pairs of runs in turn; {confidence}. Slower: the "
-                  "whole interval lies above 1.02. Faster: below 0.98. Same: between them. Unclear: it reaches across a bound.")]
-    parts = [Table(["figure", "is", "ours / theirs", "95 % interval", "pairs", "ours", "theirs"], [line_of(figure) for figure in figures])]
-    bars = [Bar(figure["name"], figure["interval"].median, figure["interval"].low, figure["interval"].high) for figure in figures]
+                  "whole interval lies above 1.02. Faster: below 0.98. Same: between them. Unclear: it reaches across a "
+                  "bound.")]
+    parts = [Table(["figure", "is", "ours / theirs", "95 % interval", "pairs", "ours", "theirs"],
+                   [line_of(figure) for figure in figures])]
+    bars = [Bar(figure["name"], figure["interval"].median, figure["interval"].low, figure["interval"].high)
+            for figure in figures]
     if bars:
         parts.append(Intervals("Times the time (right of 1: slower)", bars))
     sections = [Section("Verdict", first), Section("Times", parts), Section("Memory", [memory_table(sides)]),

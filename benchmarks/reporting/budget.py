@@ -14,7 +14,8 @@ def reason_to_skip(comparison, share):
     if isinstance(comparison, ToQuality) and comparison.data == "mnist" and not mnist_folder():
         return "MNIST: not found, skipped; TRIREME_DATA names the folder that holds mnist/"
     if share < comparison.least_seconds:
-        return f"skipped: it needs {comparison.least_seconds:.0f} s, its share of the time is {max(share, 0):.0f} s; raise --minutes"
+        return (f"skipped: it needs {comparison.least_seconds:.0f} s, its share of the time is {max(share, 0):.0f} s; "
+                "raise --minutes")
     return ""
 
 

@@ -9,6 +9,7 @@
 import argparse
 import datetime
 import json
+import os
 import pathlib
 import signal
 import sys
@@ -28,12 +29,12 @@ def parsed(arguments):
     parser = argparse.ArgumentParser(prog="benchmarks/report", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--list", action="store_true", help="print the comparisons and end")
-    parser.add_argument("--only", action="append", metavar="NAMES", help="comparisons by name, with commas between them; repeatable")
+    parser.add_argument("--only", action="append", metavar="NAMES", help="comparisons by name, commas between them; repeatable")
     parser.add_argument("--minutes", type=float, default=30, help="the time for everything [30]")
     parser.add_argument("--pairs", type=int, default=15, help="of each comparison; 95 %% needs 6, a verdict 15 [15]")
     parser.add_argument("--python", action="append", metavar="PYTHON", help="has torch; repeatable [/usr/bin/python3, python3]")
-    parser.add_argument("--isa", choices=["baseline", "avx2", "avx512"], help="no more than this instruction set, on every side")
-    parser.add_argument("--text", type=pathlib.Path, help="what the GPT of the time to quality reads [the library's own sources]")
+    parser.add_argument("--isa", choices=["baseline", "avx2", "avx512"], help="no more than these instructions, on every side")
+    parser.add_argument("--text", type=pathlib.Path, help="what the GPT of gpt quality reads [the library's own sources]")
     parser.add_argument("--programs", type=pathlib.Path, default=ROOT / "build" / "release" / "bin", help="folder of ours")
     parser.add_argument("--output", type=pathlib.Path, default=ROOT / "build" / "report", help="folder of the pages")
     parser.add_argument("--against", type=pathlib.Path, metavar="FOLDER", help="a checkout, its build folder, or a result")
@@ -72,7 +73,7 @@ def raise_interrupt(*_):
 
 
 def report(options, comparisons):
-    begin = time.monotonic()
+    begin, load = time.monotonic(), os.getloadavg()[0]
     torches, missing = pytorch.find(options.python)
     for line in [*(f"{torch.label} of {torch.python}" for torch in torches), *missing]:
         say(line)
@@ -82,7 +83,7 @@ def report(options, comparisons):
     outcome, interrupted = run_all(comparisons, context, options.minutes, say)
     total, stolen = (after - first for after, first in zip(machine.steal(), before))
     facts.append(["taken by other virtual machines", f"{100 * stolen / max(total, 1):.1f} % of the time"])
-    figures = {"date": datetime.date.today().isoformat(), "seconds": time.monotonic() - begin, "machine": facts,
+    figures = {"date": datetime.date.today().isoformat(), "seconds": time.monotonic() - begin, "load": load, "machine": facts,
                "missing": missing, "results": outcome}
     write(report_page(figures), options.output, "report", figures)
     if interrupted:
@@ -142,7 +143,8 @@ def main(arguments):
         if earlier and earlier.exists():
             return compare_results(options, earlier)
         if options.against:
-            parser.error(f"--against {options.against}: neither a checkout with programs in build/release/bin nor a result with report.json")
+            parser.error(f"--against {options.against}: neither a checkout with programs in build/release/bin nor a result with "
+                         "report.json")
         return report(options, wanted)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

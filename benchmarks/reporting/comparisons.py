@@ -76,7 +76,7 @@ def optimizer_rows():
     rows = [Row("adamw beside PyTorch", "", "adamw", "adamw", SPEED, of_peer=True)]
     for name in ("sgd", "adam", "adamw", "lamb", "lars", "rmsprop", "adagrad", "lion"):
         rows.append(Row(f"{name} beside copying", "memcpy of as many bytes", name, f"{name}.copy", SHARE))
-    rows.append(Row("adamw beside changing in place", "as many bytes, multiplied by a number", "adamw", "adamw.in_place", SHARE))
+    rows.append(Row("adamw beside changing in place", "as many bytes, times a number", "adamw", "adamw.in_place", SHARE))
     return tuple(rows)
 
 
@@ -91,7 +91,8 @@ def allreduce_rows(figures):
     for size in figures:
         rounds, name = size["rounds"], size_of(size["bytes"])
         yield f"all-reduce of {name} beside MPI", "MPI_Allreduce", rounds["group"], rounds["mpi"], SPEED
-        yield f"all-reduce of {name} beside the memory", "the same loads and stores alone", rounds["group"], rounds["limit"], SHARE
+        yield (f"all-reduce of {name} beside the memory", "the same loads and stores alone", rounds["group"], rounds["limit"],
+               SHARE)
 
 
 def sharded_rows(figures):
@@ -124,13 +125,13 @@ COMPARISONS = (
     ByItself("all-reduce", "a sum over two ranks of one machine", "allreduce",
              ("--least-bytes=4096", f"--most-bytes={64 << 20}", "--rounds={pairs}"), ranks=2, wanted_seconds=60,
              least_seconds=20, rows_of=allreduce_rows),
-    ByItself("sharded step", "what follows the backward pass of 85M parameters, two ranks", "sharded_step", ("--rounds={pairs}",),
-             ranks=2, wanted_seconds=30, least_seconds=10, rows_of=sharded_rows),
+    ByItself("sharded step", "what follows the backward pass of 85M parameters, two ranks", "sharded_step",
+             ("--rounds={pairs}",), ranks=2, wanted_seconds=30, least_seconds=10, rows_of=sharded_rows),
     ByItself("checkpoint", "200 MB, two ranks, on the disk of the page", "checkpoint_benchmark",
              ("--megabytes=200", "--rounds={pairs}", "--directory={folder}"), ranks=2, wanted_seconds=60, least_seconds=15,
              rows_of=checkpoint_rows),
-    Shares("operations", "the operations of a GPT and of a ResNet, one thread", "ops_benchmark", ("--seconds=0.02", "--calls=3"),
-           wanted_seconds=120, least_seconds=20),
+    Shares("operations", "the operations of a GPT and of a ResNet, one thread", "ops_benchmark",
+           ("--seconds=0.02", "--calls=3"), wanted_seconds=120, least_seconds=20),
     ToQuality("gpt quality", "seconds to a stated validation loss, 2 ranks x 1 thread", "gpt_quality", ranks=2,
               wanted_seconds=90, least_seconds=30, data="text", better="lower"),
     ToQuality("cnn quality", "seconds to a stated accuracy on MNIST's test images, 2 ranks x 1 thread", "cnn_quality", ranks=2,

@@ -6,10 +6,11 @@ from . import plots
 from .page import Curve, Intervals, Output, Table, Text
 
 STYLE = """
-body { max-width: 1000px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 sans-serif; color: #1b1f24; background: #fff; }
+body { max-width: 1100px; margin: 2em auto; padding: 0 1em; font: 15px/1.5 sans-serif; color: #1b1f24; background: #fff; }
 h1 { font-size: 1.7em; } h2 { margin-top: 2em; border-bottom: 1px solid #d0d7de; padding-bottom: .2em; }
 table { border-collapse: collapse; margin: 1em 0; font-size: 13px; }
 th, td { border: 1px solid #d0d7de; padding: .25em .6em; text-align: left; vertical-align: top; }
+td:nth-child(n+3) { white-space: nowrap; }
 th { background: #f2f5f8; }
 pre { background: #f6f8fa; padding: .8em; overflow-x: auto; font-size: 12px; }
 figure { margin: 1em 0; } figcaption { font-weight: bold; font-size: 13px; }

@@ -83,6 +83,6 @@ def describe(programs, root, torches, isa):
         ("peers", ", ".join(f"{torch.label} of {torch.python}" for torch in torches) or "no PyTorch"),
         ("Python", platform.python_version()),
         ("commit", commit_of(root)),
-        ("busy before the first run", f"{os.getloadavg()[0]:.2f} (load average of the last minute; 0 is quiet)"),
+        ("load before the first run", f"{os.getloadavg()[0]:.2f}, average of a minute; 0 is quiet"),
     ]
     return [[name, value] for name, value in facts if value]

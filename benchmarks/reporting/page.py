@@ -62,6 +62,7 @@ class Page:
     sections: List[Section]
 
 
+QUIET_LOAD = 0.5  # processes that run or want to, before the first run
 KINDS = {SPEED: "times the speed", TIME: "times the time", SHARE: "of it"}
 
 
@@ -125,6 +126,11 @@ def quality_parts(quality, notes):
     yield Curve(f"{quality['benchmark']}: quality over seconds", quality["curve"], quality["target"])
 
 
+def in_summary(result):
+    """The shares of single operations are too many."""
+    return "ceilings" not in result
+
+
 def parts_of(result):
     yield Text(f"{result['question'][0].upper()}{result['question'][1:]}. Took {result['seconds']:.0f} s.")
     if "quality" in result:
@@ -140,7 +146,8 @@ def parts_of(result):
             yield Output(result["failure"]["output"])
     if result["rows"]:
         yield table_of(result["rows"])
-        yield from plots_of(result["rows"])
+        if not in_summary(result):
+            yield from plots_of(result["rows"])
     if "ours" in result["memory"]:
         yield Text(memory_text(result["memory"]))
     if result["trials"]:
@@ -171,11 +178,14 @@ def not_run(results):
 
 def report_page(report):
     results = report["results"]
-    summary = [row for result in results if result["name"] != "operations" for row in result["rows"]]
+    summary = [row for result in results if in_summary(result) for row in result["rows"]]
     facts = [*report["machine"], *ceilings_of(results)]
     first = [Text(f"Made on {report['date']} in {report['seconds'] / 60:.1f} minutes. Both sides of a comparison take turns, "
                   "round by round; a pair is what both took in one round. The figure is the median of the pairs' ratios, its "
                   "interval that of order statistics, which assumes no distribution: with 15 pairs from the 4th to the 12th.")]
+    if report["load"] > QUIET_LOAD:
+        first.insert(0, Text(f"THE MACHINE WAS BUSY before the first run (load average {report['load']:.2f}): these figures "
+                             "are not worth keeping."))
     sections = [Section("Machine", [*first, Table(["what", "is"], facts)])]
     missing = [*([["PyTorch", line] for line in report["missing"]]), *not_run(results)]
     if missing:

@@ -78,7 +78,8 @@ def curve_svg(plot):
 
     marks = []
     for tick in ticks(0, last):
-        marks += [line(x(tick), 12, x(tick), height - bottom, "grid"), text_at(x(tick), height - bottom + 16, f"{tick:g}", "middle")]
+        marks += [line(x(tick), 12, x(tick), height - bottom, "grid"),
+                  text_at(x(tick), height - bottom + 16, f"{tick:g}", "middle")]
     for tick in ticks(low, high):
         marks += [line(left, y(tick), WIDTH - 20, y(tick), "grid"), text_at(left - 8, y(tick) + 4, f"{tick:g}", "end")]
     marks.append(line(left, y(plot.target), WIDTH - 20, y(plot.target), "one"))

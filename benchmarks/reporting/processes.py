@@ -1,4 +1,4 @@
-"""Starts programs, asks them or reads what they wrote, and ends them. Whatever goes wrong is a Failure that shows their output."""
+"""Starts programs, asks them or reads what they wrote, and ends them. What goes wrong is a Failure with their output."""
 
 import dataclasses
 import json

@@ -32,10 +32,11 @@ def torch_of(python):
     """None where this Python has no torch that can be imported; otherwise it, and the file that says which one it is."""
     probe = "import torch; print(torch.__version__); print(torch.__file__)"
     try:
-        answer = subprocess.run([python, "-c", probe], capture_output=True, text=True, timeout=120, check=True).stdout.split("\n")
+        run = subprocess.run([python, "-c", probe], capture_output=True, text=True, timeout=120, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
-    return Torch(python, answer[0]), answer[1]
+    version, path = run.stdout.splitlines()[-2:]
+    return Torch(python, version), path
 
 
 def find(pythons):
@@ -136,5 +137,6 @@ def fastest(torches: List[Torch], peer: Peer, request, environment, deadline):
             best.close()
         raise
     if best is None:
-        raise Failure("no way of PyTorch could be timed: " + "; ".join(f"{trial['way']}: {trial['why']}" for trial in trials), output)
+        reasons = "; ".join(f"{trial['way']}: {trial['why']}" for trial in trials)
+        raise Failure(f"no way of PyTorch could be timed: {reasons}", output)
     return best, best_label, trials

@@ -34,15 +34,17 @@ def spread(interval):
 
 def results_page(figures, ours, theirs):
     slower = ", ".join(figure["name"] for figure in figures if figure["verdict"] == "slower") or "nothing"
-    lines = [[figure["name"], figure["verdict"], f"{figure['ratio']:.3f}", time_text(figure["ours"].median), spread(figure["ours"]),
+    lines = [[figure["name"], figure["verdict"], f"{figure['ratio']:.3f}",
+              time_text(figure["ours"].median), spread(figure["ours"]),
               time_text(figure["theirs"].median), spread(figure["theirs"])] for figure in figures]
     facts = {name: [name, value, ""] for name, value in ours["machine"]}
     for name, value in theirs["machine"]:
         facts.setdefault(name, [name, "", ""])[2] = value
     return Page("What got slower, by two results", [
         Section("Verdict", [Text(f"Slower: {slower}."),
-                            Text("Weaker than a comparison of two checkouts: the two results were not measured in turn, so what the "
-                                 "machine did in between counts as well. Named is only what differs by more than both spreads.")]),
+                            Text("Weaker than a comparison of two checkouts: the two results were not measured in turn, so "
+                                 "what the machine did in between counts as well. Named is only what differs by more than "
+                                 "both spreads.")]),
         Section("Times", [Table(["figure", "is", "ours / theirs", "ours", "95 % interval", "theirs", "95 % interval"], lines)]),
         Section("Machine", [Table(["what", "ours", "theirs"], list(facts.values()))])])
 

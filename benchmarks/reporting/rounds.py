@@ -63,9 +63,9 @@ def run_in_turns(comparison: InTurns, context, deadline):
             result["memory"]["ours"] = ours.ask("memory", ANSWER_SECONDS)  # after its first steps, before its floor
         if comparison.peer and context.torches:
             request = next(row.theirs_asked for row in comparison.rows if row.of_peer)
-            try:  # the trial takes half of the time at most
+            try:  # the trial takes two thirds of the time at most, for compilers take long
                 peer, peer_label, result["trials"] = pytorch.fastest(context.torches, comparison.peer, request,
-                                                                     context.environment, begin + (deadline - begin) / 2)
+                                                                     context.environment, begin + (deadline - begin) * 2 / 3)
             except Failure as failure:
                 result["notes"].append(failure.what)
                 result["failure"] = {"what": failure.what, "output": failure.output}

@@ -89,7 +89,7 @@ class Pairs(unittest.TestCase):
         self.assertEqual(judged(None, 1.5, None), "unclear")
 
     def test_more_pairs_narrow_an_interval_with_their_square_root(self):
-        self.assertEqual(pairs.more_pairs(pairs.Interval(1.04, 1.00, 1.08, 15, 0.96)), 45)  # twice as narrow: four times as many
+        self.assertEqual(pairs.more_pairs(pairs.Interval(1.04, 1.00, 1.08, 15, 0.96)), 45)  # half as wide: four times as many
         self.assertIsNone(pairs.more_pairs(pairs.Interval(1.0201, 1.00, 1.04, 15, 0.96)))
         self.assertEqual(pairs.more_pairs(pairs.Interval(1.04, None, None, 4, None)), 2)
 
@@ -144,15 +144,16 @@ class Report(unittest.TestCase):
         def peer(seconds):
             return takes_turns(step=seconds, memory=1 << 21)
 
-        self.write({"ours/gpt_step": takes_turns(step=1.0, floor=0.8, memory=1 << 20), "compiled": peer(2.0), "eager": peer(9.0),
-                    "python": f"""#!/bin/sh
+        self.write({"ours/gpt_step": takes_turns(step=1.0, floor=0.8, memory=1 << 20), "compiled": peer(2.0),
+                    "eager": peer(9.0), "python": f"""#!/bin/sh
 test "$1" = -c && {{ echo 9.1; echo /torch; exit; }}
 case "$*" in *--compile*) exec {self.folder}/compiled "$@";; *--fused*) echo no fused AdamW; exit 3;; esac
 exec {self.folder}/eager "$@"
 """})
         code, printed, text, _ = self.report("--only", "gpt bf16", "--pairs", "6", python="python")
         self.assertEqual(code, 0, printed)
-        self.assertIn("| gpt bf16 beside PyTorch | PyTorch 9.1, compiled, fused AdamW | 1 s | 2 s | 2.000 times the speed |", text)
+        self.assertIn("| gpt bf16 beside PyTorch | PyTorch 9.1, compiled, fused AdamW | 1 s | 2 s | 2.000 times the speed |",
+                      text)
         self.assertIn("| gpt bf16 beside its floor | its products alone, oneDNN | 1 s | 800 ms | 1.250 times the time |", text)
         self.assertIn("| PyTorch 9.1, eager | 9 s |", text)
         self.assertIn('| PyTorch 9.1, eager, fused AdamW | PyTorch 9.1, eager, fused AdamW, ended with exit code 3', text)
@@ -172,7 +173,8 @@ exec {self.folder}/eager "$@"
         self.assertIn("| LSTM beside oneDNN's |", text)
 
     def test_who_interrupts_it_keeps_what_was_measured(self):
-        self.write({"ours/lstm_benchmark": takes_turns(**LSTM), "ours/sharded_step": "#!/bin/sh\nkill -TERM $PPID\nexec sleep 60\n"})
+        self.write({"ours/lstm_benchmark": takes_turns(**LSTM),
+                    "ours/sharded_step": "#!/bin/sh\nkill -TERM $PPID\nexec sleep 60\n"})
         code, _, text, _ = self.report("--only", "recurrent,sharded step,operations", "--pairs", "6")
         self.assertEqual(code, 130)
         self.assertIn("| sharded step | interrupted |", text)
@@ -195,7 +197,8 @@ exec {self.folder}/eager "$@"
         self.assertIn("there are gpt fp32, gpt bf16", printed.getvalue())
 
     def test_a_checkout_that_takes_five_percent_longer_is_named(self):
-        self.write({"ours/gpt_step": writes(step_seconds=1.05, floor_seconds=9.0), "ours/lstm_benchmark": writes(lstm_seconds=0.1),
+        self.write({"ours/gpt_step": writes(step_seconds=1.05, floor_seconds=9.0),
+                    "ours/lstm_benchmark": writes(lstm_seconds=0.1),
                     "before/build/release/bin/gpt_step": writes(step_seconds=1.0, floor_seconds=1.0),
                     "before/build/release/bin/lstm_benchmark": writes(lstm_seconds=0.1)})
         arguments = ["--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent"]
@@ -214,7 +217,8 @@ exec {self.folder}/eager "$@"
     def test_a_program_that_fails_in_one_checkout_is_no_success(self):
         self.write({"ours/gpt_step": prints("wrong option", 105), "before/bin/gpt_step": writes(step_seconds=1.0),
                     "ours/lstm_benchmark": writes(lstm_seconds=0.1), "before/bin/lstm_benchmark": writes(lstm_seconds=0.1)})
-        code, _, text, _ = self.report("--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent", "--pairs", "6")
+        code, _, text, _ = self.report("--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent",
+                                       "--pairs", "6")
         self.assertEqual(code, 2)
         self.assertIn("gpt step fp32: ours ended with exit code 105", text)
         self.assertIn("wrong option", text)
@@ -224,7 +228,8 @@ exec {self.folder}/eager "$@"
         def result(folder, seconds):
             row = {"name": "LSTM", "theirs": "x", "ratio": "speed", "pairs": [[seconds * (1 + 0.001 * i), 1] for i in range(9)]}
             (self.folder / folder).mkdir()
-            (self.folder / folder / "report.json").write_text(json.dumps({"machine": [["cpu", folder]], "results": [{"rows": [row]}]}))
+            report = {"machine": [["cpu", folder]], "results": [{"rows": [row]}]}
+            (self.folder / folder / "report.json").write_text(json.dumps(report))
 
         result("out", 1.1)
         result("earlier", 1.0)
