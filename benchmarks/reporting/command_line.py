@@ -88,7 +88,8 @@ def report(options, comparisons):
     write(report_page(figures), options.output, "report", figures)
     if interrupted:
         return 130
-    return 1 if any("failure" in result for result in outcome) else 0
+    return 1 if any("failure" in result or result.get("quality", {}).get("status", "success") != "success"
+                    for result in outcome) else 0
 
 
 def compare_checkouts(options, runs, theirs):
@@ -143,8 +144,8 @@ def main(arguments):
         if earlier and earlier.exists():
             return compare_results(options, earlier)
         if options.against:
-            parser.error(f"--against {options.against}: neither a checkout with programs in build/release/bin nor a result with "
-                         "report.json")
+            parser.error(f"--against {options.against}: neither a checkout with programs in build/release/bin nor a result "
+                         "with report.json")
         return report(options, wanted)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -36,5 +36,6 @@ def points_of(curve):
 
 
 def written(page):
-    sections = ["\n\n".join([f"## {section.heading}", *(part_text(part) for part in section.parts)]) for section in page.sections]
+    sections = ["\n\n".join([f"## {section.heading}", *(part_text(part) for part in section.parts)])
+                for section in page.sections]
     return "\n\n".join([f"# {page.title}", *sections]) + "\n"

@@ -126,6 +126,14 @@ def quality_parts(quality, notes):
     yield Curve(f"{quality['benchmark']}: quality over seconds", quality["curve"], quality["target"])
 
 
+def quality_table(results):
+    lines = [[quality["benchmark"], f"{quality['target']:g}", "yes" if quality["status"] == "success" else "NO",
+              f"{quality['quality']:.4g}", f"{quality['seconds']:.1f} s", str(quality["steps"])]
+             for quality in (result["quality"] for result in results if "quality" in result)]
+    head = ["benchmark", "target", "reached", "quality", "after", "steps"]
+    return [Text("Time to quality, one run each:"), Table(head, lines)] if lines else []
+
+
 def in_summary(result):
     """The shares of single operations are too many."""
     return "ceilings" not in result
@@ -190,8 +198,9 @@ def report_page(report):
     missing = [*([["PyTorch", line] for line in report["missing"]]), *not_run(results)]
     if missing:
         sections.append(Section("Not on this page", [Table(["what", "why"], missing)]))
-    if summary:
-        sections.append(Section("Summary", [table_of(summary), *plots_of(summary)]))
+    found = [*([table_of(summary), *plots_of(summary)] if summary else []), *quality_table(results)]
+    if found:
+        sections.append(Section("Summary", found))
     for result in results:
         sections.append(Section(result["name"], list(parts_of(result))))
     return Page("Trireme beside its peers", sections)

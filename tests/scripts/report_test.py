@@ -132,6 +132,7 @@ class Report(unittest.TestCase):
                       "1.500 to 1.500 | 15 |", text)
         self.assertNotIn("beside PyTorch", text)
         self.assertIn("Target 1.8 reached: 1.7 after 50 steps, 7.5 s.", text)
+        self.assertIn("| gpt_text | 1.8 | yes | 1.7 | 7.5 s | 50 |", text)
         self.assertIn("MNIST: not found, skipped; TRIREME_DATA", text)
         self.assertRegex(printed, r"recurrent \.\.\. \d+ s")
         for row in ("LSTM beside oneDNN&#x27;s", "gpt_text: quality over seconds", "<svg", "MNIST: not found"):
@@ -190,6 +191,12 @@ exec {self.folder}/eager "$@"
     def test_few_pairs_have_no_interval(self):
         self.write({"ours/lstm_benchmark": takes_turns(**LSTM)})
         self.assertIn("- (fewer than 6 pairs) | 3 |", self.report("--only", "recurrent", "--pairs", "3")[2])
+
+    def test_a_target_that_is_not_reached_is_no_success(self):
+        self.write({"ours/gpt_quality": prints(mllog("aborted"))})
+        code, _, text, _ = self.report("--only", "gpt quality")
+        self.assertEqual(code, 1)
+        self.assertIn("Target 1.8 NOT REACHED: 1.7 after 50 steps", text)
 
     def test_names_that_do_not_exist_are_refused(self):
         with self.assertRaises(SystemExit), contextlib.redirect_stderr(io.StringIO()) as printed:
