@@ -53,7 +53,7 @@ def linked(program, library):
 
 
 def compiler_of(programs):
-    for folder in (programs, *programs.parents[:2]):
+    for folder in (programs, *list(programs.parents)[:2]):
         match = re.search(r"^CMAKE_CXX_COMPILER:\w+=(.*)$", read(folder / "CMakeCache.txt"), re.MULTILINE)
         if match:
             return output_of(match.group(1), "--version")
