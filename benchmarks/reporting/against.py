@@ -164,7 +164,7 @@ def verdict_text(figure):
     if figure["verdict"] != "unclear":
         return figure["verdict"]
     more = more_pairs(interval)
-    return "unclear: " + (f"about {more} more pairs would say" if more else "too near a bound for any number of pairs")
+    return "unclear: " + (f"about {more} more pairs would say" if more else "too noisy or too near a bound for more pairs to say")
 
 
 def line_of(figure):
@@ -199,8 +199,9 @@ def against_page(sides, figures, ours, theirs, machine, pairs):
     slower = [figure for figure in figures if figure["verdict"] == "slower"]
     coverage = interval_of([1.0] * pairs).coverage
     confidence = f"the interval covers {100 * coverage:.1f} %" if coverage else "too few pairs for an interval"
+    unclear = sum(figure["verdict"] == "unclear" for figure in figures)
     names = ", ".join(figure["name"] for figure in slower) or "nothing"
-    first = [Text(f"Slower: {names}."),
+    first = [Text(f"Slower: {names}. Unclear: {unclear} of {len(figures)} figures."),
              Text(f"Ratios are times of {ours} / times of {theirs}, {pairs} pairs of runs in turn; {confidence}. Slower: the "
                   "whole interval lies above 1.02. Faster: below 0.98. Same: between them. Unclear: it reaches across a "
                   "bound.")]

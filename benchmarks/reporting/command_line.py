@@ -102,7 +102,8 @@ def compare_checkouts(options, runs, theirs):
     page = against.against_page(sides, figures, options.programs, theirs, facts, options.pairs)
     write(page, options.output, "against", [{key: figure[key] for key in ("name", "verdict", "pairs")} for figure in figures])
     slower = [figure["name"] for figure in figures if figure["verdict"] == "slower"]
-    say(f"slower: {', '.join(slower) or 'nothing'}")
+    unclear = sum(figure["verdict"] == "unclear" for figure in figures)
+    say(f"slower: {', '.join(slower) or 'nothing'}; unclear: {unclear} of {len(figures)}")
     if interrupted:
         return 130
     if slower:

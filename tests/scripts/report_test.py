@@ -211,10 +211,10 @@ exec {self.folder}/eager "$@"
         arguments = ["--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent"]
         code, printed, text, page = self.report(*arguments)
         self.assertEqual(code, 1, printed)
-        self.assertIn("slower: gpt step fp32: step_seconds\n", printed)
+        self.assertIn("slower: gpt step fp32: step_seconds; unclear: 0 of 2\n", printed)
         self.assertIn("| gpt step fp32: step_seconds | slower | 1.050 | 1.0", text)
         self.assertIn("| recurrent: lstm_seconds | same | 1.000 |", text)
-        self.assertIn("Slower: gpt step fp32: step_seconds.\n", text)
+        self.assertIn("Slower: gpt step fp32: step_seconds. Unclear: 0 of 2 figures.\n", text)
         self.assertIn("covers 96.5 %", text)
         self.assertNotIn("floor_seconds", text)
         self.assertIn("gpt step fp32: step_seconds", page)
