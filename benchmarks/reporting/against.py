@@ -164,7 +164,7 @@ def verdict_text(figure):
     if figure["verdict"] != "unclear":
         return figure["verdict"]
     more = more_pairs(interval)
-    return "unclear: " + (f"about {more} more pairs would say" if more else "too noisy or too near a bound for more pairs to say")
+    return "unclear: " + (f"about {more} more pairs would say" if more else "too noisy or too near a bound for pairs to say")
 
 
 def line_of(figure):

@@ -6,7 +6,7 @@ import statistics
 from typing import List, Optional
 
 SLOWER, FASTER = 1.02, 0.98  # ratios of time beyond which a difference has a name
-FEWEST = 6  # pairs, below which no interval covers 95 %
+FOR_VERDICT = 15  # pairs, below which nothing is called slower, faster or the same
 
 
 @dataclasses.dataclass
@@ -43,7 +43,7 @@ def interval_of(values: List[float]) -> Interval:
 
 def verdict(interval: Interval) -> str:
     """For ratios of time, ours / theirs: slower, faster, same or unclear."""
-    if interval.low is None:
+    if interval.low is None or interval.pairs < FOR_VERDICT:
         return "unclear"
     if interval.low > SLOWER:
         return "slower"
@@ -57,8 +57,8 @@ def verdict(interval: Interval) -> str:
 def more_pairs(interval: Interval) -> Optional[int]:
     """About how many more pairs would decide an unclear interval, whose width falls with the square root of their number.
     None: the median lies so near a bound that no number of pairs is likely to."""
-    if interval.low is None:
-        return FEWEST - interval.pairs
+    if interval.low is None or interval.pairs < FOR_VERDICT:
+        return FOR_VERDICT - interval.pairs
     below, above = interval.median - interval.low, interval.high - interval.median
     if interval.median > SLOWER:
         width, room = below, interval.median - SLOWER
