@@ -98,6 +98,7 @@ int run(const trireme::Group& world, const Options& options) {
     for (const auto& contender : contenders) {
       seconds[contender->name()] = median(rounds[contender->name()]);
       result[fmt::format("{}_seconds", contender->name())] = seconds[contender->name()];
+      result["rounds"][std::string(contender->name())] = rounds[contender->name()];
     }
     result["ratio"] = seconds["mpi"] / seconds["group"];
     results.push_back(result);

@@ -149,7 +149,13 @@ int benchmark(const Options& options, const Group& world) {
                             {"first_copy_seconds", figures.first_copy},
                             {"read_seconds", median(figures.read)},
                             {"load_seconds", median(figures.load)},
-                            {"load_of_read", of_read}});
+                            {"load_of_read", of_read},
+                            {"rounds",
+                             {{"write", figures.write},
+                              {"save", figures.save},
+                              {"copy", figures.copy},
+                              {"read", figures.read},
+                              {"load", figures.load}}}});
   return 0;
 }
 

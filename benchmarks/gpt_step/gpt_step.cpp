@@ -10,6 +10,7 @@
 #include "measurement/command_line.hpp"
 #include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
+#include "measurement/turns.hpp"
 #include "training_step.hpp"
 
 using namespace trireme;
@@ -24,6 +25,7 @@ struct Options {
   bool no_floor = false;
   std::string precision = "fp32";
   std::string json;
+  std::string turns;
 };
 
 template <typename P>
@@ -37,6 +39,16 @@ int benchmark(const Options& options, const Group& world) {
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 
   std::optional<MatmulFloor> floor;
+  if (!options.turns.empty()) {
+    return take_turns(world.rank(), options.turns, [&](const std::string& name) {
+      if (name == "step") return slowest_seconds(world, [&] { step.run(); });
+      if (name == "memory") return peak_rss;
+      if (name == "peak") return operations / (measure_fma_peak() * options.threads);
+      if (name != "floor") refuse_turn(name);
+      if (!floor) floor.emplace(products, dtype_of<typename P::Compute>).run();
+      return slowest_seconds(world, [&] { floor->run(); });
+    });
+  }
   if (!options.no_floor) {
     floor.emplace(products, dtype_of<typename P::Compute>);
     floor->run();
@@ -86,6 +98,7 @@ int main(int argc, char** argv) {
                  {"fp32", "bf16"});
   command.flag("--no-floor", options.no_floor, "time the step alone");
   command.option("--json", options.json, "write the figures here");
+  command.option("--turns", options.turns, "a folder: take turns with other programs, see measurement/turns.hpp");
   if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads}, [&](const Group& world) {
     return options.precision == "bf16" ? benchmark<MixedBfloat16>(options, world) : benchmark<Float32>(options, world);

@@ -9,6 +9,7 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
+#include "measurement/turns.hpp"
 #include "onednn_lstm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/nn/recurrent.hpp"
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   int threads = 1;
   int steps = 9;
   std::string json;
+  std::string turns;
   command.option("--batch", sizes.batch, "sequences");
   command.option("--time", sizes.time, "steps of a sequence");
   command.option("--hidden", sizes.hidden, "of the input too");
@@ -53,12 +55,21 @@ int main(int argc, char** argv) {
   command.option("--threads", threads, "OpenMP threads");
   command.option("--steps", steps, "measured, after one that is not");
   command.option("--json", json, "write the figures here");
+  command.option("--turns", turns, "a folder: take turns with other programs, see measurement/turns.hpp");
   if (const auto code = command.parse(argc, argv)) return *code;
   omp_set_num_threads(threads);
 
   Step<nn::Lstm<Float32>> lstm(sizes);
   Step<nn::Gru<Float32>> gru(sizes);
   OnednnLstm onednn(sizes);
+  if (!turns.empty()) {
+    return take_turns(0, turns, [&](const std::string& name) {
+      if (name == "lstm") return seconds_of([&] { lstm.run(); });
+      if (name == "gru") return seconds_of([&] { gru.run(); });
+      if (name != "onednn") refuse_turn(name);
+      return seconds_of([&] { onednn.run(); });
+    });
+  }
   std::vector<double> of_lstm, of_gru, of_onednn;
   for (int step = 0; step <= steps; ++step) {  // in turn, so that all see the same machine
     const std::array seconds{seconds_of([&] { lstm.run(); }), seconds_of([&] { gru.run(); }),

@@ -24,11 +24,12 @@ double measure_copy() {
 
 Ceilings measure_ceilings() { return {.copy = measure_copy(), .fma = measure_fma_peak()}; }
 
-Report::Report(Ceilings ceilings, std::string filter) : ceilings_(ceilings), filter_(std::move(filter)) {
+Report::Report(Ceilings ceilings, ReportOptions options) : ceilings_(ceilings), options_(std::move(options)) {
   fmt::print("copy {:.1f} GB/s, fused multiply-add {:.1f} GFLOP/s, one thread\n", ceilings.copy * 1e-9, ceilings.fma * 1e-9);
 }
 
 void Report::print(const std::string& name, double seconds, double amount, double ceiling, const char* unit) {
   const double rate = amount / seconds;
   fmt::print("{:<44} {:9.3f} ms {:8.1f} {:<7} {:5.0f} %\n", name, seconds * 1e3, rate * 1e-9, unit, 100 * rate / ceiling);
+  figures_.push_back({.name = name, .seconds = seconds, .share = rate / ceiling, .copies = std::string_view(unit) == "GB/s"});
 }

@@ -13,10 +13,23 @@ struct Ceilings {
 };
 Ceilings measure_ceilings();
 
-// Prints one line per operation whose name contains the filter.
+struct Figure {
+  std::string name;  // of the operation
+  double seconds = 0;
+  double share = 0;     // of the ceiling
+  bool copies = false;  // the ceiling is copy bandwidth, otherwise arithmetic
+};
+
+struct ReportOptions {
+  std::string filter = {};      // only operations whose name contains this
+  double least_seconds = 0.15;  // of measuring each
+  int least_calls = 7;          // likewise; the median counts
+};
+
+// Prints one line per operation, and keeps its figures.
 class Report {
  public:
-  Report(Ceilings ceilings, std::string filter);
+  Report(Ceilings ceilings, ReportOptions options);
 
   template <typename Run>
   void memory_bound(const std::string& name, double bytes, const Run& run) {
@@ -27,19 +40,26 @@ class Report {
     if (wanted(name)) print(name, median_seconds(run), operations, ceilings_.fma, "GFLOP/s");
   }
 
+  const Ceilings& ceilings() const { return ceilings_; }
+  const std::vector<Figure>& figures() const { return figures_; }
+
  private:
   template <typename Run>
-  static double median_seconds(const Run& run) {
+  double median_seconds(const Run& run) const {
     run();
     std::vector<double> seconds;
-    for (double total = 0; total < 0.15 || seconds.size() < 7; total += seconds.back()) seconds.push_back(seconds_of(run));
+    for (double total = 0; total < options_.least_seconds || std::ssize(seconds) < options_.least_calls;
+         total += seconds.back()) {
+      seconds.push_back(seconds_of(run));
+    }
     return median(std::move(seconds));
   }
-  bool wanted(const std::string& name) const { return name.find(filter_) != std::string::npos; }
-  static void print(const std::string& name, double seconds, double amount, double ceiling, const char* unit);
+  bool wanted(const std::string& name) const { return name.find(options_.filter) != std::string::npos; }
+  void print(const std::string& name, double seconds, double amount, double ceiling, const char* unit);
 
   Ceilings ceilings_;
-  std::string filter_;
+  ReportOptions options_;
+  std::vector<Figure> figures_;
 };
 
 // The sizes of the GPT that the design is measured with.

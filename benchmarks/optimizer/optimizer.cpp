@@ -4,10 +4,12 @@
 #include <fmt/core.h>
 
 #include <cstring>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
+#include "measurement/turns.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;
@@ -59,6 +61,54 @@ constexpr Traffic traffic[] = {
     {"lion", 5},     //
 };
 
+// The step, the copy and the change in place of every optimizer's parameters: what both ways to measure them share.
+class Passes {
+ public:
+  Passes(int layers, std::int64_t width) : model_(layers, width) {}
+
+  double count() { return static_cast<double>(model_.store.numel()); }
+
+  double step(const std::string& name) {
+    auto& optimizer = optimizers_[name];
+    if (!optimizer) {
+      optimizer = optim::make_optimizer<Float32>(name, model_.store, {.learning_rate = 1e-5, .weight_decay = 0.1});
+      optimizer->step(summary_);
+    }
+    return seconds_of([&] { optimizer->step(summary_); });
+  }
+
+  double copy() const {
+    return seconds_of([&] { std::memcpy(to_.data(), from_.data(), to_.span().size_bytes()); });
+  }
+
+  double in_place() const {
+    return seconds_of([&] {
+      for (float& value : to_.span()) value *= 1.5F;
+    });
+  }
+
+  void forget(const std::string& name) { optimizers_.erase(name); }
+
+ private:
+  Blocks model_;
+  std::map<std::string, std::unique_ptr<optim::Optimizer<Float32>>> optimizers_;
+  Tensor<float> from_ = Tensor<float>::full({model_.store.numel()}, 1);
+  Tensor<float> to_ = Tensor<float>::full({model_.store.numel()}, 2);
+  StepSummary summary_{
+      .kept = 1, .gradient_norm = 1, .used = std::vector<bool>(static_cast<std::size_t>(model_.store.num_parameters()), true)};
+};
+
+// By "adamw" the seconds of its step, by "adamw.copy" those in which as many bytes are copied, by "adamw.in_place" those in
+// which they are changed in place.
+double measure(Passes& passes, const std::string& name) {
+  for (const auto& [optimizer, values] : traffic) {
+    if (name == optimizer) return passes.step(name);
+    if (name == std::string(optimizer) + ".copy") return passes.copy() * values / 2;
+    if (name == std::string(optimizer) + ".in_place") return passes.in_place() * values / 2;
+  }
+  refuse_turn(name);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -66,37 +116,34 @@ int main(int argc, char** argv) {
   std::int64_t width = 768;
   int rounds = 9;
   std::string json_path;
+  std::string turns;
   CommandLine command("An optimizer's step against copying memory: float32, this process' threads (OMP_NUM_THREADS).");
   command.option("--layers", layers, "transformer blocks");
   command.option("--width", width, "of the blocks");
   command.option("--rounds", rounds, "of which the median counts");
   command.option("--json", json_path, "write the figures here");
+  command.option("--turns", turns, "a folder: take turns with other programs, see measurement/turns.hpp");
   if (const auto code = command.parse(argc, argv)) return *code;
 
-  Blocks model(layers, width);
-  const auto from = Tensor<float>::full({model.store.numel()}, 1);
-  const auto to = Tensor<float>::full({model.store.numel()}, 2);
-  const auto count = static_cast<double>(model.store.numel());
-  const StepSummary summary{
-      .kept = 1, .gradient_norm = 1, .used = std::vector<bool>(static_cast<std::size_t>(model.store.num_parameters()), true)};
+  Passes passes(layers, width);
+  if (!turns.empty()) {
+    return take_turns(0, turns, [&](const std::string& name) { return measure(passes, name); });
+  }
+  const double count = passes.count();
 
   nlohmann::json json;
   fmt::print("{:.1f}M parameters\n{:<10}{:>10}{:>12}{:>9}{:>8}{:>10}{:>10}{:>10}\n", count * 1e-6, "optimizer", "ms",
              "bytes each", "GB/s", "copy", "share", "in place", "share");
   for (const auto& [name, values] : traffic) {
-    const auto optimizer = optim::make_optimizer<Float32>(name, model.store, {.learning_rate = 1e-5, .weight_decay = 0.1});
-    const auto step = [&] { optimizer->step(summary); };
-    step();
     std::vector<double> steps;
     std::vector<double> copies;
     std::vector<double> scalings;
     for (int round = 0; round < rounds; ++round) {
-      copies.push_back(seconds_of([&] { std::memcpy(to.data(), from.data(), to.span().size_bytes()); }));
-      scalings.push_back(seconds_of([&] {
-        for (float& value : to.span()) value *= 1.5F;
-      }));
-      steps.push_back(seconds_of(step));
+      copies.push_back(passes.copy());
+      scalings.push_back(passes.in_place());
+      steps.push_back(passes.step(name));
     }
+    passes.forget(name);
     const double seconds = median(steps);
     const double rate = count * sizeof(float) * values / seconds;
     const double copy = count * sizeof(float) * 2 / median(copies);

@@ -65,8 +65,8 @@ class Gpt(nn.Module):
 SIZES = [("layers", 6), ("heads", 6), ("width", 384), ("block", 256), ("vocabulary", 256), ("batch", 8)]
 
 
-def optimizer_of(parameters):
-    return torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1)
+def optimizer_of(parameters, **form):
+    return torch.optim.AdamW(parameters, lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, **form)
 
 
 def loss_on_random_tokens(options):
@@ -76,10 +76,13 @@ def loss_on_random_tokens(options):
 
 
 def main():
-    options = parser_of(SIZES).parse_args()
+    parser = parser_of(SIZES)
+    parser.add_argument("--fused", action="store_true", help="the fused AdamW of PyTorch 2")
+    options = parser.parse_args()
     start(options)
-    measure(options, Gpt(options), optimizer_of, loss_on_random_tokens(options), "tokens", options.batch * options.block,
-            clip_norm=1.0)
+    form = {"fused": True} if options.fused else {}
+    measure(options, Gpt(options), lambda parameters: optimizer_of(parameters, **form), loss_on_random_tokens(options),
+            "tokens", options.batch * options.block, clip_norm=1.0)
 
 
 if __name__ == "__main__":

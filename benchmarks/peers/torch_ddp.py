@@ -9,6 +9,7 @@ import time
 import torch
 import torch.distributed as dist
 from torch import nn
+from turns import take_turns
 
 
 def parser_of(sizes):
@@ -17,7 +18,9 @@ def parser_of(sizes):
     for name, value in [*sizes, ("steps", 5), ("warmup", 2), ("threads", 1)]:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--precision", choices=["fp32", "bf16"], default="fp32")
+    parser.add_argument("--compile", action="store_true", help="torch.compile: PyTorch 2")
     parser.add_argument("--json")
+    parser.add_argument("--turns", help="a folder: take turns with other programs")
     return parser
 
 
@@ -53,15 +56,31 @@ def seconds_of_step(options, model, optimizer, loss_of, clip_norm=None):
     return timed(run)
 
 
+def peak_rss_bytes():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
 def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_norm=None):
     """optimizer_of(parameters), loss_of(model). `units_per_step`: of one rank, "tokens" or "images"."""
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
     if ranks > 1:
         model = nn.parallel.DistributedDataParallel(model)
+    if options.compile:
+        model = torch.compile(model)
     optimizer = optimizer_of(model.parameters())
+
+    def run_step():
+        return seconds_of_step(options, model, optimizer, loss_of, clip_norm)
+
+    if options.turns:
+        take_turns(options.turns, {"step": run_step, "memory": peak_rss_bytes})
+        if ranks > 1:
+            dist.destroy_process_group()
+        return
+
     seconds = []
     for step in range(options.warmup + options.steps):
-        elapsed = seconds_of_step(options, model, optimizer, loss_of, clip_norm)
+        elapsed = run_step()
         if step >= options.warmup:
             seconds.append(elapsed)
 
@@ -77,7 +96,7 @@ def measure(options, model, optimizer_of, loss_of, unit, units_per_step, clip_no
                 "ranks": ranks,
                 "step_seconds": median,
                 f"{unit}_per_second": ranks * units_per_step / median,
-                "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+                "peak_rss_bytes": peak_rss_bytes(),
                 "precision": options.precision,
             }, file)
     if ranks > 1:

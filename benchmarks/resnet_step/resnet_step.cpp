@@ -12,6 +12,7 @@
 #include "measurement/command_line.hpp"
 #include "measurement/fma_peak.hpp"
 #include "measurement/measurement.hpp"
+#include "measurement/turns.hpp"
 
 using namespace trireme;
 
@@ -25,6 +26,7 @@ struct Options {
   bool no_floor = false;
   std::string precision = "fp32";
   std::string json;
+  std::string turns;
 };
 
 // A training step on made-up images, other ones on every rank.
@@ -92,6 +94,16 @@ int benchmark(const Options& options, const Group& world) {
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 
   std::optional<Parts<T>> parts;
+  if (!options.turns.empty()) {
+    return take_turns(world.rank(), options.turns, [&](const std::string& name) {
+      if (name == "step") return slowest_seconds(world, [&] { step.run(); });
+      if (name == "memory") return peak_rss;
+      if (name == "peak") return operations / (measure_fma_peak() * options.threads);
+      if (name != "floor") refuse_turn(name);
+      if (!parts) parts.emplace(layers, options.batch).floor.run();
+      return slowest_seconds(world, [&] { parts->floor.run(); });
+    });
+  }
   if (!options.no_floor) parts.emplace(layers, options.batch);
   std::vector<double> step_seconds;
   for (int round = 0; round < options.steps; ++round) {
@@ -154,6 +166,7 @@ int main(int argc, char** argv) {
   command.flag("--local-batch-norm", options.local_batch_norm, "each rank normalises by its own rows, as PyTorch does");
   command.flag("--no-floor", options.no_floor, "time the step alone");
   command.option("--json", options.json, "write the figures here");
+  command.option("--turns", options.turns, "a folder: take turns with other programs, see measurement/turns.hpp");
   if (const auto code = command.parse(argc, argv)) return *code;
   return launch(BackendKind::mpi, {.threads_per_rank = options.threads},
                 [&](const Group& world) { return benchmark_in(options, world); });

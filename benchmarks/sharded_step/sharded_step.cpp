@@ -122,9 +122,13 @@ int benchmark(const Options& options, const Group& world) {
   fmt::print("reduce-scatter + norm + AdamW of the own part + all-gather  {:8.2f} ms\n", with * 1e3);
   fmt::print("all-reduce + norm + replicated AdamW                        {:8.2f} ms\n", without * 1e3);
   fmt::print("sharded / replicated {:.3f}\n", with / without);
-  const nlohmann::ordered_json result{{"sharded_seconds", with}, {"replicated_seconds", without},
-                                      {"ratio", with / without}, {"million_parameters", options.millions},
-                                      {"ranks", world.size()},   {"bucket_mb", options.bucket_mb}};
+  const nlohmann::ordered_json result{{"sharded_seconds", with},
+                                      {"replicated_seconds", without},
+                                      {"ratio", with / without},
+                                      {"million_parameters", options.millions},
+                                      {"ranks", world.size()},
+                                      {"bucket_mb", options.bucket_mb},
+                                      {"rounds", {{"sharded", sharded_seconds}, {"replicated", replicated_seconds}}}};
   write_json(options.json, result);
   return 0;
 }
