@@ -11,7 +11,7 @@
 
 namespace {
 
-[[noreturn]] void refuse(const std::string& path, const char* what) {
+[[noreturn]] void refuse_metrics(const std::string& path, const char* what) {
   throw trireme::Error({.code = trireme::ErrorCode::io, .message = what, .path = path, .error_number = errno});
 }
 
@@ -36,7 +36,7 @@ MetricsFile::MetricsFile(const std::string& path, std::string unit, std::int64_t
   if (path.empty()) return;
   if (first_step > 0) keep_lines_before(first_step, path);
   file_.reset(std::fopen(path.c_str(), first_step > 0 ? "a" : "w"));
-  if (!file_) refuse(path, "the metrics file can't be opened");
+  if (!file_) refuse_metrics(path, "the metrics file can't be opened");
 }
 
 void MetricsFile::write(const StepMetrics& metrics) {
@@ -64,6 +64,6 @@ void MetricsFile::write(std::span<const Metric> line) {
   for (const auto& [name, value] : line) std::visit([&](auto number) { object[name] = number; }, value);
   const std::string text = object.dump() + "\n";
   if (std::fwrite(text.data(), 1, text.size(), file_.get()) != text.size() || std::fflush(file_.get()) != 0) {
-    refuse(path_, "the metrics file can't be written");
+    refuse_metrics(path_, "the metrics file can't be written");
   }
 }

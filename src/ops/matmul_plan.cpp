@@ -1,5 +1,6 @@
 #include "ops/matmul_plan.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <map>
