@@ -1,5 +1,7 @@
 #include "fixtures.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <cstdlib>
 #include <fstream>

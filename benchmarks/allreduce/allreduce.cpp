@@ -2,7 +2,7 @@
 //   mpirun -n 2 allreduce [--json FILE]
 
 #define OMPI_SKIP_MPICXX 1
-#include <fmt/core.h>
+#include <fmt/format.h>
 #include <mpi.h>
 
 #include <algorithm>

@@ -2,6 +2,8 @@
 // beside a simulated backward pass, compares with MPI_Allreduce, and recommends a setting.
 //   mpirun -n 2 allreduce_buckets [--model gpt2] [--svg buckets.svg]
 
+#include <fmt/format.h>
+
 #include "data_parallel_ways.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"

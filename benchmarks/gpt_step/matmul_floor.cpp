@@ -1,8 +1,9 @@
 #include "matmul_floor.hpp"
 
 #include <algorithm>
-#include <dnnl.hpp>
 #include <random>
+
+#include "ops/onednn.hpp"
 
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch) {
   const std::int64_t rows = batch * model.block;
@@ -52,7 +53,7 @@ struct MatmulFloor::Plans {
 
   dnnl::memory random_memory(const dnnl::memory::desc& layout) {
     dnnl::memory memory(layout, engine);
-    if (layout.data_type() == dnnl::memory::data_type::f32) {
+    if (trireme::ops::type_of(layout) == dnnl::memory::data_type::f32) {
       fill(static_cast<float*>(memory.get_data_handle()), layout);
     } else {
       fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
@@ -66,7 +67,7 @@ struct MatmulFloor::Plans {
 
   static dnnl::memory::desc matrix(std::int64_t batch, std::int64_t rows, std::int64_t columns, bool transposed,
                                    trireme::DType dtype) {
-    const auto type = dtype == trireme::DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+    const auto type = trireme::ops::onednn_type(dtype);
     const dnnl::memory::dims strides =
         transposed ? dnnl::memory::dims{rows * columns, 1, rows} : dnnl::memory::dims{rows * columns, columns, 1};
     if (batch > 1) return {{batch, rows, columns}, type, strides};
@@ -83,7 +84,7 @@ MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dt
     const auto b = Plans::matrix(product.batch, product.k, product.n, product.transpose_b, dtype);
     const bool weight_gradient = product.batch == 1 && product.transpose_a;
     const auto c = Plans::matrix(product.batch, product.m, product.n, false, weight_gradient ? trireme::DType::float32 : dtype);
-    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a, b, c), plans_->engine);
+    const auto description = trireme::ops::describe<dnnl::matmul>({plans_->engine}, a, b, c);
     plans_->plans.push_back({dnnl::matmul(description),
                              {{DNNL_ARG_SRC, plans_->random_memory(a)},
                               {DNNL_ARG_WEIGHTS, plans_->random_memory(b)},

@@ -1,9 +1,10 @@
 #include "onednn_lstm.hpp"
 
 #include <algorithm>
-#include <dnnl.hpp>
 #include <random>
 #include <unordered_map>
+
+#include "ops/onednn.hpp"
 
 using dnnl::memory;
 using Tag = memory::format_tag;
@@ -45,17 +46,15 @@ struct OnednnLstm::State {
   memory::desc bias() const { return layout({l, 1, 4, h}, Tag::ldgo); }
 
   dnnl::lstm_forward::primitive_desc plan_forward() const {
-    return {dnnl::lstm_forward::desc(dnnl::prop_kind::forward_training, dnnl::rnn_direction::unidirectional_left2right,
-                                     sequence(), states(), states(), weights(Tag::any), weights(Tag::any), bias(), sequence(),
-                                     states(), states()),
-            engine};
+    return trireme::ops::describe<dnnl::lstm_forward>(
+        {engine}, dnnl::prop_kind::forward_training, dnnl::rnn_direction::unidirectional_left2right, sequence(), states(),
+        states(), weights(Tag::any), weights(Tag::any), bias(), sequence(), states(), states());
   }
   dnnl::lstm_backward::primitive_desc plan_backward() const {
-    return {dnnl::lstm_backward::desc(dnnl::prop_kind::backward, dnnl::rnn_direction::unidirectional_left2right, sequence(),
-                                      states(), states(), weights(Tag::any), weights(Tag::any), bias(), sequence(), states(),
-                                      states(), sequence(), states(), states(), weights(Tag::any), weights(Tag::any), bias(),
-                                      sequence(), states(), states()),
-            engine, forward_plan};
+    return trireme::ops::describe_backward<dnnl::lstm_backward>(
+        {engine}, forward_plan, dnnl::prop_kind::backward, dnnl::rnn_direction::unidirectional_left2right, sequence(), states(),
+        states(), weights(Tag::any), weights(Tag::any), bias(), sequence(), states(), states(), sequence(), states(), states(),
+        weights(Tag::any), weights(Tag::any), bias(), sequence(), states(), states());
   }
 
   memory random(const memory::desc& description) {

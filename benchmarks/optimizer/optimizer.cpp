@@ -1,7 +1,7 @@
 // How near does each optimizer's step come to the speed at which this machine copies memory, and to that at which it changes
 // memory in place, as optimizers do? Steps over a transformer's parameters and passes over as many elements, in turn.
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <cstring>
 #include <map>

@@ -4,7 +4,7 @@
 
 #include "trireme/models/layer_costs.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 #include <numeric>

@@ -3,7 +3,7 @@
 
 #include "trireme/parallel/pipeline.hpp"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <map>
 #include <memory>

@@ -1,10 +1,10 @@
 #include "convolution_floor.hpp"
 
 #include <algorithm>
-#include <dnnl.hpp>
 #include <random>
 #include <unordered_map>
 
+#include "ops/onednn.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using Descriptor = dnnl::memory::desc;
@@ -21,7 +21,7 @@ struct ConvolutionFloor::Plans {
 
   dnnl::memory random_memory(const Descriptor& layout) {
     dnnl::memory memory(layout, engine);
-    if (layout.data_type() == dnnl::memory::data_type::f32) {
+    if (trireme::ops::type_of(layout) == dnnl::memory::data_type::f32) {
       fill(static_cast<float*>(memory.get_data_handle()), layout);
     } else {
       fill(static_cast<trireme::bfloat16*>(memory.get_data_handle()), layout);
@@ -44,21 +44,21 @@ struct ConvolutionFloor::Plans {
     const dnnl::memory::dims stride{layer.stride, layer.stride};
     const dnnl::memory::dims padding{layer.padding(), layer.padding()};
     const auto direct = dnnl::algorithm::convolution_direct;
-    const dnnl::convolution_forward::primitive_desc description(
-        {dnnl::prop_kind::forward_training, direct, x, weight, y, stride, padding, padding}, engine);
+    const auto description = trireme::ops::describe<dnnl::convolution_forward>({engine}, dnnl::prop_kind::forward_training,
+                                                                               direct, x, weight, y, stride, padding, padding);
     forward.push_back({dnnl::convolution_forward(description),
                        {{DNNL_ARG_SRC, random_memory(description.src_desc())},
                         {DNNL_ARG_WEIGHTS, random_memory(description.weights_desc())},
                         {DNNL_ARG_DST, random_memory(description.dst_desc())}}});
-    const dnnl::convolution_backward_weights::primitive_desc of_weight({direct, x, dweight, y, stride, padding, padding},
-                                                                       engine, description);
+    const auto of_weight = trireme::ops::describe_backward<dnnl::convolution_backward_weights>(
+        {engine}, description, direct, x, dweight, y, stride, padding, padding);
     backward.push_back({dnnl::convolution_backward_weights(of_weight),
                         {{DNNL_ARG_SRC, random_memory(of_weight.src_desc())},
                          {DNNL_ARG_DIFF_DST, random_memory(of_weight.diff_dst_desc())},
                          {DNNL_ARG_DIFF_WEIGHTS, random_memory(of_weight.diff_weights_desc())}}});
     if (first) return;
-    const dnnl::convolution_backward_data::primitive_desc of_data({direct, x, weight, y, stride, padding, padding}, engine,
-                                                                  description);
+    const auto of_data = trireme::ops::describe_backward<dnnl::convolution_backward_data>({engine}, description, direct, x,
+                                                                                          weight, y, stride, padding, padding);
     backward.push_back({dnnl::convolution_backward_data(of_data),
                         {{DNNL_ARG_DIFF_DST, random_memory(of_data.diff_dst_desc())},
                          {DNNL_ARG_WEIGHTS, random_memory(of_data.weights_desc())},
@@ -71,7 +71,7 @@ struct ConvolutionFloor::Plans {
 
 ConvolutionFloor::ConvolutionFloor(const std::vector<Layer>& layers, std::int64_t batch, trireme::DType dtype)
     : plans_(std::make_unique<Plans>()) {
-  const auto type = dtype == trireme::DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+  const auto type = trireme::ops::onednn_type(dtype);
   for (const Layer& layer : layers) plans_->add(layer, batch, type, &layer == &layers.front());
   std::ranges::reverse(plans_->backward);
 }

@@ -1,5 +1,7 @@
 #include "trireme/autograd/recurrent.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 #include <vector>
 

@@ -20,8 +20,10 @@ namespace trireme::comm {
 // or the sleeper sees the change. ThreadSanitizer ignores fences; no data depend on this one.
 inline void full_fence() {
 #pragma GCC diagnostic push
+#ifndef __clang__  // has no such warning
 #pragma GCC diagnostic ignored "-Wpragmas"
 #pragma GCC diagnostic ignored "-Wtsan"
+#endif
   std::atomic_thread_fence(std::memory_order_seq_cst);
 #pragma GCC diagnostic pop
 }

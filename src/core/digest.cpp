@@ -30,9 +30,14 @@ template <typename Bits>
 }
 
 #if defined(__x86_64__)
+#if defined(__clang__)  // has no such choice for one function
+#define TRIREME_WIDE_VECTORS
+#else
+#define TRIREME_WIDE_VECTORS ",prefer-vector-width=512"
+#endif
 // Products of 64 bits in vectors.
 template <typename Bits>
-__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,prefer-vector-width=512"))) std::uint64_t digest_avx512(
+__attribute__((target("avx512f,avx512bw,avx512dq,avx512vl" TRIREME_WIDE_VECTORS))) std::uint64_t digest_avx512(
     std::uint64_t key, const std::byte* values, std::int64_t count, std::uint64_t index) {
   return digest_loop<Bits>(key, values, count, index);
 }

@@ -1,5 +1,7 @@
 #include "core/safetensors_format.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
 namespace trireme::safetensors {

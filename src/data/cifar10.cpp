@@ -1,5 +1,7 @@
 #include "trireme/data/cifar10.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #include "data/gzip.hpp"
 
+#include <fmt/format.h>
 #include <zlib.h>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 #include "trireme/data/mnist.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <span>

@@ -1,5 +1,6 @@
 #include "data/png.hpp"
 
+#include <fmt/format.h>
 #include <png.h>
 
 #include "trireme/core/error.hpp"

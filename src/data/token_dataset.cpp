@@ -1,5 +1,7 @@
 #include "trireme/data/token_dataset.hpp"
 
+#include <fmt/format.h>
+
 #include <cstring>
 #include <limits>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "device/caching_memory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <utility>

@@ -1,5 +1,7 @@
 #include "trireme/models/gpt.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

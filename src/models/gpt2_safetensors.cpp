@@ -1,5 +1,7 @@
 #include "trireme/models/gpt2_safetensors.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "models/weights_format.hpp"

@@ -1,5 +1,7 @@
 #include "trireme/models/weights.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>

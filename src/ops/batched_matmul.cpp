@@ -1,5 +1,7 @@
 #include "trireme/ops/batched_matmul.hpp"
 
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "ops/batched_matmul_on.hpp"

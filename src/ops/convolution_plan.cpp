@@ -1,5 +1,6 @@
 #include "ops/convolution_plan.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <cstdlib>
@@ -98,14 +99,13 @@ class ConvolutionPlan {
     const dnnl::memory::dims stride{shape.stride.height, shape.stride.width};
     const dnnl::memory::dims padding{shape.padding.height, shape.padding.width};
     const dnnl::memory::dims dilation{shape.dilation.height - 1, shape.dilation.width - 1};
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    PrimitiveOptions options{.engine = engine, .allow_empty = any};
+    options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     const auto given_x = image(shape, shape.x, shape.in, false);
     const auto given_y = image(shape, shape.y, shape.out, false);
     const auto given_weight = weights(shape, onednn_type(shape.operands), false);
-    const dnnl::convolution_forward::primitive_desc forward(
-        {dnnl::prop_kind::forward_training, algorithm, x, weight, bias, y, stride, dilation, padding, padding}, attributes,
-        engine, any);
+    const auto forward = describe<dnnl::convolution_forward>(options, dnnl::prop_kind::forward_training, algorithm, x, weight,
+                                                             bias, y, stride, dilation, padding, padding);
     if (!forward) return false;
     if (pass == Pass::forward) {
       make<dnnl::convolution_forward>(forward, engine);
@@ -114,16 +114,16 @@ class ConvolutionPlan {
       if (shape.bias) add(DNNL_ARG_BIAS, bias, bias, false, engine);
       add(DNNL_ARG_DST, given_y, forward.dst_desc(), true, engine);
     } else if (pass == Pass::data) {
-      const dnnl::convolution_backward_data::primitive_desc backward(
-          {algorithm, x, weight, y, stride, dilation, padding, padding}, attributes, engine, forward, any);
+      const auto backward = describe_backward<dnnl::convolution_backward_data>(options, forward, algorithm, x, weight, y,
+                                                                               stride, dilation, padding, padding);
       if (!backward) return false;
       make<dnnl::convolution_backward_data>(backward, engine);
       add(DNNL_ARG_DIFF_DST, given_y, backward.diff_dst_desc(), false, engine);
       add(DNNL_ARG_WEIGHTS, given_weight, backward.weights_desc(), false, engine);
       add(DNNL_ARG_DIFF_SRC, given_x, backward.diff_src_desc(), true, engine);
     } else {
-      const dnnl::convolution_backward_weights::primitive_desc backward(
-          {algorithm, x, dweight, y, stride, dilation, padding, padding}, attributes, engine, forward, any);
+      const auto backward = describe_backward<dnnl::convolution_backward_weights>(options, forward, algorithm, x, dweight, y,
+                                                                                  stride, dilation, padding, padding);
       if (!backward) return false;
       make<dnnl::convolution_backward_weights>(backward, engine);
       add(DNNL_ARG_SRC, given_x, backward.src_desc(), false, engine);

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string_view>
 
 #include "ops/argument_of.hpp"

@@ -1,5 +1,6 @@
 #include "ops/matmul_plan.hpp"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <map>
@@ -42,19 +43,19 @@ class MatmulPlan {
 
  private:
   static dnnl::matmul::primitive_desc make_descriptor(const MatmulShape& shape, const dnnl::engine& engine) {
-    dnnl::primitive_attr attributes;
-    attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    PrimitiveOptions options{.engine = engine};
+    options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (shape.accumulate) {
       dnnl::post_ops add_to_old;
       add_to_old.append_sum(1.0f);
-      attributes.set_post_ops(add_to_old);
+      options.attributes.set_post_ops(add_to_old);
     }
     const auto a = matrix(shape.m, shape.k, shape.transpose_a, shape.operands);
     const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, onednn_type(shape.operands), dnnl::memory::format_tag::any)
                                   : matrix(shape.k, shape.n, shape.transpose_b, shape.operands);
     const auto c = matrix(shape.m, shape.n, false, shape.result);
     const auto bias = shape.bias ? matrix(1, shape.n, false, DType::float32) : Descriptor();
-    return {dnnl::matmul::desc(a, b, bias, c), attributes, engine};
+    return describe<dnnl::matmul>(options, a, b, bias, c);
   }
 
   MatmulPlan(const dnnl::matmul::primitive_desc& descriptor, bool bias, const dnnl::engine& engine)

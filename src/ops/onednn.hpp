@@ -1,5 +1,7 @@
 #pragma once
 
+#include <dnnl_version.h>
+
 #include <dnnl.hpp>
 
 #include "trireme/core/dtype.hpp"
@@ -9,6 +11,41 @@ namespace trireme::ops {
 // Of the operands that oneDNN gets: bfloat16, or float32.
 inline dnnl::memory::data_type onednn_type(DType dtype) {
   return dtype == DType::bfloat16 ? dnnl::memory::data_type::bf16 : dnnl::memory::data_type::f32;
+}
+
+inline dnnl::memory::data_type type_of(const dnnl::memory::desc& layout) {
+#if DNNL_VERSION_MAJOR >= 3
+  return layout.get_data_type();
+#else
+  return layout.data_type();
+#endif
+}
+
+struct PrimitiveOptions {
+  const dnnl::engine& engine;
+  dnnl::primitive_attr attributes = {};
+  bool allow_empty = false;  // an empty descriptor where oneDNN lacks the primitive, instead of an exception
+};
+
+// The descriptor of a primitive: describe<dnnl::matmul>({engine}, a, b, c).
+template <typename Primitive, typename... Arguments>
+typename Primitive::primitive_desc describe(const PrimitiveOptions& options, const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {options.engine, arguments..., options.attributes, options.allow_empty};
+#else
+  return {typename Primitive::desc(arguments...), options.attributes, options.engine, options.allow_empty};
+#endif
+}
+
+// Of a backward pass, which is planned for the descriptor of its forward pass.
+template <typename Primitive, typename Forward, typename... Arguments>
+typename Primitive::primitive_desc describe_backward(const PrimitiveOptions& options, const Forward& forward,
+                                                     const Arguments&... arguments) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {options.engine, arguments..., forward, options.attributes, options.allow_empty};
+#else
+  return {typename Primitive::desc(arguments...), options.attributes, options.engine, forward, options.allow_empty};
+#endif
 }
 
 }  // namespace trireme::ops

@@ -1,6 +1,7 @@
 #include "trireme/parallel/model_part.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <utility>
 

@@ -1,5 +1,7 @@
 #include "trireme/parallel/pipeline_timeline.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>

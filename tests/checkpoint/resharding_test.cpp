@@ -1,5 +1,7 @@
 // Every layout of a GPT and its optimizer loads what every other has saved.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstring>
 

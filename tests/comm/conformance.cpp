@@ -1,5 +1,7 @@
 #include "comm/conformance.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <cmath>

@@ -1,5 +1,7 @@
 #include "comm/faults.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <chrono>
 #include <functional>

@@ -95,7 +95,8 @@ class KilledJob {
     fs::remove(log_);
     std::vector<std::string> command;
     if (ranks_ > 1) {
-      command = {programs::mpiexec, "--mca", "odls_base_sigkill_timeout", patience, "-n", fmt::format("{}", ranks_)};
+      // Open MPI 5 has no such setting.
+      command = {"env", "OMPI_MCA_odls_base_sigkill_timeout=" + patience, programs::mpiexec, "-n", fmt::format("{}", ranks_)};
     }
     command.insert(command.end(), {programs::saving_job, directory_, fmt::format("{}", steps), fmt::format("{}", interval)});
     command.insert(command.end(), killing.begin(), killing.end());

@@ -5,6 +5,7 @@
 // CALLS..." of all ranks to the file system.
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cstdlib>
 #include <filesystem>

@@ -1,6 +1,8 @@
 // The CNNs of MNIST on the real images: the references' trained one gives PyTorch's logits and answers, and after one epoch
 // the same network and the one that train_resnet takes know as many test images as they should. Takes a minute; label slow.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>

@@ -1,7 +1,7 @@
 // Bit-identical training: the weights after 20 steps have one digest for any number of ranks, bucket size, backend and division
 // into nodes. mpirun -n N fixed_reduction_runs
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <mutex>

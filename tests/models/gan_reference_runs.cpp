@@ -2,6 +2,8 @@
 //   gan_reference_runs thread N | mpi       (under mpirun)
 // Each run is done with replicated and with sharded steps. In mixed precision the losses alone are compared.
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cmath>
 #include <concepts>

@@ -3,6 +3,8 @@
 // Each run is done with one and with several micro-batches, with replicated and with sharded steps, on all meshes of data,
 // pipeline and tensor axes that fit. In mixed precision, and of a model that is split, loss and norm alone are compared.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 #include <optional>
 #include <string_view>

@@ -4,6 +4,8 @@
 // Each run is done with replicated and with sharded steps, and without batch norm in several micro-batches too. In mixed
 // precision the loss alone is compared.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <concepts>
 #include <cstdio>

@@ -2,6 +2,8 @@
 //   lstm_reference_runs thread N | mpi       (under mpirun)
 // Each run is done with one and with several micro-batches, with replicated and with sharded steps.
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 #include "models/reference_run.hpp"

@@ -1,5 +1,7 @@
 #include "models/reference_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>

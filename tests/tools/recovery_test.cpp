@@ -75,8 +75,11 @@ TEST_CASE("a job that finished, was stopped or is configured wrongly does not st
 TEST_CASE("the cause of an end") {
   const auto exited = [](int code) { return Ending{.status = W_EXITCODE(code, 0)}; };
   const RunStatus training{.step = 3};
-  const auto cause = [&](const Ending& ending) { return cause_of(ending, training, false, 0); };
-  CHECK(cause(exited(0)) == Cause::finished);
+  const RunStatus finished{RunState::finished, 3, 3};
+  const RunStatus stopped{RunState::stopped, 3, 3};
+  const auto cause = [&](const Ending& ending) { return cause_of(ending, {.status = training}); };
+  CHECK(cause_of(exited(0), {}) == Cause::finished);
+  CHECK(cause_of(exited(0), {.status = finished}) == Cause::finished);
   CHECK(cause(exited(1)) == Cause::crash);
   CHECK(cause(exited(2)) == Cause::configuration);
   CHECK(cause(exited(3)) == Cause::hang);
@@ -89,15 +92,28 @@ TEST_CASE("the cause of an end") {
   CHECK(cause(Ending{}) == Cause::killed);
   CHECK(cause(Ending{.status = W_EXITCODE(0, SIGKILL), .stuck = true}) == Cause::hang);
   CHECK(cause(Ending{.start_error = ENOENT}) == Cause::configuration);
-  CHECK(cause_of(exited(137), training, false, 1) == Cause::out_of_memory);
-  CHECK(cause_of(exited(1), RunStatus{RunState::stopped, 3, 3}, false, 0) == Cause::stopped);
-  CHECK(cause_of(exited(138), std::nullopt, true, 0) == Cause::stopped);  // before its first step
-  CHECK(cause_of(exited(138), training, true, 0) == Cause::crash);
-  CHECK(cause_of(exited(138), RunStatus{RunState::finished, 3, 3}, true, 0) == Cause::finished);
-  CHECK(cause_of(exited(138), RunStatus{RunState::finished, 3, 3}, false, 0) == Cause::crash);
-  CHECK(cause_of(exited(1), RunStatus{RunState::finished, 3, 3}, true, 0) == Cause::crash);
+  CHECK(cause_of(exited(137), {.status = training, .kills = 1}) == Cause::out_of_memory);
+  CHECK(cause_of(exited(1), {.status = stopped}) == Cause::stopped);
+  CHECK(cause_of(exited(138), {.asked = true}) == Cause::stopped);  // before its first step
+  CHECK(cause_of(exited(138), {.status = training, .asked = true}) == Cause::crash);
+  CHECK(cause_of(exited(138), {.status = finished, .asked = true}) == Cause::finished);
+  CHECK(cause_of(exited(138), {.status = finished}) == Cause::crash);
+  CHECK(cause_of(exited(1), {.status = finished, .asked = true}) == Cause::crash);
   CHECK(exit_code_of(Ending{.status = W_EXITCODE(0, SIGSEGV)}) == 139);
   CHECK(text_of(exited(139)) == "exit code 139 (SIGSEGV)");
+}
+
+TEST_CASE("a launcher that says all is well while the job has not finished has lost a machine") {
+  const Ending well{.status = 0};
+  for (const Witness& witness : {Witness{.status = RunStatus{.step = 3}}, Witness{.all_returned = false},
+                                 Witness{.status = RunStatus{RunState::finished, 3, 3}, .all_returned = false}}) {
+    CHECK(ended_early(well, witness));
+    CHECK(cause_of(well, witness) == Cause::killed);
+  }
+  const Witness stopped{.status = RunStatus{RunState::stopped, 3, 3}, .all_returned = false};
+  CHECK_FALSE(ended_early(well, stopped));
+  CHECK(cause_of(well, stopped) == Cause::stopped);
+  CHECK_FALSE(ended_early(Ending{.status = W_EXITCODE(1, 0)}, {.status = RunStatus{.step = 3}}));
 }
 
 TEST_CASE("committed checkpoints are those with a manifest") {

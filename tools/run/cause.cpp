@@ -68,9 +68,16 @@ std::uint64_t num_kills_for_memory() {
   return kills_in("/proc/vmstat").value_or(0);
 }
 
-Cause cause_of(const Ending& ending, const std::optional<trireme::RunStatus>& status, bool asked, std::uint64_t kills) {
+bool ended_early(const Ending& ending, const Witness& witness) {
+  const auto& status = witness.status;
+  if (exit_code_of(ending) != 0 || (status && status->state == trireme::RunState::stopped)) return false;
+  return !witness.all_returned || (status && status->state == trireme::RunState::training);
+}
+
+Cause cause_of(const Ending& ending, const Witness& witness) {
   using trireme::ExitCode;
   using trireme::RunState;
+  const auto& [status, all_returned, asked, kills] = witness;
   const int code = exit_code_of(ending);
   if (ending.start_error != 0) return Cause::configuration;
   // mpirun has an exit code of its own when it was told to end its ranks, whatever theirs were.
@@ -80,7 +87,7 @@ Cause cause_of(const Ending& ending, const std::optional<trireme::RunStatus>& st
   if (asked && status->state == RunState::finished && code == asked_to_stop) return Cause::finished;
   if (ending.stuck) return Cause::hang;
   switch (static_cast<ExitCode>(code)) {
-    case ExitCode::success: return Cause::finished;
+    case ExitCode::success: return ended_early(ending, witness) ? Cause::killed : Cause::finished;
     case ExitCode::configuration: return Cause::configuration;
     case ExitCode::timeout: return Cause::hang;
     case ExitCode::out_of_memory: return Cause::out_of_memory;

@@ -17,7 +17,7 @@ enum class Cause : std::uint8_t {
   hang,           // a deadline passed, or the launcher was stuck
   diverged,       // not finite for too long
   out_of_memory,  // its own error, or the kernel's killer
-  killed,         // from outside
+  killed,         // from outside, or its machine was lost
 };
 std::string_view name_of(Cause cause);
 
@@ -25,5 +25,15 @@ int exit_code_of(const Ending& ending);     // as a shell has it: 128 + n for si
 std::string text_of(const Ending& ending);  // exit code 139 (SIGSEGV)
 std::uint64_t num_kills_for_memory();  // processes that the kernel has killed for memory: of this cgroup, else of the machine
 
-// `asked`: somebody wanted the job to stop. `kills`: what num_kills_for_memory() went up by.
-Cause cause_of(const Ending& ending, const std::optional<trireme::RunStatus>& status, bool asked, std::uint64_t kills);
+// What is known of a job beside its launcher's end.
+struct Witness {
+  std::optional<trireme::RunStatus> status = std::nullopt;  // the last that rank 0 reported
+  bool all_returned = true;  // main has returned on every rank that the flight recorder shows; it may show none
+  bool asked = false;        // somebody wanted the job to stop
+  std::uint64_t kills = 0;   // what num_kills_for_memory() went up by
+};
+
+// The launcher says that all is well, the job does not: mpirun of Open MPI 5 ends with 0 when it has lost a machine.
+bool ended_early(const Ending& ending, const Witness& witness);
+
+Cause cause_of(const Ending& ending, const Witness& witness);

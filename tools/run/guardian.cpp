@@ -107,7 +107,7 @@ class Watch {
 
   // A launcher hands the signal to the ranks that it has started by then: until ranks were seen before, it is sent again.
   void ask_to_stop() {
-    heard_ = last_rank_.has_value();
+    heard_ = had_ranks_;
     asked_ = true;
     kill(launcher_, SIGUSR1);
   }
@@ -125,8 +125,9 @@ class Watch {
     if (now < next_look_) return;
     next_look_ = now + look_interval;
     if (std::ranges::any_of(descendants_of(launcher_), is_rank)) {
+      had_ranks_ = true;
       last_rank_ = now;
-    } else if (last_rank_ && now - *last_rank_ > job_.patience) {
+    } else if (had_ranks_ && now - last_rank_ > job_.patience) {
       ending_.stuck = true;
       kill(launcher_, SIGKILL);
     }
@@ -139,8 +140,9 @@ class Watch {
   pid_t launcher_ = -1;
   Clock::time_point end_ = Clock::time_point::max();
   Clock::time_point next_look_{};
-  std::optional<Clock::time_point> last_rank_;
-  bool asked_ = false;  // to stop
+  bool had_ranks_ = false;
+  Clock::time_point last_rank_{};  // when one was seen
+  bool asked_ = false;             // to stop
   bool heard_ = false;
   Ending ending_;
 };

@@ -9,8 +9,10 @@
 Environment openmpi_settings() {
   Environment settings;
   for (const auto& [name, value] : shipped_openmpi_settings) {
-    const std::string variable = "OMPI_MCA_" + std::string(name);
-    if (std::getenv(variable.c_str()) == nullptr) settings.emplace_back(variable, value);
+    for (const char* prefix : {"OMPI_MCA_", "PRTE_MCA_"}) {  // of Open MPI 4.1 and 5
+      const std::string variable = prefix + std::string(name);
+      if (std::getenv(variable.c_str()) == nullptr) settings.emplace_back(variable, value);
+    }
   }
   return settings;
 }

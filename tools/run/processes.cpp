@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
 #include <filesystem>
 #include <fstream>
@@ -60,7 +62,9 @@ std::vector<pid_t> descendants_of(pid_t ancestor) {
 
 bool is_rank(pid_t process) {
   const std::string environment = '\0' + content_of(fmt::format("/proc/{}/environ", process));
-  return environment.find('\0' + std::string("OMPI_COMM_WORLD_RANK=")) != std::string::npos;
+  return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_RANK=", "PMI_RANK="}, [&](const char* variable) {
+    return environment.find('\0' + std::string(variable)) != std::string::npos;
+  });
 }
 
 void adopt_descendants() { prctl(PR_SET_CHILD_SUBREAPER, 1); }

@@ -15,6 +15,7 @@
 #include "job_environment.hpp"
 #include "processes.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/exit_code.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -51,6 +52,11 @@ fs::path make_scratch(const fs::path& checkpoints) {
 SupervisorOptions complete(SupervisorOptions options) {
   if (options.checkpoints.empty()) options.checkpoints = option_of(options.command, "--checkpoint-dir").value_or("");
   return options;
+}
+
+// Main has returned or thrown; a rank without a file says nothing.
+bool has_returned(const RankView& rank) {
+  return rank.state == RankState::finished || rank.state == RankState::failed || rank.state == RankState::missing;
 }
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
@@ -158,17 +164,15 @@ Ending Supervisor::watch(Guardian& guardian, LastLines& messages) {
   return ending;
 }
 
-std::vector<std::string> Supervisor::findings(double since) const {
-  std::vector<std::string> texts;
+// What the flight recorder shows of the start at this time, in seconds since 1970.
+std::optional<Job> Supervisor::recorded_since(double start) const {
   std::vector<std::string> notes;
-  const auto job = read_job(flight_, notes);
-  if (!job) return texts;
+  auto job = read_job(flight_, notes);
+  if (!job) return std::nullopt;
   const bool of_this_start = std::ranges::any_of(job->ranks, [&](const RankView& rank) {
-    return rank.file && wall_seconds(*rank.file, rank.header().start_steady) >= since;
+    return rank.file && wall_seconds(*rank.file, rank.header().start_steady) >= start;
   });
-  if (!of_this_start) return texts;
-  for (const Finding& finding : find_causes(*job)) texts.push_back(finding.text);
-  return texts;
+  return of_this_start ? std::move(job) : std::nullopt;
 }
 
 Attempt Supervisor::start(const std::string& resume) {
@@ -184,15 +188,26 @@ Attempt Supervisor::start(const std::string& resume) {
     Guardian guardian(launch_for(resume));
     ending = watch(guardian, messages);
   }
-  Attempt attempt{.exit_code = exit_code_of(ending),
+  const auto job = recorded_since(since);
+  const Witness witness{.status = trireme::read_run_status(status_file),
+                        .all_returned = !job || std::ranges::all_of(job->ranks, has_returned),
+                        .asked = asked_,
+                        .kills = num_kills_for_memory() - kills};
+  Attempt attempt{.cause = cause_of(ending, witness),
+                  .exit_code = exit_code_of(ending),
                   .ending = text_of(ending),
-                  .status = trireme::read_run_status(status_file),
+                  .status = witness.status,
                   .resume = resume,
                   .seconds = seconds_since(begin),
                   .messages = messages.lines()};
-  attempt.cause = cause_of(ending, attempt.status, asked_, num_kills_for_memory() - kills);
+  if (ended_early(ending, witness)) {
+    attempt.exit_code = static_cast<int>(trireme::ExitCode::failure);
+    attempt.ending += " of the launcher, but the job has not finished";
+  }
   if (const auto steps = checkpoints_.steps(); !steps.empty()) attempt.checkpoint = steps.back();
-  if (attempt.cause != Cause::finished && attempt.cause != Cause::stopped) attempt.findings = findings(since);
+  if (job && attempt.cause != Cause::finished && attempt.cause != Cause::stopped) {
+    for (const Finding& finding : find_causes(*job)) attempt.findings.push_back(finding.text);
+  }
   return attempt;
 }
 

@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "descriptor.hpp"
 #include "guardian.hpp"
+#include "job.hpp"
 #include "last_lines.hpp"
 #include "recovery.hpp"
 #include "report.hpp"
@@ -36,7 +37,7 @@ class Supervisor {
   Ending watch(Guardian& guardian, LastLines& messages);
   void take_signals(Guardian* guardian);
   void pass_on_messages(const Guardian& guardian, LastLines& messages);
-  std::vector<std::string> findings(double since) const;
+  std::optional<Job> recorded_since(double start) const;
   bool wait(std::chrono::seconds pause);  // false: a signal asked to stop
   Launch launch_for(const std::string& resume) const;
   int conclude(const Decision& decision);

@@ -52,14 +52,24 @@ class Error : public std::runtime_error {
 };
 
 namespace detail {
-[[noreturn]] void throw_invalid_argument(fmt::string_view format, fmt::format_args args);
+// fmt 9 has no get(), fmt 12 deprecates the conversion.
+template <typename Format>
+fmt::string_view text_of(const Format& format) {
+  if constexpr (requires { format.get(); }) {
+    return format.get();
+  } else {
+    return format;
+  }
 }
+
+[[noreturn]] void throw_invalid_argument(fmt::string_view format, fmt::format_args args);
+}  // namespace detail
 
 // Throws Error{invalid_argument} with the formatted text unless `ok`.
 template <typename... Args>
 void require(bool ok, fmt::format_string<Args...> format, Args&&... args) {
   if (!ok) [[unlikely]] {
-    detail::throw_invalid_argument(format, fmt::make_format_args(args...));
+    detail::throw_invalid_argument(detail::text_of(format), fmt::make_format_args(args...));
   }
 }
 

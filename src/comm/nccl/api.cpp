@@ -1,5 +1,7 @@
 #include "comm/nccl/api.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "device/cuda/library.hpp"

@@ -1,5 +1,7 @@
 #include "comm/nccl/collectives.hpp"
 
+#include <fmt/format.h>
+
 #include <cstddef>
 
 namespace trireme::comm {

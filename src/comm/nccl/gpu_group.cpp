@@ -1,5 +1,7 @@
 #include "trireme/comm/gpu_group.hpp"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdio>
 #include <vector>

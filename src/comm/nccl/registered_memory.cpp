@@ -1,5 +1,7 @@
 #include "comm/nccl/registered_memory.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 

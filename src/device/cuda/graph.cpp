@@ -1,5 +1,7 @@
 #include "trireme/device/graph.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "device/cuda/check.hpp"

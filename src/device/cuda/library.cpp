@@ -1,6 +1,7 @@
 #include "device/cuda/library.hpp"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
 
 #include <string_view>
 #include <utility>

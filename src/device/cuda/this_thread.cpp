@@ -1,5 +1,7 @@
 #include "device/cuda/this_thread.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 

@@ -1,5 +1,7 @@
 #include "ops/cuda/cublaslt.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 
 #include "device/cuda/library.hpp"

@@ -1,5 +1,7 @@
 #include "ops/cuda/cudnn.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstdio>
 

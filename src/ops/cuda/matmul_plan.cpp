@@ -1,5 +1,7 @@
 #include "ops/cuda/matmul_plan.hpp"
 
+#include <fmt/format.h>
+
 #include <bit>
 #include <span>
 

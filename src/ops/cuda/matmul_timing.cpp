@@ -1,5 +1,7 @@
 #include "ops/cuda/matmul_timing.hpp"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <optional>
 

@@ -23,11 +23,6 @@ struct Lane {
   TRIREME_HOST_DEVICE static Doubles widen(T element) { return static_cast<double>(element); }
 };
 
-template <typename Elements, typename T>
-TRIREME_HOST_DEVICE Elements load(const T* data) {
-  return *reinterpret_cast<const Elements*>(data);
-}
-
 // What is added up: an element and its square.
 template <typename T>
 struct Moments {
@@ -80,8 +75,8 @@ TRIREME_HOST_DEVICE void add_lines(const Terms& terms, std::int64_t begin, std::
   }
 #pragma GCC unroll 8
   for (int vector = 0; vector < vectors; ++vector) {
-    *reinterpret_cast<Doubles*>(sums + column + vector * L::count) = first[vector];
-    *reinterpret_cast<Doubles*>(sums + width + column + vector * L::count) = second[vector];
+    store<Doubles>(sums + column + vector * L::count, first[vector]);
+    store<Doubles>(sums + width + column + vector * L::count, second[vector]);
   }
 }
 

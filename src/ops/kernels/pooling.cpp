@@ -15,12 +15,8 @@ template <typename T, int count>
 using Channels = typename ChannelsOf<T, count>::type;
 
 template <typename V, typename T>
-TRIREME_HOST_DEVICE V& at(T* elements) {
-  return *reinterpret_cast<V*>(elements);
-}
-template <typename V, typename T>
-TRIREME_HOST_DEVICE const V& at(const T* elements) {
-  return *reinterpret_cast<const V*>(elements);
+TRIREME_HOST_DEVICE void add_to(T* data, V addend) {
+  store<V>(data, load<V>(data) + addend);
 }
 
 // Calls body(offset) for the pixels of a window in row-major order.
@@ -59,14 +55,14 @@ void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
     V largest[registers];
     Places places[registers];
     for (int r = 0; r < registers; ++r) {
-      largest[r] = at<V>(x + c + r * count);
+      largest[r] = load<V>(x + c + r * count);
       places[r] = Places{};
     }
     Places place{};
     for_each_pixel(window, [&](std::int64_t offset) {
 #pragma GCC unroll 4
       for (int r = 0; r < registers; ++r) {
-        const V pixel = at<V>(x + offset + c + r * count);
+        const V pixel = load<V>(x + offset + c + r * count);
         const Places larger = (pixel > largest[r]) | (pixel != pixel);
         largest[r] = larger ? pixel : largest[r];
         places[r] = larger ? place : places[r];
@@ -75,8 +71,8 @@ void max(const PoolWindow& window, const T* x, T* y, std::uint16_t* argmax) {
     });
     using Argmax = Channels<std::uint16_t, count>;
     for (int r = 0; r < registers; ++r) {
-      at<V>(y + c + r * count) = largest[r];
-      at<Argmax>(argmax + c + r * count) = __builtin_convertvector(places[r], Argmax);
+      store<V>(y + c + r * count, largest[r]);
+      store<Argmax>(argmax + c + r * count, __builtin_convertvector(places[r], Argmax));
     }
   });
 }
@@ -89,13 +85,13 @@ void max_backward(const PoolWindow& window, const T* dy, const std::uint16_t* ar
     V gradients[registers];
     Places places[registers];
     for (int r = 0; r < registers; ++r) {
-      gradients[r] = at<V>(dy + c + r * count);
-      places[r] = __builtin_convertvector(at<Channels<std::uint16_t, count>>(argmax + c + r * count), Places);
+      gradients[r] = load<V>(dy + c + r * count);
+      places[r] = __builtin_convertvector(load<Channels<std::uint16_t, count>>(argmax + c + r * count), Places);
     }
     Places place{};
     for_each_pixel(window, [&](std::int64_t offset) {
 #pragma GCC unroll 4
-      for (int r = 0; r < registers; ++r) at<V>(dx + offset + c + r * count) += places[r] == place ? gradients[r] : V{};
+      for (int r = 0; r < registers; ++r) add_to<V>(dx + offset + c + r * count, places[r] == place ? gradients[r] : V{});
       place += 1;
     });
   });
@@ -108,9 +104,9 @@ void average(const PoolWindow& window, const T* x, T scale, T* y) {
     V sums[registers] = {};
     for_each_pixel(window, [&](std::int64_t offset) {
 #pragma GCC unroll 4
-      for (int r = 0; r < registers; ++r) sums[r] += at<V>(x + offset + c + r * count);
+      for (int r = 0; r < registers; ++r) sums[r] += load<V>(x + offset + c + r * count);
     });
-    for (int r = 0; r < registers; ++r) at<V>(y + c + r * count) = sums[r] * scale;
+    for (int r = 0; r < registers; ++r) store<V>(y + c + r * count, sums[r] * scale);
   });
 }
 
@@ -119,10 +115,10 @@ void average_backward(const PoolWindow& window, const T* dy, T scale, T* dx) {
   for_each_run<T>(window.channels, [&]<int count, int registers>(std::int64_t c) {
     using V = Channels<T, count>;
     V gradients[registers];
-    for (int r = 0; r < registers; ++r) gradients[r] = at<V>(dy + c + r * count) * scale;
+    for (int r = 0; r < registers; ++r) gradients[r] = load<V>(dy + c + r * count) * scale;
     for_each_pixel(window, [&](std::int64_t offset) {
 #pragma GCC unroll 4
-      for (int r = 0; r < registers; ++r) at<V>(dx + offset + c + r * count) += gradients[r];
+      for (int r = 0; r < registers; ++r) add_to<V>(dx + offset + c + r * count, gradients[r]);
     });
   });
 }

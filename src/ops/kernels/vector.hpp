@@ -28,6 +28,21 @@ struct VectorOf {
 template <typename T>
 using Vector = typename VectorOf<T>::type;
 
+// A vector at any address. As the argument of a template a type loses its alignment: clang would take such a pointer's address
+// for aligned.
+template <typename V>
+struct [[gnu::packed, gnu::may_alias]] Unaligned {
+  V vector;
+};
+template <typename V, typename T>
+TRIREME_HOST_DEVICE V load(const T* data) {
+  return reinterpret_cast<const Unaligned<V>*>(data)->vector;
+}
+template <typename V, typename T>
+TRIREME_HOST_DEVICE void store(T* data, V vector) {
+  reinterpret_cast<Unaligned<V>*>(data)->vector = vector;
+}
+
 template <typename T>
 constexpr std::int64_t round_up(std::int64_t count) {
   return (count + lanes<T> - 1) / lanes<T> * lanes<T>;
