@@ -1,4 +1,4 @@
-# cmake -D BUILD=... -D FOLDER=... -D PROGRAM=... -P install_test.cmake: installs the build BUILD below FOLDER, builds the
+# cmake -D BUILD=... -D GENERATOR=... -D FOLDER=... -D PROGRAM=... -P install_test.cmake: installs the build BUILD below FOLDER, builds the
 # source file PROGRAM against what was installed, and runs it.
 file(REMOVE_RECURSE ${FOLDER})
 
@@ -7,7 +7,7 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/prefix)
-run(${CMAKE_COMMAND} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build -D CMAKE_BUILD_TYPE=Release
+run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build -D CMAKE_BUILD_TYPE=Release
     -D CMAKE_PREFIX_PATH=${FOLDER}/prefix -D TRIREME_PROGRAM=${PROGRAM})
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/program)
