@@ -1,0 +1,90 @@
+"""Runs benchmarks/build_time in a folder whose demo, compiler and build are stand-ins."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "build_time"
+DEMO = """#!/bin/sh
+echo "== 1 of 3: packages"
+echo "== 2 of 3: the library"
+sleep 0.2
+mkdir -p build/release
+echo "== 3 of 3: two ranks train"
+sleep 0.2
+echo "step 1/10  loss 5.48  100 tokens/s"
+sleep 0.2
+echo "step 10/10  loss 1.2"
+"""
+
+
+class BuildTime(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp())
+        self.addCleanup(shutil.rmtree, self.folder)
+        for name in ("benchmarks", "scripts", "build"):
+            (self.folder / name).mkdir()
+        shutil.copy(SCRIPT, self.folder / "benchmarks")
+        self.write_demo(DEMO)
+
+    def write_demo(self, text):
+        demo = self.folder / "scripts/demo"
+        demo.write_text(text)
+        demo.chmod(0o755)
+
+    def run_rows(self, *rows):
+        environment = dict(os.environ, CXX="true")  # compiles in no time: the bounds count once
+        result = subprocess.run([sys.executable, self.folder / "benchmarks/build_time", *rows], capture_output=True, text=True,
+                                env=environment)
+        return result.returncode, result.stdout + result.stderr
+
+    def figures(self):
+        return json.loads((self.folder / "build/build_time.json").read_text())
+
+    def keep(self, **figures):
+        (self.folder / "build/build_time.json").write_text(json.dumps(figures))
+
+    def test_the_demo_is_timed_from_its_packages_on(self):
+        code, output = self.run_rows("demo")
+        self.assertEqual(code, 0, output)
+        figures = self.figures()
+        self.assertGreater(figures["demo_first_loss"], 0.35)
+        self.assertGreater(figures["demo"], figures["demo_first_loss"] + 0.15)
+        self.assertGreater(figures["demo_first_loss"], figures["demo_build"] + 0.15)
+
+    def test_a_demo_that_fails_or_tells_no_loss_is_no_figure(self):
+        for text in (DEMO + "exit 3\n", DEMO.replace("loss", "lost")):
+            shutil.rmtree(self.folder / "build/release", ignore_errors=True)
+            self.write_demo(text)
+            code, output = self.run_rows("demo")
+            self.assertEqual(code, 1, output)
+            self.assertFalse((self.folder / "build/build_time.json").exists())
+
+    def test_what_is_built_already_is_not_timed(self):
+        (self.folder / "build/release").mkdir()
+        code, output = self.run_rows("demo")
+        self.assertEqual(code, 1)
+        self.assertIn("clean clone", output)
+
+    def test_a_figure_over_its_bound_is_named(self):
+        self.keep(build=419.0, tests=541.0)
+        code, output = self.run_rows("report")
+        self.assertEqual(code, 1)
+        self.assertIn("over the bound: tests", output)
+
+    def test_figures_within_their_bounds_pass(self):
+        self.keep(build=419.0, tests=539.0)
+        code, output = self.run_rows("--ci-seconds", "2399", "report")
+        self.assertEqual(code, 0, output)
+        self.assertIn(".ci/run", output)
+        code, output = self.run_rows("--ci-seconds", "2401", "report")
+        self.assertEqual(code, 1, output)
+
+
+if __name__ == "__main__":
+    unittest.main()
