@@ -32,7 +32,6 @@
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
-#include "trireme/device/with_device.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/gan.hpp"
