@@ -8,7 +8,7 @@ target_compile_options(
 target_compile_options(trireme_settings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion -Wno-shadow
                                                   -Wno-deprecated-declarations>)
 
-# The files of a room are compiled together, 12 at a time, which halves the time; CMAKE_UNITY_BUILD=OFF compiles each alone.
+# The files of a room are compiled together, 12 at a time, which is quicker; CMAKE_UNITY_BUILD=OFF compiles each alone.
 if(NOT DEFINED CMAKE_UNITY_BUILD)
   set(CMAKE_UNITY_BUILD ON)
 endif()
