@@ -8,6 +8,7 @@ using namespace trireme;
 
 // softsign(x) = x / (1 + |x|). `record` puts it on the tape; its backward pass contributes to each listed input once.
 Variable<float> softsign(const Variable<float>& x) {
+  require_operands("softsign", x);
   Tensor<float> y(x.shape());
   for (std::int64_t index = 0; index < y.numel(); ++index) {
     y.data()[index] = x.value().data()[index] / (1 + std::abs(x.value().data()[index]));

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <iostream>
@@ -43,9 +45,15 @@ std::vector<Fixture> all_fixtures() {
   const fs::path folder = refs_folder_or_skip();
   std::vector<Fixture> fixtures;
   nlohmann::json index = read_json(folder / "index.json");
-  for (nlohmann::json& entry : index.at("fixtures")) {
-    fs::path file = folder / entry.at("file").get<std::string>();
-    fixtures.push_back({.index = std::move(entry), .file = std::move(file)});
+  if (index.value("schema", 0) != 1) {
+    throw Error({.message = "these reference results have another format", .path = folder.string(), .wanted = "schema 1"});
+  }
+  for (const char* list : {"fixtures", "other"}) {
+    if (!index.contains(list)) continue;
+    for (nlohmann::json& entry : index.at(list)) {
+      fs::path file = folder / entry.at("file").get<std::string>();
+      fixtures.push_back({.index = std::move(entry), .file = std::move(file)});
+    }
   }
   return fixtures;
 }
@@ -98,6 +106,51 @@ Fixture fixture(std::string_view id) {
     if (candidate.id() == id) return std::move(candidate);
   }
   throw Error({.message = "the index of the reference results has no such fixture", .name = std::string(id)});
+}
+
+void know_options(const nlohmann::json& hyper, std::initializer_list<std::string_view> known) {
+  for (const auto& [name, value] : hyper.items()) {
+    const bool off = value.is_null() || value == false || value == 0;
+    if (!off && std::ranges::find(known, name) == known.end()) throw SkippedFixture{"there is no option " + name};
+  }
+}
+
+void list_skipped(const std::string& what, const std::string& reason) {
+  std::fputs(fmt::format("skipped: {}: {}\n", what, reason).c_str(), stdout);
+}
+
+std::string problems_of(std::string_view kind, const std::function<std::vector<std::string>(const Fixture&)>& check) {
+  std::string problems;
+  int ran = 0;
+  const std::vector<Fixture> fixtures = fixtures_of_kind(kind);
+  for (const Fixture& fixture : fixtures) {
+    try {
+      for (const std::string& text : check(fixture)) problems += fmt::format("{}: {}\n", fixture.id(), text);
+      ++ran;
+    } catch (const SkippedFixture& skipped) {
+      list_skipped(fixture.id(), skipped.reason);
+    } catch (const std::exception& error) {
+      problems += fmt::format("{}: {}\n", fixture.id(), error.what());
+    }
+  }
+  std::fputs(fmt::format("{} of {} fixtures of kind {} ran\n", ran, fixtures.size(), kind).c_str(), stdout);
+  return problems;
+}
+
+std::vector<std::pair<std::string, nlohmann::json>> trained_models() {
+  std::vector<std::pair<std::string, nlohmann::json>> models;
+  for (const Fixture& fixture : fixtures_of_kind("pretrained_and_convergence")) {
+    const nlohmann::json entries = read_json(fixture.file);
+    for (const auto& [name, entry] : entries.items()) models.emplace_back(name, entry);
+  }
+  return models;
+}
+
+nlohmann::json training_outcome_or_skip(const std::string& name) {
+  for (auto& [known, entry] : trained_models()) {
+    if (known == name) return std::move(entry);
+  }
+  skip_program("the reference results do not say what training reaches with " + name);
 }
 
 std::vector<float> read_floats(const SafetensorsFile& file, std::string_view name) {

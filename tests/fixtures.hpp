@@ -2,16 +2,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/safetensors.hpp"
 
-// Reference results and real data lie outside the repository: TRIREME_REFS and TRIREME_DATA name the folders.
+// Reference results lie in tests/reference, whose README.md describes them, or where TRIREME_REFS says; real data lie outside
+// the repository, where TRIREME_DATA says.
 namespace trireme::tests {
 
 std::optional<std::filesystem::path> refs_folder();
@@ -30,7 +34,7 @@ struct Tolerance {
   double rtol = 0;
 };
 
-// One entry of the references' index.json, whose fields are read through `index`: index["hyper"]["lr"].
+// One entry of the set's index.json, whose fields are read through `index`: index["hyper"]["lr"].
 struct Fixture {
   nlohmann::json index;
   std::filesystem::path file;
@@ -43,6 +47,24 @@ struct Fixture {
 
 std::vector<Fixture> fixtures_of_kind(std::string_view kind);
 Fixture fixture(std::string_view id);
+
+// Thrown at a fixture that asks for what the library does not have: it is listed with the reason, and no failure.
+struct SkippedFixture {
+  std::string reason;
+};
+
+// Skips the fixture when `hyper` has an option that is not known, unless that is switched off: null, false or 0.
+void know_options(const nlohmann::json& hyper, std::initializer_list<std::string_view> known);
+
+void list_skipped(const std::string& what, const std::string& reason);
+
+// Runs check(fixture), which returns texts about what is wrong, for every fixture of a kind, whatever comes of the others.
+// Returns a line for each text and each exception, lists what is skipped, and says how many fixtures ran.
+std::string problems_of(std::string_view kind, const std::function<std::vector<std::string>(const Fixture&)>& check);
+
+// The trained models of the references, by name, and what training them reaches: the entries of convergence.json.
+std::vector<std::pair<std::string, nlohmann::json>> trained_models();
+nlohmann::json training_outcome_or_skip(const std::string& name);  // one of them; without it the program ends as skipped
 
 // The elements of a tensor of any float dtype.
 std::vector<float> read_floats(const SafetensorsFile& file, std::string_view name);

@@ -222,7 +222,7 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
   for (std::size_t index = 0; index < rows.size(); ++index) {
     Row& row = rows[index];
     row.step_seconds = steps[index];
-    row.exposed_seconds = steps[index] - result.backward_seconds;
+    row.exposed_seconds = std::max(0.0, steps[index] - result.backward_seconds);  // both are measured
     row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
   }

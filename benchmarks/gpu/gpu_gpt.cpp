@@ -33,11 +33,11 @@ void make_up_values(FlatStore& store) {
   for (float& number : drawn) number = normal(generator);
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
-    const auto [kind, mean, deviation] = parameter.initializer;
-    const Tensor<float> values = Tensor<float>::full(parameter.shape, static_cast<float>(mean));
-    if (kind == Initializer::Kind::normal) {
+    const Initializer& initializer = parameter.initializer;  // a: the mean, or the constant; b: the deviation
+    const Tensor<float> values = Tensor<float>::full(parameter.shape, static_cast<float>(initializer.a));
+    if (initializer.kind == Initializer::Kind::normal) {
       std::size_t next = 0;
-      for (float& value : values.span()) value += static_cast<float>(deviation) * drawn[next++ % drawn.size()];
+      for (float& value : values.span()) value += static_cast<float>(initializer.b) * drawn[next++ % drawn.size()];
     }
     store.write_values(index, values);
   }

@@ -165,6 +165,14 @@ void measure_ends(Report& report, const GptSizes& sizes) {
     report.memory_bound(name, bytes(logits.numel(), 1), [&] { ops::cross_entropy(logits, targets, log_sum_exp); });
     report.memory_bound(name + " backward", bytes(logits.numel(), 2),
                         [&] { ops::cross_entropy_backward(logits, targets, log_sum_exp, 0.5f, dlogits); });
+    // Smoothed labels are to cost what plain ones do.
+    for (const auto& [kind, weight] : {std::pair{" smoothed", Tensor<float>()}, {" smoothed, weighted", filled({classes})}}) {
+      const ops::CrossEntropyOptions<float, Cpu> options{.label_smoothing = 0.1, .class_weight = weight};
+      report.memory_bound(name + kind, bytes(logits.numel(), 1),
+                          [&] { ops::cross_entropy(logits, targets, log_sum_exp, options); });
+      report.memory_bound(name + kind + " backward", bytes(logits.numel(), 2),
+                          [&] { ops::cross_entropy_backward(logits, targets, log_sum_exp, 0.5f, dlogits, options); });
+    }
   }
   const auto index = indices(sizes.rows(), sizes.vocabulary);
   const auto table = filled({sizes.vocabulary, sizes.width});

@@ -61,6 +61,7 @@ parallel::PipelineStage<float> make_stage(const Stage& model, const Options& opt
 }
 
 struct Share {
+  double seconds = 0;  // of the step
   double measured = 0;
   double predicted = 0;  // of the virtual time of a schedule whose actions take what they took on average
 };
@@ -89,7 +90,7 @@ Share share_of_waiting(const Group& world, const parallel::PipelineSchedule& sch
   if (!schedule.splits_backward) {
     for (auto& stage : stages) stage.weight_gradient = 0;
   }
-  return {1 - busy / (step * static_cast<double>(ranks)), simulate(schedule, stages).bubble()};
+  return {step, 1 - busy / (step * static_cast<double>(ranks)), simulate(schedule, stages).bubble()};
 }
 
 using Shares = std::map<std::string, std::vector<Share>>;
@@ -123,17 +124,22 @@ void report(const Options& options, const Shares& shares) {
   fmt::print("{:>8} {:>10} {:>10} {:>24}\n", "schedule", "measured", "predicted", "less than the first in");
   const std::vector<Share>& first = shares.at(options.schedules.front());
   for (const std::string& name : options.schedules) {
+    std::vector<double> seconds;
     std::vector<double> measured;
     std::vector<double> predicted;
     int less = 0;
     for (std::size_t round = 0; round < shares.at(name).size(); ++round) {
       const Share& share = shares.at(name)[round];
+      seconds.push_back(share.seconds);
       measured.push_back(share.measured);
       predicted.push_back(share.predicted);
       less += share.measured < first[round].measured ? 1 : 0;
     }
     fmt::print("{:>8} {:>8.2f} % {:>8.2f} % {:>17} rounds\n", name, 100 * median(measured), 100 * median(predicted), less);
-    figures["schedules"][name] = {{"measured", median(measured)}, {"predicted", median(predicted)}, {"less_than_first", less}};
+    figures["schedules"][name] = {{"step_seconds", median(seconds)},
+                                  {"measured", median(measured)},
+                                  {"predicted", median(predicted)},
+                                  {"less_than_first", less}};
   }
   write_json(options.json, figures);
 }

@@ -22,7 +22,8 @@ class ShortRun:
     ranks: int = 1
 
 
-GPT = ("--layers=2", "--heads=4", "--width=256", "--block=128", "--steps=9", "--no-floor")
+SMALL_GPT = ("--layers=2", "--heads=4", "--width=256", "--block=128")
+GPT = (*SMALL_GPT, "--steps=9", "--no-floor")
 RESNET = ("--batch=4", "--steps=7", "--no-floor")
 
 SHORT_RUNS = (
@@ -30,12 +31,21 @@ SHORT_RUNS = (
     ShortRun("gpt step bf16", "gpt_step", (*GPT, "--precision=bf16"), ("step_seconds",), ranks=2),
     ShortRun("resnet step fp32", "resnet_step", RESNET, ("step_seconds",), ranks=2),
     ShortRun("resnet step bf16", "resnet_step", (*RESNET, "--precision=bf16"), ("step_seconds",), ranks=2),
+    ShortRun("pipeline step", "pipeline_benchmark", ("--width=256", "--layers=2", "--rounds=9"), ("schedules/*/step_seconds",)),
+    ShortRun("tensor parallel", "tensor_parallel", (*SMALL_GPT, "--vocabulary=512", "--rounds=7"), ("*/seconds",), ranks=2),
+    ShortRun("bucket sizes", "overlap", (*SMALL_GPT, "--rounds=7"), ("steps/*/step_seconds",), ranks=2),
+    ShortRun("compression", "compression_benchmark", ("--layers=1", "--width=192", "--batch=1", "--steps=7", "--between-ranks"),
+             ("*/step_seconds",), ranks=2),
+    ShortRun("replica check", "replica_check", ("--batch=2", "--block=64", "--rounds=7"), ("seconds_with",), ranks=2),
     ShortRun("recurrent", "lstm_benchmark", ("--hidden=256", "--time=32"), ("lstm_seconds", "gru_seconds")),
     ShortRun("optimizers", "optimizer_benchmark", ("--layers=2", "--rounds=5"), ("*/seconds",)),
     ShortRun("all-reduce", "allreduce", ("--least-bytes=4096", f"--most-bytes={16 << 20}", "--factor=16", "--rounds=3"),
              ("*/group_seconds",), ranks=2),
     ShortRun("sharded step", "sharded_step", ("--millions=10", "--rounds=7"), ("sharded_seconds", "replicated_seconds"),
              ranks=2),
+    ShortRun("flight recorder", "flight_benchmark", ("--bytes=4096,1048576", "--calls=100", "--rounds=7"),
+             ("sizes/*/on_seconds",), ranks=2),
+    ShortRun("images", "image_loader_benchmark", ("--steps=21",), ("*/load_seconds/*",)),
     ShortRun("checkpoint", "checkpoint_benchmark", ("--megabytes=40", "--rounds=3", "--directory={folder}"),
              ("save_seconds", "load_seconds"), ranks=2),
     ShortRun("operations", "ops_benchmark", ("--seconds=0.005", "--calls=3"), ("operations/*/seconds",)),
@@ -86,6 +96,7 @@ class Sides:
     def __init__(self, run):
         self.run = run
         self.pairs = {}  # figure: [[ours, theirs], ...]
+        self.alone = {"ours": [], "theirs": []}  # figures that the other side lacks
         self.memory = []
         self.seconds = 0.0
         self.failure = None
@@ -104,6 +115,8 @@ class Sides:
         figures = {side: figures_of(self.run, run.figures) for side, run in runs.items()}
         for path in figures["ours"].keys() & figures["theirs"].keys():
             self.pairs.setdefault(path, []).append([figures["ours"][path], figures["theirs"][path]])
+        self.alone = {side: sorted(figures[side].keys() - figures[other].keys())
+                      for side, other in (("ours", "theirs"), ("theirs", "ours"))}
         self.memory.append([runs["ours"].peak_bytes, runs["theirs"].peak_bytes])
         self.seconds += time.monotonic() - begin
 
@@ -213,11 +226,12 @@ def against_page(sides, figures, ours, theirs, machine, pairs):
         parts.append(Intervals("Times the time (right of 1: slower)", bars))
     sections = [Section("Verdict", first), Section("Times", parts), Section("Memory", [memory_table(sides)]),
                 Section("Size", [size_table(ours, theirs)]), Section("Machine", [Table(["what", "is"], machine)])]
-    failed = [side for side in sides if side.failure]
-    if failed:
-        lines = []
-        for side in failed:
+    lines = []
+    for side in sides:
+        if side.failure:
             lines.append(Text(f"{side.run.name}: {side.failure.what}"))
             lines += [Output(side.failure.output)] if side.failure.output else []
+        lines += [Text(f"{side.run.name}: only {who} write {', '.join(names)}") for who, names in side.alone.items() if names]
+    if lines:
         sections.insert(1, Section("Not compared", lines))
     return Page("What got slower", sections)

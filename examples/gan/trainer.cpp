@@ -167,6 +167,7 @@ void Trainer<Gan>::report(std::int64_t step, const Step& result, Progress& progr
   metrics_->write(line);
   for (const std::string& decision : generator_player_->decisions()) progress.note("generator: " + decision);
   for (const std::string& decision : discriminator_player_->decisions()) progress.note("discriminator: " + decision);
+  checkpoints_->note_loss(losses_text(of_d, of_g));
   progress.step(step, losses_text(of_d, of_g), images_per_second, result.bytes_sent);
 }
 

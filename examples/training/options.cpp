@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <charconv>
 #include <cmath>
 #include <utility>
 
+#include "command_line.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/compression.hpp"
 
@@ -43,6 +43,9 @@ parallel::Sharding parse_sharding(const std::string& text) {
 
 TrainingParser::TrainingParser(CLI::App& app, std::string program, TrainingOptions& options)
     : app_(app), program_(std::move(program)), options_(options) {
+  app.name(program_);
+  options.program = program_;
+  add_version(app);
   app.option_defaults()->take_last();  // of an option given twice
   app.set_config("--config", "", "read options from this file (TOML: layers = 6)");
   app.allow_config_extras(CLI::config_extras_mode::error);
@@ -236,9 +239,12 @@ bool TrainingParser::parse(int argc, char** argv, std::string& help) {
   } catch (const CLI::CallForHelp&) {
     help = app_.help();
     return false;
+  } catch (const CLI::CallForVersion& version) {
+    help = fmt::format("{}\n", version.what());
+    return false;
   } catch (const CLI::ParseError& error) {
     throw Error({.code = ErrorCode::invalid_argument,
-                 .message = error.what(),
+                 .message = text_of(error, app_),
                  .hint = fmt::format("{} --help lists the options", program_)});
   }
   options_.backend = parse_backend(backend_);

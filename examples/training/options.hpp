@@ -23,6 +23,7 @@ struct CheckpointInterval {
 
 // What every trainer can be told beside its model's options; see train_gpt --help.
 struct TrainingOptions {
+  std::string program;       // its name
   std::string data;          // a file or folder
   std::string data_content;  // what it holds, in words: content_of()
 

@@ -105,6 +105,7 @@ std::optional<std::int64_t> step_to_resume(const TrainingOptions& options, const
 RunCheckpoints::RunCheckpoints(const TrainingOptions& options, const Group& world, const optim::Settings& settings)
     : world_(world),
       settings_(settings.begin(), settings.end()),
+      program_(options.program),
       allow_other_data_(options.allow_other_data),
       steps_(options.steps),
       interval_(options.checkpoint_interval) {
@@ -112,6 +113,7 @@ RunCheckpoints::RunCheckpoints(const TrainingOptions& options, const Group& worl
   settings_["data"] = options.data;
   if (options.checkpoint_directory.empty()) return;
   checkpoints_.emplace(world, checkpoint::CheckpointOptions{.directory = options.checkpoint_directory, .keep = options.keep});
+  checkpoints_->prepare();
   resumed_ = step_to_resume(options, world);
   newest_ = resumed_;
   done_ = first_step();
@@ -196,7 +198,10 @@ void RunCheckpoints::save(std::int64_t done, bool wait, const AddTo& add_to, std
   committed(checkpoints_->finish(), notes);
   State state;
   add_to(state);
-  checkpoints_->save(done, state, settings_);
+  checkpoint::Configuration configuration = settings_;
+  configuration["program"] = program_;
+  configuration["loss"] = loss_;
+  checkpoints_->save(done, state, configuration);
   if (wait) committed(checkpoints_->finish(), notes);
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "training/options.hpp"
@@ -29,6 +30,8 @@ class RunCheckpoints {
   // differ; lines about others that do.
   std::vector<std::string> load(const AddTo& add_to);
 
+  void note_loss(std::string loss) { loss_ = std::move(loss); }  // of the last step, for those who look into a checkpoint
+
   // What this rank asks of all, for the summary of a step.
   trireme::StepRequests requests() const;
 
@@ -50,6 +53,8 @@ class RunCheckpoints {
   trireme::Group world_;
   std::optional<trireme::checkpoint::Checkpoints> checkpoints_;
   trireme::checkpoint::Configuration settings_;
+  std::string program_;
+  std::string loss_;
   bool allow_other_data_;
   std::int64_t steps_;
   CheckpointInterval interval_;

@@ -78,6 +78,7 @@ StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, P
     metrics.validation_accuracy = validation.accuracy;
   }
   report(metrics, progress);
+  checkpoints_.note_loss(fmt::format("{:.4f}", metrics.loss));
   return summary.requests;
 }
 

@@ -104,7 +104,7 @@ void GradScaler::set_state(const State& state) {
 }
 
 void GradScaler::add_to(trireme::State& state, const std::string& prefix) {
-  state.before_save([this] { state_ = this->state(); });
+  state.before_use([this] { state_ = this->state(); });
   state.add(prefix + "scale", Shape{}, &state_.scale);
   state.add(prefix + "growth_tracker", &state_.growth_tracker);
   state.add(prefix + "skipped_steps", &state_.skipped_steps);

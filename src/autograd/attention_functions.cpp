@@ -8,6 +8,7 @@ namespace trireme {
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options, const Tensor<std::int32_t, D>& hidden_keys) {
+  require_operands("scaled_dot_product_attention", q, optional(kv), optional(hidden_keys));
   const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
   const ops::AttentionForward<T, D> pass{.options = options,
                                          .q = q.value(),
@@ -37,6 +38,7 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
 
 template <typename T, typename D>
 Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options) {
+  require_operands("rotary", x);
   Tensor<T, D> y(x.shape());
   ops::rotary(x.value(), options, y);
   return record("rotary", std::move(y), {x.slot()}, [options, dx = x.gradient()](const Tensor<T, D>& dy) {

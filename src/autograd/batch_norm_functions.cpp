@@ -165,6 +165,7 @@ template <typename T, typename D>
 Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
                           const BatchNormArguments& options) {
+  require_operands("batch_norm", x, optional(weight), optional(bias));
   return run<T, D>({"batch_norm", x, {}, weight, bias, running, options, false});
 }
 
@@ -172,6 +173,7 @@ template <typename T, typename D>
 Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
                                const BatchNormArguments& options) {
+  require_operands("batch_norm_relu", x, optional(weight), optional(bias));
   return run<T, D>({"batch_norm_relu", x, {}, weight, bias, running, options, true});
 }
 
@@ -179,12 +181,14 @@ template <typename T, typename D>
 Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
                                    const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
                                    const RunningStatistics<Accumulate<T>, D>& running, const BatchNormArguments& options) {
+  require_operands("batch_norm_add_relu", x, residual, optional(weight), optional(bias));
   return run<T, D>({"batch_norm_add_relu", x, residual, weight, bias, running, options, true});
 }
 
 template <typename T, typename D>
 Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, int groups, double epsilon) {
+  require_operands("group_norm", x, optional(weight), optional(bias));
   require(x.shape().size() >= 2 && groups > 0, "group_norm: x {} is not [batch, ..., channels], or {} groups are below 1",
           x.shape(), groups);
   const Shape of_groups{x.shape()[0], groups};

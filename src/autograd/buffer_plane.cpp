@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "trireme/autograd/training_modes.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme {
@@ -72,12 +73,18 @@ void BufferPlane::restore_if(const bool* condition) {
   if (are_kept_) device_->copy_if(condition, values_->data(), kept_->data(), bytes());
 }
 
-void BufferPlane::initialize() { dtype_ == DType::float64 ? fill<double>() : fill<float>(); }
+void BufferPlane::initialize(std::string_view module) {
+  if (values_ == nullptr) {
+    values_ = std::make_shared<device::Storage>(device_->memory(), bytes());
+    module = {};
+  }
+  dtype_ == DType::float64 ? fill<double>(module) : fill<float>(module);
+}
 
 template <typename T>
-void BufferPlane::fill() {
-  if (values_ == nullptr) values_ = std::make_shared<device::Storage>(device_->memory(), bytes());
+void BufferPlane::fill(std::string_view module) {
   for (int index = 0; index < size(); ++index) {
+    if (!is_within(module, info(index).name)) continue;
     write_values(index, Tensor<T>::full(info(index).shape, static_cast<T>(info(index).initial)));
   }
 }

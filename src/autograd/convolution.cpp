@@ -18,6 +18,7 @@ void require_dims(std::string_view op, const Shape& x, const Shape& weight) {
 template <typename T, typename D>
 Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias, const ops::Conv2dOptions& options) {
+  require_operands("conv2d", x, weight, optional(bias));
   using A = Accumulate<T>;
   require_dims("conv2d", x.shape(), weight.shape());
   const auto extent = ops::conv2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
@@ -39,6 +40,7 @@ Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
 template <typename T, typename D>
 Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                 const Variable<Accumulate<T>, D>& bias, const ops::ConvTranspose2dOptions& options) {
+  require_operands("conv_transpose2d", x, weight, optional(bias));
   using A = Accumulate<T>;
   require_dims("conv_transpose2d", x.shape(), weight.shape());
   const auto extent =

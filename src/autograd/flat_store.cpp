@@ -1,6 +1,7 @@
 #include "trireme/autograd/flat_store.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
@@ -11,7 +12,19 @@ namespace {
 constexpr std::size_t segment_alignment = 64;             // bytes
 constexpr std::int64_t least_drawn_by_threads = 1 << 13;  // random values, which are worth waking them
 
+bool makes_zeros(const Initializer& initializer) {
+  return initializer.a == 0 && (initializer.kind == Initializer::Kind::constant || initializer.b == 0);
+}
+
+std::uint64_t next_store_serial() {
+  static std::atomic<std::uint64_t> serial{0};
+  return ++serial;
+}
+
 }  // namespace
+
+FlatStore::FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device)
+    : serial_(next_store_serial()), dtype_(dtype), compute_dtype_(compute_dtype), device_(&device), buffers_(dtype, device) {}
 
 int FlatStore::add(std::string name, const Shape& shape, const Initializer& initializer) {
   return add(std::move(name), Placement{.shape = shape}, initializer);
@@ -83,7 +96,9 @@ std::int64_t FlatStore::numel() {
 
 std::shared_ptr<device::Storage> FlatStore::zeroed(std::int64_t count, DType dtype) const {
   const device::MemoryPurpose purpose("parameters and their gradients");
-  const std::size_t bytes = static_cast<std::size_t>(count) * size_of(dtype);
+  std::size_t bytes = 0;
+  require(!__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(dtype), &bytes),
+          "a model's {} elements of {} have more than 2^64 bytes", count, name_of(dtype));
   auto storage = std::make_shared<device::Storage>(device_->memory(), bytes);
   device_->zero(storage->data(), bytes);
   return storage;
@@ -98,12 +113,17 @@ void FlatStore::lay_out() {
       ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
       if (info.trainable != trainable) continue;
       info.offset = numel_;
-      numel_ += (info.numel + step - 1) / step * step;
+      std::int64_t end = 0;
+      require(!__builtin_add_overflow(numel_, info.numel, &end) && !__builtin_add_overflow(end, step - 1, &end),
+              "with parameter {} of shape {} the model has more than 2^63 elements", info.name, info.shape);
+      numel_ = end / step * step;
       layout_.push_back(index);
     }
     if (trainable) trainable_numel_ = numel_;
   }
   has_gradient_.assign(parameters_.size(), false);
+  gradient_is_final_.assign(parameters_.size(), false);
+  has_values_.assign(parameters_.size(), false);
   values_ = zeroed(numel_, dtype_);
   gradients_ = zeroed(trainable_numel_, dtype_);
   if (compute_dtype_ != dtype_) compute_values_ = zeroed(numel_, compute_dtype_);
@@ -121,12 +141,15 @@ void FlatStore::round_values(const Range& range) {
 }
 
 template <typename T>
-void FlatStore::initialize(std::uint64_t seed) {
+void FlatStore::initialize(std::uint64_t seed, std::string_view module) {
   for (int index = 0; index < num_parameters(); ++index) {
     const ParameterInfo& info = parameter(index);
+    if (!is_within(module, info.name)) continue;
     const Tensor<T> values(info.shape);
     const std::uint64_t stream = hash_name(info.name);
+    const Range& zeros = info.initializer.zeros;
     const auto draw = [&](std::int64_t element) -> double {
+      if (element >= zeros.begin && element < zeros.end) return 0;
       const auto counter = static_cast<std::uint64_t>(element);
       switch (info.initializer.kind) {
         case Initializer::Kind::constant: return info.initializer.a;
@@ -144,12 +167,32 @@ void FlatStore::initialize(std::uint64_t seed) {
     }
     write_values(index, values);
   }
-  buffers_.initialize();
+  buffers_.initialize(module);
   round_values();
 }
 
-template void FlatStore::initialize<float>(std::uint64_t);
-template void FlatStore::initialize<double>(std::uint64_t);
+template void FlatStore::initialize<float>(std::uint64_t, std::string_view);
+template void FlatStore::initialize<double>(std::uint64_t, std::string_view);
+
+void FlatStore::require_values() {
+  if (values_are_checked_) return;
+  std::vector<std::string_view> lacking;
+  std::vector<std::byte> bytes;
+  for (int index = 0; index < num_parameters(); ++index) {
+    const ParameterInfo& info = parameter(index);
+    if (info.numel == 0 || has_values_[static_cast<std::size_t>(index)] || makes_zeros(info.initializer)) continue;
+    bytes.resize(static_cast<std::size_t>(info.numel) * size_of(dtype_));
+    device_->read(static_cast<const std::byte*>(values_->data()) + static_cast<std::size_t>(info.offset) * size_of(dtype_),
+                  bytes.data(), bytes.size());
+    if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; })) lacking.push_back(info.name);
+  }
+  require(
+      lacking.empty(),
+      "{} of the model's {} parameters, the first of them {}, have no values: call initialize(), load weights or a checkpoint "
+      "before the first step",
+      lacking.size(), num_parameters(), lacking.empty() ? "" : lacking.front());
+  values_are_checked_ = true;
+}
 
 template <typename T>
 void FlatStore::add_as(State& state, const std::string& prefix) {
@@ -167,7 +210,10 @@ void FlatStore::add_as(State& state, const std::string& prefix) {
 
 void FlatStore::add_to(State& state, const std::string& prefix) {
   dtype_ == DType::float64 ? add_as<double>(state, prefix) : add_as<float>(state, prefix);
-  state.after_load([this] { round_values(); });
+  state.after_load([this] {
+    has_values_.assign(parameters_.size(), true);
+    round_values();
+  });
 }
 
 void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource) {
@@ -194,6 +240,23 @@ void FlatStore::zero_gradient(int index) {
 void FlatStore::clear_gradients() {
   lay_out();
   has_gradient_.assign(parameters_.size(), false);
+  gradient_is_final_.assign(parameters_.size(), false);
+  buffers_.end_step();
+  in_step_ = false;
+}
+
+void FlatStore::begin_step() {
+  if (in_step_) buffers_.restore();
+  clear_gradients();
+  buffers_.keep();
+  in_step_ = true;
+}
+
+void FlatStore::refuse_gradient(int index) const {
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "a gradient arrived too late: the parameter's was final in this step, and ranks may be adding it up",
+               .name = parameters_[static_cast<std::size_t>(index)].name,
+               .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
 }
 
 }  // namespace trireme

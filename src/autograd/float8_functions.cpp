@@ -53,6 +53,7 @@ Float8Operand<F, D> transposed(const Quantized<F, D>& x) {
 template <typename D>
 Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
                                     const Variable<float, D>& bias, const Float8History<D>& history) {
+  require_operands("float8_linear", x, weight, optional(bias));
   require_product("float8_linear", x.shape(), weight.shape());
   const bool has_backward = Tape::current() != nullptr;
   const auto x8 = quantized<float8_e4m3>(x.value(), History<D>{history.x, history.update}, has_backward);

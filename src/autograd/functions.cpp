@@ -12,6 +12,7 @@ namespace trireme {
 
 template <typename To, typename From, typename D>
 Variable<To, D> cast(const Variable<From, D>& x) {
+  require_operands("cast", x);
   if constexpr (std::same_as<To, From>) {
     return x;
   } else {
@@ -32,12 +33,14 @@ template Variable<float16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DE
 
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
+  require_operands("reshape", x);
   return record("reshape", x.value().reshape(shape), {x.slot()},
                 [dx = x.gradient()](Tensor<T, D> dy) { dx.give(std::move(dy)); });
 }
 
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
+  require_operands("add", a, b);
   Tensor<T, D> y(a.shape());
   ops::add(a.value(), b.value(), y);
   return record("add", std::move(y), {a.slot(), b.slot()}, [da = a.gradient(), db = b.gradient()](const Tensor<T, D>& dy) {
@@ -48,6 +51,7 @@ Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
 
 template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
+  require_operands("multiply", a, b);
   Tensor<T, D> y(a.shape());
   ops::multiply(a.value(), b.value(), y);
   return record("multiply", std::move(y), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dy) {
@@ -58,6 +62,7 @@ Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
 
 template <typename T, typename D>
 Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
+  require_operands("scale", x);
   Tensor<T, D> y(x.shape());
   ops::scale(x.value(), factor, y);
   return record("scale", std::move(y), {x.slot()}, [factor, dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -67,6 +72,7 @@ Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
 
 template <typename T, typename D>
 Variable<T, D> sum(const Variable<T, D>& x) {
+  require_operands("sum", x);
   return record(
       "sum", ops::full<T>({}, ops::sum(x.value())), {x.slot()},
       [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(ops::full<T>(shape, Scalar<T, D>(dy))); });
@@ -74,6 +80,7 @@ Variable<T, D> sum(const Variable<T, D>& x) {
 
 template <typename T, typename D>
 Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
+  require_operands("activation", x);
   Tensor<T, D> y(x.shape());
   ops::activation(kind, x.value(), y);
   return record("activation", std::move(y), {x.slot()}, [kind, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -83,6 +90,7 @@ Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
 
 template <typename T, typename D>
 Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope) {
+  require_operands("leaky_relu", x);
   Tensor<T, D> y(x.shape());
   ops::leaky_relu(x.value(), slope, y);
   return record("leaky_relu", std::move(y), {x.slot()}, [slope, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -92,6 +100,7 @@ Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope) {
 
 template <typename T, typename D>
 Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options) {
+  require_operands("softplus", x);
   Tensor<T, D> y(x.shape());
   ops::softplus(x.value(), options, y);
   return record("softplus", std::move(y), {x.slot()}, [options, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
@@ -101,15 +110,18 @@ Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& opt
 
 template <typename T, typename D>
 Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows) {
+  require_operands("dropout", x);
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
-  const Tape* tape = Tape::current();
+  Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
+  const std::uint64_t of_stream = hash_name(stream);
+  const auto [at, call] = tape->next_call("dropout", of_stream);
   const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
-  const TapeOptions& at = tape->options();
   const bool known = Tensor<T, D>::on_host || at.on_device == nullptr;
   const std::int64_t first_row = (known ? at.first_sample * rows.per_sample : 0) + rows.first;
   const ops::RandomKey key{.seed = at.seed,
-                           .stream = hash_name(stream),
+                           .stream = of_stream,
+                           .call = call,
                            .step = known ? at.step : 0,
                            .first_index = static_cast<std::uint64_t>(first_row * per_row),
                            .on_device = known ? nullptr : at.on_device,

@@ -34,6 +34,7 @@ Variable<A, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                      const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
+  require_operands("cross_entropy", logits, targets, optional(options.class_weight));
   require_targets(logits, targets);
   using A = Accumulate<T>;
   Tensor<A, D> log_sum_exp({targets.numel()});
@@ -52,6 +53,7 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
 template <typename T, typename D>
 Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                               const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
+  require_operands("cross_entropy_rows", logits, targets, optional(options.class_weight));
   require_targets(logits, targets);
   using A = Accumulate<T>;
   Tensor<A, D> log_sum_exp({targets.numel()});
@@ -68,6 +70,7 @@ Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, cons
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
+  require_operands("mse_loss", x, target);
   const std::int64_t count = target.numel();
   return {.sum = elementwise_sum(ops::ElementwiseLoss::squared_error, x, target),
           .kept = static_cast<double>(count),
@@ -77,6 +80,7 @@ Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate
 template <typename T, typename D>
 Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                        double positive_weight) {
+  require_operands("bce_with_logits", logits, target);
   const std::int64_t count = target.numel();
   return {.sum = elementwise_sum(ops::ElementwiseLoss::binary_cross_entropy, logits, target, positive_weight),
           .kept = static_cast<double>(count),
@@ -86,6 +90,7 @@ Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tenso
 template <typename T, typename D>
 Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<Accumulate<T>, D>& target,
                                      bool log_target) {
+  require_operands("kl_divergence", log_probabilities, target);
   const auto kind = log_target ? ops::ElementwiseLoss::kl_divergence_log_target : ops::ElementwiseLoss::kl_divergence;
   const std::int64_t rows = target.shape().rows();
   return {.sum = elementwise_sum(kind, log_probabilities, target), .kept = static_cast<double>(rows), .count = rows};
@@ -93,6 +98,7 @@ Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, co
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature) {
+  require_operands("distillation_loss", student, teacher);
   require(temperature > 0, "distillation_loss: the temperature is {}, but must be above 0", temperature);
   using A = Accumulate<T>;
   if constexpr (!std::same_as<T, A>) {  // log-probabilities of a half type would lose what the two differ in

@@ -16,6 +16,7 @@ namespace trireme {
 template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                     const Variable<T, D, G>& b) {
+  require_operands("matmul", a, b);
   Tensor<T, D> c(ops::batched_matmul_shape(a.shape(), b.shape()));
   ops::batched_matmul(a.value(), b.value(), c);
   return record("matmul", std::move(c), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dc) {
@@ -31,6 +32,7 @@ requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> mat
 template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias) {
+  require_operands("linear", x, weight, optional(bias));
   using A = Accumulate<T>;
   require_product("linear", x.shape(), weight.shape());
   Tensor<T, D> y(with_last_dim(x.shape(), weight.shape()[0]));
@@ -53,6 +55,7 @@ template <typename T, typename D>
 Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
                                   const Variable<Accumulate<T>, D>& bias1, const Variable<T, D, Accumulate<T>>& weight2,
                                   const Variable<Accumulate<T>, D>& bias2) {
+  require_operands("linear_gelu_linear", x, weight1, optional(bias1), weight2, optional(bias2));
   using A = Accumulate<T>;
   require_product("linear_gelu_linear", x.shape(), weight1.shape());
   Tensor<T, D> gelu_input(with_last_dim(x.shape(), weight1.shape()[0]));

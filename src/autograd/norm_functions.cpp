@@ -112,17 +112,37 @@ std::pair<Variable<A, D>, Variable<T, D>> record_residual_norm(const Variable<A,
                      });
 }
 
+// The last dims of x as one, and so those of weight and bias.
+template <typename T, typename D, typename A = Accumulate<T>>
+Variable<T, D> record_layer_norm(const Variable<A, D>& x, const NormWeights<A, D>& weights, int dims) {
+  require_operands("layer_norm", x, optional(weights.weight), optional(weights.bias));
+  if (dims == 1) return record_norm<LayerNorm, T, D>(x, weights);
+  require(dims > 1 && dims <= x.shape().size(), "layer_norm: x {} has no last {} dims", x.shape(), dims);
+  const auto all = x.shape().dims();
+  const Shape normalized(all.last(static_cast<std::size_t>(dims)));
+  const auto flat = [&](std::string_view name, const Variable<A, D>& operand) {
+    if (!operand.value().defined()) return operand;
+    require(operand.shape() == normalized, "layer_norm: {} has shape {}, but needs {}", name, operand.shape(), normalized);
+    return reshape(operand, {normalized.numel()});
+  };
+  const Shape rows(all.first(all.size() - static_cast<std::size_t>(dims)));
+  const NormWeights<A, D> of_rows{flat("weight", weights.weight), flat("bias", weights.bias), weights.epsilon};
+  return reshape(record_norm<LayerNorm, T, D>(reshape(x, {rows.numel(), normalized.numel()}), of_rows), x.shape());
+}
+
 }  // namespace
 
 template <typename T, typename D>
-Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon) {
-  return record_norm<LayerNorm, T, D>(x, {weight, bias, epsilon});
+Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon,
+                          int dims) {
+  return record_layer_norm<T, D>(x, {weight, bias, epsilon}, dims);
 }
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
                                                                     const Variable<Accumulate<T>, D>& weight,
-                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon) {
-  return record_norm<LayerNorm, T, D>(x, {weight, bias, epsilon});
+                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon,
+                                                                    int dims) {
+  return record_layer_norm<T, D>(x, {weight, bias, epsilon}, dims);
 }
 template <typename T, typename D>
 std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const Variable<Accumulate<T>, D>& x,
@@ -130,16 +150,19 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const 
                                                                           const Variable<Accumulate<T>, D>& weight,
                                                                           const Variable<Accumulate<T>, D>& bias,
                                                                           double epsilon) {
+  require_operands("residual_layer_norm", x, residual, optional(weight), optional(bias));
   return record_residual_norm<LayerNorm, T, D>(x, residual, {weight, bias, epsilon});
 }
 
 template <typename T, typename D>
 Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon) {
+  require_operands("rms_norm", x, optional(weight));
   return record_norm<RmsNorm, T, D>(x, {.weight = weight, .epsilon = epsilon});
 }
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
                                                                   const Variable<Accumulate<T>, D>& weight, double epsilon) {
+  require_operands("rms_norm", x, optional(weight));
   return record_norm<RmsNorm, T, D>(x, {.weight = weight, .epsilon = epsilon});
 }
 template <typename T, typename D>
@@ -147,18 +170,20 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Va
                                                                         const Variable<T, D>& residual,
                                                                         const Variable<Accumulate<T>, D>& weight,
                                                                         double epsilon) {
+  require_operands("residual_rms_norm", x, residual, optional(weight));
   return record_residual_norm<RmsNorm, T, D>(x, residual, {.weight = weight, .epsilon = epsilon});
 }
 
-#define TRIREME_INSTANTIATE(T, A)                                                                                          \
-  template Variable<T, TRIREME_DEVICE> layer_norm<T, TRIREME_DEVICE>(                                                      \
-      const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, double); \
-  template Variable<T, TRIREME_DEVICE> rms_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,                     \
-                                                                   const Variable<A, TRIREME_DEVICE>&, double);            \
-  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_layer_norm(                        \
-      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,          \
-      const Variable<A, TRIREME_DEVICE>&, double);                                                                         \
-  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_rms_norm(                          \
+#define TRIREME_INSTANTIATE(T, A)                                                                                      \
+  template Variable<T, TRIREME_DEVICE> layer_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,               \
+                                                                     const Variable<A, TRIREME_DEVICE>&,               \
+                                                                     const Variable<A, TRIREME_DEVICE>&, double, int); \
+  template Variable<T, TRIREME_DEVICE> rms_norm<T, TRIREME_DEVICE>(const Variable<A, TRIREME_DEVICE>&,                 \
+                                                                   const Variable<A, TRIREME_DEVICE>&, double);        \
+  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_layer_norm(                    \
+      const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&,      \
+      const Variable<A, TRIREME_DEVICE>&, double);                                                                     \
+  template std::pair<Variable<A, TRIREME_DEVICE>, Variable<T, TRIREME_DEVICE>> residual_rms_norm(                      \
       const Variable<A, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const Variable<A, TRIREME_DEVICE>&, double)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);

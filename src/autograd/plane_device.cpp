@@ -74,7 +74,7 @@ class PlanesOn final : public PlaneDevice {
       return plane;
     } else {
       const auto copy = std::make_shared<device::Storage>(device::host_memory(), bytes);
-      state.before_save([=, this] { read(plane, copy->data(), bytes); });
+      state.before_use([=, this] { read(plane, copy->data(), bytes); });
       state.after_load([=, this] { write(plane, copy->data(), bytes); });
       return copy->data();
     }

@@ -40,6 +40,7 @@ Variable<T, D> record_average(std::string_view op, const Variable<T, D>& x, cons
 
 template <typename T, typename D>
 Variable<T, D> max_pool2d(const Variable<T, D>& x, const ops::Pool2dOptions& options) {
+  require_operands("max_pool2d", x);
   using Images = Tensor<T, D>;
   using Argmax = ops::PoolArgmax<D>;
   return record_max(
@@ -52,6 +53,7 @@ Variable<T, D> max_pool2d(const Variable<T, D>& x, const ops::Pool2dOptions& opt
 
 template <typename T, typename D>
 Variable<T, D> avg_pool2d(const Variable<T, D>& x, const ops::AvgPool2dOptions& options) {
+  require_operands("avg_pool2d", x);
   using Images = Tensor<T, D>;
   return record_average(
       "avg_pool2d", x, ops::avg_pool2d_extent(pixels_of("avg_pool2d", x.shape()), options),
@@ -61,12 +63,14 @@ Variable<T, D> avg_pool2d(const Variable<T, D>& x, const ops::AvgPool2dOptions& 
 
 template <typename T, typename D>
 Variable<T, D> adaptive_max_pool2d(const Variable<T, D>& x, const ops::Extent2d& output) {
+  require_operands("adaptive_max_pool2d", x);
   pixels_of("adaptive_max_pool2d", x.shape());
   return record_max("adaptive_max_pool2d", x, output, ops::adaptive_max_pool2d<T, D>, ops::adaptive_max_pool2d_backward<T, D>);
 }
 
 template <typename T, typename D>
 Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d& output) {
+  require_operands("adaptive_avg_pool2d", x);
   pixels_of("adaptive_avg_pool2d", x.shape());
   return record_average("adaptive_avg_pool2d", x, output, ops::adaptive_avg_pool2d<T, D>,
                         ops::adaptive_avg_pool2d_backward<T, D>);

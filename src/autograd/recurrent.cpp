@@ -109,6 +109,9 @@ RecurrentResult<T, D> recurrent_layer(RecurrentCell cell, const Variable<T, D>& 
                                       const Tensor<std::int32_t, D>& lengths) {
   const auto num_directions = static_cast<std::int64_t>(directions.size());
   require(num_directions == 1 || num_directions == 2, "a recurrent layer has one or two directions, got {}", num_directions);
+  for (const auto& [weight_ih, weight_hh, bias_ih, bias_hh] : directions) {
+    require_operands("recurrent_layer", x, h0, optional(c0), weight_ih, weight_hh, optional(bias_ih), optional(bias_hh));
+  }
   require(x.shape().size() == 3, "recurrent_layer: x has shape {}, but needs [batch, time, in]", x.shape());
   const bool lstm = cell == RecurrentCell::lstm;
   const std::int64_t batch = x.shape()[0];

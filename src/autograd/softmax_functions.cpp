@@ -19,6 +19,7 @@ Variable<T, D> over_dim(const Variable<T, D>& x, int dim, const Function& functi
 
 template <typename T, typename D>
 Variable<T, D> transpose(const Variable<T, D>& x, int first, int second) {
+  require_operands("transpose", x);
   Tensor<T, D> y(ops::transposed_shape(x.shape(), first, second));
   ops::transpose(x.value(), first, second, y);
   return record("transpose", std::move(y), {x.slot()},
@@ -31,6 +32,7 @@ Variable<T, D> transpose(const Variable<T, D>& x, int first, int second) {
 
 template <typename T, typename D>
 Variable<T, D> softmax(const Variable<T, D>& x, int dim) {
+  require_operands("softmax", x);
   return over_dim(x, dim, [](const Variable<T, D>& rows) {
     Tensor<T, D> y(rows.shape());
     ops::softmax(rows.value(), y);
@@ -42,6 +44,7 @@ Variable<T, D> softmax(const Variable<T, D>& x, int dim) {
 
 template <typename T, typename D>
 Variable<T, D> log_softmax(const Variable<T, D>& x, int dim) {
+  require_operands("log_softmax", x);
   return over_dim(x, dim, [](const Variable<T, D>& rows) {
     Tensor<T, D> y(rows.shape());
     ops::log_softmax(rows.value(), y);

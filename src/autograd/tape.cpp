@@ -1,10 +1,16 @@
 #include "trireme/autograd/tape.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
+#include <map>
+#include <mutex>
+#include <thread>
 #include <utility>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/error.hpp"
 
@@ -35,12 +41,56 @@ Tape& GradientSlot::tape() const {
   return *tape;
 }
 
-Tape::Tape(const TapeOptions& options) : options_(options), serial_(next_serial()), outer_(current_tape) {
-  current_tape = this;
+// Ranks may be threads that were given copies of the same options: each counts for itself.
+struct StreamCalls::Counts {
+  struct OfRank {
+    std::uint64_t seed = 0;
+    std::uint64_t step = 0;
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::uint64_t> calls = {};  // by first sample and stream
+  };
+  std::mutex mutex;
+  std::map<std::thread::id, OfRank> ranks;
+
+  std::uint64_t next(const TapeOptions& at, std::uint64_t stream) {
+    const std::lock_guard lock(mutex);
+    OfRank& rank = ranks[std::this_thread::get_id()];
+    if (rank.seed != at.seed || rank.step != at.step) rank = {.seed = at.seed, .step = at.step};
+    return rank.calls[{at.first_sample, stream}]++;
+  }
+};
+
+StreamCalls::StreamCalls() : counts_(std::make_shared<Counts>()) {}
+
+TapeOptions TapeOptions::restarted() const {
+  TapeOptions again = *this;
+  again.calls = {};
+  return again;
+}
+
+Tape::Tape() : serial_(next_serial()), outer_(current_tape) { current_tape = this; }
+
+Tape::Tape(const TapeOptions& options) : Tape() { options_ = options; }
+
+Tape::RandomCall Tape::next_call(std::string_view operation, std::uint64_t stream) {
+  if (!options_) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("{}: the tape was opened without TapeOptions, so that every step and every rank would "
+                                        "draw the same random numbers",
+                                        operation),
+                 .hint = "open it as Tape tape({.seed = 1, .step = step, .first_sample = first}), where first is the number of "
+                         "the micro-batch's first sample among those of all ranks"});
+  }
+  return {.at = *options_, .call = options_->calls.counts_->next(*options_, stream)};
 }
 
 Tape::~Tape() {
-  if (!suspended_) current_tape = outer_;
+  if (!suspended_) leave();
+}
+
+void Tape::leave() {
+  Tape** place = &current_tape;
+  while (*place != nullptr && *place != this) place = &(*place)->outer_;  // tapes may end in any order
+  if (*place != nullptr) *place = outer_;
 }
 
 Tape* Tape::current() { return current_tape; }
@@ -48,7 +98,7 @@ Tape* Tape::current() { return current_tape; }
 void Tape::suspend() {
   require(current_tape == this, "suspend() of a tape that is not the current one");
   suspended_ = true;
-  current_tape = outer_;
+  leave();
 }
 
 void Tape::resume() {
@@ -136,6 +186,13 @@ void Tape::run_weight_gradients() {
 }
 
 namespace detail {
+
+void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given) {
+  const auto place = std::find(given.begin(), given.end(), false) - given.begin();
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, given.size()),
+               .hint = "a Variable or Tensor that was only declared holds nothing: give it a value first"});
+}
 
 Tape* tape_for(std::string_view operation, std::initializer_list<GradientSlot*> inputs) {
   Tape* tape = Tape::current();

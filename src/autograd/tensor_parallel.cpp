@@ -67,6 +67,7 @@ class Summation {
 template <typename T, typename D>
 Variable<T, D> column_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                       const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
+  require_operands("column_parallel_linear", x, weight, optional(bias));
   using A = Accumulate<T>;
   require_product("column_parallel_linear", x.shape(), weight.shape());
   const auto all_rows = [&axis](const Tensor<T, D>& own) {
@@ -102,6 +103,7 @@ Variable<T, D> column_parallel_linear(const Variable<T, D>& x, const Variable<T,
 template <typename T, typename D>
 Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                    const Variable<Accumulate<T>, D>& bias, const TensorAxis& axis) {
+  require_operands("row_parallel_linear", x, weight, optional(bias));
   using A = Accumulate<T>;
   require_product("row_parallel_linear", x.shape(), weight.shape());
   Tensor<T, D> part(with_last_dim(x.shape(), weight.shape()[0]));
@@ -130,6 +132,7 @@ Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const Variable<T, D,
 template <typename T, typename D>
 Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
                                         std::int64_t first_row, std::int64_t table_rows, const TensorAxis& axis) {
+  require_operands("vocab_parallel_embedding", index, weight);
   const ops::VocabRange rows{.first = first_row, .total = table_rows};
   Tensor<T, D> part(with_one_more_dim(index.shape(), weight.shape().back()));
   ops::embedding_part(index, weight.value(), rows, part);
@@ -147,6 +150,7 @@ Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, co
 template <typename T, typename D>
 Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     std::int64_t first_class, std::int64_t classes, const TensorAxis& axis) {
+  require_operands("vocab_parallel_cross_entropy", logits, targets);
   using A = Accumulate<T>;
   const ops::VocabRange held{.first = first_class, .total = classes};
   const std::int64_t rows = targets.numel();
@@ -171,6 +175,7 @@ Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits
 
 template <typename T, typename D>
 Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis) {
+  require_operands("sum_gradient", x);
   return record("sum_gradient", x.value(), {x.slot()}, [dx = x.gradient(), &axis](Tensor<T, D> dy) {
     if (dy.shares_storage()) dy = dy.clone();
     axis.all_reduce(dy.span(), "gradient of a parameter that all ranks use")->wait();
@@ -180,6 +185,7 @@ Variable<T, D> sum_gradient(const Variable<T, D>& x, const TensorAxis& axis) {
 
 template <typename T, typename D>
 Variable<T, D> gather_rows(const Variable<T, D>& x, const TensorAxis& axis) {
+  require_operands("gather_rows", x);
   return record("gather_rows", gathered(x.value(), axis, "rows"), {x.slot()},
                 [dx = x.gradient(), shape = x.shape(), &axis](const Tensor<T, D>& dy) {
                   dx.give(own_rows(dy, axis).clone().reshape(shape));

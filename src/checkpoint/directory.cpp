@@ -3,10 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
-#include <iterator>
+#include <cstdlib>
 #include <optional>
+#include <random>
+#include <ranges>
 #include <span>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 
@@ -19,13 +23,59 @@ constexpr std::string_view step_prefix = "step-";
 constexpr std::string_view temporary_prefix = ".tmp-";
 constexpr std::string_view aside_prefix = "left-";
 
-std::optional<std::int64_t> step_of(std::string_view name) {
-  if (!name.starts_with(step_prefix)) return std::nullopt;
-  const std::string_view digits = name.substr(step_prefix.size());
+constexpr int first_version = 1;
+
+// A folder that holds a checkpoint, by its name: "step-000000010", or "step-000000010-2" for the second one of this step.
+struct Version {
   std::int64_t step = 0;
-  const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
-  if (failure != std::errc() || end != digits.data() + digits.size() || step < 0) return std::nullopt;
-  return step;
+  int number = first_version;
+  std::string name;
+
+  auto order() const { return std::pair(step, number); }
+};
+
+// False: the text is no number.
+template <typename T>
+bool parse_number(std::string_view text, T& number) {
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return failure == std::errc() && end == text.data() + text.size();
+}
+
+std::optional<Version> version_of(const std::string& name) {
+  if (!name.starts_with(step_prefix)) return std::nullopt;
+  const std::string_view rest = std::string_view(name).substr(step_prefix.size());
+  const std::size_t dash = std::min(rest.find('-', 1), rest.size());
+  Version version{.step = 0, .number = first_version, .name = name};
+  if (!parse_number(rest.substr(0, dash), version.step) || version.step < 0) return std::nullopt;
+  if (dash == rest.size()) return version;
+  if (!parse_number(rest.substr(dash + 1), version.number) || version.number <= first_version) return std::nullopt;
+  return version;
+}
+
+// Ascending.
+std::vector<Version> committed_versions(const FileSystem& files, const fs::path& directory) {
+  std::vector<Version> versions;
+  for (const std::string& name : files.names_in(directory)) {
+    const auto version = version_of(name);
+    if (version && files.exists(directory / name / manifest_name)) versions.push_back(*version);
+  }
+  std::ranges::sort(versions, {}, &Version::order);
+  return versions;
+}
+
+std::string name_of(std::int64_t step, int number) {
+  const std::string name = fmt::format("{}{:09}", step_prefix, step);
+  return number == first_version ? name : fmt::format("{}-{}", name, number);
+}
+
+// For one more checkpoint of this step: no folder has it, so that a rename commits, and what it replaces is there until then.
+std::string next_name(const FileSystem& files, const fs::path& directory, std::int64_t step) {
+  int number = first_version;
+  for (const std::string& name : files.names_in(directory)) {
+    const auto version = version_of(name);
+    if (version && version->step == step) number = std::max(number, version->number + 1);
+  }
+  return name_of(step, number);
 }
 
 void write_durably(FileSystem& files, const fs::path& path, const std::string& text) {
@@ -36,55 +86,83 @@ void write_durably(FileSystem& files, const fs::path& path, const std::string& t
   file->close();
 }
 
-// A name beside `folder` that is free.
-fs::path free_name(const FileSystem& files, const fs::path& directory, const std::string& prefix, const fs::path& folder) {
+fs::path free_name(const FileSystem& files, const fs::path& wanted) {
   for (int attempt = 0;; ++attempt) {
-    const fs::path path = directory / fmt::format("{}{}{}", prefix, folder.filename().string(),
-                                                  attempt == 0 ? std::string() : fmt::format("-{}", attempt));
+    fs::path path = wanted;
+    if (attempt > 0) path += fmt::format("-{}", attempt);
     if (!files.exists(path)) return path;
   }
 }
 
+fs::path temporary_path(const fs::path& directory, const std::string& job, const std::string& name) {
+  return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
+}
+
 // First out of the way, so that half of it is never taken for a checkpoint.
-void remove_checkpoint(FileSystem& files, const fs::path& directory, const fs::path& folder) {
-  const fs::path aside = free_name(files, directory, std::string(temporary_prefix), folder);
-  files.rename(folder, aside);
+void remove_checkpoint(FileSystem& files, const fs::path& directory, const std::string& name, const std::string& job) {
+  const fs::path aside = free_name(files, temporary_path(directory, job, name));
+  files.rename(directory / name, aside);
   files.sync_folder(directory);
   files.remove_all(aside);
 }
 
-}  // namespace
-
-fs::path checkpoint_folder(const fs::path& directory, std::int64_t step) {
-  return directory / fmt::format("{}{:09}", step_prefix, step);
+// Removes what a predicate of names chooses; gives the names.
+template <typename Predicate>
+std::vector<std::string> remove_if(FileSystem& files, const fs::path& directory, const Predicate& chosen) {
+  std::vector<std::string> names = files.names_in(directory);
+  std::erase_if(names, [&chosen](const std::string& name) { return !chosen(name); });
+  for (const std::string& name : names) files.remove_all(directory / name);
+  return names;
 }
 
-fs::path temporary_folder(const fs::path& directory, std::int64_t step, std::uint64_t unique) {
-  return directory / fmt::format("{}{:09}-{:016x}", temporary_prefix, step, unique);
+}  // namespace
+
+fs::path checkpoint_folder(const fs::path& directory, std::int64_t step, const FileSystem& file_system) {
+  std::string name = name_of(step, first_version);
+  for (const Version& version : committed_versions(file_system, directory)) {
+    if (version.step == step) name = version.name;
+  }
+  return directory / name;
 }
 
 std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& file_system) {
   require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
-  const auto before = file_system.names_in(directory);
-  keep_newest(file_system, directory, keep);
-  remove_leftovers(file_system, directory);
-  for (const std::string& name : before) {
-    if (name.starts_with(aside_prefix)) file_system.remove_all(directory / name);
-  }
-  const auto after = file_system.names_in(directory);
-  std::vector<std::string> removed;
-  std::ranges::set_difference(before, after, std::back_inserter(removed));
+  std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());
+  const auto aside = remove_if(file_system, directory, [](const std::string& name) { return name.starts_with(aside_prefix); });
+  removed.insert(removed.end(), aside.begin(), aside.end());
   return removed;
+}
+
+std::vector<std::string> remove_unfinished(const fs::path& directory, FileSystem& file_system) {
+  return remove_if(file_system, directory, [](const std::string& name) { return name.starts_with(temporary_prefix); });
 }
 
 std::vector<std::int64_t> committed_steps(const fs::path& directory, const FileSystem& file_system) {
   std::vector<std::int64_t> steps;
-  for (const std::string& name : file_system.names_in(directory)) {
-    const auto step = step_of(name);
-    if (step && file_system.exists(directory / name / manifest_name)) steps.push_back(*step);
+  for (const Version& version : committed_versions(file_system, directory)) {
+    if (steps.empty() || steps.back() != version.step) steps.push_back(version.step);
   }
-  std::ranges::sort(steps);
   return steps;
+}
+
+std::string random_job() {
+  std::random_device device;
+  return fmt::format("{:08x}{:08x}", device(), device());
+}
+
+std::string own_job() {
+  constexpr std::size_t longest = 64;
+  const char* value = std::getenv("TRIREME_JOB_ID");
+  if (value == nullptr || *value == '\0') return random_job();
+  const std::string job = value;
+  const bool fits = job.size() <= longest && std::ranges::all_of(job, [](unsigned char c) { return std::isalnum(c) != 0; });
+  require(fits, "TRIREME_JOB_ID is \"{}\": it takes up to {} letters and digits, which names of files begin with", job,
+          longest);
+  return job;
+}
+
+fs::path temporary_folder(const fs::path& directory, const std::string& job, std::int64_t step) {
+  return temporary_path(directory, job, name_of(step, first_version));
 }
 
 void make_directory(FileSystem& files, const fs::path& directory) {
@@ -92,10 +170,9 @@ void make_directory(FileSystem& files, const fs::path& directory) {
   files.sync_folder(directory.has_parent_path() ? directory.parent_path() : fs::path("."));
 }
 
-void remove_leftovers(FileSystem& files, const fs::path& directory) {
-  for (const std::string& name : files.names_in(directory)) {
-    if (name.starts_with(temporary_prefix)) files.remove_all(directory / name);
-  }
+void remove_leftovers(FileSystem& files, const fs::path& directory, const std::string& job) {
+  const std::string own = temporary_path({}, job, {}).string();
+  remove_if(files, directory, [&own](const std::string& name) { return name.starts_with(own); });
 }
 
 void commit(FileSystem& files, const fs::path& directory, const fs::path& temporary, std::int64_t step,
@@ -104,27 +181,27 @@ void commit(FileSystem& files, const fs::path& directory, const fs::path& tempor
   write_durably(files, unnamed, manifest);
   files.rename(unnamed, temporary / manifest_name);
   files.sync_folder(temporary);
-  const fs::path folder = checkpoint_folder(directory, step);
-  std::optional<fs::path> replaced;
-  if (files.exists(folder)) {
-    replaced = free_name(files, directory, std::string(temporary_prefix), folder);
-    files.rename(folder, *replaced);
-  }
-  files.rename(temporary, folder);
+  files.rename(temporary, directory / next_name(files, directory, step));
   files.sync_folder(directory);
-  if (replaced) files.remove_all(*replaced);
-  for (const std::int64_t later : committed_steps(directory, files)) {
-    if (later <= step) continue;
-    const fs::path left = checkpoint_folder(directory, later);
-    files.rename(left, free_name(files, directory, std::string(aside_prefix), left));
+  for (const Version& later : committed_versions(files, directory)) {
+    if (later.step <= step) continue;
+    files.rename(directory / later.name, free_name(files, directory / fmt::format("{}{}", aside_prefix, later.name)));
   }
 }
 
-void keep_newest(FileSystem& files, const fs::path& directory, int keep) {
-  const auto steps = committed_steps(directory, files);
-  for (std::size_t index = 0; index + static_cast<std::size_t>(keep) < steps.size(); ++index) {
-    remove_checkpoint(files, directory, checkpoint_folder(directory, steps[index]));
+std::vector<std::string> keep_newest(FileSystem& files, const fs::path& directory, int keep, const std::string& job) {
+  std::vector<std::string> removed;
+  std::int64_t step = -1;
+  for (const Version& version : committed_versions(files, directory) | std::views::reverse) {
+    const bool replaced = version.step == step;
+    if (!replaced) --keep;
+    step = version.step;
+    if (!replaced && keep >= 0) continue;
+    remove_checkpoint(files, directory, version.name, job);
+    removed.push_back(version.name);
   }
+  std::ranges::reverse(removed);
+  return removed;
 }
 
 }  // namespace trireme::checkpoint

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/file_system.hpp"
@@ -12,18 +13,25 @@ namespace trireme::checkpoint {
 
 inline constexpr const char* manifest_name = "manifest.json";
 
-std::filesystem::path temporary_folder(const std::filesystem::path& directory, std::int64_t step, std::uint64_t unique);
+// The id that names of unfinished work carry, so that its job alone removes them: TRIREME_JOB_ID, the same for all starts of a
+// job that trireme-run supervises; else a random one.
+std::string own_job();
+std::string random_job();
+
+std::filesystem::path temporary_folder(const std::filesystem::path& directory, const std::string& job, std::int64_t step);
 
 void make_directory(FileSystem& files, const std::filesystem::path& directory);
 
-// Half-done work of a job that died.
-void remove_leftovers(FileSystem& files, const std::filesystem::path& directory);
+// Half-done work of this job's earlier starts.
+void remove_leftovers(FileSystem& files, const std::filesystem::path& directory, const std::string& job);
 
-// Makes a checkpoint of a folder that has all shards. Takes the place of one with the same step; later steps are those of a run
-// that was left for an earlier checkpoint, and are put aside as "left-...".
+// Makes a checkpoint of a folder that has all shards. One with the same step stays until keep_newest(); later steps are those
+// of a run that was left for an earlier checkpoint, and are put aside as "left-...".
 void commit(FileSystem& files, const std::filesystem::path& directory, const std::filesystem::path& temporary,
             std::int64_t step, const std::string& manifest);
 
-void keep_newest(FileSystem& files, const std::filesystem::path& directory, int keep);
+// Removes the others, and what was replaced; gives the names.
+std::vector<std::string> keep_newest(FileSystem& files, const std::filesystem::path& directory, int keep,
+                                     const std::string& job);
 
 }  // namespace trireme::checkpoint

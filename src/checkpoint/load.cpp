@@ -13,6 +13,7 @@
 #include "checkpoint/part_reader.hpp"
 #include "checkpoint/plan.hpp"
 #include "checkpoint/saved_files.hpp"
+#include "checkpoint/texts.hpp"
 #include "checkpoint/threads.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/error.hpp"
@@ -31,7 +32,8 @@ namespace fs = std::filesystem;
                .path = folder.string(),
                .wanted = std::move(wanted),
                .had = std::move(had),
-               .hint = "give the run the model and the optimizer of the checkpoint, or another directory"});
+               .hint = "give the run the model and the optimizer of the checkpoint, or another directory; for weights alone, "
+                       "trireme-ckpt export writes a file for models::load_weights"});
 }
 
 std::string describe(DType dtype, const Shape& shape) { return fmt::format("{} {}", name_of(dtype), shape.str()); }
@@ -228,21 +230,24 @@ class Loader {
 
 LoadedCheckpoint Checkpoints::load(std::int64_t step, const State& state) {
   FileSystem& files = *options_.file_system;
-  const fs::path folder = checkpoint_folder(options_.directory, step);
   std::string text;
+  std::string name;
   const auto read = [&] {
     if (group_.rank() != 0) return;
+    const fs::path folder = checkpoint_folder(options_.directory, step, files);
     if (!files.exists(folder / manifest_name)) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("there is no checkpoint of step {}; there are those of steps [{}]", step,
                                           fmt::join(committed_steps(options_.directory, files), ", ")),
                    .path = options_.directory.string()});
     }
+    name = folder.filename().string();
     text = read_text(files, folder / manifest_name);
   };
   group_.agree(read, "read a checkpoint's manifest");
   // Rank 0's, so that all see the same one.
-  const Manifest manifest = parse_manifest(group_.gather_texts(text, "manifest of a checkpoint")[0], folder / manifest_name);
+  const fs::path folder = options_.directory / broadcast_text(group_, name, "name of a checkpoint");
+  const Manifest manifest = parse_manifest(broadcast_text(group_, text, "manifest of a checkpoint"), folder / manifest_name);
   const Plan plan = make_plan(group_, state);
 
   Loader loader(group_, options_, folder, manifest, state, plan);

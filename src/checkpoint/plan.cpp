@@ -195,7 +195,11 @@ Plan make_plan(const std::vector<Inventory>& by_rank) {
 
 Plan make_plan(const Group& group, const State& state) {
   std::string text;
-  group.agree([&] { text = to_text(inventory_of(state)); }, "list the state");
+  const auto list = [&] {
+    state.prepare();
+    text = to_text(inventory_of(state));
+  };
+  group.agree(list, "list the state");
   std::vector<Inventory> by_rank;
   for (const std::string& its : group.gather_texts(text, "list the state")) by_rank.push_back(parse_inventory(its));
   return make_plan(by_rank);

@@ -55,7 +55,7 @@ struct Plan {
 // names a tensor of which ranks think differently, a value that differs, elements that no rank holds.
 Plan make_plan(const std::vector<Inventory>& by_rank);
 
-Plan make_plan(const Group& group, const State& state);  // collective
+Plan make_plan(const Group& group, const State& state);  // collective; prepares the state first
 
 // The elements of `ranges` that do not lie in `taken`; both ascending.
 std::vector<Range> without(const std::vector<Range>& ranges, const std::vector<Range>& taken);

@@ -3,22 +3,17 @@
 #include <array>
 #include <exception>
 #include <future>
-#include <random>
 #include <utility>
 
 #include "checkpoint/directory.hpp"
 #include "checkpoint/plan.hpp"
 #include "checkpoint/shard.hpp"
+#include "checkpoint/texts.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
 namespace {
-
-std::uint64_t random_number() {
-  std::random_device device;
-  return (std::uint64_t{device()} << 32) ^ device();
-}
 
 template <typename T>
 bool is_ready(const std::future<T>& future) {
@@ -83,30 +78,35 @@ Checkpoints::Checkpoints(const Group& group, const CheckpointOptions& options) :
   require(options.chunk_bytes > 0 && options.chunk_bytes % 8 == 0, "chunks of {} bytes: a multiple of 8 is needed",
           options.chunk_bytes);
   require(options.threads > 0, "{} threads can load nothing; 1 or more", options.threads);
-  const auto prepare = [&] {
-    if (group_.rank() != 0) return;
-    make_directory(*options_.file_system, options_.directory);
-    remove_leftovers(*options_.file_system, options_.directory);
-  };
-  group_.agree(prepare, "open the directory of checkpoints");
 }
 
 Checkpoints::~Checkpoints() = default;
+
+void Checkpoints::prepare() {
+  if (!job_.empty()) return;
+  std::string job;
+  const auto make = [&] {
+    if (group_.rank() != 0) return;
+    job = own_job();
+    make_directory(*options_.file_system, options_.directory);
+    remove_leftovers(*options_.file_system, options_.directory, job);
+  };
+  group_.agree(make, "make the directory of checkpoints");
+  job_ = broadcast_text(group_, job, "id of the job that saves");
+}
 
 void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration,
                        const std::optional<ImportedWeights>& imported) {
   require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
   finish();
+  prepare();
   auto saving = std::make_unique<Saving>();
   saving->step = step;
   saving->configuration = configuration;
   saving->imported = imported;
   saving->plan = make_plan(group_, state);
-  state.prepare_save();
   saving->shard = shard_of(saving->plan, state, group_.rank());
-  std::array<std::uint64_t, 1> unique{random_number()};
-  group_.broadcast(std::span(unique), 0, "name of a checkpoint").wait_on_host();
-  saving->folder = temporary_folder(options_.directory, step, unique[0]);
+  saving->folder = temporary_folder(options_.directory, job_, step);
   saving_ = std::move(saving);
   const auto begin = [&] {
     if (group_.rank() == 0) options_.file_system->create_folder(saving_->folder);
@@ -172,18 +172,18 @@ void Checkpoints::commit_when_written() {
   saving_->shard = {};
   saving_->all_written = true;
   if (group_.rank() != 0) return;
-  const auto commit_it = [reports, &saving = *saving_, &options = options_] {
+  const auto commit_it = [reports, &saving = *saving_, &options = options_, &job = job_] {
     std::vector<ShardReport> parsed;
     for (const std::string& text : reports) parsed.push_back(parse_report(text));
     Manifest manifest = manifest_of(saving.plan, saving.step, options.chunk_bytes, saving.configuration, parsed);
     manifest.imported = saving.imported;
     commit(*options.file_system, options.directory, saving.folder, saving.step, to_text(manifest));
-    keep_newest(*options.file_system, options.directory, options.keep);
+    keep_newest(*options.file_system, options.directory, options.keep, job);
   };
   saving_->committed = std::async(options_.asynchronous ? std::launch::async : std::launch::deferred, commit_it);
 }
 
-// What it leaves behind would be removed at the next start too.
+// Where that fails, what is left has the name of this job.
 void Checkpoints::abandon() {
   const auto saving = std::move(saving_);
   if (group_.rank() != 0) return;

@@ -18,6 +18,7 @@
 #include "comm/backend.hpp"
 #include "comm/flight_signals.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -53,10 +54,12 @@ class NewFile {
  public:
   explicit NewFile(std::filesystem::path path)
       : path_(std::move(path)), temporary_(path_.string() + fmt::format(".{}.tmp", getpid())) {
-    descriptor_ = open(temporary_.c_str(), O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0644);
+    // One of a dead process with the same number, or what somebody has put there: neither is written to.
+    unlink(temporary_.c_str());
+    descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_NOFOLLOW | O_RDWR | O_CLOEXEC, 0644);
     if (descriptor_ < 0) refuse(path_, errno);
     // Without its blocks on the disk, a later store into the mapping could kill the rank.
-    const int reason = posix_fallocate(descriptor_, 0, static_cast<off_t>(file_bytes));
+    const int reason = reserve_blocks(descriptor_, 0, file_bytes);
     if (reason != 0) give_up(reason);
   }
   ~NewFile() { close(descriptor_); }

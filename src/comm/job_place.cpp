@@ -26,6 +26,15 @@ std::optional<int> find_number(const Environment& environment, const char* name)
   return number;
 }
 
+// The first of these that is set.
+template <typename Names>
+std::optional<int> find_first_number(const Environment& environment, const Names& names) {
+  for (const char* name : names) {
+    if (is_set(environment, name)) return find_number(environment, name);
+  }
+  return std::nullopt;
+}
+
 int number(const Environment& environment, const char* name) {
   const auto found = find_number(environment, name);
   require(found.has_value(), "{} is not set: start the processes by torchrun or srun, or set it", name);
@@ -82,13 +91,12 @@ JobPlace slurm_place(const Environment& environment) {
 }
 
 JobPlace mpi_place(const Environment& environment) {
-  JobPlace place{.start_up = StartUp::mpi};
-  for (const char* name : {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"}) {
-    if (!is_set(environment, name)) continue;
-    place.local_rank = number(environment, name);
-    break;
-  }
-  return place;
+  const std::array names = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "PMI_LOCAL_RANK", "SLURM_LOCALID"};
+  return {.start_up = StartUp::mpi, .local_rank = find_first_number(environment, names).value_or(0)};
+}
+
+bool is_one_of_several(const Environment& environment, const char* name) {
+  return find_number(environment, name).value_or(1) > 1;
 }
 
 StartUp choose(const Environment& environment) {
@@ -98,6 +106,7 @@ StartUp choose(const Environment& environment) {
   if (started_by_mpi(environment)) return StartUp::mpi;
   if (all_set(std::array{"RANK", "WORLD_SIZE", "MASTER_ADDR"})) return StartUp::torchrun;
   if (all_set(std::array{"SLURM_PROCID", "SLURM_NTASKS"})) return StartUp::slurm;
+  if (is_one_of_several(environment, "WORLD_SIZE")) return StartUp::torchrun;  // which names the variable that lacks
   return StartUp::single;
 }
 
@@ -106,6 +115,37 @@ StartUp choose(const Environment& environment) {
 bool started_by_mpi(const Environment& environment) {
   return std::ranges::any_of(std::array{"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMIX_RANK", "PMI_SIZE"},
                              [&environment](const char* name) { return is_set(environment, name); });
+}
+
+void require_alone(const Environment& environment) {
+  for (const char* name : {"WORLD_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    if (!is_one_of_several(environment, name)) continue;
+    const char* processes = environment(name);
+    throw Error(
+        {.code = ErrorCode::not_available,
+         .message = fmt::format("{} is {}, but MPI has not joined these processes: each would train alone", name, processes),
+         .hint = fmt::format("start one job by mpirun -n {} PROGRAM, or under Slurm by srun --mpi=pmix -n {} PROGRAM; "
+                             "for one process alone unset {}",
+                             processes, processes, name)});
+  }
+}
+
+void require_whole_world(int size, const Environment& environment) {
+  const std::array names = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+  const int announced = find_first_number(environment, names).value_or(1);
+  if (size > 1 || announced <= 1) return;
+  throw Error(
+      {.code = ErrorCode::not_available,
+       .message = fmt::format("{} processes were started, but MPI has not joined them: each would train alone", announced),
+       .hint = "start them by the mpirun of the MPI that this program was built with, or under Slurm by srun --mpi=pmix"});
+}
+
+bool is_first_process(const Environment& environment) {
+  const std::array names = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "RANK", "SLURM_PROCID"};
+  return std::ranges::all_of(names, [&environment](const char* name) {
+    const char* rank = environment(name);
+    return rank == nullptr || std::string_view(rank) == "0";
+  });
 }
 
 JobPlace find_job_place(StartUp wanted, const Environment& environment) {

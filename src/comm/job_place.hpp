@@ -23,6 +23,16 @@ using Environment = std::function<const char*(const char*)>;  // std::getenv
 
 bool started_by_mpi(const Environment& environment);
 
+// For a process that is about to run alone: Error{not_available} where a launcher's variables say that it is one of several,
+// each of which would train on its own.
+void require_alone(const Environment& environment);
+
+// `size` of MPI_COMM_WORLD is what the launcher announces; Error{not_available} where each process is alone in it.
+void require_whole_world(int size, const Environment& environment);
+
+// By the launcher's variables; true where there are none. This process prints what all others find too.
+bool is_first_process(const Environment& environment);
+
 // The rule of StartUp. Rank and size are those of the variables; with MPI only MPI knows them.
 JobPlace find_job_place(StartUp wanted, const Environment& environment);
 

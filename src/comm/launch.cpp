@@ -17,11 +17,16 @@ namespace trireme {
 namespace comm {
 namespace {
 
-int dispatch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
+// What is wrong here is wrong in all processes of the job.
+void check(BackendKind backend, const LaunchOptions& options) {
   require(options.ranks >= 1, "a launch needs at least one rank, got {}", options.ranks);
   require(options.threads_per_rank >= 0, "threads_per_rank is {}; 0 means as many as there are cores",
           options.threads_per_rank);
   require(options.deadline.count() > 0, "the deadline must be positive, got {} ms", options.deadline.count());
+  if (backend == BackendKind::mpi && !started_by_mpi(std::getenv)) require_alone(std::getenv);
+}
+
+int dispatch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
   if (backend == BackendKind::thread) return launch_threads(options, main);
   if (backend == BackendKind::nccl) return launch_nccl(options, main);
   return started_by_mpi(std::getenv) ? launch_mpi(options, main) : launch_alone(options, main);
@@ -36,7 +41,7 @@ int run_rank(RankContext& context, std::shared_ptr<Backend> world, const std::fu
     code = main(Group(std::move(world)));
     if (FlightRecorder* flight = context.flight()) flight->end(code);
   } catch (...) {
-    context.record_failure(std::current_exception());
+    context.end(std::current_exception());
   }
   return context.conclude(code);
 }
@@ -53,10 +58,13 @@ int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& 
 }  // namespace comm
 
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main) {
+  bool prints = comm::is_first_process(std::getenv);
   try {
+    comm::check(backend, options);
+    prints = true;  // the others may not know of it
     return comm::dispatch(backend, options, main);
   } catch (const Error& error) {  // before there were ranks
-    fmt::print(stderr, "trireme: {}\n", error.what());
+    if (prints) fmt::print(stderr, "trireme: {}\n", error.what());
     return static_cast<int>(exit_code_of(error.code()));
   }
 }

@@ -82,6 +82,7 @@ Node join_node(const cpu_set_t& cores) {
 
 int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& main) {
   MpiSession session;
+  require_whole_world(size_of(MPI_COMM_WORLD), std::getenv);
   const cpu_set_t cores = own_cores();
   const Node node = join_node(cores);
   const int core_count = CPU_COUNT(&cores);
@@ -95,13 +96,16 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
                                     node.control);
   const auto wire = std::make_shared<Wire>(context, options.progress);
   const auto alarm = std::make_shared<MpiAlarm>(context, wire, node.neighbours);
-  const auto platform = std::make_shared<ProcessPlatform>(context, wire, alarm, node.neighbours, options.algorithm);
+  const auto outbox = std::make_shared<MpiOutbox>(context, wire, alarm);
+  const auto platform = std::make_shared<ProcessPlatform>(
+      MpiMailParts{.context = context, .wire = wire, .alarm = alarm, .outbox = outbox}, node.neighbours, options.algorithm);
   const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
   const std::shared_ptr<Backend> world = platform->make_world();
   const int code = run_rank(*context, world, [&](const Group& group) {
     context->record_to(open_flight(options, group.rank(), group.size(), exchange));
     return main(Group(world));
   });
+  outbox->drain();
   return session.finish(*context, *alarm, code);
 }
 

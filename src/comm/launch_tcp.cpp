@@ -1,4 +1,9 @@
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "comm/cores.hpp"
@@ -13,14 +18,32 @@ namespace {
 constexpr std::uint64_t world_id = 0;
 constexpr std::uint64_t start_up_id = 1;
 
+// Strangers are told from ranks by the job's secret. Without one, rank 0 is where only those can come who reach this address.
+Socket open_port(const JobPlace& place, const std::string& secret) {
+  if (!secret.empty()) return listen_on(place.port);
+  Socket listener = listen_on(place.port, place.address);
+  const bool has_ranks_elsewhere = place.local_size < place.size;
+  if (has_ranks_elsewhere || !is_of_this_machine_alone(listener)) {
+    fmt::print(
+        stderr,
+        "trireme: rank 0 listens at {} port {} alone{}; with the same TRIREME_JOB_SECRET for all ranks it listens at all "
+        "addresses, and to these ranks only\n",
+        place.address, place.port, is_of_this_machine_alone(listener) ? ", where no other machine's ranks can come" : "");
+  }
+  return listener;
+}
+
 }  // namespace
 
 int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::function<int(Group)>& main) {
   if (place.size == 1) return launch_alone(options, main);
+  const char* variable = std::getenv("TRIREME_JOB_SECRET");
+  const std::string secret = variable == nullptr ? "" : variable;
   std::optional<Hub> hub;
-  if (place.rank == 0) hub.emplace(listen_on(place.port), place.size, options.deadline);
+  if (place.rank == 0) hub.emplace(open_port(place, secret), place.size, secret, options.deadline);
   const auto link = std::make_shared<HubLink>(
-      HubPlace{.address = place.address, .port = place.port, .rank = place.rank, .size = place.size}, options.deadline);
+      HubPlace{.address = place.address, .port = place.port, .rank = place.rank, .size = place.size, .secret = secret},
+      options.deadline);
 
   const cpu_set_t cores = own_cores();
   const int core_count = CPU_COUNT(&cores);

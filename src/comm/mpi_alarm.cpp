@@ -9,7 +9,7 @@
 namespace trireme::comm {
 
 struct MpiAlarm::Notice {
-  enum Kind : std::int32_t { failure, leaving };
+  enum Kind : std::int32_t { failure, returned, leaving };
 
   Kind kind = leaving;
   std::int32_t rank = 0;
@@ -42,17 +42,7 @@ void MpiAlarm::advance() {
   if (others_.empty()) return;
   const Wire::Turn turn = wire_->try_turn();
   if (!turn) return;
-  NodeControl& node = context_->node();
-  if (node.failed() && node.claim_relay()) {
-    const Failure first = node.failure();
-    Notice notice{.kind = Notice::failure,
-                  .rank = first.rank,
-                  .exit_code = first.exit_code,
-                  .code = first.code,
-                  .sequence = first.sequence};
-    std::copy_n(first.text.data(), std::min(first.text.size(), notice.text.size() - 1), notice.text.data());
-    send(notice);
-  }
+  relay_failure();
   for (int arrived = 1; arrived != 0;) {
     MPI_Status status;
     check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, 0, communicator_, &arrived, &status), "MPI_Iprobe");
@@ -70,8 +60,8 @@ void MpiAlarm::advance() {
 }
 
 void MpiAlarm::take(const Notice& notice) {
-  if (notice.kind == Notice::leaving) {
-    left_.insert(notice.rank);
+  if (notice.kind != Notice::failure) {
+    (notice.kind == Notice::returned ? returned_ : left_).insert(notice.rank);
     return;
   }
   context_->node().claim_relay();   // its own node tells everyone
@@ -83,8 +73,29 @@ void MpiAlarm::take(const Notice& notice) {
                                    .text = notice.text.data()});
 }
 
-void MpiAlarm::leave() {
-  if (!others_.empty()) send({.kind = Notice::leaving, .rank = context_->rank()});
+void MpiAlarm::relay_failure() {
+  NodeControl& node = context_->node();
+  if (!node.failed() || !node.claim_relay()) return;
+  const Failure first = node.failure();
+  Notice notice{.kind = Notice::failure,
+                .rank = first.rank,
+                .exit_code = first.exit_code,
+                .code = first.code,
+                .sequence = first.sequence};
+  std::copy_n(first.text.data(), std::min(first.text.size(), notice.text.size() - 1), notice.text.data());
+  send(notice);
+}
+
+void MpiAlarm::tell_return() { say_farewell({.kind = Notice::returned, .rank = context_->rank()}); }
+
+void MpiAlarm::leave() { say_farewell({.kind = Notice::leaving, .rank = context_->rank()}); }
+
+// A failure goes first: others would take this rank for one that has done all of its calls.
+void MpiAlarm::say_farewell(const Notice& notice) {
+  if (others_.empty()) return;
+  const Wire::Turn turn = wire_->take_turn();
+  relay_failure();
+  send(notice);
 }
 
 void MpiAlarm::send(const Notice& notice) {

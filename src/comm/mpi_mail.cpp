@@ -4,7 +4,6 @@
 #include <array>
 #include <chrono>
 #include <cstring>
-#include <list>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,74 +26,44 @@ std::vector<std::byte> make_envelope(std::size_t bytes) {
   return std::vector<std::byte>(block_bytes + (bytes + block_bytes - 1) / block_bytes * block_bytes);
 }
 
-// A communicator, and the sends that MPI has not finished.
-class Postman final : public Progress {
+// A communicator of one group, and what its messages need beside it.
+class Postman {
  public:
-  Postman(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
-          std::shared_ptr<MpiAlarm> alarm)
-      : communicator_(communicator), context_(std::move(context)), wire_(std::move(wire)), alarm_(std::move(alarm)) {
-    const Wire::Turn turn = wire_->take_turn();
+  Postman(MPI_Comm communicator, MpiMailParts parts) : communicator_(communicator), parts_(std::move(parts)) {
+    const Wire::Turn turn = wire().take_turn();
     check_mpi(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&block_), "MPI_Type_commit");
-    context_->add(this);
   }
-  ~Postman() override {
-    context_->remove(this);
-    if (!sent_.empty()) new std::list<Sent>(std::move(sent_));  // never freed: MPI still reads what nobody received
-  }
-  Postman(const Postman&) = delete;
-  Postman& operator=(const Postman&) = delete;
 
-  RankContext& context() { return *context_; }
-  Wire& wire() { return *wire_; }
-  bool left(int world_rank) const { return alarm_->left(world_rank); }
+  RankContext& context() { return *parts_.context; }
+  Wire& wire() { return *parts_.wire; }
+  MpiOutbox& outbox() { return *parts_.outbox; }
+  bool left(int world_rank) const { return parts_.alarm->left(world_rank); }
 
-  void send(std::vector<std::byte> envelope, int to, int tag) {
-    const Wire::Turn turn = wire_->take_turn();
-    Sent& sent = sent_.emplace_back();
-    sent.envelope = std::move(envelope);
-    check_mpi(MPI_Isend(sent.envelope.data(), blocks(sent.envelope), block_, to, tag, communicator_, &sent.request),
-              "MPI_Isend");
+  void send(std::vector<std::byte> envelope, int to, int tag, Correspondent receiver) {
+    const Wire::Turn turn = wire().take_turn();
+    MPI_Request request = MPI_REQUEST_NULL;
+    check_mpi(MPI_Isend(envelope.data(), blocks(envelope), block_, to, tag, communicator_, &request), "MPI_Isend");
+    outbox().add_send(std::move(envelope), request, receiver);
   }
 
   MPI_Request receive(std::vector<std::byte>& envelope, int from, int tag) {
-    const Wire::Turn turn = wire_->take_turn();
+    const Wire::Turn turn = wire().take_turn();
     MPI_Request request = MPI_REQUEST_NULL;
     check_mpi(MPI_Irecv(envelope.data(), blocks(envelope), block_, from, tag, communicator_, &request), "MPI_Irecv");
-    ++receiving_;
     return request;
   }
-  void end_receive() { --receiving_; }
-
-  void advance() override {
-    if (sent_.empty()) return;
-    const Wire::Turn turn = wire_->try_turn();
-    if (!turn) return;
-    sent_.remove_if([](Sent& sent) {
-      int done = 0;
-      check_mpi(MPI_Test(&sent.request, &done, MPI_STATUS_IGNORE), "MPI_Test");
-      return done != 0;
-    });
-  }
-  bool needs_polling() const override { return receiving_ > 0 || !sent_.empty(); }
 
  private:
-  struct Sent {
-    std::vector<std::byte> envelope;
-    MPI_Request request = MPI_REQUEST_NULL;
-  };
   static int blocks(const std::vector<std::byte>& envelope) { return static_cast<int>(envelope.size() / block_bytes); }
 
   MPI_Comm communicator_;
-  std::shared_ptr<RankContext> context_;
-  std::shared_ptr<Wire> wire_;
-  std::shared_ptr<MpiAlarm> alarm_;
+  MpiMailParts parts_;
   MPI_Datatype block_ = MPI_DATATYPE_NULL;
-  std::list<Sent> sent_;
-  int receiving_ = 0;
 };
 
-class ReceiveByMpi final : public Operation {
+// While it is there the rank has to look: nobody tells it of a message.
+class ReceiveByMpi final : public Operation, public Progress {
  public:
   ReceiveByMpi(std::shared_ptr<Postman> postman, const Members& members, int sender_node_rank, const Message& message)
       : postman_(std::move(postman)),
@@ -102,9 +71,16 @@ class ReceiveByMpi final : public Operation {
         receipt_(members, message),
         expected_(message),
         envelope_(make_envelope(message.bytes())),
-        request_(postman_->receive(envelope_, message.peer, message.tag)) {}
+        request_(postman_->receive(envelope_, message.peer, message.tag)) {
+    context().add(this);
+  }
+  ~ReceiveByMpi() override { context().remove(this); }
+  ReceiveByMpi(const ReceiveByMpi&) = delete;
+  ReceiveByMpi& operator=(const ReceiveByMpi&) = delete;
 
   RankContext& context() override { return postman_->context(); }
+  void advance() override {}
+  bool needs_polling() const override { return request_ != MPI_REQUEST_NULL; }
 
   bool ready() override {
     if (request_ == MPI_REQUEST_NULL) return true;
@@ -115,7 +91,6 @@ class ReceiveByMpi final : public Operation {
       result = MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
     }
     if (result == MPI_SUCCESS && done == 0) return false;
-    postman_->end_receive();
     request_ = MPI_REQUEST_NULL;
     Header header;
     std::memcpy(&header, envelope_.data(), sizeof(header));
@@ -142,9 +117,11 @@ class ReceiveByMpi final : public Operation {
   void abandon() noexcept override {
     if (request_ == MPI_REQUEST_NULL) return;
     const Wire::Turn turn = postman_->wire().take_turn();
-    MPI_Cancel(&request_);
-    MPI_Wait(&request_, MPI_STATUS_IGNORE);
-    postman_->end_receive();
+    MPI_Cancel(&request_);  // of no effect where the message has begun to arrive, which may take for ever
+    int done = 0;
+    MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
+    if (done == 0) postman_->outbox().add_abandoned_receive(std::move(envelope_), request_);
+    request_ = MPI_REQUEST_NULL;
   }
 
  private:
@@ -161,9 +138,8 @@ class ReceiveByMpi final : public Operation {
 
 class MpiMail final : public Mail {
  public:
-  MpiMail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
-          std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks)
-      : postman_(std::make_shared<Postman>(communicator, std::move(context), std::move(wire), std::move(alarm))),
+  MpiMail(MPI_Comm communicator, MpiMailParts parts, const Members& members, std::vector<int> node_ranks)
+      : postman_(std::make_shared<Postman>(communicator, std::move(parts))),
         members_(members),
         node_ranks_(std::move(node_ranks)) {}
 
@@ -173,11 +149,12 @@ class MpiMail final : public Mail {
     std::vector<std::byte> envelope = make_envelope(message.bytes());
     std::memcpy(envelope.data(), &header, sizeof(header));
     if (message.count > 0) std::memcpy(envelope.data() + block_bytes, message.data, message.bytes());
-    postman_->send(std::move(envelope), message.peer, message.tag);
-    const int receiver = node_ranks_[static_cast<std::size_t>(message.peer)];
-    if (receiver < 0) return;
+    const auto peer = static_cast<std::size_t>(message.peer);
+    const Correspondent receiver{.rank = members_.ranks[peer], .node_rank = node_ranks_[peer]};
+    postman_->send(std::move(envelope), message.peer, message.tag, receiver);
+    if (receiver.node_rank < 0) return;
     full_fence();
-    postman_->context().node().wake({&receiver, 1});
+    postman_->context().node().wake({&receiver.node_rank, 1});
   }
 
   std::unique_ptr<Operation> receive(const Message& message) override {
@@ -192,10 +169,9 @@ class MpiMail final : public Mail {
 
 }  // namespace
 
-std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
-                                    std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks) {
-  return std::make_unique<MpiMail>(communicator, std::move(context), std::move(wire), std::move(alarm), members,
-                                   std::move(node_ranks));
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, MpiMailParts parts, const Members& members,
+                                    std::vector<int> node_ranks) {
+  return std::make_unique<MpiMail>(communicator, std::move(parts), members, std::move(node_ranks));
 }
 
 }  // namespace trireme::comm

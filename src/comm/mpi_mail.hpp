@@ -5,13 +5,22 @@
 
 #include "comm/mpi_alarm.hpp"
 #include "comm/mpi_calls.hpp"
+#include "comm/mpi_outbox.hpp"
 #include "comm/platform.hpp"
 
 namespace trireme::comm {
 
+// What the mail of all groups of a rank shares.
+struct MpiMailParts {
+  std::shared_ptr<RankContext> context;
+  std::shared_ptr<Wire> wire;
+  std::shared_ptr<MpiAlarm> alarm;
+  std::shared_ptr<MpiOutbox> outbox;
+};
+
 // Messages through MPI; `communicator` has the group's ranks and is used for nothing else.
 // `node_ranks`: of the members, -1 for those of other nodes.
-std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
-                                    std::shared_ptr<MpiAlarm> alarm, const Members& members, std::vector<int> node_ranks);
+std::unique_ptr<Mail> make_mpi_mail(MPI_Comm communicator, MpiMailParts parts, const Members& members,
+                                    std::vector<int> node_ranks);
 
 }  // namespace trireme::comm

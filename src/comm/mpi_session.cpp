@@ -49,7 +49,6 @@ MpiSession::MpiSession() {
 
 int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   context.leave();
-  alarm.advance();  // a failure goes before the farewell
   alarm.leave();
   NodeControl& node = context.node();
   auto end = std::chrono::steady_clock::time_point::max();

@@ -196,7 +196,6 @@ bool NetworkBackend::advance(Flight& flight) {
       } catch (const Error&) {
         if (!flight.crossing->differs()) throw;
         mismatch_ = disagreement(flight);
-        context().record_failure(*mismatch_);  // other ranks may wait for one of this node
         throw *mismatch_;
       }
       divide_mean(flight.call);
@@ -241,7 +240,7 @@ Error NetworkBackend::disagreement(const Flight& flight) const {
 void NetworkBackend::check_peers(Flight& flight) {
   if (flight.level == Flight::Level::inward && flight.inward != nullptr) return flight.inward->check_peers();
   if (flight.level == Flight::Level::outward && flight.outward != nullptr) return flight.outward->check_peers();
-  const auto left = std::ranges::find_if(parts_.members.ranks, [this](int rank) { return parts_.alarm->left(rank); });
+  const auto left = std::ranges::find_if(parts_.members.ranks, [this](int rank) { return parts_.alarm->returned(rank); });
   if (left == parts_.members.ranks.end() || flight.level != Flight::Level::network) return;
   const auto now = Clock::now();
   if (!flight.peer_left) flight.peer_left = now;

@@ -9,6 +9,11 @@
 #include "comm/futex.hpp"
 
 namespace trireme::comm {
+namespace {
+
+constexpr std::chrono::seconds longest_writing{1};  // of a rank that has failed, in memory
+
+}  // namespace
 
 std::size_t NodeControl::bytes(int ranks) { return sizeof(NodeControl) + static_cast<std::size_t>(ranks) * sizeof(Place); }
 
@@ -42,7 +47,11 @@ bool NodeControl::record_failure(const Failure& failure) {
 }
 
 Failure NodeControl::failure() const {
-  while (failure_state_.load() != recorded) sched_yield();
+  const auto end = std::chrono::steady_clock::now() + longest_writing;
+  while (failure_state_.load() != recorded) {
+    if (std::chrono::steady_clock::now() >= end) return {.text = "a rank was killed while it told of its failure"};
+    sched_yield();
+  }
   return {.rank = failed_rank_,
           .exit_code = exit_code_,
           .code = code_,
@@ -54,7 +63,13 @@ bool NodeControl::claim_report() { return reported_.exchange(1) == 0; }
 bool NodeControl::claim_relay() { return relayed_.exchange(1) == 0; }
 bool NodeControl::claim_abort() { return aborted_.exchange(1) == 0; }
 
+void NodeControl::note_return(int rank) {
+  places()[rank].returned.store(1);
+  wake_all();
+}
+
 void NodeControl::leave(int rank) {
+  places()[rank].returned.store(1);
   places()[rank].left.store(1);
   wake_all();
 }

@@ -55,6 +55,8 @@ class NodeControl {
   bool claim_relay();       // true for one caller, who tells other nodes
   bool claim_abort();       // true for one caller, who ends the job
 
+  void note_return(int rank);  // main has returned: it calls and receives nothing more, though what it sent may be under way
+  bool returned(int rank) const { return places()[rank].returned.load() != 0; }
   void leave(int rank);
   bool left(int rank) const { return places()[rank].left.load() != 0; }
   bool all_left() const;
@@ -99,6 +101,7 @@ class NodeControl {
   struct alignas(64) Place {
     std::atomic<std::uint32_t> doorbell{0};
     std::atomic<std::uint32_t> sleeping{0};
+    std::atomic<std::uint32_t> returned{0};
     std::atomic<std::uint32_t> left{0};
     alignas(64) std::atomic<std::uint64_t> changes{0};
     std::atomic<std::uint64_t> wait{0};  // number of the wait that `what` tells of; 0: does not wait

@@ -1,3 +1,4 @@
+#include <exception>
 #include <utility>
 
 #include "comm/backend.hpp"
@@ -6,17 +7,26 @@
 namespace trireme {
 namespace {
 
+// Called for an error while it was waited for, of this call or of another that was worked on meanwhile. No other rank gets to
+// the end of its calls either, so the error is the job's, and recorded before what follows from it.
+void abandon(std::unique_ptr<comm::Operation>& operation) noexcept {
+  comm::RankContext& context = operation->context();
+  context.record_failure(std::current_exception());
+  if (comm::FlightRecorder* flight = context.flight()) flight->fail(operation->flight_number);
+  operation->abandon();
+  operation.reset();
+}
+
 // Nothing may touch the caller's memory any more when its Pending is gone.
 void settle(std::unique_ptr<comm::Operation>& operation) noexcept {
   if (operation == nullptr) return;
   try {
     comm::wait_for(operation->context(), *operation);
     if (comm::FlightRecorder* flight = operation->context().flight()) flight->finish(operation->flight_number);
+    operation.reset();
   } catch (...) {
-    if (comm::FlightRecorder* flight = operation->context().flight()) flight->fail(operation->flight_number);
-    operation->abandon();
+    abandon(operation);
   }
-  operation.reset();
 }
 
 // Runs `action`; after an error there is nothing more to wait for.
@@ -25,9 +35,7 @@ auto or_abandon(std::unique_ptr<comm::Operation>& operation, Action action) {
   try {
     return action();
   } catch (...) {
-    if (comm::FlightRecorder* flight = operation->context().flight()) flight->fail(operation->flight_number);
-    operation->abandon();
-    operation.reset();
+    abandon(operation);
     throw;
   }
 }

@@ -112,7 +112,7 @@ class ProcessMemory final : public device::MemoryResource {
         share_segment([this](std::string_view text) { return gather_texts(*group_, text, "memory"); }, plan);
     if (sharing.segment == nullptr) return allocate_private(bytes, sharing.failure);
 
-    ProcessAddressSpace::Block block{.id = std::hash<std::string>{}(sharing.name) | 1,
+    ProcessAddressSpace::Block block{.id = std::hash<std::string>{}(sharing.place) | 1,
                                      .segment = sharing.segment,
                                      .owners = members.ranks,
                                      .me = me,

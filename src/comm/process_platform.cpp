@@ -5,7 +5,6 @@
 
 #include "comm/lone_backend.hpp"
 #include "comm/mpi_link.hpp"
-#include "comm/mpi_mail.hpp"
 #include "comm/network_backend.hpp"
 #include "comm/segment_backend.hpp"
 
@@ -34,11 +33,8 @@ int index_of(const std::vector<int>& ranks, int rank) {
 
 }  // namespace
 
-ProcessPlatform::ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire,
-                                 std::shared_ptr<MpiAlarm> alarm, std::vector<int> neighbours, Algorithm algorithm)
-    : context_(std::move(context)),
-      wire_(std::move(wire)),
-      alarm_(std::move(alarm)),
+ProcessPlatform::ProcessPlatform(MpiMailParts parts, std::vector<int> neighbours, Algorithm algorithm)
+    : parts_(std::move(parts)),
       neighbours_(std::move(neighbours)),
       algorithm_(algorithm),
       addresses_(std::make_shared<ProcessAddressSpace>()) {}
@@ -85,20 +81,20 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
   };
   const Sharing sharing = share_segment(exchange, plan);
   const std::vector<std::string> answers = exchange(sharing.segment != nullptr ? std::to_string(neighbours_.front()) : "");
-  if (members.size() == 1) return std::make_shared<LoneBackend>(context_, members);
+  if (members.size() == 1) return std::make_shared<LoneBackend>(parts_.context, members);
 
   std::vector<int> node_ranks;
   for (const int rank : members.ranks) node_ranks.push_back(node_rank(rank));
-  const Wire::Turn turn = wire_->take_turn();
-  auto mail = make_mpi_mail(make_communicator(members), context_, wire_, alarm_, members, node_ranks);
+  const Wire::Turn turn = parts_.wire->take_turn();
+  auto mail = make_mpi_mail(make_communicator(members), parts_, members, node_ranks);
   if (!spans && sharing.segment != nullptr) return make_node_group(members, sharing.segment, 0, std::move(mail));
 
   std::vector<std::string> names;
   for (const int sharer : sharers) names.push_back(answers[static_cast<std::size_t>(sharer)]);
-  NetworkParts parts{.context = context_,
+  NetworkParts parts{.context = parts_.context,
                      .platform = shared_from_this(),
-                     .alarm = alarm_,
-                     .wire = wire_,
+                     .alarm = parts_.alarm,
+                     .wire = parts_.wire,
                      .members = members,
                      .nodes = find_nodes(names, members.me),
                      .node_groups = {},
@@ -110,11 +106,12 @@ std::shared_ptr<Backend> ProcessPlatform::make(const Exchange& exchange, const s
                          .outward = make_node_group(here, sharing.segment, control, nullptr),
                          .memory = make_node_group(here, sharing.segment, 2 * control, nullptr)};
   } else {
-    const auto alone = std::make_shared<LoneBackend>(context_, world_members(0, 1));
+    const auto alone = std::make_shared<LoneBackend>(parts_.context, world_members(0, 1));
     parts.node_groups = {.inward = alone, .outward = alone, .memory = alone};
   }
-  const LinkModel link = measure_link(parts.data, parts.nodes);
-  return make_network_backend(std::move(parts), {.algorithm = algorithm_, .link = link});
+  // The world's, which is made first: groups that hold copies of the same parameters then add up in the same order.
+  if (!link_) link_ = measure_link(parts.data, parts.nodes);
+  return make_network_backend(std::move(parts), {.algorithm = algorithm_, .link = *link_});
 }
 
 std::shared_ptr<Backend> ProcessPlatform::make_node_group(const Members& members, const std::shared_ptr<SharedSegment>& segment,
@@ -126,7 +123,7 @@ std::shared_ptr<Backend> ProcessPlatform::make_node_group(const Members& members
       .node_ranks = {},
   };
   for (const int rank : members.ranks) shared.node_ranks.push_back(node_rank(rank));
-  return std::make_shared<SegmentBackend>(context_, shared_from_this(), members, std::move(shared), std::move(mail));
+  return std::make_shared<SegmentBackend>(parts_.context, shared_from_this(), members, std::move(shared), std::move(mail));
 }
 
 std::shared_ptr<device::MemoryResource> ProcessPlatform::memory(std::shared_ptr<Backend> group) {

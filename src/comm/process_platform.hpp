@@ -1,14 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
-#include "comm/mpi_alarm.hpp"
-#include "comm/mpi_calls.hpp"
+#include "comm/mpi_mail.hpp"
 #include "comm/platform.hpp"
 #include "comm/process_memory.hpp"
 #include "comm/shared_segment.hpp"
-#include "comm/wire.hpp"
+#include "comm/wire_plan.hpp"
 #include "trireme/comm/launch.hpp"
 
 namespace trireme::comm {
@@ -17,8 +17,7 @@ namespace trireme::comm {
 class ProcessPlatform final : public Platform, public std::enable_shared_from_this<ProcessPlatform> {
  public:
   // `neighbours`: the world ranks of this node, by node rank.
-  ProcessPlatform(std::shared_ptr<RankContext> context, std::shared_ptr<Wire> wire, std::shared_ptr<MpiAlarm> alarm,
-                  std::vector<int> neighbours, Algorithm algorithm);
+  ProcessPlatform(MpiMailParts parts, std::vector<int> neighbours, Algorithm algorithm);
 
   std::shared_ptr<Backend> make_world();
 
@@ -33,11 +32,10 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
   bool is_neighbour(int world_rank) const;
   int node_rank(int world_rank) const;  // -1: of another node
 
-  std::shared_ptr<RankContext> context_;
-  std::shared_ptr<Wire> wire_;
-  std::shared_ptr<MpiAlarm> alarm_;
+  MpiMailParts parts_;
   std::vector<int> neighbours_;
   Algorithm algorithm_;
+  std::optional<LinkModel> link_;  // between the nodes of the job, once it is measured
   std::shared_ptr<ProcessAddressSpace> addresses_;
 };
 

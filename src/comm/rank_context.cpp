@@ -14,30 +14,13 @@ namespace {
 
 thread_local RankContext* current = nullptr;
 
-Failure describe(const Error& error, int rank) {
+Failure failure_of(const Error& error, int rank) {
   const int where = error.fields().rank;
   return {.rank = where >= 0 ? where : rank,
           .exit_code = static_cast<int>(exit_code_of(error.code())),
           .code = error.code(),
           .sequence = error.fields().sequence,
           .text = error.what()};
-}
-
-Failure describe(const std::exception_ptr& failure, int rank) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const Error& error) {
-    return describe(error, rank);
-  } catch (const std::bad_alloc&) {
-    return {.rank = rank,
-            .exit_code = static_cast<int>(ExitCode::out_of_memory),
-            .code = ErrorCode::out_of_memory,
-            .text = "there is not enough memory"};
-  } catch (const std::exception& error) {
-    return {.rank = rank, .text = error.what()};
-  } catch (...) {
-    return {.rank = rank, .text = "an exception that is no std::exception"};
-  }
 }
 
 // -1: no Error.
@@ -89,10 +72,27 @@ void RankContext::throw_failure() const {
                .sequence = failure.sequence});
 }
 
-bool RankContext::record_failure(const Error& error) { return node_->record_failure(describe(error, place_.rank)); }
+bool RankContext::record_failure(const Error& error) { return node_->record_failure(failure_of(error, place_.rank)); }
 
-void RankContext::record_failure(const std::exception_ptr& failure) {
-  const Failure described = describe(failure, place_.rank);
+Failure RankContext::describe(const std::exception_ptr& failure) const {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return failure_of(error, place_.rank);
+  } catch (const std::bad_alloc&) {
+    return {.rank = place_.rank,
+            .exit_code = static_cast<int>(ExitCode::out_of_memory),
+            .code = ErrorCode::out_of_memory,
+            .text = "there is not enough memory"};
+  } catch (const std::exception& error) {
+    return {.rank = place_.rank, .text = error.what()};
+  } catch (...) {
+    return {.rank = place_.rank, .text = "an exception that is no std::exception"};
+  }
+}
+
+void RankContext::end(const std::exception_ptr& failure) {
+  const Failure described = describe(failure);
   node_->record_failure(described);
   if (flight_ == nullptr) return;
   flight_->end(

@@ -70,12 +70,14 @@ class RankContext {
       throw_failure();
   }
   bool record_failure(const Error& error);  // false: check_failure() throws what another rank recorded before
-  void record_failure(const std::exception_ptr& failure);
-  int conclude(int code);  // prints the first failure of the job, once; the exit code with it
+  void record_failure(const std::exception_ptr& failure) { node_->record_failure(describe(failure)); }
+  void end(const std::exception_ptr& failure);  // main has thrown it
+  int conclude(int code);                       // prints the first failure of the job, once; the exit code with it
   void leave();
 
  private:
   [[noreturn]] void throw_failure() const;
+  Failure describe(const std::exception_ptr& failure) const;
 
   Place place_;
   std::shared_ptr<NodeControl> node_;

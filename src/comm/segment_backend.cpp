@@ -192,7 +192,7 @@ bool SegmentBackend::done_by_all(std::uint64_t sequence) {
 void SegmentBackend::check_peers(std::uint64_t sequence) const {
   for (int rank = 0; rank < members_.size(); ++rank) {
     const auto index = static_cast<std::size_t>(rank);
-    if (!context_->node().left(shared_.node_ranks[index])) continue;
+    if (!context_->node().returned(shared_.node_ranks[index])) continue;
     if (shared_.control.progress(rank).finished.load() >= sequence) continue;
     context_->check_failure();
     ErrorFields fields = describe_wait(sequence);
@@ -231,12 +231,7 @@ std::string SegmentBackend::describe_progress(int rank) const {
 
 void SegmentBackend::abandon(std::uint64_t sequence) noexcept {
   if (mismatch_ && next_ <= sequence) return;  // nobody starts on it
-  NodeControl& node = context_->node();
-  if (!mismatch_ && !node.failed()) {
-    context_->record_failure(
-        Error({.code = ErrorCode::internal,
-               .message = fmt::format("gave up waiting for call #{} of group \"{}\"", sequence, members_.label)}));
-  }
+  const NodeControl& node = context_->node();
   // A rank that sees the failure starts on nothing more; one that works already comes to an end, unless it was killed.
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (!done_by_all(sequence) && std::chrono::steady_clock::now() < end) {

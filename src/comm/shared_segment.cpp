@@ -3,56 +3,72 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <random>
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 namespace trireme::comm {
 namespace {
 
-constexpr std::string_view failed_prefix = "!";  // no segment is called so
+constexpr const char* shared_memory = "/dev/shm";
+constexpr std::string_view failed_prefix = "!";  // no place begins so
 
-[[noreturn]] void refuse(std::string_view call, const std::string& name, std::size_t bytes, int error_number) {
-  throw Error({.code = error_number == ENOSPC || error_number == ENOMEM ? ErrorCode::out_of_memory : ErrorCode::io,
+[[noreturn]] void refuse(std::string_view call, const std::string& path, std::size_t bytes, int error_number) {
+  const bool full = error_number == ENOSPC || error_number == ENOMEM;
+  throw Error({.code = full ? ErrorCode::out_of_memory : ErrorCode::io,
                .message = fmt::format("{} refused {} bytes of shared memory", call, bytes),
-               .path = "/dev/shm" + name,
+               .path = path,
                .error_number = error_number,
-               .hint = "enlarge /dev/shm (containers: --shm-size)"});
+               .hint = full ? "enlarge /dev/shm (containers: --shm-size)"
+                            : "ranks of one machine need a /dev/shm, and to see each other in /proc"});
 }
 
-std::string unpredictable_name() {
-  std::random_device random;
-  return fmt::format("/trireme-{:08x}{:08x}{:08x}", random(), random(), random());
+// What tells an open file from all others.
+std::string identity_of(int descriptor) {
+  struct stat status {};
+  if (fstat(descriptor, &status) != 0) refuse("fstat", shared_memory, 0, errno);
+  return fmt::format("{}.{}", status.st_dev, status.st_ino);
 }
 
 }  // namespace
 
 std::shared_ptr<SharedSegment> SharedSegment::create(std::size_t bytes) {
-  const std::string name = unpredictable_name();
-  const int descriptor = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
-  if (descriptor < 0) refuse("shm_open", name, bytes, errno);
-  std::shared_ptr<SharedSegment> segment(new SharedSegment(name, bytes, descriptor, true));
-  if (ftruncate(descriptor, static_cast<off_t>(bytes)) != 0) refuse("ftruncate", name, bytes, errno);
-  return segment;
+  const int descriptor = ::open(shared_memory, O_TMPFILE | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
+  if (descriptor < 0) refuse("open", shared_memory, bytes, errno);
+  const std::string path = fmt::format("/proc/{}/fd/{}", getpid(), descriptor);
+  const int reason = ftruncate(descriptor, static_cast<off_t>(bytes)) == 0 ? 0 : errno;
+  if (reason != 0) {
+    close(descriptor);
+    refuse("ftruncate", path, bytes, reason);
+  }
+  return std::shared_ptr<SharedSegment>(
+      new SharedSegment(fmt::format("{} {}", identity_of(descriptor), path), bytes, descriptor));
 }
 
-std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& name, std::size_t bytes) {
-  const int descriptor = shm_open(name.c_str(), O_RDWR, 0600);
-  if (descriptor < 0) refuse("shm_open", name, bytes, errno);
-  return std::shared_ptr<SharedSegment>(new SharedSegment(name, bytes, descriptor, false));
+std::shared_ptr<SharedSegment> SharedSegment::open(const std::string& place, std::size_t bytes) {
+  const std::size_t space = place.find(' ');
+  const std::string path = place.substr(space + 1);
+  const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (descriptor < 0) refuse("open", path, bytes, errno);
+  if (identity_of(descriptor) != place.substr(0, space)) {  // of a process that has this number in another container
+    close(descriptor);
+    refuse("open", path, bytes, ESTALE);
+  }
+  return std::shared_ptr<SharedSegment>(new SharedSegment(place, bytes, descriptor));
 }
 
-SharedSegment::SharedSegment(std::string name, std::size_t bytes, int descriptor, bool owner)
-    : name_(std::move(name)), bytes_(bytes), descriptor_(descriptor), owner_(owner) {
+SharedSegment::SharedSegment(std::string place, std::size_t bytes, int descriptor)
+    : place_(std::move(place)), bytes_(bytes), descriptor_(descriptor) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (memory == MAP_FAILED) {
     const int reason = errno;
     seal();
-    refuse("mmap", name_, bytes, reason);
+    refuse("mmap", shared_memory, bytes, reason);
   }
   data_ = static_cast<std::byte*>(memory);
 }
@@ -63,13 +79,12 @@ SharedSegment::~SharedSegment() {
 }
 
 void SharedSegment::reserve(std::size_t offset, std::size_t bytes) {
-  const int reason = posix_fallocate(descriptor_, static_cast<off_t>(offset), static_cast<off_t>(bytes));
-  if (reason != 0) refuse("posix_fallocate", name_, bytes, reason);
+  const int reason = reserve_blocks(descriptor_, offset, bytes);
+  if (reason != 0) refuse("posix_fallocate", shared_memory, bytes, reason);
 }
 
 void SharedSegment::seal() {
   if (descriptor_ >= 0) close(std::exchange(descriptor_, -1));
-  if (std::exchange(owner_, false)) shm_unlink(name_.c_str());
 }
 
 Sharing share_segment(const Exchange& exchange, const SharingPlan& plan) {
@@ -91,15 +106,15 @@ Sharing share_segment(const Exchange& exchange, const SharingPlan& plan) {
     });
   }
   const std::string offer =
-      failure.empty() ? (creator ? result.segment->name() : "") : fmt::format("{}{}", failed_prefix, failure);
+      failure.empty() ? (creator ? result.segment->place() : "") : fmt::format("{}{}", failed_prefix, failure);
   const std::vector<std::string> offers = exchange(offer);
   if (!plan.sharers.empty()) {
-    result.name = offers[static_cast<std::size_t>(plan.sharers.front())];
-    if (result.name.starts_with(failed_prefix)) {
-      failure = result.name.substr(failed_prefix.size());
+    result.place = offers[static_cast<std::size_t>(plan.sharers.front())];
+    if (result.place.starts_with(failed_prefix)) {
+      failure = result.place.substr(failed_prefix.size());
     } else {
       failure = attempt([&] {
-        if (!creator) result.segment = SharedSegment::open(result.name, plan.bytes);
+        if (!creator) result.segment = SharedSegment::open(result.place, plan.bytes);
         plan.on_map(*result.segment);
       });
     }

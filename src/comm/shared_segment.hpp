@@ -10,30 +10,29 @@
 
 namespace trireme::comm {
 
-// POSIX shared memory, mapped into this process. The name goes as soon as all processes have mapped it, so a killed job
-// leaves nothing behind.
+// Shared memory, mapped into this process. It never has a name in /dev/shm, so a job that is killed at any moment leaves
+// nothing behind: other processes open it by the descriptor of the one that made it.
 class SharedSegment {
  public:
   static std::shared_ptr<SharedSegment> create(std::size_t bytes);
-  static std::shared_ptr<SharedSegment> open(const std::string& name, std::size_t bytes);
+  static std::shared_ptr<SharedSegment> open(const std::string& place, std::size_t bytes);  // another's place()
   ~SharedSegment();
   SharedSegment(const SharedSegment&) = delete;
   SharedSegment& operator=(const SharedSegment&) = delete;
 
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
-  const std::string& name() const { return name_; }
+  const std::string& place() const { return place_; }  // where others find it until it is sealed; unique on this machine
 
   void reserve(std::size_t offset, std::size_t bytes);  // throws where a later access would kill the process: no space
-  void seal();                                          // all have mapped it: gives up the name and the descriptor
+  void seal();                                          // all have mapped it: gives up the descriptor
 
  private:
-  SharedSegment(std::string name, std::size_t bytes, int descriptor, bool owner);
+  SharedSegment(std::string place, std::size_t bytes, int descriptor);
 
-  std::string name_;
+  std::string place_;
   std::size_t bytes_;
   int descriptor_;
-  bool owner_;  // of the name
   std::byte* data_ = nullptr;
 };
 
@@ -51,7 +50,7 @@ struct SharingPlan {
 struct Sharing {
   std::shared_ptr<SharedSegment> segment;  // null when a sharer failed
   std::string failure;                     // why, the same text on all sharers
-  std::string name;                        // what the segment was called: unique on this node
+  std::string place;                       // of the segment: unique on this node
 };
 
 // Collective over the ranks of the exchange; ranks with an empty plan only take part in it.

@@ -91,11 +91,17 @@ void Wire::advance() {
 }
 
 void Wire::advance_jobs() {
-  requests_.look();
+  std::exception_ptr refused;  // by MPI: no message of any job gets on
+  try {
+    requests_.look();
+  } catch (...) {
+    refused = std::current_exception();
+  }
   for (auto entry = jobs_.begin(); entry != jobs_.end();) {
     Ticket& ticket = **entry;
     bool ended = false;
     try {
+      if (refused) std::rethrow_exception(refused);
       ended = ticket.job_->advance();
     } catch (...) {
       ticket.failure_ = std::current_exception();

@@ -98,8 +98,7 @@ std::shared_ptr<const std::byte> File::map() const {
 }
 
 void File::reserve(std::uint64_t bytes) {
-  if (bytes == 0) return;
-  const int error_number = posix_fallocate(descriptor_, 0, static_cast<off_t>(bytes));
+  const int error_number = reserve_blocks(descriptor_, 0, bytes);
   if (error_number != 0 && error_number != EOPNOTSUPP && error_number != EINVAL) {
     throw_system_error(fmt::format("there is no room for {} bytes", bytes), path_, error_number);
   }
@@ -136,6 +135,19 @@ void FileReplacement::commit() {
   }
   committed_ = true;
   sync_folder(folder_of(path_));
+}
+
+int reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes) {
+  constexpr std::uint64_t piece = std::uint64_t{16} << 20;  // a signal undoes what a call has done: each is done between two
+  const std::uint64_t end = offset + bytes;
+  while (offset < end) {
+    const std::uint64_t size = std::min(piece, end - offset);
+    const int error_number = posix_fallocate(descriptor, static_cast<off_t>(offset), static_cast<off_t>(size));
+    if (error_number == EINTR) continue;
+    if (error_number != 0) return error_number;
+    offset += size;
+  }
+  return 0;
 }
 
 void sync_folder(const fs::path& folder) {

@@ -84,9 +84,20 @@ void check_coverage(std::span<const SafetensorsEntry> tensors, std::uint64_t dat
   }
 }
 
+File open_file(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "this is a folder, where a safetensors file is wanted",
+                 .path = path.string(),
+                 .hint = "of a checkpoint, trireme-ckpt export FOLDER FILE writes the weights alone into a file"});
+  }
+  return File::open(path);
+}
+
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(File::open(path)) {
+SafetensorsFile::SafetensorsFile(const std::filesystem::path& path) : file_(open_file(path)) {
   const std::string text = read_header_text(file_);
   safetensors::Header header = safetensors::parse_header(text, path);
   tensors_ = std::move(header.tensors);

@@ -15,13 +15,16 @@ Shape::Shape(std::span<const std::int64_t> dims) {
   }
 }
 
-std::int64_t Shape::numel() const {
+std::int64_t Shape::product_of_first(int count) const {
   std::int64_t product = 1;
-  for (const std::int64_t dim : dims()) {
-    require(!__builtin_mul_overflow(product, dim, &product), "the shape {} has more than 2^63 elements", *this);
+  for (int dim = 0; dim < count; ++dim) {
+    require(!__builtin_mul_overflow(product, dims_[static_cast<std::size_t>(dim)], &product),
+            "the shape {} has more than 2^63 elements", *this);
   }
   return product;
 }
+
+std::int64_t Shape::numel() const { return product_of_first(size_); }
 
 std::int64_t Shape::operator[](int dim) const {
   const int index = dim < 0 ? dim + size_ : dim;
@@ -29,11 +32,7 @@ std::int64_t Shape::operator[](int dim) const {
   return dims_[static_cast<std::size_t>(index)];
 }
 
-std::int64_t Shape::rows() const {
-  std::int64_t product = 1;
-  for (int dim = 0; dim + 1 < size_; ++dim) product *= dims_[static_cast<std::size_t>(dim)];
-  return product;
-}
+std::int64_t Shape::rows() const { return product_of_first(size_ - 1); }
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
 

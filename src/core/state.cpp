@@ -36,8 +36,8 @@ void State::add(std::string name, Value place) {
   values_.push_back({std::move(name), place});
 }
 
-void State::prepare_save() const {
-  for (const auto& action : before_save_) action();
+void State::prepare() const {
+  for (const auto& action : before_use_) action();
 }
 
 void State::loaded() const {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "data/augment.hpp"
+#include "trireme/core/first_exception.hpp"
 #include "trireme/data/permutation.hpp"
 
 namespace trireme::data {
@@ -52,17 +53,21 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
                    .labels = Tensor<std::int32_t>::full({rows}, no_label),
                    .first_sample = first,
                    .valid = valid};
+  FirstException thrown;
 #pragma omp parallel for schedule(static) if (rows * shape.numel() >= least_values)
   for (std::int64_t row = 0; row < rows; ++row) {
-    const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
-    if (row < valid) {
-      const std::int64_t image = image_of(first + row);
-      batch.labels.data()[row] = dataset_.label(image);
-      read(image, first + row, into);
-    } else {
-      std::ranges::fill(into, 0.0f);
-    }
+    thrown.guard([&] {
+      const std::span<float> into(batch.images.data() + row * shape.numel(), static_cast<std::size_t>(shape.numel()));
+      if (row < valid) {
+        const std::int64_t image = image_of(first + row);
+        batch.labels.data()[row] = dataset_.label(image);
+        read(image, first + row, into);
+      } else {
+        std::ranges::fill(into, 0.0f);
+      }
+    });
   }
+  thrown.rethrow();
   return batch;
 }
 

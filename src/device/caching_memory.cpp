@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <limits>
 #include <utility>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -12,7 +14,9 @@ namespace trireme::device {
 namespace {
 
 constexpr std::size_t page = 4096;
-constexpr std::size_t large_block = std::size_t{1} << 20;  // whose purpose is remembered
+constexpr std::size_t large_block = std::size_t{1} << 20;  // whose size and purpose are remembered
+constexpr std::size_t no_bound = std::numeric_limits<std::size_t>::max();
+constexpr std::uint64_t never = std::numeric_limits<std::uint64_t>::max();
 
 // Sizes are rounded so that similar requests share blocks: to 64 bytes below a page, to 1/8 of the next lower power of two
 // above.
@@ -36,7 +40,9 @@ std::string in_mib(std::size_t bytes) { return fmt::format("{:.1f} MiB", static_
 
 }  // namespace
 
-CachingMemory::CachingMemory(std::unique_ptr<BlockSource> source) : source_(std::move(source)) {}
+CachingMemory::CachingMemory(std::unique_ptr<BlockSource> source) : CachingMemory(std::move(source), no_bound) {}
+CachingMemory::CachingMemory(std::unique_ptr<BlockSource> source, std::size_t always_kept)
+    : source_(std::move(source)), always_kept_(always_kept) {}
 CachingMemory::~CachingMemory() { release_kept(); }
 
 MemoryStatistics CachingMemory::statistics() const {
@@ -55,15 +61,15 @@ void CachingMemory::set_limit(std::size_t bytes) noexcept {
 }
 
 void CachingMemory::release_kept() noexcept {
-  for (auto& [size, blocks] : kept_) {
-    for (void* block : blocks) source_->give_back(block);
+  for (const auto& [size, blocks] : kept_) {
+    for (const Kept& kept : blocks) source_->give_back(kept.block);
   }
   kept_.clear();
   statistics_.cached_bytes = 0;
 }
 
 void* CachingMemory::do_allocate(std::size_t bytes) {
-  const std::size_t size = rounded(bytes);
+  std::size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
   void* block = take_kept(size);
   if (block == nullptr) block = take_from_source(size);
@@ -72,34 +78,50 @@ void* CachingMemory::do_allocate(std::size_t bytes) {
   if (size >= large_block) {
     std::size_t& held = held_for_[current_purpose()];
     held += size;
-    purpose_of_.emplace(block, &held);
+    large_blocks_.emplace(block, LargeBlock{.size = size, .held = &held});
   }
   return block;
 }
 
 void CachingMemory::do_deallocate(void* block, std::size_t bytes) noexcept {
-  const std::size_t size = rounded(bytes);
+  std::size_t size = rounded(bytes);
   const std::lock_guard lock(mutex_);
   if (size >= large_block) {
-    const auto purpose = purpose_of_.find(block);
-    *purpose->second -= size;
-    purpose_of_.erase(purpose);
+    const LargeBlock large = large_blocks_.extract(block).mapped();
+    size = large.size;
+    *large.held -= size;
   }
-  kept_[size].push_back(block);
+  kept_[size].push_back({.block = block, .freed = ++num_freed_});
   statistics_.in_use_bytes -= size;
   statistics_.cached_bytes += size;
 }
 
-void* CachingMemory::take_kept(std::size_t size) {
-  const auto found = kept_.find(size);
-  if (found == kept_.end() || found->second.empty()) return nullptr;
-  void* block = found->second.back();
+void* CachingMemory::take_kept(std::size_t& size) {
+  const std::size_t largest = size >= large_block ? 2 * size : size;
+  auto found = kept_.lower_bound(size);
+  while (found != kept_.end() && found->first < largest && found->second.empty()) ++found;
+  if (found == kept_.end() || found->first > largest || found->second.empty()) return nullptr;
+  size = found->first;
+  void* block = found->second.back().block;
   found->second.pop_back();
   statistics_.cached_bytes -= size;
   return block;
 }
 
+void CachingMemory::give_back_oldest(std::size_t size) noexcept {
+  const std::size_t needed = statistics_.in_use_bytes + size;
+  const std::size_t bound = std::max(always_kept_, 2 * std::max(statistics_.peak_bytes, needed));
+  const auto freed = [](const auto& kept) { return kept.second.empty() ? never : kept.second.front().freed; };
+  while (statistics_.cached_bytes > 0 && needed + statistics_.cached_bytes > bound) {
+    auto& [block_size, blocks] = *std::ranges::min_element(kept_, {}, freed);
+    source_->give_back(blocks.front().block);
+    blocks.erase(blocks.begin());
+    statistics_.cached_bytes -= block_size;
+  }
+}
+
 void* CachingMemory::take_from_source(std::size_t size) {
+  give_back_oldest(size);
   const auto fits = [&] { return statistics_.in_use_bytes + statistics_.cached_bytes + size <= limit_; };
   if (fits()) {
     if (void* block = source_->take(size)) return block;

@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -13,16 +15,23 @@ namespace {
 
 constexpr std::array all_isas{Isa::baseline, Isa::avx2, Isa::avx512};
 
-Isa best_isa() {
+// Those that the kernels are compiled with: TRIREME_ISA_FLAGS_* in cmake/TriremeKernels.cmake.
+constexpr std::array<std::string_view, 3> avx2_features{"avx2", "fma", "f16c"};
+constexpr std::array<std::string_view, 4> avx512_features{"avx512f", "avx512bw", "avx512dq", "avx512vl"};
+
+std::vector<std::string_view> features_of_this_processor() {
+  std::vector<std::string_view> features;
 #if defined(__x86_64__)
   __builtin_cpu_init();
-  const bool avx2 = __builtin_cpu_supports("avx2") != 0 && __builtin_cpu_supports("fma") != 0;
-  const bool avx512 = __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-                      __builtin_cpu_supports("avx512dq") != 0 && __builtin_cpu_supports("avx512vl") != 0;
-  if (avx2 && avx512) return Isa::avx512;
-  if (avx2) return Isa::avx2;
+  if (__builtin_cpu_supports("avx2")) features.emplace_back("avx2");
+  if (__builtin_cpu_supports("fma")) features.emplace_back("fma");
+  if (__builtin_cpu_supports("f16c")) features.emplace_back("f16c");
+  if (__builtin_cpu_supports("avx512f")) features.emplace_back("avx512f");
+  if (__builtin_cpu_supports("avx512bw")) features.emplace_back("avx512bw");
+  if (__builtin_cpu_supports("avx512dq")) features.emplace_back("avx512dq");
+  if (__builtin_cpu_supports("avx512vl")) features.emplace_back("avx512vl");
 #endif
-  return Isa::baseline;
+  return features;
 }
 
 std::string names_up_to(Isa best) {
@@ -44,6 +53,14 @@ std::string_view name_of(Isa isa) {
   return "unknown";
 }
 
+Isa best_isa(std::span<const std::string_view> features) {
+  const auto has_all = [&](std::span<const std::string_view> wanted) {
+    return std::ranges::all_of(wanted, [&](std::string_view name) { return std::ranges::count(features, name) > 0; });
+  };
+  if (!has_all(avx2_features)) return Isa::baseline;
+  return has_all(avx512_features) ? Isa::avx512 : Isa::avx2;
+}
+
 Isa choose_isa(Isa best, const char* forced) {
   if (forced == nullptr) return best;
   for (const Isa isa : all_isas) {
@@ -58,7 +75,7 @@ Isa choose_isa(Isa best, const char* forced) {
 }
 
 Isa current_isa() {
-  static const Isa isa = choose_isa(best_isa(), std::getenv("TRIREME_ISA"));
+  static const Isa isa = choose_isa(best_isa(features_of_this_processor()), std::getenv("TRIREME_ISA"));
   return isa;
 }
 

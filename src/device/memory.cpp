@@ -13,6 +13,7 @@ namespace trireme::device {
 namespace {
 
 constexpr std::size_t huge_page = std::size_t{2} << 20;
+constexpr std::size_t always_kept = std::size_t{64} << 20;  // by each thread
 
 class HostBlocks final : public BlockSource {
  public:
@@ -28,7 +29,7 @@ class HostBlocks final : public BlockSource {
 };
 
 const std::shared_ptr<CachingMemory>& memory_of_this_thread() {
-  thread_local const auto memory = std::make_shared<CachingMemory>(std::make_unique<HostBlocks>());
+  thread_local const auto memory = std::make_shared<CachingMemory>(std::make_unique<HostBlocks>(), always_kept);
   return memory;
 }
 

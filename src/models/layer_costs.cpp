@@ -23,7 +23,7 @@ std::array<double, 3> timed_pass(const Gpt<P, D>& model, const Tensor<std::int32
   std::array<double, 3> seconds{};
   Tensor<M, D> between;  // the output of a stage, the input of the next one
   for (int stage = 0; stage < 3; ++stage) {
-    Tape tape;
+    Tape tape(TapeOptions{});
     const Variable<M, D> x = stage == 0 ? Variable<M, D>() : watch(between, [](const Tensor<M, D>&) {});
     const auto start = Clock::now();
     if (stage < 2) {

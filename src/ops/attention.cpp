@@ -1,5 +1,7 @@
 #include "trireme/ops/attention.hpp"
 
+#include <fmt/format.h>
+
 #include <cmath>
 #include <utility>
 
@@ -69,18 +71,19 @@ Parts<T> parts_of(const Tensor<T, Cpu>& q, const Tensor<T, Cpu>& kv, const Atten
   T* const queries = q.data() + place.sequence * sizes.queries * sizes.q_stride;
   T* const keys = sizes.packed ? queries + sizes.width() : kv.data() + place.sequence * sizes.key_rows * sizes.kv_stride;
   T* const k = keys + place.kv_head * sizes.size;
+  T* const v = keys + sizes.kv_heads * sizes.size + place.kv_head * sizes.value_size;
   const std::int64_t width = sizes.group() * sizes.size;
   return {.q = {queries + place.kv_head * width, sizes.queries, width, sizes.q_stride},
           .k = {k, sizes.keys, sizes.size, sizes.kv_stride},
-          .v = {k + sizes.kv_heads * sizes.size, sizes.keys, sizes.size, sizes.kv_stride}};
+          .v = {v, sizes.keys, sizes.value_size, sizes.kv_stride}};
 }
 
 // The part of a group in the output or in its gradient.
 template <typename T>
 Matrix<T> part_of_out(const Tensor<T, Cpu>& out, const AttentionSizes& sizes, const GroupPlace& place) {
-  const std::int64_t width = sizes.group() * sizes.size;
-  return {out.data() + place.sequence * sizes.queries * sizes.width() + place.kv_head * width, sizes.queries, width,
-          sizes.width()};
+  const std::int64_t width = sizes.group() * sizes.value_size;
+  return {out.data() + place.sequence * sizes.queries * sizes.out_width() + place.kv_head * width, sizes.queries, width,
+          sizes.out_width()};
 }
 template <typename A>
 A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const AttentionSizes& sizes, const GroupPlace& place) {
@@ -88,15 +91,18 @@ A* part_of_sums(const Tensor<A, Cpu>& log_sum_exp, const AttentionSizes& sizes, 
 }
 
 // Calls body(head, place, workspace) for every group of heads of every sequence, on the threads of this rank. For half types
-// the workspace has floats for `copies` matrices of queries and as many of keys, besides what the kernels need.
+// the workspace has floats for the inputs and what is of the same shape: `gradients` as many once more, and `outputs` of the
+// output, besides what the kernels need.
 template <typename T, typename Pass, typename Body>
-void for_each_group(const Pass& pass, const AttentionSizes& sizes, std::int64_t copies, const Body& body) {
+void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradients, std::int64_t outputs, const Body& body) {
   using A = Accumulate<T>;
   const double scale = attention_scale(pass.options, sizes);
   const auto first = parts_of(pass.q, pass.kv, sizes, {0, 0});
-  const std::int64_t elements = copies * (first.q.copied_elements() + first.k.copied_elements()) +
-                                attention_kernels().of<A>().workspace(sizes.queries, sizes.keys, sizes.size);
-  const std::int64_t work = sizes.queries * sizes.keys * sizes.size * sizes.group();
+  const std::int64_t inputs = first.q.copied_elements() + first.k.copied_elements() + first.v.copied_elements();
+  const std::int64_t elements = (gradients ? 2 : 1) * inputs +
+                                outputs * part_of_out(pass.out, sizes, {0, 0}).copied_elements() +
+                                attention_kernels().of<A>().workspace(sizes.queries, sizes.keys, sizes.size, sizes.value_size);
+  const std::int64_t work = sizes.queries * sizes.keys * (sizes.size + sizes.value_size) / 2 * sizes.group();
   const Tensor<A, Cpu> workspaces({omp_get_max_threads(), elements});
   parallel_ranges(sizes.batch * sizes.kv_heads, 1, (1 << 18) / work, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t index = begin; index < end; ++index) {
@@ -111,10 +117,12 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, std::int64_t 
           .k = k.data,
           .v = v.data,
           .q_stride = q.stride,
-          .kv_stride = k.stride,
+          .k_stride = k.stride,
+          .v_stride = v.stride,
           .queries = sizes.queries,
           .keys = sizes.keys,
           .size = sizes.size,
+          .value_size = sizes.value_size,
           .group = sizes.group(),
           .scale = static_cast<A>(scale),
           .causal = pass.options.causal,
@@ -133,12 +141,18 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
   require(heads > 0 && kv_heads > 0 && heads % kv_heads == 0, "attention: {} heads cannot share {} heads of keys and values",
           heads, kv_heads);
   require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
-  const std::int64_t parts = packed ? heads + 2 * kv_heads : heads;
-  require(q[2] > 0 && q[2] % parts == 0, "attention: q of shape {} does not split into {} heads", q, parts);
-  const std::int64_t size = q[2] / parts;
+  require(options.value_size >= 0, "attention: a value size of {}", options.value_size);
+  const bool own_value_size = options.value_size > 0;
+  const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from what splits evenly
+  const std::int64_t parts = !packed ? heads : own_value_size ? heads + kv_heads : heads + 2 * kv_heads;
+  require(q[2] > values && (q[2] - values) % parts == 0, "attention: q of shape {} does not split into {} heads{}", q, parts,
+          values > 0 ? fmt::format(" and {} values", values) : "");
+  const std::int64_t size = (q[2] - values) / parts;
+  const std::int64_t value_size = own_value_size ? options.value_size : size;
+  const std::int64_t kv_width = kv_heads * (size + value_size);
   if (!packed) {
-    require(kv_or_empty.size() == 3 && kv_or_empty[0] == q[0] && kv_or_empty[2] == 2 * kv_heads * size,
-            "attention: kv has shape {}, but q of shape {} needs [{}, keys, {}]", kv_or_empty, q, q[0], 2 * kv_heads * size);
+    require(kv_or_empty.size() == 3 && kv_or_empty[0] == q[0] && kv_or_empty[2] == kv_width,
+            "attention: kv has shape {}, but q of shape {} needs [{}, keys, {}]", kv_or_empty, q, q[0], kv_width);
   }
   const std::int64_t key_rows = packed ? q[1] : kv_or_empty[1];
   const std::int64_t keys = options.keys == 0 ? key_rows : options.keys;
@@ -151,6 +165,7 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
           .heads = heads,
           .kv_heads = kv_heads,
           .size = size,
+          .value_size = value_size,
           .q_stride = q[2],
           .kv_stride = packed ? q[2] : kv_or_empty[2],
           .packed = packed};
@@ -162,7 +177,7 @@ double attention_scale(const AttentionOptions& options, const AttentionSizes& si
 
 Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options) {
   const AttentionSizes sizes = attention_sizes(q, kv_or_empty, options);
-  return {sizes.batch, sizes.queries, sizes.width()};
+  return {sizes.batch, sizes.queries, sizes.out_width()};
 }
 
 template <>
@@ -170,7 +185,7 @@ template <typename T>
 void Attention<Cpu>::forward(const AttentionForward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
   const auto& kernels = attention_kernels().of<A>();
-  for_each_group<T>(pass, sizes, 2, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
+  for_each_group<T>(pass, sizes, false, 1, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto part = part_of_out(pass.out, sizes, place);
     const auto out = floats_for(part, workspace);
     kernels.forward(head, out.data, out.stride, part_of_sums(pass.log_sum_exp, sizes, place), workspace);
@@ -183,7 +198,7 @@ template <typename T>
 void Attention<Cpu>::backward(const AttentionBackward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
   const auto& kernels = attention_kernels().of<A>();
-  for_each_group<T>(pass, sizes, 4, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
+  for_each_group<T>(pass, sizes, true, 2, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto out = read(part_of_out(pass.out, sizes, place), workspace);
     const auto dout = read(part_of_out(pass.dout, sizes, place), workspace);
     const auto parts = parts_of(pass.dq, pass.dkv, sizes, place);

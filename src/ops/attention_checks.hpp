@@ -17,7 +17,7 @@ AttentionSizes checked_attention_sizes(const Pass& pass) {
   if (pass.hidden_keys.defined()) {
     require_shape("attention", "hidden_keys", pass.hidden_keys.shape(), {sizes.batch, sizes.key_rows});
   }
-  require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.width()});
+  require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.out_width()});
   require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
   return sizes;
 }

@@ -13,7 +13,8 @@ struct AttentionSizes {
   std::int64_t key_rows;  // of kv
   std::int64_t heads;
   std::int64_t kv_heads;
-  std::int64_t size;      // of a head
+  std::int64_t size;  // of a head's queries and keys
+  std::int64_t value_size;
   std::int64_t q_stride;  // elements from row to row
   std::int64_t kv_stride;
   bool packed;  // keys and values follow the queries in each row of q
@@ -22,6 +23,7 @@ struct AttentionSizes {
 
   constexpr std::int64_t group() const { return heads / kv_heads; }
   constexpr std::int64_t width() const { return heads * size; }
+  constexpr std::int64_t out_width() const { return heads * value_size; }
   constexpr std::int64_t kv_width() const { return kv_heads * size; }
 };
 

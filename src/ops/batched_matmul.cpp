@@ -1,7 +1,5 @@
 #include "trireme/ops/batched_matmul.hpp"
 
-#include <fmt/format.h>
-
 #include <vector>
 
 #include "ops/batched_matmul_on.hpp"
@@ -35,14 +33,14 @@ Tensor<T, Cpu> matrix_at(const Tensor<T, Cpu>& tensor, const Shape& batch, std::
 }  // namespace
 
 Shape batched_matmul_shape(const Shape& a, const Shape& b) {
-  const auto refuse = [&] { throw Error({.message = fmt::format("batched_matmul: {} and {} do not fit", a, b)}); };
-  if (!is_batch(a) || !is_batch(b) || a[-1] != b[-2]) refuse();
+  const auto require_fit = [&](bool fit) { require(fit, "batched_matmul: {} and {} do not fit", a, b); };
+  require_fit(is_batch(a) && is_batch(b) && a[-1] == b[-2]);
   std::array<std::int64_t, Shape::max_dims> dims{};
   const int size = std::max(a.size(), b.size());
   for (int dim = -3; - dim <= size; --dim) {
     const std::int64_t of_a = -dim <= a.size() ? a[dim] : 1;
     const std::int64_t of_b = -dim <= b.size() ? b[dim] : 1;
-    if (of_a != of_b && of_a != 1 && of_b != 1) refuse();
+    require_fit(of_a == of_b || of_a == 1 || of_b == 1);
     dims[static_cast<std::size_t>(size + dim)] = of_a == 1 ? of_b : of_a;
   }
   dims[static_cast<std::size_t>(size - 2)] = a[-2];

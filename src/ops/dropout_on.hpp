@@ -20,7 +20,7 @@ void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Te
   Dropouts<D>::dropout(Dropout<T>{.x = x.data(),
                                   .factor = static_cast<Accumulate<T>>(1 / (1 - probability)),
                                   .numbers = {.seed = key.seed,
-                                              .stream = stream_of_step(key.stream, key.step),
+                                              .stream = stream_of_step(stream_of_call(key.stream, key.call), key.step),
                                               .first_index = key.first_index,
                                               .threshold = static_cast<std::uint32_t>(probability * 0x1p32)},
                                   .y = y.data(),

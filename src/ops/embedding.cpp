@@ -14,6 +14,13 @@ void require_in_range(std::string_view op, const EmbeddingSizes& sizes, const st
 
 }  // namespace
 
+std::optional<std::int32_t> padding_row(std::optional<std::int32_t> padding, std::int64_t rows) {
+  if (!padding) return padding;
+  require(*padding >= -rows && *padding < rows, "padding_idx is {}, but must lie in [{}, {}) for a table of {} rows", *padding,
+          -rows, rows, rows);
+  return *padding < 0 ? static_cast<std::int32_t>(*padding + rows) : *padding;
+}
+
 template <>
 template <typename T>
 void Embedding<Cpu>::forward(const EmbeddingSizes& sizes, const std::int32_t* index, const T* weight, T* y, bool accumulate) {

@@ -20,7 +20,7 @@ struct Embedding {
   static void forward(const EmbeddingSizes& sizes, const std::int32_t* index, const T* weight, T* y, bool accumulate);
   template <typename T>
   static void backward(const EmbeddingSizes& sizes, const std::int32_t* index, const T* dy, T* dweight, bool accumulate,
-                       std::int32_t padding);
+                       std::int32_t padding);  // below 0: none
 };
 
 template <typename T, typename D>
@@ -41,13 +41,15 @@ void embedding(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight,
 
 template <typename T, typename D>
 void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight, bool accumulate,
-                        std::int32_t padding) {
+                        std::optional<std::int32_t> padding) {
   const auto sizes = embedding_sizes("embedding_backward", index, dweight, dy);
-  Embedding<D>::backward(sizes, index.data(), dy.data(), dweight.data(), accumulate, padding);
+  Embedding<D>::backward(sizes, index.data(), dy.data(), dweight.data(), accumulate,
+                         padding_row(padding, sizes.rows).value_or(-1));
 }
 
-#define TRIREME_INSTANTIATE_EMBEDDING(T, D)                                                          \
-  template void embedding(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void embedding_backward(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool, std::int32_t)
+#define TRIREME_INSTANTIATE_EMBEDDING(T, D)                                                                  \
+  template void embedding(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);         \
+  template void embedding_backward(const Tensor<std::int32_t, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool, \
+                                   std::optional<std::int32_t>)
 
 }  // namespace trireme::ops

@@ -34,12 +34,13 @@ class Rows {
     return -1;
   }
 
-  double loss(std::int64_t row, A row_log_sum_exp, FloatRow<T>& floats) const {
-    const T* x = logits(row);
+  double loss(std::int64_t row, A row_log_sum_exp, const A* x) const {
+    if (ignored(row)) return 0;
     const auto log_sum_exp = static_cast<double>(row_log_sum_exp);
-    const double of_target =
-        (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(A(x[of_.targets[row]])));
-    return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum_exp - smooth_ * weighted_sum(floats.read(x));
+    const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(x[of_.targets[row]]));
+    if (smooth_ == 0) return of_target;
+    const double of_classes = softmax_kernels().of<A>().weighted_sum(x, of_.class_weight, classes());
+    return of_target + smooth_mass_ * log_sum_exp - smooth_ * of_classes;
   }
 
   void gradient(std::int64_t row, A log_sum_exp, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
@@ -55,17 +56,17 @@ class Rows {
  private:
   void fill_gradient(std::int64_t row, A log_sum_exp, A scale, const A* x, A* gradient) const {
     const double of_target = (1 - of_.label_smoothing) * weight(row);
-    softmax_kernels().of<A>().softmax(x, log_sum_exp, scale * static_cast<A>(of_target + smooth_mass_), gradient, classes());
+    const A of_all = scale * static_cast<A>(of_target + smooth_mass_);
+    const auto& kernels = softmax_kernels().of<A>();
+    if (smooth_ == 0) {
+      kernels.softmax(x, log_sum_exp, of_all, gradient, classes());
+    } else {
+      kernels.smoothed_softmax(x, log_sum_exp, of_all, scale * static_cast<A>(smooth_), of_.class_weight, gradient, classes());
+    }
     gradient[of_.targets[row]] -= scale * static_cast<A>(of_target);
-    if (smooth_ == 0) return;
-    const A share = scale * static_cast<A>(smooth_);
-    for (std::int64_t j = 0; j < classes(); ++j) gradient[j] -= weighted() ? share * of_.class_weight[j] : share;
   }
 
   bool weighted() const { return of_.class_weight != nullptr; }
-  double weighted_sum(const A* x) const {
-    return weighted() ? std::inner_product(x, x + classes(), of_.class_weight, 0.0) : std::accumulate(x, x + classes(), 0.0);
-  }
 
   const CrossEntropyRows<T>& of_;
   double smooth_;           // of each class, times its weight
@@ -86,16 +87,18 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
     total = kept = none;
   } else {
     const auto& kernels = softmax_kernels().of<Accumulate<T>>();
+    const Tensor<double, Cpu> losses({rows.count()});
     parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
       FloatRow<T> floats(rows.classes());
       for (std::int64_t row = begin; row < end; ++row) {
-        log_sum_exp[row] = kernels.log_sum_exp(floats.read(rows.logits(row)), rows.classes());
+        const auto* x = floats.read(rows.logits(row));
+        log_sum_exp[row] = kernels.log_sum_exp(x, rows.classes());
+        losses.data()[row] = rows.loss(row, log_sum_exp[row], x);
       }
     });
-    FloatRow<T> floats(rows.classes());
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       if (rows.ignored(row)) continue;
-      total += rows.loss(row, log_sum_exp[row], floats);
+      total += losses.data()[row];
       kept += rows.weight(row);
     }
   }
@@ -132,10 +135,12 @@ void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T
   const Rows<T> rows(of);
   const std::int64_t wrong_row = rows.wrong_row();
   if (wrong_row >= 0) throw_wrong_target(wrong_row, of.targets[wrong_row], of.classes, of.ignore_index);
-  FloatRow<T> floats(rows.classes());
-  for (std::int64_t row = 0; row < rows.count(); ++row) {
-    losses[row] = static_cast<Accumulate<T>>(rows.ignored(row) ? 0.0 : rows.loss(row, log_sum_exp[row], floats));
-  }
+  parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> floats(rows.classes());
+    for (std::int64_t row = begin; row < end; ++row) {
+      losses[row] = static_cast<Accumulate<T>>(rows.loss(row, log_sum_exp[row], floats.read(rows.logits(row))));
+    }
+  });
 }
 
 TRIREME_INSTANTIATE_CROSS_ENTROPY(float, Cpu);

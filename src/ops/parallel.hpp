@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "trireme/core/first_exception.hpp"
+
 namespace trireme::ops {
 
 // Calls body(begin, end) for consecutive parts of [0, count), one on each of this rank's threads. A part is a multiple of
-// `unit`, and threads that would get less than `least` items are left out: a parallel region costs microseconds.
+// `unit`, and threads that would get less than `least` items are left out: a parallel region costs microseconds. What body
+// throws is thrown here when all are done.
 template <typename Body>
 void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, const Body& body) {
   const auto threads = std::min<std::int64_t>(omp_get_max_threads(), count / std::max<std::int64_t>(least, 1));
@@ -17,14 +20,16 @@ void parallel_ranges(std::int64_t count, std::int64_t unit, std::int64_t least, 
     return;
   }
   const std::int64_t units = (count + unit - 1) / unit;
+  FirstException thrown;
 #pragma omp parallel num_threads(static_cast <int>(threads))
   {
     const std::int64_t part = omp_get_thread_num();
     const std::int64_t parts = omp_get_num_threads();
     const std::int64_t begin = units * part / parts * unit;
     const std::int64_t end = std::min(count, units * (part + 1) / parts * unit);
-    if (begin < end) body(begin, end);
+    if (begin < end) thrown.guard([&] { body(begin, end); });
   }
+  thrown.rethrow();
 }
 
 inline constexpr std::int64_t least_elements = 1 << 15;  // that are worth a thread

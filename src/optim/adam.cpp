@@ -28,7 +28,7 @@ void Adam<P, D>::update(const typename Optimizer<P, D>::Run& run) {
                            .weight_decay = run.weight_decay,
                            .decoupled = decoupled_,
                            .update = run.step,
-                           .gradient_scale = run.gradient_scale,
+                           .gradient_scale = options_.maximize ? -run.gradient_scale : run.gradient_scale,
                            .on_device = run.on_device};
   T* largest = largest_.defined() ? largest_.data() + run.offset : nullptr;
   ops::adam(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset, largest,
@@ -40,7 +40,8 @@ Settings Adam<P, D>::settings() const {
   return this->settings_of(decoupled_ ? "AdamW" : "Adam", {{"beta1", options_.beta1},
                                                            {"beta2", options_.beta2},
                                                            {"epsilon", options_.epsilon},
-                                                           {"amsgrad", options_.amsgrad ? 1 : 0}});
+                                                           {"amsgrad", options_.amsgrad ? 1 : 0},
+                                                           {"maximize", options_.maximize ? 1 : 0}});
 }
 
 #define TRIREME_INSTANTIATE(P) template class Adam<P, TRIREME_DEVICE>;

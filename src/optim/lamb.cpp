@@ -18,6 +18,7 @@ Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
   require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);
   require(options.min_norm >= 0 && options.min_norm <= options.max_norm,
           "LAMB's min_norm is 0 or more and not above max_norm, got {} and {}", options.min_norm, options.max_norm);
+  require(options.max_trust_ratio > 0, "LAMB's max_trust_ratio is above 0, got {}", options.max_trust_ratio);
 }
 
 template <typename P, typename D>
@@ -32,6 +33,7 @@ ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Run& run) cons
           .gradient_scale = run.gradient_scale,
           .min_norm = options_.min_norm,
           .max_norm = options_.max_norm,
+          .max_trust_ratio = options_.max_trust_ratio,
           .on_device = run.on_device};
 }
 
@@ -55,7 +57,8 @@ Settings Lamb<P, D>::settings() const {
                                     {"epsilon", options_.epsilon},
                                     {"bias_correction", options_.bias_correction ? 1 : 0},
                                     {"min_norm", options_.min_norm},
-                                    {"max_norm", options_.max_norm}});
+                                    {"max_norm", options_.max_norm},
+                                    {"max_trust_ratio", options_.max_trust_ratio}});
 }
 
 #define TRIREME_INSTANTIATE(P) template class Lamb<P, TRIREME_DEVICE>;

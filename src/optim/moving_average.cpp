@@ -30,7 +30,11 @@ void ExponentialMovingAverage<P, D>::update() {
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& prefix) {
-  require(!swapped_in_, "a moving average was to be kept while its values are the model's; call swap() first");
+  const auto check = [this] {
+    require(!swapped_in_, "a moving average was to be saved or loaded while its values are the model's; call swap() first");
+  };
+  check();
+  state.before_use(check);
   state.add(prefix + "updates", &updates_);
   const std::size_t bytes = static_cast<std::size_t>(average_.numel()) * sizeof(T);
   T* listed = static_cast<T*>(store_.device().listed(state, average_.data(), bytes));

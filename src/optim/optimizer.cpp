@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
@@ -47,15 +48,28 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
 }
 
 template <typename P, typename D>
+void Optimizer<P, D>::set_learning_rate(double learning_rate) {
+  require(std::isfinite(learning_rate) && learning_rate >= 0, "a learning rate is finite and 0 or more, got {}", learning_rate);
+  rules_.learning_rate = learning_rate;
+  if constexpr (!on_host) on_device_->set_learning_rate(learning_rate);
+}
+
+template <typename P, typename D>
 bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
+  require(
+      summary.store == 0 || summary.store == store_.serial(),
+      "the step summary is that of another model than this optimizer's, which begins with {}: give each optimizer the summary "
+      "of its own model's step",
+      store_.num_parameters() > 0 ? store_.parameter(0).name : "");
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
   require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
   require(store_.shard() == shard_,
           "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
           "first, then the optimizer");
+  store_.require_values();
   const StepSummary decided = decidable(summary);
   if (!decided.on_device && !decided.is_finite()) {
     leave_out(decided, options);
@@ -64,7 +78,6 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   skipped_in_a_row_ = 0;
   if (decided.on_device || decided.kept > 0) update_parameters(decided, options);
   store_.clear_gradients();
-  store_.buffers().end_step();
   return true;
 }
 
@@ -124,9 +137,8 @@ void Optimizer<P, D>::clip_by_value(const std::vector<Part>& parts, const Scalin
 
 template <typename P, typename D>
 void Optimizer<P, D>::skip_step() {
-  store_.clear_gradients();
   store_.buffers().restore();
-  store_.buffers().end_step();
+  store_.clear_gradients();
   ++skipped_steps_;
 }
 
@@ -159,7 +171,7 @@ auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
-  state.before_save([this] { skipped_steps(); });
+  state.before_use([this] { skipped_steps(); });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);

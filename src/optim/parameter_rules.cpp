@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "trireme/core/error.hpp"
 
@@ -14,12 +15,13 @@ bool matches(const ParameterGroup& group, const std::string& name) {
 }
 
 void check(const ParameterRules& rules, FlatStore& store) {
-  require(rules.learning_rate >= 0 && rules.weight_decay >= 0,
-          "an optimizer's learning_rate and weight_decay are 0 or more, got {} and {}", rules.learning_rate,
+  const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
+  require(fits(rules.learning_rate) && fits(rules.weight_decay),
+          "an optimizer's learning_rate and weight_decay are finite and 0 or more, got {} and {}", rules.learning_rate,
           rules.weight_decay);
   for (const ParameterGroup& group : rules.groups) {
-    require(group.learning_rate_factor >= 0 && group.weight_decay.value_or(0) >= 0,
-            "the learning_rate_factor and weight_decay of the parameter group \"{}\" are 0 or more, got {} and {}",
+    require(fits(group.learning_rate_factor) && fits(group.weight_decay.value_or(0)),
+            "the learning_rate_factor and weight_decay of the parameter group \"{}\" are finite and 0 or more, got {} and {}",
             group.pattern, group.learning_rate_factor, group.weight_decay.value_or(0));
     bool found = false;
     for (int index = 0; index < store.num_parameters() && !found; ++index) {

@@ -60,7 +60,7 @@ Schedule exponential(double base, double gamma) {
 
 Schedule cosine(double base, std::int64_t total, double minimum) {
   require(total > 0, "cosine needs a total above 0, got {}", total);
-  return [=](std::int64_t step) { return half_cosine(base, minimum, to_double(step) / to_double(total)); };
+  return [=](std::int64_t step) { return half_cosine(base, minimum, to_double(std::min(step, total)) / to_double(total)); };
 }
 
 Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum) {
@@ -89,11 +89,13 @@ Schedule polynomial(double base, std::int64_t total, double power) {
 
 Schedule one_cycle(const OneCycleOptions& options) {
   require(options.total > 1, "one_cycle needs a total above 1, got {}", options.total);
+  require(options.rising_share >= 0 && options.rising_share <= 1, "one_cycle's rising_share lies in [0, 1], got {}",
+          options.rising_share);
   return [options](std::int64_t step) {
     const double first = options.maximum / options.first_divisor;
     const double peak = options.rising_share * to_double(options.total) - 1;
     const double at = to_double(std::min(step, options.total - 1));
-    if (at <= peak) return half_cosine(first, options.maximum, at / peak);
+    if (peak > 0 && at <= peak) return half_cosine(first, options.maximum, at / peak);
     return half_cosine(options.maximum, first / options.final_divisor, (at - peak) / (to_double(options.total - 1) - peak));
   };
 }

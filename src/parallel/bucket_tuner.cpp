@@ -38,8 +38,13 @@ std::string read_profile(const std::string& path) {
 
 }  // namespace
 
-BucketTuner::BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial, std::string profile)
-    : group_(group), bytes_(std::move(gradient_bytes)), initial_(std::move(initial)), profile_(std::move(profile)) {}
+BucketTuner::BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketPlan initial,
+                         std::string profile)
+    : group_(group),
+      copies_(copies),
+      bytes_(std::move(gradient_bytes)),
+      initial_(std::move(initial)),
+      profile_(std::move(profile)) {}
 
 std::optional<BucketPlan> BucketTuner::next_plan(const Trial& trial) {
   if (result_) return std::nullopt;
@@ -108,7 +113,7 @@ void BucketTuner::save_profile() const {
 
 // All ranks must solve and decide the same.
 std::vector<double> BucketTuner::slowest(std::vector<double> seconds) const {
-  group_.all_reduce(std::span(seconds), ReduceOp::max, "bucket tuning").wait_on_host();
+  copies_.all_reduce(std::span(seconds), ReduceOp::max, "bucket tuning").wait_on_host();
   return seconds;
 }
 
@@ -132,7 +137,7 @@ void BucketTuner::make_candidates(const Trial& trial) {
   std::vector<ReadyGradient> gradients;
   for (std::size_t index = 0; index < bytes_.size(); ++index) gradients.push_back({bytes_[index], ready[index]});
   ReductionCost cost = fit_cost(samples);
-  cost.stops_compute = group_.on_one_node();
+  cost.stops_compute = slowest({group_.on_one_node() ? 0.0 : 1.0}).front() == 0;
   std::vector<BucketPlan> plans = {initial_, solve_buckets(gradients, cost)};
   for (const std::int64_t cap : {mib, 4 * mib, total}) plans.push_back(plan_by_cap(bytes_, cap, cap));
   for (BucketPlan& plan : plans) {

@@ -22,8 +22,10 @@ class BucketTuner {
   // Seconds of one reduction of so many bytes, anywhere in the gradients. Collective.
   using Trial = std::function<double(std::int64_t bytes)>;
 
-  // `profile`: a file that rank 0 reads and writes; none where empty.
-  BucketTuner(const Group& group, std::vector<std::int64_t> gradient_bytes, BucketPlan initial, std::string profile);
+  // `copies`: the ranks of `group` and all others that hold copies of the same parameters; they decide alike. `profile`: a file
+  // that rank 0 reads and writes; none where empty.
+  BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketPlan initial,
+              std::string profile);
 
   // Before each step: the plan for it; nothing where it stays. Collective.
   std::optional<BucketPlan> next_plan(const Trial& trial);
@@ -45,11 +47,12 @@ class BucketTuner {
   void load_profile();
   void save_profile() const;
   void make_candidates(const Trial& trial);
-  std::vector<double> slowest(std::vector<double> seconds) const;  // of the ranks, each
+  std::vector<double> slowest(std::vector<double> seconds) const;  // of all ranks with copies, each
   BucketPlan decide();
   double since_begin() const;
 
   Group group_;
+  Group copies_;
   std::vector<std::int64_t> bytes_;
   BucketPlan initial_;
   std::string profile_;

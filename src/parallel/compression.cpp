@@ -17,9 +17,9 @@ constexpr int dense_trials = 3;
 
 }  // namespace
 
-Compression::Compression(FlatStore& store, const Group& group, std::span<const int> parameters,
+Compression::Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
                          const CompressionOptions& options, std::int64_t first_step)
-    : store_(store), group_(group), options_(options), step_(first_step - 1) {
+    : store_(store), group_(group), model_(model), options_(options), step_(first_step - 1) {
   const std::string name = hook().str();
   require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
           name_of(store.dtype()));
@@ -27,7 +27,7 @@ Compression::Compression(FlatStore& store, const Group& group, std::span<const i
   require(!hook().indispensable() || options.start == 0,
           "compression {} changes what the optimizer does, so it starts at step 0, not {}", name, options.start);
   const bool one_node = options.between == CompressionBetween::nodes && group.on_one_node();
-  exchanges_ = group.size() > 1 && !one_node;
+  exchanges_ = group.size() > 1 && !one_node && !parameters.empty();
   if (!exchanges_ && !hook().indispensable()) return;
   groups_ = make_hook_groups(group, options.between, hook().max_exchanges());
   owner_of_ = assign_owners(store, parameters, groups_.owners);
@@ -48,34 +48,46 @@ bool Compression::begin_step(std::span<const Bucket> buckets, const DenseTrial& 
   ++step_;
   if (step_ < options_.start) return false;
   if (!decision_) decision_ = decide(buckets, trial);
-  return decision_->on;
+  return decision_->on && (exchanges_ || hook().indispensable());
+}
+
+std::vector<double> Compression::largest(std::vector<double> values) const {
+  model_.all_reduce(std::span(values), ReduceOp::max, "cost of gradients").wait_on_host();
+  return values;
 }
 
 CompressionDecision Compression::decide(std::span<const Bucket> buckets, const DenseTrial& trial) {
   const std::string name = hook().str();
   if (hook().indispensable())
     return {.on = true, .text = fmt::format("compression {} is on: the optimizer counts on it", name)};
-  if (!exchanges_) {
-    return {.on = false, .text = fmt::format("compression {} is off: there is no network between the ranks", name)};
+  if (largest({exchanges_ ? 1.0 : 0.0}).front() == 0) {
+    return {.on = false,
+            .text = fmt::format("compression {} is off: there is no network between the ranks, or no gradient", name)};
   }
   if (!options_.only_if_faster) return {.on = true, .text = fmt::format("compression {} is on, without a trial", name)};
 
   const auto element = static_cast<std::int64_t>(sizeof(float));
   std::int64_t total = 0;
   for (const Bucket& bucket : buckets) total += bucket.range.count() * element;
-  const ReductionCost dense = measure_dense(total, trial);
-  CompressionDecision decision;
-  for (const Bucket& bucket : buckets) {
-    decision.dense_seconds += dense.seconds(static_cast<double>(bucket.range.count() * element));
+  ReductionCost dense;
+  std::vector<double> seconds(2, 0.0);
+  if (exchanges_) {
+    dense = measure_dense(total, trial);
+    for (const Bucket& bucket : buckets) seconds[0] += dense.seconds(static_cast<double>(bucket.range.count() * element));
+    seconds[1] = measure_compressed(buckets);
   }
-  decision.compressed_seconds = measure_compressed(buckets);
+  // Of a pipeline the slowest stage counts, since the others wait for it.
+  const std::vector<double> slowest = largest({seconds[0], seconds[1], dense.latency_seconds, dense.seconds_per_byte});
+  CompressionDecision decision;
+  decision.dense_seconds = slowest[0];
+  decision.compressed_seconds = slowest[1];
   decision.on = decision.compressed_seconds < decision.dense_seconds;
   decision.text = fmt::format(
       "compression {} is {}: the gradients of a step take {:.1f} ms with it, {:.1f} ms without (a bucket {:.3f} ms + {:.3f} ms "
       "a "
       "MB)",
-      name, decision.on ? "on" : "off", 1e3 * decision.compressed_seconds, 1e3 * decision.dense_seconds,
-      1e3 * dense.latency_seconds, 1e9 * dense.seconds_per_byte);
+      name, decision.on ? "on" : "off", 1e3 * decision.compressed_seconds, 1e3 * decision.dense_seconds, 1e3 * slowest[2],
+      1e9 * slowest[3]);
   return decision;
 }
 

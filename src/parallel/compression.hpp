@@ -18,9 +18,10 @@ class Compression {
   // Seconds of one dense reduction of so many bytes, anywhere in the gradients. Collective.
   using DenseTrial = std::function<double(std::int64_t bytes)>;
 
-  // Collective. `parameters`: the trainable ones, in the order of the store.
-  Compression(FlatStore& store, const Group& group, std::span<const int> parameters, const CompressionOptions& options,
-              std::int64_t first_step);
+  // Collective. `group`: the replicas; `model`: all ranks that hold parts of the model, which decide alike; `parameters`: the
+  // trainable ones, in the order of the store.
+  Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
+              const CompressionOptions& options, std::int64_t first_step);
 
   // Whether the step that begins now is compressed. Collective at the first one that should be.
   bool begin_step(std::span<const Bucket> buckets, const DenseTrial& trial);
@@ -36,17 +37,19 @@ class Compression {
 
  private:
   CompressionDecision decide(std::span<const Bucket> buckets, const DenseTrial& trial);
+  std::vector<double> largest(std::vector<double> values) const;  // of the ranks of the model, each
   ReductionCost measure_dense(std::int64_t most_bytes, const DenseTrial& trial) const;
   double measure_compressed(std::span<const Bucket> buckets);
   void fill_gradients(std::span<const Bucket> buckets);
 
   FlatStore& store_;
   Group group_;
+  Group model_;
   CompressionOptions options_;
   HookGroups groups_;
   std::vector<int> owner_of_;  // by parameter
   std::int64_t step_;          // that runs, or was the last
-  bool exchanges_;             // between some ranks
+  bool exchanges_;             // between some of the replicas
   std::optional<CompressionDecision> decision_;
 };
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <chrono>
 #include <iterator>
@@ -78,6 +79,20 @@ void check_device(const DataParallelOptions& options, const FlatStore& store, co
           "tune_buckets times the backward pass on the host, but the model lies on a GPU: choose bucket_bytes");
 }
 
+// Whether it is so on all ranks: what those with copies of a parameter decide alike.
+bool on_all(const Group& ranks, bool here, std::string_view name) {
+  std::array<std::int32_t, 1> all{here ? 1 : 0};
+  ranks.all_reduce(std::span(all), ReduceOp::min, name).wait_on_host();
+  return all[0] != 0;
+}
+
+int tied_parameter(FlatStore& store) {
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    if (store.parameter(index).tied != nullptr && store.parameter(index).trainable) return index;
+  }
+  return -1;
+}
+
 std::string describe(const CompressionOptions& options) {
   if (options.hook == nullptr) return "none";
   return fmt::format("{} from step {}, {} between {}", options.hook->str(), options.start,
@@ -92,6 +107,8 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
       group_(mesh.data()),
       summary_(std::make_shared<const SummaryGroup>(store, mesh)),
       bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
+      tied_(tied_parameter(store)),
+      on_one_node_(on_all(summary_->group(), group_.on_one_node(), "nodes of replicas")),
       first_step_(options.first_step),
       ready_position_(static_cast<std::size_t>(store.num_parameters()), 0),
       virtual_shards_(options.virtual_shards) {
@@ -104,11 +121,12 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   check_compression(options);
   check_device(options, store, group);
   const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
-                       (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && group.on_one_node()));
+                       (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && on_one_node_));
   check_mesh(options, mesh);
   require_same_replicas(store, group);
   require_matching_parts(store, mesh.tensor());
-  require_same(group, "setting",
+  require_same_ties(store, mesh.pipeline());
+  require_same(summary_->group(), "setting",
                {{"bucket_bytes", std::to_string(options.bucket_bytes)},
                 {"first_bucket_bytes", std::to_string(options.first_bucket_bytes)},
                 {"first_step", std::to_string(options.first_step)},
@@ -121,17 +139,18 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1 && on_device(store, group)) store.relocate(group.memory());
   store.round_values();
-  const BucketPlan plan = plan_by_cap(gradient_bytes(), options.bucket_bytes, options.first_bucket_bytes);
+  const BucketPlan plan = plan_by_cap(gradient_bytes(mesh), options.bucket_bytes, options.first_bucket_bytes);
   make_buckets(plan);
   if (sharded) shard();
-  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan, options.bucket_profile);
+  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan, options.bucket_profile, mesh);
   if (options.compression.hook != nullptr) {
-    compression_ = std::make_shared<Compression>(store, group, trainable(), options.compression, options.first_step);
+    compression_ =
+        std::make_shared<Compression>(store, group, summary_->group(), trainable(), options.compression, options.first_step);
   }
   synchronize_buffers(options.synchronize_batch_norm);
   if (virtual_shards_ > 0) tree_ = std::make_shared<GradientTree>(store);
   store.set_shard(shard_);
-  if (options.check_replicas > 0 && group.size() > 1) {
+  if (options.check_replicas > 0 && (group.size() > 1 || mesh.pipeline().size() > 1)) {
     comparison_ =
         std::make_shared<const ReplicaComparison>(store, mesh, options.check_replicas, options.synchronize_batch_norm);
   }
@@ -171,26 +190,37 @@ std::vector<int> DataParallel::trainable() const {
   return parameters;
 }
 
-std::vector<std::int64_t> DataParallel::gradient_bytes() const {
+// Of ranks on a tensor axis the largest part: what all of them hold goes into the same buckets.
+std::vector<std::int64_t> DataParallel::gradient_bytes(const ProcessMesh& mesh) const {
   std::vector<std::int64_t> bytes;
   for (const int index : trainable()) {
     bytes.push_back(store_.parameter(index).numel * static_cast<std::int64_t>(size_of(store_.dtype())));
   }
+  if (!bytes.empty()) mesh.tensor().all_reduce(std::span(bytes), ReduceOp::max, "sizes of gradients").wait_on_host();
   return bytes;
 }
 
 void DataParallel::make_buckets(const BucketPlan& plan) {
   buckets_.clear();
-  const std::vector<int> all = trainable();
-  auto next = all.begin();
-  for (const int count : plan) {
-    const std::vector<int> parameters(next, next + count);
-    next += count;
+  const auto add = [this](const std::vector<int>& parameters) {
+    if (parameters.empty()) return;
     const ParameterInfo& first = store_.parameter(parameters.front());
     const ParameterInfo& last = store_.parameter(parameters.back());
     buckets_.push_back({.range = {first.offset, last.offset + last.numel},
                         .parameters = parameters,
                         .name = fmt::format("gradient bucket {} ({} to {})", buckets_.size(), first.name, last.name)});
+  };
+  const std::vector<int> all = trainable();
+  auto next = all.begin();
+  for (const int count : plan) {
+    const auto end = next + count;
+    const auto tied = std::find(next, end, tied_);
+    add({next, tied});
+    if (tied != end) {
+      add({tied_});
+      add({tied + 1, end});
+    }
+    next = end;
   }
   order_buckets();
 }
@@ -213,14 +243,18 @@ void DataParallel::agree_on_ready_order() {
   order_buckets();
 }
 
-void DataParallel::start_tuning(const BucketPlan& initial, const std::string& profile) {
+void DataParallel::start_tuning(const BucketPlan& initial, const std::string& profile, const ProcessMesh& mesh) {
   position_of_.assign(bucket_of_.size(), -1);
   int position = 0;
   for (const int index : trainable()) position_of_[static_cast<std::size_t>(index)] = position++;
-  tuner_ = std::make_shared<BucketTuner>(group_, gradient_bytes(), initial, profile);
+  // The ranks of a tensor axis hold copies of some parameters, whose gradients are to be reduced alike.
+  const Group copies =
+      mesh.tensor().size() == 1 ? group_ : mesh.world().split(mesh.pipeline().rank(), mesh.world().rank(), "bucket tuning");
+  if (initial.empty()) return;
+  tuner_ = std::make_shared<BucketTuner>(group_, copies, gradient_bytes(mesh), initial, profile);
 }
 
-// Between steps nobody needs the gradients.
+// Between steps nobody needs the gradients. There are some.
 double DataParallel::time_reduction(std::int64_t bytes) const {
   const std::int64_t count =
       std::clamp<std::int64_t>(bytes / static_cast<std::int64_t>(size_of(store_.dtype())), 1, store_.trainable_numel());
@@ -264,8 +298,9 @@ Reduction DataParallel::begin_step(int micro_batches) {
   require(virtual_shards_ == 0 || micro_batches * group_.size() == virtual_shards_,
           "{} virtual shards on {} ranks make steps of {} micro-batches, not {}", virtual_shards_, group_.size(),
           virtual_shards_ / group_.size(), micro_batches);
+  if (steps_ == 0) summary_->group().agree([this] { store_.require_values(); }, "begin the first step");
   if (tree_ != nullptr) tree_->clear();
-  store_.buffers().keep();
+  store_.begin_step();
   if (steps_++ == 1 && group_.size() > 1 && shard_ == nullptr) agree_on_ready_order();
   if (tuner_ != nullptr) {
     if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);
@@ -279,7 +314,7 @@ Reduction DataParallel::begin_step(int micro_batches) {
 }
 
 void DataParallel::shard() {
-  const bool cached = group_.on_one_node() && store_.on_host();
+  const bool cached = on_one_node_ && store_.on_host();
   const std::int64_t limit =
       cached ? slice_bytes / static_cast<std::int64_t>(size_of(store_.dtype())) : std::numeric_limits<std::int64_t>::max();
   std::vector<Slice> slices;
@@ -309,6 +344,11 @@ bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
   return pending.size() == bucket.slices_end;
 }
 
+Range DataParallel::slices_of(std::size_t bucket) const {
+  const std::size_t begin = bucket == 0 ? 0 : buckets_[bucket - 1].slices_end;
+  return {static_cast<std::int64_t>(begin), static_cast<std::int64_t>(buckets_[bucket].slices_end)};
+}
+
 std::vector<Pending> DataParallel::reduce_buffers() const {
   std::vector<Pending> pending;
   for (const BufferRun& run : buffer_runs_) {
@@ -320,7 +360,8 @@ std::vector<Pending> DataParallel::reduce_buffers() const {
 
 // In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.
 void DataParallel::compare_evaluation() const {
-  if (batch_norm_ && !store_.training()) batch_norm_->barrier("a step in evaluation");
+  const std::string modes = batch_norm_ ? store_.modes().str() : "";
+  if (!modes.empty()) batch_norm_->barrier((modes == "evaluation" ? "a step in " : "a step with ") + modes);
 }
 
 // This rank's GPU may be waiting for other ranks. Who reads its memory would wait for ever where one of them fails; this does

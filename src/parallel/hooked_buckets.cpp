@@ -21,6 +21,7 @@ void HookedBuckets::launch(const Bucket& bucket) {
   const Group& peers = compression_.groups().exchanges.front();
   GradientBucket gradients({.name = bucket.name, .step = step_, .rank = peers.rank(), .size = peers.size()}, std::move(own));
   flights_.emplace_back(std::move(gradients), bucket.range, std::move(parts));
+  ++launched_;
   advance();
 }
 

@@ -17,6 +17,9 @@ class HookedBuckets {
 
   void launch(const Bucket& bucket);  // its gradients are final
 
+  // So many of the first that were launched are reduced.
+  std::size_t num_done() const { return launched_ - flights_.size(); }
+
   // Never waits. Runs the hook where its exchange is done; whether anything went on.
   bool advance();
 
@@ -51,7 +54,8 @@ class HookedBuckets {
 
   Compression& compression_;
   std::int64_t step_;
-  std::deque<Flight> flights_;  // those not done
+  std::size_t launched_ = 0;
+  std::deque<Flight> flights_;  // those not done, and what came after the first of them
 };
 
 }  // namespace trireme::parallel

@@ -2,6 +2,7 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <utility>
 
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/gradient_tree.hpp"
@@ -24,7 +25,10 @@ void Reduction::count_waiting(const Wait& wait) {
 }
 
 Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
-    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {}
+    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {
+  if (owner.tied_ < 0) return;
+  tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
+}
 
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
@@ -58,34 +62,56 @@ void Reduction::on_final(int parameter) {
   const bool used_last = store.has_gradient(parameter);
   used_[index] = used_[index] || used_last;
   if (!used_last) store.zero_gradient(parameter);
+  store.set_gradient_final(parameter);
   if (owner_.tree_ != nullptr) {
     const ParameterInfo& info = store.parameter(parameter);
     owner_.tree_->complete({info.offset, info.offset + info.numel});
   }
-  if (const auto& tied = store.parameter(parameter).tied) {
-    const ParameterInfo& info = store.parameter(parameter);
-    with_gradients(store, {info.offset, info.offset + info.numel}, [&](auto gradients) {
-      tied_.push_back({parameter, tied->all_reduce(gradients, info.name)});
-    });
-  } else {
-    --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
-  }
+  --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   launch_complete();
   advance();
 }
 
-// Gradients that other stages have too are complete once the sum is here.
-void Reduction::take_tied(bool wait) {
-  std::erase_if(tied_, [&](Tied& tied) {
-    if (wait) count_waiting([&] { tied.sum->wait(); });
-    if (!tied.sum->done()) return false;
-    --missing_[static_cast<std::size_t>(owner_.bucket_of_[static_cast<std::size_t>(tied.parameter)])];
-    return true;
-  });
+bool Reduction::reduced_over_replicas(std::size_t bucket, bool wait) {
+  if (bucket >= next_bucket_) return false;
+  if (hooked_ != nullptr) return hooked_->num_done() > bucket;
+  if (owner_.group_.size() == 1) return true;
+  const auto [begin, end] = owner_.shard_ != nullptr
+                                ? owner_.slices_of(bucket)
+                                : Range{static_cast<std::int64_t>(bucket), static_cast<std::int64_t>(bucket) + 1};
+  bool done = true;
+  for (std::int64_t index = begin; index < end; ++index) {
+    Pending& pending = pending_[static_cast<std::size_t>(index)];
+    if (wait) wait_for(pending);
+    done = done && (wait || pending.done());
+  }
+  return done;
+}
+
+// Of a sharded step the part that this rank updates; it is the same one in all stages, since the bucket is.
+void Reduction::sum_tied(bool wait) {
+  if (!tied_ || tied_->done || (!tied_->begun && !reduced_over_replicas(tied_->bucket, wait))) return;
+  const ParameterInfo& info = owner_.store_.parameter(owner_.tied_);
+  if (!std::exchange(tied_->begun, true)) {
+    std::vector<Range> ranges{{info.offset, info.offset + info.numel}};
+    if (owner_.shard_ != nullptr) {
+      const auto [begin, end] = owner_.slices_of(tied_->bucket);
+      const std::vector<Range>& own = owner_.shard_->ranges();
+      ranges.assign(own.begin() + begin, own.begin() + end);
+    }
+    for (const Range& range : ranges) {
+      if (range.count() == 0) continue;
+      with_gradients(owner_.store_, range,
+                     [&](auto gradients) { tied_->sums.push_back(info.tied->all_reduce(gradients, info.name)); });
+    }
+  }
+  if (wait) {
+    for (const auto& sum : tied_->sums) count_waiting([&] { sum->wait(); });
+  }
+  tied_->done = std::ranges::all_of(tied_->sums, [&](const auto& sum) { return wait || sum->done(); });
 }
 
 void Reduction::launch_complete() {
-  take_tied(false);
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
     bool launched = true;
     if (hooked_ != nullptr) {
@@ -101,6 +127,7 @@ void Reduction::launch_complete() {
 void Reduction::advance() {
   comm::progress();
   if (hooked_ != nullptr) hooked_->advance();
+  sum_tied(false);
   take_norms(false);
 }
 
@@ -111,6 +138,7 @@ void Reduction::take_norms(bool wait) {
   for (; next_norm_ < pending_.size(); ++next_norm_) {
     if (wait) wait_for(pending_[next_norm_]);
     if (!wait && !pending_[next_norm_].done()) return;
+    if (tied_ && !tied_->done && owner_.slices_of(tied_->bucket).begin <= static_cast<std::int64_t>(next_norm_)) return;
     sum_of_squares_ += owner_.summary_->sum_of_squares(owner_.shard_->ranges()[next_norm_]);
   }
 }
@@ -120,7 +148,6 @@ void Reduction::launch_rest() {
   const bool all_added = std::ssize(added_) == micro_batches_;
   require(listened_ == micro_batches_ && (all_added || (added_.empty() && !owner_.summary_->whole_model())),
           "finish() after {} of {} micro-batches: call listen() and add() for each", added_.size(), micro_batches_);
-  take_tied(true);
   launch_complete();
   require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
 }
@@ -137,6 +164,7 @@ StepSummary Reduction::finish() {
   launch_rest();
   read_losses();
   if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
+  sum_tied(true);
   take_norms(true);
   // Replicas take the norm of what all of them hold afterwards; parts of a model have to tell each other theirs.
   const Range all{0, owner_.store_.trainable_numel()};
@@ -209,6 +237,9 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
   const std::size_t first_request = values.size();
   for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
+  // All stages update a tied parameter where one of them used it.
+  const std::size_t tied_used = values.size();
+  if (!ranks.whole_model()) values.push_back(owner_.tied_ >= 0 && used_[static_cast<std::size_t>(owner_.tied_)] ? 1 : 0);
   const std::int64_t step = owner_.first_step_ + owner_.steps_ - 1;
   const std::size_t first_compared = values.size();
   const ReplicaComparison* comparison = on_device ? nullptr : owner_.comparison_.get();
@@ -226,9 +257,10 @@ StepSummary Reduction::reduce_summary(bool on_device) {
           counts_sum / added);
   if (comparison != nullptr) comparison->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
   sum_of_squares_ = squares;
-  StepSummary summary{.loss_sum = loss, .kept = kept, .step = step};
+  StepSummary summary{.loss_sum = loss, .kept = kept, .step = step, .store = owner_.store_.serial()};
   summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
+  if (owner_.tied_ >= 0 && !ranks.whole_model()) summary.used[static_cast<std::size_t>(owner_.tied_)] = values[tied_used] > 0;
   summary.requests = {.stop = values[first_request] > 0, .checkpoint = values[first_request + 1] > 0};
   return summary;
 }

@@ -6,12 +6,12 @@
 #include <algorithm>
 #include <bit>
 #include <nlohmann/json.hpp>
+#include <numeric>
 #include <type_traits>
 #include <utility>
 
 #include "parallel/planes.hpp"
 #include "trireme/core/digest.hpp"
-#include "trireme/core/error.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -70,7 +70,11 @@ ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, 
       num_parts_(mesh.pipeline().size() * mesh.tensor().size()),
       part_(mesh.pipeline().rank() * mesh.tensor().size() + mesh.tensor().rank()) {
   for (int index = 0; index < store.num_parameters(); ++index) {
-    add(store.parameter(index).name, index, false, store.parameter(index).numel);
+    const ParameterInfo& parameter = store.parameter(index);
+    add(parameter.name, index, false, parameter.numel);
+    if (parameter.tied == nullptr) continue;
+    tied_ = index;
+    tied_numel_ = parameter.numel;
   }
   for (int index = 0; buffers && index < store.buffers().size(); ++index) {
     const BufferInfo& buffer = store.buffers().info(index);
@@ -110,34 +114,58 @@ std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
 
 void ReplicaComparison::append(std::vector<double>& summary, std::int64_t step) const {
   const std::int64_t turn = step % num_steps_;
-  append(summary, Range{numel_ * turn / num_steps_, numel_ * (turn + 1) / num_steps_});
+  const auto part_of = [&](std::int64_t numel) { return Range{numel * turn / num_steps_, numel * (turn + 1) / num_steps_}; };
+  append(summary, part_of(numel_), part_of(tied_numel_));
 }
 
-void ReplicaComparison::append_all(std::vector<double>& summary) const { append(summary, Range{0, numel_}); }
+void ReplicaComparison::append_all(std::vector<double>& summary) const {
+  append(summary, Range{0, numel_}, Range{0, tied_numel_});
+}
 
-// The first replica counts once for each of the others, which count against it: whole numbers, exact in a double.
-void ReplicaComparison::append(std::vector<double>& summary, const Range& compared) const {
-  const std::uint64_t digest = digest_of(compared);
-  const double weight = replicas_.rank() == 0 ? replicas_.size() - 1 : -1;
-  const std::size_t first = summary.size() + 2 * static_cast<std::size_t>(part_);
-  summary.resize(summary.size() + 2 * static_cast<std::size_t>(num_parts_), 0.0);
-  summary[first] = weight * static_cast<double>(digest >> 32);
-  summary[first + 1] = weight * static_cast<double>(digest & 0xffffffff);
+// Of those that hold the same the first counts once for each of the others, which count against it: whole numbers, exact in a
+// double. Two for each part of the model, then two for what is tied.
+void ReplicaComparison::append(std::vector<double>& summary, const Range& compared, const Range& of_tied) const {
+  const std::size_t first = summary.size();
+  summary.resize(first + 2 * static_cast<std::size_t>(num_parts_ + 1), 0.0);
+  const auto put = [&](int place, int rank, int size, std::uint64_t digest) {
+    const double weight = rank == 0 ? size - 1 : -1;
+    double* numbers = &summary[first + 2 * static_cast<std::size_t>(place)];
+    numbers[0] = weight * static_cast<double>(digest >> 32);
+    numbers[1] = weight * static_cast<double>(digest & 0xffffffff);
+  };
+  if (replicas_.size() > 1) put(part_, replicas_.rank(), replicas_.size(), digest_of(compared));
+  if (tied_ < 0) return;
+  const TensorAxis& stages = *store_.parameter(tied_).tied;
+  put(num_parts_, stages.rank(), stages.size(), digest_of(tensors_[static_cast<std::size_t>(tied_)], of_tied));
 }
 
 void ReplicaComparison::check(std::span<const double> sums, std::int64_t step, const Group& ranks) const {
   const auto differ = [](double sum) { return sum != 0; };
   if (std::ranges::none_of(sums, differ)) return;
   const auto own = sums.subspan(2 * static_cast<std::size_t>(part_), 2);
+  const bool replicas_differ = std::ranges::any_of(sums.first(sums.size() - 2), differ);
   ranks.agree(
       [&] {
         if (std::ranges::any_of(own, differ)) report(step, ranks.rank());
+        if (!replicas_differ && tied_ >= 0) throw tied_differ(step);
       },
       operation);
 }
 
-// In rounds, each of which cuts what is left into so many pieces.
-std::int64_t ReplicaComparison::first_difference_in(const Compared& tensor) const {
+Error ReplicaComparison::tied_differ(std::int64_t step) const {
+  const std::string& name = tensors_[static_cast<std::size_t>(tied_)].name;
+  return Error(
+      {.code = ErrorCode::diverged,
+       .message = fmt::format("the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)",
+                              name, step),
+       .operation = std::string(operation),
+       .name = name,
+       .hint = "start again from a checkpoint of before, and look at the machines if the program changes no weights on some "
+               "stages alone"});
+}
+
+// In rounds, each of which cuts what is left into so many pieces. Nothing where the difference is gone.
+std::optional<std::int64_t> ReplicaComparison::first_difference_in(const Compared& tensor) const {
   constexpr std::int64_t pieces = 64;
   Range rest{0, tensor.numel};
   while (rest.count() > 1) {
@@ -146,7 +174,9 @@ std::int64_t ReplicaComparison::first_difference_in(const Compared& tensor) cons
     for (std::int64_t begin = rest.begin; begin < rest.end; begin += size) {
       own.push_back(digest_of(tensor, {begin, std::min(begin + size, rest.end)}));
     }
-    const auto place = static_cast<std::int64_t>(differences(gather(replicas_, own)).front());
+    const std::vector<std::size_t> places = differences(gather(replicas_, own));
+    if (places.empty()) return std::nullopt;
+    const auto place = static_cast<std::int64_t>(places.front());
     rest = {rest.begin + place * size, std::min(rest.begin + (place + 1) * size, rest.end)};
   }
   return rest.begin;
@@ -159,16 +189,33 @@ std::string ReplicaComparison::ranks_text(const std::vector<int>& replicas, int 
   return fmt::format("rank{} {}", ranks.size() == 1 ? "" : "s", fmt::join(ranks, ", "));
 }
 
+// All replicas see the same digests and values, so all of them come here.
+Error ReplicaComparison::passing(std::int64_t step, int rank) const {
+  std::vector<int> all(static_cast<std::size_t>(replicas_.size()));
+  std::iota(all.begin(), all.end(), 0);
+  return Error(
+      {.code = ErrorCode::diverged,
+       .message = fmt::format("the digests of the replicas' values differed in step {} (from 0), but the values are the "
+                              "same when they are looked at again: one of {} read or computed something else for a moment",
+                              step, ranks_text(all, rank)),
+       .operation = std::string(operation),
+       .hint = "test memory and processors of these machines; start again from a checkpoint of before"});
+}
+
 void ReplicaComparison::report(std::int64_t step, int rank) const {
   Digests own;
   for (const Compared& tensor : tensors_) own.push_back(digest_of(tensor, {0, tensor.numel}));
   const std::vector<Digests> all = gather(replicas_, own);
   const std::vector<std::size_t> places = differences(all);
+  if (places.empty()) throw passing(step, rank);
   const Compared& tensor = tensors_[places.front()];
-  const std::int64_t element = first_difference_in(tensor);
+  const std::optional<std::int64_t> found = first_difference_in(tensor);
+  if (!found) throw passing(step, rank);
+  const std::int64_t element = *found;
   const std::vector<std::string> values = replicas_.gather_texts(
       with_values_of(tensor, {element, element + 1}, [](auto only) { return value_text(only.front()); }), operation);
   const Camps camps = camps_of(values);
+  if (camps.others.empty()) throw passing(step, rank);
   const auto most = static_cast<std::size_t>(camps.most.front());
   const auto other = static_cast<std::size_t>(camps.others.front());
   const std::string others = ranks_text(camps.others, rank);

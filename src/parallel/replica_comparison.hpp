@@ -1,17 +1,20 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/error.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 
 namespace trireme::parallel {
 
-// Whether replicas still hold the same values. In each step a part of them, a K-th, is digested and the digests are compared
-// in the step's summary; where they differ, all ranks look for the first element that does.
+// Whether replicas, and the stages that hold a tied parameter, still hold the same values. In each step a part of them, a K-th,
+// is digested and the digests are compared in the step's summary; where replicas differ, all ranks look for the first element
+// that does.
 class ReplicaComparison {
  public:
   ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
@@ -38,9 +41,11 @@ class ReplicaComparison {
   auto with_values_of(const Compared& tensor, const Range& elements, const Action& action) const;
   std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
   std::uint64_t digest_of(const Range& compared) const;
-  void append(std::vector<double>& summary, const Range& compared) const;
+  void append(std::vector<double>& summary, const Range& compared, const Range& of_tied) const;
   [[noreturn]] void report(std::int64_t step, int rank) const;
-  std::int64_t first_difference_in(const Compared& tensor) const;
+  std::optional<std::int64_t> first_difference_in(const Compared& tensor) const;
+  Error passing(std::int64_t step, int rank) const;
+  Error tied_differ(std::int64_t step) const;
   std::string ranks_text(const std::vector<int>& replicas, int rank) const;
 
   FlatStore& store_;
@@ -50,6 +55,8 @@ class ReplicaComparison {
   int part_;                       // the one that lies here
   std::vector<Compared> tensors_;  // in registration order, buffers last
   std::int64_t numel_ = 0;
+  int tied_ = -1;  // the parameter that other stages hold too
+  std::int64_t tied_numel_ = 0;
 };
 
 }  // namespace trireme::parallel

@@ -63,7 +63,7 @@ GradientCheck check_gradients(const CheckedFunction& function, const std::vector
   for (const auto& input : inputs) values.push_back(input.clone());
   std::vector<Tensor<double>> gradients(values.size());
   {
-    Tape tape(options.tape);
+    Tape tape(options.tape.restarted());
     std::vector<Variable<double>> variables;
     for (std::size_t index = 0; index < values.size(); ++index) {
       variables.push_back(
@@ -74,7 +74,7 @@ GradientCheck check_gradients(const CheckedFunction& function, const std::vector
   Comparison comparison(options);
   for (std::size_t index = 0; index < values.size(); ++index) {
     comparison.compare(fmt::format("input {}", index), values[index], gradients[index], [&] {
-      Tape tape(options.tape);
+      Tape tape(options.tape.restarted());
       return weighted_sum(function({values.begin(), values.end()}), options.seed).value().item();
     });
   }
@@ -85,7 +85,7 @@ GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Va
                                         const GradientCheckOptions& options) {
   store.clear_gradients();
   {
-    Tape tape(options.tape);
+    Tape tape(options.tape.restarted());
     weighted_sum(function(), options.seed).backward();
   }
   Comparison comparison(options);
@@ -94,7 +94,7 @@ GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Va
     if (!parameter.trainable) continue;
     const Tensor<double> gradient = store.has_gradient(index) ? store.gradient<double>(index).clone() : Tensor<double>();
     comparison.compare(parameter.name, store.values<double>(index), gradient, [&] {
-      Tape tape(options.tape);  // dropout needs the tape's numbers
+      Tape tape(options.tape.restarted());  // dropout needs the tape's numbers
       return weighted_sum(function(), options.seed).value().item();
     });
   }

@@ -1,5 +1,7 @@
 #include "trireme/autograd/flat_store.hpp"
 
+#include <string>
+
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
 
@@ -47,6 +49,16 @@ TEST_CASE("first values depend on seed and name alone") {
   CHECK(squares / 1200 == Approx(4).epsilon(0.2));
   small.initialize<float>(8);
   CHECK(small.values<float>(alone).data()[0] != large.values<float>(after).data()[0]);
+}
+
+TEST_CASE("a model of more elements or bytes than can be counted is refused") {
+  const auto numel_of = [](int parameters, std::int64_t each) {
+    FlatStore store(DType::float32);
+    for (int i = 0; i < parameters; ++i) store.add(std::to_string(i), {each}, Initializer::constant(0));
+    return store.numel();
+  };
+  CHECK_THROWS_WITH(numel_of(3, std::int64_t{1} << 62), ContainsSubstring("the model has more than 2^63 elements"));
+  CHECK_THROWS_WITH(numel_of(1, std::int64_t{1} << 62), ContainsSubstring("of float32 have more than 2^64 bytes"));
 }
 
 TEST_CASE("a store keeps its values when it moves, and refuses late or double names") {

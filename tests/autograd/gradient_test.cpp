@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "gradient_check.hpp"
@@ -70,6 +71,21 @@ TEST_CASE("gradients of layer norm, alone and with a residual that is used again
                                 {random({3, 8}, 1), random({3, 8}, 2), random({8}, 3), random({8}, 4)}));
 }
 
+TEST_CASE("layer norm over several dims is that of one row of their elements") {
+  const Variable<double> x = random({2, 3, 4}, 1), weight = random({3, 4}, 2), bias = random({3, 4}, 3);
+  const auto flat = [](const Variable<double>& v, const Shape& shape) { return reshape(v, shape); };
+  const auto wanted = layer_norm(flat(x, {2, 12}), flat(weight, {12}), flat(bias, {12}), 1e-5);
+  const auto got = layer_norm(x, weight, bias, 1e-5, 2);
+  CHECK(got.shape() == x.shape());
+  CHECK(std::ranges::equal(got.value().span(), wanted.value().span()));
+  const auto all = layer_norm(x, {}, {}, 1e-5, 3);
+  CHECK(std::ranges::equal(all.value().span(), layer_norm(flat(x, {24}), {}, {}, 1e-5).value().span()));
+  CHECK_THROWS_WITH(layer_norm(x, flat(weight, {4, 3}), bias, 1e-5, 2),
+                    "layer_norm: weight has shape [4, 3], but needs [3, 4]");
+  CHECK_THROWS_WITH(layer_norm(x, {}, {}, 1e-5, 4), "layer_norm: x [2, 3, 4] has no last 4 dims");
+  CHECK_THROWS_WITH(layer_norm(x, {}, {}, 1e-5, 0), "layer_norm: x [2, 3, 4] has no last 0 dims");
+}
+
 TEST_CASE("gradients of rms norm, alone and with a residual that is used again") {
   expect_passed(
       check_gradients([](const Inputs& in) { return rms_norm(in[0], in[1], 1e-5); }, {random({3, 8}, 1), random({8}, 2)}));
@@ -88,7 +104,16 @@ TEST_CASE("gradients of matrix products whose leading dims are broadcast") {
   expect_passed(check_gradients(product, {random({2, 2, 3, 4}, 1), random({4, 2}, 2)}));
   expect_passed(check_gradients(product, {random({3, 4}, 1), random({2, 4, 2}, 2)}));
   Tape tape;
-  CHECK_THROWS_AS(matmul(Variable<double>(random({2, 3, 4}, 1)), Variable<double>(random({3, 4, 5}, 2))), Error);
+  for (const Shape& b : {Shape{3, 4, 5}, Shape{5, 4}, Shape{4}}) {
+    CAPTURE(b.str());
+    try {
+      matmul(Variable<double>(random({2, 3, 4}, 1)), Variable<double>(random(b, 2)));
+      FAIL("multiplied");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::invalid_argument);
+      CHECK_THAT(error.what(), ContainsSubstring("batched_matmul: [2, 3, 4] and " + b.str() + " do not fit"));
+    }
+  }
 }
 
 TEST_CASE("gradients of scaled dot-product attention") {
@@ -132,6 +157,7 @@ TEST_CASE("a padding row of an embedding gets no gradient") {
   sum(embedding(index, weight, 1)).backward();
   const std::vector<double> expected{1, 1, 0, 0, 0, 0};
   CHECK(std::equal(expected.begin(), expected.end(), gradient.data()));
+  CHECK_THROWS_WITH(embedding(index, weight, 3), ContainsSubstring("padding_idx is 3, but must lie in [-3, 3)"));
 }
 
 TEST_CASE("gradients of embeddings and of the cross-entropy with an ignored target") {

@@ -1,6 +1,9 @@
 #include "trireme/autograd/tape.hpp"
 
 #include <algorithm>
+#include <memory>
+#include <string_view>
+#include <thread>
 #include <vector>
 
 #include "catch.hpp"
@@ -184,6 +187,88 @@ TEST_CASE("dropout depends on the global index of a sample, not on how samples a
   bool differs = false;
   for (int index = 0; index < 200; ++index) differs |= other_step.data()[index] != whole.data()[index];
   CHECK(differs);
+}
+
+TEST_CASE("the n-th call of a stream drops elements of its own, counted over all tapes of a micro-batch") {
+  const Variable<float> x(Tensor<float>::full({1, 1000}, 1));
+  const auto draw = [&](std::string_view stream = "layer") {
+    const auto y = dropout(x, 0.5, stream).value();
+    return std::vector<float>(y.span().begin(), y.span().end());
+  };
+  const auto draw_on_tape = [&](const TapeOptions& at) {
+    const Tape tape(at);
+    return draw();
+  };
+  const auto agreement = [](const std::vector<float>& a, const std::vector<float>& b) {
+    int same = 0;
+    for (std::size_t i = 0; i < a.size(); ++i) same += a[i] == b[i] ? 1 : 0;
+    return same;
+  };
+  const TapeOptions names{.seed = 3, .step = 5, .first_sample = 8};
+  std::vector<std::vector<float>> calls;
+  {
+    Tape outer(names);
+    calls.push_back(draw());
+    {
+      Tape inner(names);
+      calls.push_back(draw());
+    }
+    calls.push_back(draw());
+    outer.suspend();
+    CHECK(draw() == std::vector<float>(1000, 1.0F));  // evaluation counts for nothing
+    outer.resume();
+  }
+  calls.push_back(draw_on_tape(names));
+  for (std::size_t first = 0; first < calls.size(); ++first) {
+    for (std::size_t second = 0; second < first; ++second) {
+      CAPTURE(first, second);
+      CHECK(agreement(calls[first], calls[second]) == Approx(500).margin(80));
+    }
+  }
+
+  // What another stream, micro-batch, step or rank draws changes nothing, nor does the order of micro-batches.
+  for (int run = 0; run < 2; ++run) {
+    const TapeOptions first = names.restarted();
+    TapeOptions second = first;
+    second.first_sample = 12;
+    std::thread([&] { draw_on_tape(first); }).join();
+    for (std::size_t call = 0; call < calls.size(); ++call) {
+      CAPTURE(call);
+      if (run == 1) draw_on_tape(second);
+      const Tape tape(first);
+      draw("another layer");
+      CHECK(draw() == calls[call]);
+    }
+  }
+  TapeOptions next_step = names;
+  next_step.step = 6;
+  const auto of_next_step = draw_on_tape(next_step);
+  CHECK(agreement(of_next_step, calls[0]) == Approx(500).margin(80));
+  CHECK(draw_on_tape(next_step.restarted()) == of_next_step);
+}
+
+TEST_CASE("a tape without options refuses dropout and shows them, unless nothing is dropped") {
+  const Variable<float> x(Tensor<float>::full({2, 3}, 1));
+  const Tape tape;
+  CHECK_THROWS_WITH(dropout(x, 0.5, "layer"),
+                    ContainsSubstring("dropout: the tape was opened without TapeOptions") &&
+                        ContainsSubstring("Tape tape({.seed = 1, .step = step, .first_sample = first})"));
+  CHECK(dropout(x, 0.0, "layer").value().data() == x.value().data());
+}
+
+TEST_CASE("tapes may end in any order") {
+  auto first = std::make_unique<Tape>();
+  auto second = std::make_unique<Tape>();
+  auto third = std::make_unique<Tape>();
+  second.reset();
+  CHECK(Tape::current() == third.get());
+  first.reset();
+  CHECK(Tape::current() == third.get());
+  third->suspend();
+  CHECK(Tape::current() == nullptr);
+  third->resume();
+  third.reset();
+  CHECK(Tape::current() == nullptr);
 }
 
 TEST_CASE("of several tapes under way, each runs backward on its own once it is resumed") {

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <random>
 
 #include "catch.hpp"
@@ -285,4 +286,77 @@ TEST_CASE("a run that goes back puts later checkpoints aside") {
     require(sample.difference(16).empty(), "a step is replaced");
   });
   CHECK(system->exists("/run/left-step-000000020/manifest.json"));
+}
+
+TEST_CASE("a step that is saved again is there at any moment") {
+  const auto save = [](const std::shared_ptr<SimulatedFileSystem>& system, std::uint64_t content) {
+    run_ranks(2, [&](const Group& world) {
+      SampleState sample(world.rank(), world.size(), 0);
+      sample.fill(content);
+      Checkpoints(world, options_on(system)).save(10, sample.state());
+    });
+  };
+  const auto found_in = [](const std::shared_ptr<SimulatedFileSystem>& system) {
+    std::string found;
+    run_ranks(1, [&](const Group& world) {
+      SampleState sample(0, 1, 0);
+      sample.fill(99);
+      if (!Checkpoints(world, options_on(system)).load_newest(sample.state())) return;
+      found = sample.difference(10).empty() ? "old" : sample.difference(11).empty() ? "replaced" : "neither";
+    });
+    return found;
+  };
+  const auto undisturbed = std::make_shared<SimulatedFileSystem>();
+  save(undisturbed, 10);
+  const std::int64_t first = undisturbed->calls();
+  save(undisturbed, 11);
+  CHECK(found_in(undisturbed) == "replaced");
+  CHECK(undisturbed->names_in("/run").size() == 1);
+  for (std::int64_t call = first + 1; call <= undisturbed->calls(); ++call) {
+    for (const double keep : {0.0, 0.5, 1.0}) {
+      INFO("power lost at call " << call << ", " << keep << " of the changes kept");
+      const auto system = std::make_shared<SimulatedFileSystem>();
+      save(system, 10);
+      system->lose_power_at(call);
+      CHECK_THROWS(save(system, 11));
+      const std::string found = found_in(system->after_power_loss(keep, static_cast<std::uint64_t>(call)));
+      CHECK((found == "old" || found == "replaced"));
+    }
+  }
+}
+
+TEST_CASE("who opens a directory to read changes nothing, and removes nothing of a job that saves") {
+  const auto system = std::make_shared<SimulatedFileSystem>();
+  run_ranks(2, [&](const Group& world) {
+    SampleState sample(world.rank(), world.size(), 0);
+    sample.fill(5);
+    Checkpoints evaluation(world, options_on(system));
+    require(!evaluation.load_newest(sample.state()), "there is no checkpoint");
+    world.barrier();
+    require(system->calls() == 0, "opening makes {} changes", system->calls());
+    world.barrier();
+
+    Checkpoints training(world, options_on(system, true));
+    training.save(5, sample.state());
+    Checkpoints other(world, options_on(system));
+    require(!other.load_newest(sample.state()), "the checkpoint is under way");
+    sample.fill(6);
+    other.save(6, sample.state());
+    require(training.finish() == 5, "what others do leaves the save alone");
+  });
+}
+
+TEST_CASE("a job removes what its own earlier starts left half done") {
+  const auto system = std::make_shared<SimulatedFileSystem>();
+  for (const char* name : {"/run", "/run/.tmp-job7-step-000000003", "/run/.tmp-job8-step-000000003"})
+    system->create_folder(name);
+  setenv("TRIREME_JOB_ID", "job7", 1);
+  run_ranks(2, [&](const Group& world) { save_sample(world, system, 0, 5); });
+  CHECK(system->names_in("/run") == std::vector<std::string>{".tmp-job8-step-000000003", "step-000000005"});
+  setenv("TRIREME_JOB_ID", "../job", 1);
+  CHECK_THROWS_WITH(run_ranks(2, [&](const Group& world) { save_sample(world, system, 0, 6); }),
+                    ContainsSubstring("TRIREME_JOB_ID"));
+  unsetenv("TRIREME_JOB_ID");
+  CHECK(checkpoint::remove_unfinished("/run", *system) == std::vector<std::string>{".tmp-job8-step-000000003"});
+  CHECK(system->names_in("/run") == std::vector<std::string>{"step-000000005"});
 }

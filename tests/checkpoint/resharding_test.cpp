@@ -110,7 +110,7 @@ class Run {
 };
 
 std::uint64_t digest_on(const SimulatedFileSystem& system, std::int64_t step) {
-  const auto path = checkpoint::checkpoint_folder("/run", step) / "manifest.json";
+  const auto path = checkpoint::checkpoint_folder("/run", step, system) / "manifest.json";
   const auto file = system.open(path);
   std::string text(file->size(), ' ');
   file->read_at(std::as_writable_bytes(std::span(text)), 0);

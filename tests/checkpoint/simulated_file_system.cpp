@@ -221,6 +221,11 @@ std::shared_ptr<SimulatedFileSystem> SimulatedFileSystem::after_power_loss(doubl
   return system;
 }
 
+std::int64_t SimulatedFileSystem::calls() const {
+  const std::scoped_lock lock(mutex_);
+  return calls_;
+}
+
 std::vector<std::byte>& SimulatedFileSystem::content(const Path& path) {
   const auto node = find(path);
   if (node == nullptr) fail(path, ENOENT);

@@ -40,7 +40,7 @@ class SimulatedFileSystem final : public FileSystem {
   std::vector<std::string> names_in(const Path& folder) const override;
 
   // Calls that change something are counted from 1 on.
-  std::int64_t calls() const { return calls_; }
+  std::int64_t calls() const;
   void lose_power_at(std::int64_t call) { power_lost_at_ = call; }                        // that call and all later ones
   void fail_at(std::int64_t call, int error_number) { failing_ = {call, error_number}; }  // that call alone
   const std::string& failed_call() const { return failed_call_; }

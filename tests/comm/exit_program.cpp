@@ -1,19 +1,62 @@
 #include <chrono>
 #include <cstdlib>
 #include <new>
+#include <span>
 #include <stdexcept>
 #include <string_view>
 #include <thread>
+#include <vector>
 
+#include "comm/backend.hpp"
 #include "trireme/comm/launch.hpp"
+
+namespace {
+
+constexpr std::size_t large = std::size_t{8} << 20;  // elements of a message that MPI moves in many parts, as it is called
+
+// Rank 1 sends, and makes no call of MPI until rank 0 has got its error and left.
+void begin_a_message(const trireme::Group& world) {
+  std::vector<float> data(large);
+  if (world.rank() == 0) world.receive(std::span(data), 1, 5).wait_on_host();
+  if (world.rank() != 1) return;
+  world.send(std::span<const float>(data), 0, 5, "activation");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (!trireme::comm::backend_of(world)->context().node().left(0)) {
+    if (std::chrono::steady_clock::now() > end) throw std::runtime_error("rank 0 is still there");
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+}
+
+// Rank 1 has returned from main long before rank 0 wants what it sent.
+void send_last(const trireme::Group& world) {
+  std::vector<float> data(large, 3.0f);
+  if (world.rank() == 1) world.send(std::span<const float>(data), 0, 5, "activation");
+  if (world.rank() != 0) return;
+  std::this_thread::sleep_for(std::chrono::milliseconds(600));
+  std::vector<float> received(large);
+  world.receive(std::span(received), 1, 5).wait_on_host();
+  if (received != data) throw std::runtime_error("another message");
+}
+
+// Both ranks send what nobody receives.
+void send_in_vain(const trireme::Group& world) {
+  const std::vector<float> data(large);
+  world.send(std::span(data), 1 - world.rank(), 5, "activation");
+}
+
+}  // namespace
 
 // A job that ends the way its argument says, for the tests of exit codes and messages.
 int main(int argc, char** argv) {
   const std::string_view ending = argc > 1 ? argv[1] : "well";
-  const trireme::LaunchOptions options{.deadline = std::chrono::milliseconds(ending == "late" ? 500 : 600'000)};
+  const int deadline = ending == "late" || ending == "begun" ? 500 : ending == "wrong-options" ? -1 : 600'000;
+  const trireme::LaunchOptions options{.deadline = std::chrono::milliseconds(deadline)};
   return trireme::launch(trireme::BackendKind::mpi, options, [&](const trireme::Group& world) {
     const bool last = world.rank() == world.size() - 1;
     world.barrier("started");
+    if (ending == "begun") begin_a_message(world);
+    if (ending == "sent-last") return send_last(world), 0;
+    if (ending == "sent-in-vain") return send_in_vain(world), 0;
     if (ending == "agreed") {
       world.agree([] {
         throw trireme::Error({.code = trireme::ErrorCode::io, .message = "cannot open the data", .path = "/no/such/file"});

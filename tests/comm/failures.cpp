@@ -271,6 +271,19 @@ int disagree_on_a_message(const Group& world) {
   return 0;
 }
 
+// What happens to the pending call of the world does not hide why.
+int disagree_with_calls_of_another_group_pending(const Group& world) {
+  const Group others = world.split(0, world.rank(), "others");
+  std::vector<float> gradient(10);
+  std::vector<float> data(8);
+  Pending pending;
+  if (!is_last(world)) pending = world.all_reduce(std::span(gradient), ReduceOp::sum, "gradient");
+  throw expect_error(
+      ErrorCode::rank_mismatch,
+      [&] { (is_last(world) ? others.all_gather(std::span(data)) : others.all_reduce(std::span(data))).wait_on_host(); },
+      "the ranks of group \"others\" disagree", "all_gather(8 x float32)");
+}
+
 constexpr auto patient = std::chrono::milliseconds(60'000);
 
 constexpr std::array cases = {
@@ -293,6 +306,8 @@ constexpr std::array cases = {
     FailureCase{"different roots", 2, 2, patient, disagree_on_root},
     FailureCase{"different names", 2, 2, patient, disagree_on_name},
     FailureCase{"different comparisons", 2, 2, patient, disagree_on_a_comparison},
+    FailureCase{"different collectives while another group has calls pending", 2, 2, patient,
+                disagree_with_calls_of_another_group_pending},
     FailureCase{"different messages", 2, 2, patient, disagree_on_a_message},
 };
 

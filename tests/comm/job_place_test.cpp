@@ -12,12 +12,20 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-JobPlace find(const Variables& variables, StartUp wanted = StartUp::automatic) {
-  return find_job_place(wanted, [&variables](const char* name) {
+Environment environment_of(const Variables& variables) {
+  return [&variables](const char* name) {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
-  });
+  };
 }
+
+JobPlace find(const Variables& variables, StartUp wanted = StartUp::automatic) {
+  return find_job_place(wanted, environment_of(variables));
+}
+
+void expect_alone(const Variables& variables) { require_alone(environment_of(variables)); }
+void expect_world(int size, const Variables& variables) { require_whole_world(size, environment_of(variables)); }
+bool is_first(const Variables& variables) { return is_first_process(environment_of(variables)); }
 
 const Variables torchrun = {{"RANK", "5"},         {"WORLD_SIZE", "8"},     {"LOCAL_RANK", "1"}, {"LOCAL_WORLD_SIZE", "4"},
                             {"MASTER_ADDR", "n0"}, {"MASTER_PORT", "12345"}};
@@ -84,6 +92,33 @@ TEST_CASE("variables that make no sense are errors that name them") {
   CHECK_THROWS_WITH(find(with(torchrun, {{"MASTER_PORT", "70000"}})), ContainsSubstring("can't meet at port 70000"));
   CHECK_THROWS_WITH(find({}, StartUp::torchrun), ContainsSubstring("RANK is not set"));
   CHECK_THROWS_WITH(find({}, StartUp::slurm), ContainsSubstring("SLURM_PROCID is not set"));
+}
+
+TEST_CASE("one of several processes does not train alone") {
+  CHECK_NOTHROW(expect_alone({}));
+  CHECK_NOTHROW(expect_alone({{"WORLD_SIZE", "1"}}));
+  CHECK_NOTHROW(expect_alone({{"SLURM_NTASKS", "4"}, {"SLURM_PROCID", "0"}}));  // a batch script, of which there is one
+  CHECK_THROWS_WITH(expect_alone({{"WORLD_SIZE", "4"}}),
+                    ContainsSubstring("WORLD_SIZE is 4") && ContainsSubstring("mpirun -n 4 PROGRAM"));
+  CHECK_THROWS_WITH(expect_alone({{"SLURM_STEP_NUM_TASKS", "3"}}), ContainsSubstring("srun --mpi=pmix -n 3 PROGRAM"));
+  CHECK_THROWS_WITH(find({{"WORLD_SIZE", "4"}}), ContainsSubstring("RANK is not set"));
+}
+
+TEST_CASE("MPI joins as many processes as were started") {
+  CHECK_NOTHROW(expect_world(1, {}));
+  CHECK_NOTHROW(expect_world(4, {{"OMPI_COMM_WORLD_SIZE", "4"}}));
+  CHECK_NOTHROW(expect_world(1, {{"OMPI_COMM_WORLD_SIZE", "1"}, {"SLURM_STEP_NUM_TASKS", "2"}}));  // mpirun's daemons
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"}) {
+    CHECK_THROWS_WITH(expect_world(1, {{name, "4"}}), ContainsSubstring("4 processes were started"));
+  }
+}
+
+TEST_CASE("the first process of a job is known before its ranks are joined") {
+  CHECK(is_first({}));
+  CHECK(is_first({{"OMPI_COMM_WORLD_RANK", "0"}}));
+  CHECK_FALSE(is_first({{"OMPI_COMM_WORLD_RANK", "1"}}));
+  CHECK_FALSE(is_first(torchrun));
+  CHECK_FALSE(is_first(slurm));
 }
 
 TEST_CASE("the first host of a list of Slurm's") {

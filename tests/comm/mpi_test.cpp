@@ -2,9 +2,12 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <memory>
+#include <thread>
 
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
+#include "comm/wire.hpp"
 
 // Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
 //   comm_mpi_test [ALGORITHM [PROGRESS]]
@@ -21,6 +24,32 @@ void check(const char* name, int wanted, const trireme::LaunchOptions& options, 
   if (code == wanted && failed_checks == 0) return;
   ++failures;
   std::fprintf(stderr, "FAILED: %s: %d checks, exit code %d instead of %d\n", name, failed_checks, code, wanted);
+}
+
+// What MPI refuses while the thread that moves the data looks, ends the job that is under way and not the process.
+void check_refused_request() {
+  struct Endless final : trireme::comm::WireJob {
+    bool advance() override { return false; }
+    void stop() noexcept override {}
+  };
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+  MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+  const auto context =
+      std::make_shared<trireme::comm::RankContext>(trireme::comm::RankContext::Place{}, trireme::comm::make_node_control(1));
+  trireme::comm::Wire wire(context, trireme::ProgressMode::thread);
+  trireme::comm::WireRequests::Batch batch;
+  {
+    const trireme::comm::Wire::Turn turn = wire.take_turn();
+    wire.requests().add(batch) = MPI_Request{};
+  }
+  const trireme::comm::Wire::Ticket ticket(wire, std::make_unique<Endless>());
+  try {
+    while (!ticket.done()) std::this_thread::yield();
+  } catch (const trireme::Error&) {
+    return;
+  }
+  ++failures;
+  std::fprintf(stderr, "FAILED: a request that MPI refuses is done\n");
 }
 
 }  // namespace
@@ -43,6 +72,7 @@ int main(int argc, char** argv) {
     options.deadline = one.deadline;
     if (ranks >= one.least_ranks) check(one.name, one.exit_code, options, one.run);
   }
+  check_refused_request();
   MPI_Finalize();
   return failures == 0 ? 0 : 1;
 }

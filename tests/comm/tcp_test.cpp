@@ -7,8 +7,13 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
+#include <cstring>
+#include <deque>
 #include <functional>
+#include <optional>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -16,7 +21,8 @@
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
 #include "comm/launch.hpp"
-#include "comm/tcp/socket.hpp"
+#include "comm/tcp/frame.hpp"
+#include "comm/tcp/proof.hpp"
 
 // Ranks as processes that meet at rank 0's port. No test framework: every rank is a fork of this process.
 namespace {
@@ -69,17 +75,22 @@ int run_rank(int rank, int size, int port, const LaunchOptions& options, const M
   }
 }
 
-// Exit codes of those of `size` ranks that come, by rank; -1: never came. `meanwhile` gets the port where they meet.
+// Exit codes of those of `size` ranks that come, by rank; -1: never came. `meanwhile` gets the port where they meet; `late`
+// comes after it.
 std::vector<int> run(int size, const LaunchOptions& options, const Main& main, int absent = -1,
-                     const std::function<void(int port)>& meanwhile = {}) {
+                     const std::function<void(int port)>& meanwhile = {}, int late = -1) {
   const int port = free_port();
-  std::vector<pid_t> processes;
+  std::vector<pid_t> processes(static_cast<std::size_t>(size));
+  const auto start = [&](int rank) {
+    const pid_t process = fork();
+    if (process == 0) _exit(run_rank(rank, size, port, options, main));
+    processes[static_cast<std::size_t>(rank)] = process;
+  };
   for (int rank = 0; rank < size; ++rank) {
-    const pid_t process = rank == absent ? 0 : fork();
-    if (process == 0 && rank != absent) _exit(run_rank(rank, size, port, options, main));
-    processes.push_back(process);
+    if (rank != absent && rank != late) start(rank);
   }
   if (meanwhile) meanwhile(port);
+  if (late >= 0) start(late);
   std::vector<int> codes;
   for (const pid_t process : processes) {
     int status = -1;
@@ -157,8 +168,101 @@ void check_silent_stranger() {
         }
         return 0;
       },
-      -1, [&stranger](int port) { stranger = trireme::comm::connect_to("127.0.0.1", port, 5s); });
+      -1, [&stranger](int port) { stranger = trireme::comm::connect_to("127.0.0.1", port, 5s); }, 2);
   check(all_are(codes, 0), "ranks do not wait for a stranger");
+}
+
+// A connection that says what it likes.
+class Stranger {
+ public:
+  explicit Stranger(int port) : connection_(trireme::comm::connect_to("127.0.0.1", port, 5s)) {}
+
+  void say(std::span<const std::byte> bytes) { connection_.socket().send(bytes); }
+
+  // What the hub says next; nothing: it has hung up, or says nothing.
+  std::optional<trireme::comm::Frame> hear() {
+    for (const auto end = Clock::now() + 5s; Clock::now() < end;) {
+      if (auto frame = connection_.next()) return frame;
+      if (trireme::comm::wait_for_input(connection_.socket(), 20ms) && !connection_.receive()) break;
+    }
+    return connection_.next();
+  }
+
+ private:
+  trireme::comm::FrameConnection connection_;
+};
+
+// Whatever comes to the port beside the ranks, the last of which comes afterwards: they meet, and train.
+void check_hostile_clients(const std::string& secret) {
+  using namespace trireme::comm;
+  std::deque<Stranger> strangers;
+  const auto visit = [&](int port) {
+    const auto come = [&]() -> Stranger& { return strangers.emplace_back(port); };
+    const auto challenge_of = [](Stranger& stranger) {
+      const auto frame = stranger.hear();
+      check(frame && frame->header.kind == FrameKind::challenge, "who comes is asked for a proof");
+      return frame.value_or(Frame{}).data;
+    };
+    const auto hello = [](const std::string& known, std::span<const std::byte> challenge, int rank) {
+      return write_frame({.kind = FrameKind::hello, .rank = rank, .size = 3}, proof_of(known, challenge, rank, 3));
+    };
+    const auto is_refused = [](Stranger& stranger) {
+      const auto frame = stranger.hear();
+      return frame && frame->header.kind == FrameKind::failure && !stranger.hear();
+    };
+    const auto overheard = hello(secret, challenge_of(come()), 2);
+    for (std::size_t count = 1; count < sizeof(FrameHeader); ++count) come().say(std::span(overheard).first(count));
+    come().say(std::vector<std::byte>(100'000, std::byte{0xff}));
+    for (const std::uint64_t bytes : {std::uint64_t{33}, std::uint64_t{1} << 36, ~std::uint64_t{0}}) {
+      auto announcing = overheard;
+      std::memcpy(announcing.data() + offsetof(FrameHeader, bytes), &bytes, sizeof(bytes));
+      Stranger& stranger = come();
+      challenge_of(stranger);
+      stranger.say(announcing);
+      check(!stranger.hear(), "who announces too much is sent away");
+    }
+    Stranger& replaying = come();
+    challenge_of(replaying);
+    replaying.say(overheard);
+    check(is_refused(replaying), "what was overheard proves nothing");
+    Stranger& guessing = come();
+    guessing.say(hello(secret + "?", challenge_of(guessing), 2));
+    check(is_refused(guessing), "who knows another secret is told");
+    for (const int rank : {-1, 3, 1 << 30}) {
+      Stranger& misplaced = come();
+      misplaced.say(hello(secret, challenge_of(misplaced), rank));
+      check(is_refused(misplaced), "who is no rank of this job is told");
+    }
+    Stranger& trickling = come();
+    for (const std::byte one : overheard) {
+      trickling.say({&one, 1});
+      std::this_thread::sleep_for(1ms);
+    }
+  };
+  const auto train = [](const Group& world) {
+    for (int step = 0; step < 20; ++step) {
+      std::vector<float> data(1000, 1.0f);
+      world.all_reduce(std::span(data)).wait_on_host();
+      if (data[999] != 3.0f) return 50;
+    }
+    return 0;
+  };
+  const auto codes = run(3, {.deadline = 20s}, train, -1, visit, 2);
+  check(all_are(codes, 0), fmt::format("ranks meet and train beside strangers, the secret is \"{}\"", secret));
+}
+
+void check_port_closes() {
+  const auto codes = run(2, {.deadline = 5s}, [port = next_port](const Group& world) {
+    world.barrier("met");
+    try {
+      trireme::comm::connect_to("127.0.0.1", port, 200ms);
+    } catch (const Error&) {
+      world.barrier("after");
+      return 0;
+    }
+    return 51;
+  });
+  check(all_are(codes, 0), "the port is closed once all have met");
 }
 
 // A rank that computes on and on after another has failed is ended.
@@ -191,15 +295,36 @@ void check_connected_to_itself() {
   check(!trireme::comm::is_connected_to_itself(connected), "a connection to another socket is one");
 }
 
+// A host that answers nothing: a listener whose queue is full.
+void check_connect_deadline() {
+  const int port = free_port();
+  const Socket listener = trireme::comm::listen_on(port);
+  listen(listener.descriptor(), 0);
+  std::vector<Socket> queue;
+  const auto begin = Clock::now();
+  try {
+    for (int i = 0; i < 10; ++i) queue.push_back(trireme::comm::connect_to("127.0.0.1", port, 200ms));
+    check(false, "the queue has an end");
+  } catch (const Error& error) {
+    check(error.code() == trireme::ErrorCode::timeout, "a host that does not answer is a timeout");
+  }
+  check(Clock::now() - begin < 20s, "connect ends at its deadline");
+}
+
 }  // namespace
 
 int main() {
   setenv("TRIREME_RANKS_PER_NODE", "1", 1);  // the suite's word for ranks that share no memory
   check_connected_to_itself();
+  check_connect_deadline();
   check_suite();
   check_missing_rank();
   check_killed_rank();
   check_stuck_rank();
   check_silent_stranger();
+  check_hostile_clients("");
+  setenv("TRIREME_JOB_SECRET", "of the job", 1);
+  check_hostile_clients("of the job");
+  check_port_closes();
   return failures == 0 ? 0 : 1;
 }

@@ -157,9 +157,9 @@ TEST_CASE("header lengths that cannot be are refused before any memory is taken"
   }
 }
 
-TEST_CASE("what is no regular file is refused with its path") {
+TEST_CASE("a folder and a file that is not there are refused with their paths") {
   const TemporaryFolder folder;
-  CHECK_THROWS_WITH(SafetensorsFile(folder.path()), ContainsSubstring("not a regular file"));
+  CHECK_THROWS_WITH(SafetensorsFile(folder.path()), ContainsSubstring("this is a folder, where a safetensors file is wanted"));
   CHECK_THROWS_WITH(SafetensorsFile(folder.path() / "absent"),
                     ContainsSubstring("No such file") && ContainsSubstring("absent"));
 }

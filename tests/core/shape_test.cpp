@@ -22,4 +22,5 @@ TEST_CASE("a shape refuses what no tensor can have") {
   CHECK_THROWS_AS((Shape{1, 1, 1, 1, 1, 1, 1}), Error);
   CHECK_THROWS_AS((Shape{2, 3}[2]), Error);
   CHECK_THROWS_AS((Shape{std::int64_t{1} << 40, std::int64_t{1} << 40}.numel()), Error);
+  CHECK_THROWS_AS((Shape{std::int64_t{1} << 40, std::int64_t{1} << 40, 0}.rows()), Error);
 }

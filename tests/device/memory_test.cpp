@@ -1,7 +1,11 @@
 #include "trireme/device/memory.hpp"
 
+#include <algorithm>
 #include <cstdlib>
+#include <limits>
+#include <map>
 #include <set>
+#include <vector>
 
 #include "catch.hpp"
 #include "device/caching_memory.hpp"
@@ -69,6 +73,68 @@ TEST_CASE("a freed block is what the next request of its size gets, and all go b
     CHECK(out.size() == 1);
   }
   CHECK(out.empty());
+}
+
+TEST_CASE("a large request takes a free block of up to twice its size, which keeps its size") {
+  std::set<void*> out;
+  CachingMemory memory(std::make_unique<CountedBlocks>(16 * mib, out));
+  void* block = memory.allocate(6 * mib);
+  memory.deallocate(block, 6 * mib);
+  CHECK(memory.allocate(3 * mib) == block);
+  CHECK(memory.statistics().in_use_bytes == 6 * mib);
+  CHECK(memory.statistics().cached_bytes == 0);
+  memory.deallocate(block, 3 * mib);
+  CHECK(memory.statistics().in_use_bytes == 0);
+  void* other = memory.allocate(2 * mib);  // less than half
+  CHECK(other != block);
+  CHECK(memory.allocate(6 * mib) == block);
+  memory.deallocate(other, 2 * mib);
+  memory.deallocate(block, 6 * mib);
+  CHECK(memory.statistics().cached_bytes == 8 * mib);
+}
+
+TEST_CASE("of two free blocks that are large enough a request takes the smaller one") {
+  std::set<void*> out;
+  CachingMemory memory(std::make_unique<CountedBlocks>(16 * mib, out));
+  void* larger = memory.allocate(4 * mib);
+  void* smaller = memory.allocate(3 * mib);
+  memory.deallocate(smaller, 3 * mib);
+  memory.deallocate(larger, 4 * mib);
+  CHECK(memory.allocate(2 * mib) == smaller);
+  memory.deallocate(smaller, 2 * mib);
+}
+
+TEST_CASE("with sizes that change from step to step, what is held stays below twice what was in use at once") {
+  std::set<void*> out;
+  CachingMemory memory(std::make_unique<CountedBlocks>(std::size_t{1} << 40, out), 8 * mib);
+  std::size_t length = 1;
+  for (int step = 0; step < 300; ++step) {
+    length = length * 48271 % 2147483647;
+    const std::size_t bytes = (length % 500 + 1) * 100'000;
+    std::vector<void*> activations;
+    for (int layer = 0; layer < 6; ++layer) activations.push_back(memory.allocate((layer % 2 + 1) * bytes));
+    for (int layer = 0; layer < 6; ++layer) memory.deallocate(activations[layer], (layer % 2 + 1) * bytes);
+    const MemoryStatistics held = memory.statistics();
+    REQUIRE(held.in_use_bytes == 0);
+    REQUIRE(held.cached_bytes <= std::max(8 * mib, 2 * held.peak_bytes));
+  }
+}
+
+TEST_CASE("what has been free for longest goes back first") {
+  std::set<void*> out;
+  CachingMemory memory(std::make_unique<CountedBlocks>(64 * mib, out), 8 * mib);
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(memory.allocate(mib));
+  for (void* block : blocks) memory.deallocate(block, mib);
+  void* large = memory.allocate(7 * mib);
+  memory.deallocate(large, 7 * mib);
+  CHECK(out.size() == 4);
+  void* larger = memory.allocate(8 * mib);  // with all of them 18 would be held, 2 more than may be
+  CHECK(out.count(blocks[0]) == 0);
+  CHECK(out.count(blocks[1]) == 0);
+  CHECK(out.count(blocks[2]) == 1);
+  CHECK(out.count(large) == 1);
+  memory.deallocate(larger, 8 * mib);
 }
 
 TEST_CASE("what is kept for reuse is given back before memory runs out") {
@@ -166,6 +232,17 @@ TEST_CASE("a graph that finds no memory says what holds it") {
   const auto of_thread = std::make_shared<CachingMemory>(std::make_unique<CountedBlocks>(4 * mib, out));
   const auto of_graph = make_graph_memory(of_thread);
   CHECK_THROWS_WITH(of_graph->allocate(5 * mib), ContainsSubstring("a test's memory has no 5.0 MiB left"));
+}
+
+TEST_CASE("a tensor of more bytes than can be counted is refused") {
+  constexpr std::int64_t many = std::int64_t{1} << 62;
+  CHECK_THROWS_WITH(Tensor<float>({many}), "a tensor of shape [4611686018427387904] has more than 2^63 bytes");
+  const auto block = std::make_shared<Storage>(host_memory(), 64);
+  CHECK_THROWS_AS(Tensor<float>({many}, block), Error);
+  CHECK_THROWS_AS(Tensor<float>({1}, block, std::size_t{1} << 62), Error);
+  CHECK(Tensor<float>({15}, block, 1).numel() == 15);
+  CHECK_THROWS_AS(Tensor<float>({16}, block, 1), Error);
+  CHECK_THROWS_AS(Tensor<float>({4}).narrow(1, std::numeric_limits<std::int64_t>::max()), Error);
 }
 
 TEST_CASE("without a GPU there is no graph") {

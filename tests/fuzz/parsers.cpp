@@ -4,11 +4,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <filesystem>
 #include <stdexcept>
 
+#include "comm/tcp/frame_rules.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
@@ -205,13 +207,51 @@ void read_records(Bytes bytes) {
 
 std::vector<std::string> record_seeds() { return {std::string(1, '\3') + std::string(3072, 'x')}; }
 
+// As the hub takes what a rank of three sends: members, calls and messages.
+void read_frames(Bytes bytes) {
+  comm::FrameParser parser;
+  comm::MembersOfGroups groups{{0, {0, 1, 2}}};
+  std::size_t total = 0;
+  const auto take = [&](const comm::Frame& frame) {
+    total += frame.data.size();
+    if (!comm::fault_of(frame, 1, 3, groups).empty()) return;
+    if (frame.header.kind == comm::FrameKind::members) groups[frame.header.group] = comm::members_in(frame);
+    if (frame.header.kind == comm::FrameKind::call) {
+      check(!comm::describe(frame.header.call).empty(), "a call has no text");
+      check(groups.at(frame.header.group).at(static_cast<std::size_t>(frame.header.rank)) == 1, "a call of another rank");
+    }
+    if (frame.header.kind == comm::FrameKind::letter) check(frame.header.to >= 0 && frame.header.to < 3, "a message to nobody");
+  };
+  const auto data = std::as_bytes(bytes);
+  for (std::size_t at = 0; at < data.size(); at += 100) {
+    if (!parser.add(data.subspan(at, std::min<std::size_t>(100, data.size() - at)))) break;
+    while (const auto frame = parser.next()) take(*frame);
+  }
+  check(total <= bytes.size(), "frames hold more than has come");
+}
+
+std::vector<std::string> frame_seeds() {
+  const auto text_of = [](comm::FrameHeader header, std::string_view data) {
+    const auto frame = comm::write_frame(header, std::as_bytes(std::span(data)));
+    return std::string(reinterpret_cast<const char*>(frame.data()), frame.size());
+  };
+  const std::string members = text_of({.kind = comm::FrameKind::members, .group = 7}, std::string_view("\1\0\0\0\2\0\0\0", 8));
+  comm::FrameHeader call{.kind = comm::FrameKind::call, .rank = 0, .work = comm::Kind::all_reduce, .group = 7};
+  call.call = comm::write_call({.kind = comm::Kind::all_reduce, .dtype = DType::float32, .count = 2, .name = "loss"}, 1);
+  comm::FrameHeader letter{.kind = comm::FrameKind::letter, .rank = 1, .size = 2, .to = 2};
+  letter.call = comm::write_call({.dtype = DType::uint8, .count = 3}, 0);
+  return {members + text_of(call, "12345678"), text_of(letter, "abc"),
+          text_of({.kind = comm::FrameKind::failure, .rank = 1}, "boom") + text_of({.kind = comm::FrameKind::farewell}, "")};
+}
+
 constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors_seeds},
                                  Parser{"manifest", read_manifest, manifest_seeds},
                                  Parser{"run_status", read_status, status_seeds},
                                  Parser{"vocabulary", read_words, text_seeds},
                                  Parser{"tokens", read_tokens, token_seeds},
                                  Parser{"idx", read_idx, idx_seeds},
-                                 Parser{"cifar10", read_records, record_seeds}};
+                                 Parser{"cifar10", read_records, record_seeds},
+                                 Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace
 

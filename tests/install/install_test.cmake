@@ -11,3 +11,8 @@ run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/b
     -D CMAKE_PREFIX_PATH=${FOLDER}/prefix -D TRIREME_PROGRAM=${PROGRAM})
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/program)
+foreach(installed IN ITEMS train_gan train_gpt train_lstm train_resnet trireme-ckpt trireme-flight trireme-run trireme-schedule)
+  if(EXISTS ${BUILD}/bin/${installed}) # where they are built at all
+    run(${FOLDER}/prefix/bin/${installed} --version)
+  endif()
+endforeach()

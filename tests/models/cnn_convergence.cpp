@@ -107,9 +107,7 @@ Answers train(const Recipe& recipe, const data::ImageDataset& training, const da
   return ask(model, test);
 }
 
-int run(const Group& world) {
-  const json all = tests::read_json(*tests::refs_folder() / "pretrained/convergence.json");
-  const json& entry = all.at("cnn_mnist");
+int run(const Group& world, const json& entry) {
   const json& config = entry.at("config");
   const models::CnnOptions reference{.first = config.at("c1"),
                                      .second = config.at("c2"),
@@ -140,6 +138,7 @@ int run(const Group& world) {
 }  // namespace
 
 int main() {
-  if (!tests::refs_folder() || !tests::data_folder()) tests::skip_program("the reference results or the data are missing");
-  return launch(BackendKind::thread, {.ranks = 2}, run);
+  const json entry = tests::training_outcome_or_skip("cnn_mnist");
+  tests::data_folder_or_skip();
+  return launch(BackendKind::thread, {.ranks = 2}, [&](const Group& world) { return run(world, entry); });
 }

@@ -29,13 +29,13 @@ constexpr double mixed_bound<MixedFloat16> = 4e-3;
 // What a step of both models reads: images in [-1, 1] and latent vectors.
 class Batches : public tests::ImageBatches {
  public:
-  explicit Batches(const SafetensorsFile& file) : ImageBatches(file, {0.5}, {0.5}), latent_(tests::read_floats(file, "z")) {
+  explicit Batches(const SafetensorsFile& file) : ImageBatches(file, 0.5, 0.5), latent_(tests::read_floats(file, "z")) {
     width_ = file.at("z").shape[2];
   }
 
-  Tensor<float> latent(std::int64_t step, std::int64_t first, std::int64_t count) const {
-    Tensor<float> result({count, width_});
-    std::copy_n(latent_.begin() + (step * batch() + first) * width_, result.numel(), result.data());
+  Tensor<float> latent(std::int64_t step, Range samples) const {
+    Tensor<float> result({samples.count(), width_});
+    std::copy_n(latent_.begin() + (step * batch() + samples.begin) * width_, result.numel(), result.data());
     return result;
   }
 
@@ -85,7 +85,9 @@ struct Player {
     optimizer = tests::make_optimizer<P>(hyper, model.store());
   }
 
-  double update(parallel::Reduction& reduction, const Loss<float>& loss) {
+  // `count`: targets of every rank's part of the batch.
+  double update(parallel::Reduction& reduction, Loss<float> loss, std::int64_t count) {
+    loss.count = count;
     scaler.scale(loss).backward();
     reduction.add(loss);
     const StepSummary summary = reduction.finish();
@@ -114,23 +116,22 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
   const std::string run = fmt::format("{} in {}: {} ranks, {} steps", fixture.id(), tests::name_of_precision<P>(), world.size(),
                                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
   tests::RunReport report(world, run);
-  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
-  const Batches batches(tests::fixture(folder + "/batches").tensors());
+  const Batches batches(tests::batches_of(fixture).tensors());
   const auto options = Kind::options(fixture.index.at("config"), batches);
   Player<P, typename Kind::Generator> generator(options);
   Player<P, typename Kind::Discriminator> discriminator(options);
   models::load_weights<float>(
       {{.prefix = "G.", .store = generator.model.store()}, {.prefix = "D.", .store = discriminator.model.store()}},
-      tests::fixture(folder + "/init").file.string());
+      tests::init_of(fixture).file.string());
   generator.start(world, sharding, fixture.index.at("hyper"));
   discriminator.start(world, sharding, fixture.index.at("hyper"));
 
-  const std::int64_t share = batches.batch() / world.size();
-  const std::int64_t first = world.rank() * share;
+  const Range part = tests::part_of_batch(batches.batch(), world.rank(), world.size());
+  const std::int64_t count = tests::count_of_part(batches.batch(), world.size());
   const json& values = fixture.index.at("values");
   const double bound = mixed ? mixed_bound<P> : fixture.index.at("tolerance").at("loss_abs").get<double>();
   double largest = 0;
-  for (std::int64_t step = 0; step < std::ssize(values.at("loss_g")); ++step) {
+  for (std::int64_t step = 0; step < tests::steps_of(fixture, "loss_g", batches.num_batches()); ++step) {
     const auto check = [&](const char* name, double loss) {
       const double difference = std::abs(loss - values.at(name)[static_cast<std::size_t>(step)].get<double>());
       report.expect(difference <= bound, fmt::format("step {}: {} {} is off by {}", step, name, loss, difference));
@@ -139,15 +140,16 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
     auto of_generator = generator.data_parallel->begin_step();
     Tape tape;
     of_generator.listen(tape);
-    const auto fake = generator.model.images(batches.latent(step, first, share));
+    const auto fake = generator.model.images(batches.latent(step, part));
     {
       auto of_discriminator = discriminator.data_parallel->begin_step();
       Tape inner;
       of_discriminator.listen(inner);
-      const auto real = cast<typename P::Compute>(Variable<float>(batches.images(step, first, share)));
-      check("loss_d", discriminator.update(of_discriminator, models::discriminator_loss(discriminator.model, real, fake)));
+      const auto real = cast<typename P::Compute>(Variable<float>(batches.images(step, part)));
+      check("loss_d",
+            discriminator.update(of_discriminator, models::discriminator_loss(discriminator.model, real, fake), count));
     }
-    check("loss_g", generator.update(of_generator, models::generator_loss(discriminator.model, fake)));
+    check("loss_g", generator.update(of_generator, models::generator_loss(discriminator.model, fake), count));
   }
   for (const amp::GradScaler* scaler : {&generator.scaler, &discriminator.scaler}) {
     report.expect(scaler->skipped_steps() == 0, fmt::format("{} steps were skipped", scaler->skipped_steps()));
@@ -160,8 +162,9 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
 }
 
 template <template <typename> typename Kind>
-int run_model(const Group& world, const std::string& model) {
+int run_model(const Group& world, const std::string& model, std::initializer_list<std::string_view> config) {
   return tests::run_fixtures(world, model, [&](const tests::Fixture& fixture) {
+    tests::know_run_options(fixture, config, {});
     int failures = 0;
     for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
       if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
@@ -172,8 +175,10 @@ int run_model(const Group& world, const std::string& model) {
   });
 }
 
-int run_all(const Group& world) { return run_model<Mlp>(world, "gan_mlp") + run_model<Dc>(world, "gan_dc"); }
+int run_all(const Group& world) {
+  return run_model<Mlp>(world, "gan_mlp", {"z", "h", "slope"}) + run_model<Dc>(world, "gan_dc", {"z", "f", "slope"});
+}
 
 }  // namespace
 
-int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, run_all); }
+int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, {"gan_mlp", "gan_dc"}, run_all); }

@@ -91,10 +91,8 @@ double validation_loss(const Run& run, const data::TrainingSplit& text, std::uin
   return model.loss(batch.tokens, batch.targets).mean();
 }
 
-int compare(const Group& world, const Compression& compression) {
+int compare(const Group& world, const json& entry, const Compression& compression) {
   const bool compressed = compression.name != "none";
-  const json all = tests::read_json(*tests::refs_folder() / "pretrained/convergence.json");
-  const json& entry = all.at("gpt_tinyshakespeare");
   const Run run = run_of(entry);
   const auto reference = entry.at("validation_loss_by_step").at(std::to_string(run.steps)).get<std::vector<double>>();
   const auto text =
@@ -115,9 +113,10 @@ int compare(const Group& world, const Compression& compression) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (!tests::refs_folder() || !tests::data_folder()) tests::skip_program("the reference results or the data are missing");
+  const json entry = tests::training_outcome_or_skip("gpt_tinyshakespeare");
+  tests::data_folder_or_skip();
   Compression compression;
   if (argc > 1) compression.name = argv[1];
   if (argc > 2) compression.warmup_steps = std::stoll(argv[2]);
-  return launch(BackendKind::thread, {.ranks = 2}, [&](const Group& world) { return compare(world, compression); });
+  return launch(BackendKind::thread, {.ranks = 2}, [&](const Group& world) { return compare(world, entry, compression); });
 }

@@ -1,5 +1,5 @@
-// Trains the reference image classifiers of the index and compares the first logits, loss, gradient norms and final
-// parameters and buffers:
+// Trains the reference image classifiers of the index and compares the first logits and gradients, losses, gradient
+// norms, final parameters and buffers:
 //   image_reference_runs thread N | mpi       (under mpirun)
 // Each run is done with replicated and with sharded steps, and without batch norm in several micro-batches too. In mixed
 // precision the loss alone is compared.
@@ -44,10 +44,11 @@ class Batches : public tests::ImageBatches {
                      fixture.index.at("hyper").at("normalise_std").get<std::vector<double>>()),
         labels_(tests::read_integers(fixture.tensors(), "labels")) {}
 
-  Tensor<std::int32_t> labels(std::int64_t step, std::int64_t first, std::int64_t count) const {
-    Tensor<std::int32_t> result({count});
-    for (std::int64_t index = 0; index < count; ++index) {
-      result.data()[index] = static_cast<std::int32_t>(labels_[static_cast<std::size_t>(step * batch() + first + index)]);
+  Tensor<std::int32_t> labels(std::int64_t step, Range samples) const {
+    Tensor<std::int32_t> result({samples.count()});
+    for (std::int64_t index = 0; index < samples.count(); ++index) {
+      const std::int64_t from = step * batch() + samples.begin + index;
+      result.data()[index] = static_cast<std::int32_t>(labels_[static_cast<std::size_t>(from)]);
     }
     return result;
   }
@@ -57,7 +58,8 @@ class Batches : public tests::ImageBatches {
 };
 
 // The parameters before each step of a run in double. Which way a ReLU goes may hang on a rounding, and from there on two runs
-// of a deep network are two runs: the run in double follows the reference, the others compute each of its steps.
+// of a deep network are two runs: the run in double follows the reference, the others compute each of its steps. Behind a batch
+// norm single gradients hang on it too: they are compared in double.
 using Trajectory = std::vector<std::vector<Tensor<double>>>;
 
 void record_values(FlatStore& store, Trajectory& trajectory) {
@@ -92,18 +94,31 @@ models::ResNet<P> make_model(const models::ResNetOptions& options) {
   return models::ResNet<P>(options);
 }
 
-models::CnnOptions cnn_options(const json& config, const Batches& batches) {
+bool has_batch_norm(const tests::Fixture& fixture) { return fixture.index.at("config").value("batch_norm", true); }
+
+// The classes are the rows of the last layer.
+std::int64_t classes_of(const tests::Fixture& fixture, const std::string& last) {
+  return tests::init_of(fixture).tensors().at(last + ".weight").shape[0];
+}
+
+models::CnnOptions cnn_options(const tests::Fixture& fixture, const Batches& batches) {
+  const json& config = fixture.index.at("config");
   return {.image = {batches.height(), batches.width()},
           .channels = batches.channels(),
           .first = config.at("c1"),
           .second = config.at("c2"),
           .hidden = config.at("hidden"),
+          .classes = classes_of(fixture, "fc2"),
           .batch_norm = config.at("batch_norm")};
 }
 
-models::ResNetOptions resnet_options(const json& config, const Batches& batches) {
+models::ResNetOptions resnet_options(const tests::Fixture& fixture, const Batches& batches) {
+  const json& config = fixture.index.at("config");
   const auto widths = config.at("widths").get<std::vector<std::int64_t>>();
-  return {.widths = widths, .blocks = std::vector<int>(widths.size(), config.at("blocks")), .channels = batches.channels()};
+  return {.widths = widths,
+          .blocks = std::vector<int>(widths.size(), config.at("blocks")),
+          .channels = batches.channels(),
+          .classes = classes_of(fixture, "fc")};
 }
 
 template <typename P, typename Options>
@@ -117,17 +132,16 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
       fmt::format("{} in {}: {} ranks, {}", fixture.id(), tests::name_of_precision<P>(), world.size(), division.text());
   tests::RunReport report(world, run);
   const auto model = make_model<P>(options);
-  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
-  models::load_weights<M>(model.store(), tests::fixture(folder + "/init").file.string());
+  models::load_weights<M>(model.store(), tests::init_of(fixture).file.string());
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding});
   const json& hyper = fixture.index.at("hyper");
   const auto optimizer = tests::make_optimizer<P>(hyper, model.store());
   const optim::Schedule schedule = tests::make_schedule(hyper);
-  const std::int64_t share = batches.batch() / world.size() / division.micro_batches;
+  const int num_parts = world.size() * division.micro_batches;
   amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
   double largest = 0;
-  const std::int64_t steps = std::ssize(fixture.index.at("values").at("loss_f64"));
+  const std::int64_t steps = tests::steps_of(fixture, "loss_f64", batches.num_batches());
   for (std::int64_t step = 0; step < steps; ++step) {
     if (follows) {
       set_values(model.store(), (*trajectory)[static_cast<std::size_t>(step)]);
@@ -136,25 +150,30 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
     }
     auto reduction = data_parallel.begin_step(division.micro_batches);
     for (int micro = 0; micro < division.micro_batches; ++micro) {
-      const std::int64_t first = (world.rank() * division.micro_batches + micro) * share;
+      const Range part = tests::part_of_batch(batches.batch(), world.rank() * division.micro_batches + micro, num_parts);
       Tape tape;
       reduction.listen(tape);
-      const auto logits = model.logits(converted<M>(batches.images(step, first, share)));
+      const auto logits = model.logits(converted<M>(batches.images(step, part)));
       if (step == 0 && !mixed) {
         const auto wanted = tests::read_floats(fixture.tensors(), "logits_step0");
-        const auto begin = static_cast<std::size_t>(first * logits.shape()[1]);
+        const auto begin = static_cast<std::size_t>(part.begin * logits.shape()[1]);
         const auto count = static_cast<std::size_t>(logits.shape().numel());
         const std::string worst = tests::mismatch(converted<float>(logits.value()).span(),
                                                   std::span(wanted).subspan(begin, count), {.atol = loss_abs, .rtol = 1e-5});
         report.expect(worst.empty(), "first logits: " + worst);
       }
-      const auto loss =
-          cross_entropy(logits, batches.labels(step, first, share), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
+      auto loss = cross_entropy(logits, batches.labels(step, part), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
+      loss.count = tests::count_of_part(batches.batch(), num_parts);
       scaler.scale(loss).backward();
       reduction.add(loss);
     }
     StepSummary summary = reduction.finish();
     scaler.unscale(*optimizer, summary);
+    if (step == 0 && (std::same_as<P, Float64> || (!mixed && !has_batch_norm(fixture)))) {
+      data_parallel.gather_gradients();
+      tests::compare_first_gradients(fixture, model.store(), tests::gradients_in(model.store(), summary.gradient_scale),
+                                     report);
+    }
     largest =
         std::max(largest, tests::compare_step(fixture, step, summary, report, follows && !mixed ? loss_abs : mixed_bound<P>));
     optimizer->set_learning_rate(schedule(step));
@@ -171,10 +190,10 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
 }
 
 int run_divisions(const tests::Fixture& fixture, const Group& world, bool resnet) {
-  const json& config = fixture.index.at("config");
-  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
-  const Batches batches(tests::fixture(folder + "/batches"));
-  const bool batch_norm = config.value("batch_norm", true);  // whose statistics are those of a micro-batch of all ranks
+  tests::know_run_options(fixture, {"c1", "c2", "hidden", "batch_norm", "widths", "blocks"},
+                          {"clip", "schedule", "label_smoothing"});
+  const Batches batches(tests::batches_of(fixture));
+  const bool batch_norm = has_batch_norm(fixture);  // whose statistics are those of a micro-batch of all ranks
   int failures = 0;
   for (const int micro_batches : {1, 2}) {
     if (batch_norm && micro_batches > 1) continue;
@@ -183,19 +202,21 @@ int run_divisions(const tests::Fixture& fixture, const Group& world, bool resnet
       const Division division{.micro_batches = micro_batches, .sharding = sharding};
       Trajectory trajectory;
       const auto run = [&]<typename P>(P) {
-        return resnet ? train<P>(fixture, world, division, batches, resnet_options(config, batches), &trajectory)
-                      : train<P>(fixture, world, division, batches, cnn_options(config, batches));
+        return resnet ? train<P>(fixture, world, division, batches, resnet_options(fixture, batches), &trajectory)
+                      : train<P>(fixture, world, division, batches, cnn_options(fixture, batches));
       };
-      if (resnet) failures += run(Float64());
+      if (batch_norm) failures += run(Float64());
       failures += run(Float32()) + run(MixedBfloat16()) + run(MixedFloat16());
     }
   }
   return failures;
 }
 
+const std::vector<std::string> all_models{"cnn_mnist", "cnn_mnist_bn", "resnet_cifar"};
+
 int run_all(const Group& world) {
   int failures = 0;
-  for (const std::string model : {"cnn_mnist", "cnn_mnist_bn", "resnet_cifar"}) {
+  for (const std::string& model : all_models) {
     failures += tests::run_fixtures(world, model, [&](const tests::Fixture& fixture) {
       return run_divisions(fixture, world, model.starts_with("resnet"));
     });
@@ -205,4 +226,4 @@ int run_all(const Group& world) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, run_all); }
+int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, all_models, run_all); }

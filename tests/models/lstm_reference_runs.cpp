@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "models/reference_run.hpp"
@@ -25,37 +26,31 @@ struct Division {
 
 int train(const tests::Fixture& fixture, const Group& world, const Division& division) {
   tests::RunReport report(world, fmt::format("{}, {} ranks, {}", fixture.id(), world.size(), division.text()));
+  tests::know_run_options(fixture, {"vocab", "embed", "hidden", "layers"}, {"clip", "schedule", "targets", "start"});
   const json& config = fixture.index.at("config");
   models::LstmLm<Float32> model({.vocabulary = config.at("vocab"),
                                  .embedding = config.at("embed"),
                                  .hidden = config.at("hidden"),
                                  .layers = config.at("layers")});
-  const std::string folder = fixture.id().substr(0, fixture.id().find('/'));
-  models::load_weights<float>(model.store(), tests::fixture(folder + "/init").file.string());
-  const SafetensorsFile batches = tests::fixture(folder + "/batches").tensors();
+  models::load_weights<float>(model.store(), tests::init_of(fixture).file.string());
   const json& hyper = fixture.index.at("hyper");
-  const Shape shape = batches.at("input_ids").shape;  // [steps, batch, time]
-  const auto tokens = tests::read_integers(batches, "input_ids");
-  const auto targets = tests::read_integers(batches, "targets");
+  const int micro_batches = division.micro_batches;
+  const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), world.size() * micro_batches);
 
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
   const optim::Schedule schedule = tests::make_schedule(hyper);
-  const std::int64_t share = shape[1] / world.size() / division.micro_batches;
-  std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(division.micro_batches));
+  std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
   double largest = 0;
-  const std::int64_t start = hyper.value("start", 0);
-  const std::int64_t steps = std::ssize(fixture.index.at("values").at("loss_f64"));
-  for (std::int64_t step = 0; step < steps; ++step) {
-    auto reduction = data_parallel.begin_step(division.micro_batches);
-    for (int micro = 0; micro < division.micro_batches; ++micro) {
-      const std::int64_t first = (world.rank() * division.micro_batches + micro) * share;
+  for (std::int64_t step = 0; step < batches.num_steps(); ++step) {
+    auto reduction = data_parallel.begin_step(micro_batches);
+    for (int micro = 0; micro < micro_batches; ++micro) {
+      const int part = world.rank() * micro_batches + micro;
       Tape tape;
       reduction.listen(tape);
       auto& state = states[static_cast<std::size_t>(micro)];
-      auto result = model.loss(tests::rows_of(tokens, shape, start + step, first, share),
-                               tests::rows_of(targets, shape, start + step, first, share), state);
+      auto result = model.loss(batches.tokens(step, part), batches.targets(step, part), state);
       state = std::move(result.state);
       result.loss.backward();
       reduction.add(result.loss);
@@ -88,4 +83,4 @@ int run_all(const Group& world) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, run_all); }
+int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, {"lstm_lm"}, run_all); }

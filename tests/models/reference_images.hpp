@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/range.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -14,19 +15,22 @@ namespace trireme::tests {
 class ImageBatches {
  public:
   ImageBatches(const SafetensorsFile& file, std::vector<double> mean, std::vector<double> std);
+  ImageBatches(const SafetensorsFile& file, double mean, double std);  // the same for all channels
 
+  std::int64_t num_batches() const { return num_batches_; }
   std::int64_t batch() const { return batch_; }
   std::int64_t height() const { return height_; }
   std::int64_t width() const { return width_; }
   std::int64_t channels() const { return channels_; }
 
-  // The samples [first, first + count) of one step.
-  Tensor<float> images(std::int64_t step, std::int64_t first, std::int64_t count) const;
+  // Some samples of one step.
+  Tensor<float> images(std::int64_t step, Range samples) const;
 
  private:
   std::vector<std::int64_t> images_;
   std::vector<double> mean_;
   std::vector<double> std_;
+  std::int64_t num_batches_;
   std::int64_t batch_;
   std::int64_t height_;
   std::int64_t width_;

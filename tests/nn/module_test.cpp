@@ -3,12 +3,16 @@
 #include <algorithm>
 #include <limits>
 #include <numeric>
+#include <utility>
 
 #include "gradient_check.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/normalization.hpp"
+#include "trireme/optim/sgd.hpp"
+#include "trireme/optim/summary.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;
@@ -40,6 +44,200 @@ TEST_CASE("a model's parameters have dotted names") {
   CHECK(model.output.weight.info().shape == Shape{2, 5});
   CHECK_FALSE(model.output.bias.defined());
   CHECK_THROWS_AS((nn::Linear<Float64>(model, "broken", {.in = 0, .out = 3})), Error);
+}
+
+TEST_CASE("an embedding's padding row is zero at first and gets no gradient, as torch's") {
+  struct Table : nn::Module<Float64> {
+    explicit Table(std::optional<std::int32_t> padding)
+        : table(*this, "table", {.rows = 4, .width = 2, .padding_idx = padding}) {}
+    nn::Embedding<Float64> table;
+  };
+  Table none(std::nullopt);
+  none.initialize({.seed = 3});
+  const auto all = none.table.weight.value().clone();
+  CHECK(std::ranges::none_of(all.span(), [](double value) { return value == 0; }));
+  for (const std::int32_t padding : {0, 1, -1, -4}) {
+    CAPTURE(padding);
+    const std::int64_t row = padding < 0 ? padding + 4 : padding;
+    Table model(padding);
+    model.initialize({.seed = 3});
+    const auto& weight = model.table.weight;
+    for (std::int64_t at = 0; at < 8; ++at) CHECK(weight.value().data()[at] == (at / 2 == row ? 0 : all.data()[at]));
+    Tape tape;
+    sum(model.table.forward(Tensor<std::int32_t>::from({4}, std::vector<std::int32_t>{0, 1, 2, 3}))).backward();
+    for (std::int64_t at = 0; at < 8; ++at) CHECK(weight.gradient().data()[at] == (at / 2 == row ? 0 : 1));
+  }
+  CHECK_THROWS_WITH(Table(4), ContainsSubstring("padding_idx is 4, but must lie in [-4, 4)"));
+  CHECK_THROWS_AS(Table(-5), Error);
+}
+
+namespace {
+
+struct Backbone : nn::Module<Float32> {
+  Backbone(const nn::Module<Float32>& parent, std::string_view name) : Module(parent, name) {}
+  nn::Linear<Float32> fc{*this, "fc", {.in = 3, .out = 4}};
+  nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = 4}};
+  Variable<float> forward(const Variable<float>& x) const { return norm.forward_relu(fc.forward(x)); }
+};
+
+struct Head : nn::Module<Float32> {
+  Head(const nn::Module<Float32>& parent, std::string_view name) : Module(parent, name) {}
+  nn::Dropout<Float32> dropout{*this, "dropout", 0.5};
+  nn::Linear<Float32> fc{*this, "fc", {.in = 4, .out = 2}};
+  Variable<float> forward(const Variable<float>& x) const { return fc.forward(dropout.forward(x)); }
+};
+
+struct Classifier : nn::Module<Float32> {
+  Backbone backbone{*this, "backbone"};
+  Head head{*this, "head"};
+  nn::Linear<Float32> headless{*this, "headless", {.in = 1, .out = 1}};
+  Variable<float> forward(const Variable<float>& x) const { return head.forward(backbone.forward(x)); }
+};
+
+std::vector<float> values_of(FlatStore& store, std::string_view module) {
+  std::vector<float> all;
+  const auto append = [&](const Tensor<float>& values) { all.insert(all.end(), values.span().begin(), values.span().end()); };
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    if (is_within(module, store.parameter(index).name)) append(store.read_values<float>(index));
+  }
+  for (int index = 0; index < store.buffers().size(); ++index) {
+    if (is_within(module, store.buffers().info(index).name)) append(store.buffers().read_values<float>(index));
+  }
+  return all;
+}
+
+Tensor<float> normal_rows(std::int64_t rows, std::int64_t width) {
+  Tensor<float> x({rows, width});
+  for (std::int64_t index = 0; index < x.numel(); ++index) {
+    x.data()[index] = static_cast<float>(philox_normal(1, 1, static_cast<std::uint64_t>(index)));
+  }
+  return x;
+}
+
+void train_step(const Classifier& model, optim::Optimizer<Float32>& optimizer, std::uint64_t step) {
+  Tape tape({.seed = 1, .step = step});
+  const auto loss = mse_loss(model.forward(Variable<float>(normal_rows(6, 3))), Tensor<float>::full({6, 2}, 1));
+  loss.backward();
+  optimizer.step(optim::summarize(model.store(), loss));
+}
+
+}  // namespace
+
+TEST_CASE("a module initializes itself and what lies within it, with the values of a whole initialization") {
+  Classifier whole;
+  whole.initialize({.seed = 2});
+  Classifier model;
+  model.head.initialize({.seed = 2});
+  CHECK(values_of(model.store(), "head") == values_of(whole.store(), "head"));
+  for (const float value : values_of(model.store(), "headless")) CHECK(value == 0);
+  const auto untouched = values_of(model.store(), "backbone");
+  CHECK(std::ranges::count(untouched, 0.0F) == std::ssize(untouched) - 4);  // all but the running variance of norm
+
+  model.backbone.norm.running_mean.value().data()[2] = 7;
+  model.backbone.fc.initialize({.seed = 2});
+  CHECK(model.backbone.norm.running_mean.value().data()[2] == 7);
+  model.backbone.initialize({.seed = 2});
+  model.headless.initialize({.seed = 2});
+  CHECK(values_of(model.store(), "") == values_of(whole.store(), ""));
+}
+
+TEST_CASE("training and evaluation are switched for a module and what lies within it") {
+  Classifier model;
+  const auto modes = [&] {
+    return std::vector<bool>{model.training(), model.backbone.training(), model.backbone.norm.training(),
+                             model.head.dropout.training(), model.headless.training()};
+  };
+  CHECK(modes() == std::vector<bool>{true, true, true, true, true});
+  CHECK(model.store().modes().str().empty());
+  model.backbone.eval();
+  CHECK(modes() == std::vector<bool>{true, false, false, true, true});
+  CHECK(model.store().modes().str() == "backbone in evaluation");
+  model.backbone.norm.train();
+  CHECK(modes() == std::vector<bool>{true, false, true, true, true});
+  model.backbone.eval();
+  model.head.eval();
+  CHECK(modes() == std::vector<bool>{true, false, false, false, true});
+  model.eval();
+  CHECK(modes() == std::vector<bool>(5, false));
+  CHECK(model.store().modes().str() == "evaluation");
+  model.head.train();
+  CHECK(modes() == std::vector<bool>{false, false, false, true, false});
+  model.train();
+  CHECK(modes() == std::vector<bool>(5, true));
+  CHECK(model.store().modes().str().empty());
+}
+
+TEST_CASE("a new head is trained on a frozen, pretrained backbone") {
+  Classifier pretrained;
+  pretrained.initialize({.seed = 5});
+  optim::Sgd<Float32> before(pretrained.store(), {.learning_rate = 0.1});
+  for (std::uint64_t step = 0; step < 2; ++step) train_step(pretrained, before, step);  // moves running statistics too
+
+  Classifier model;
+  for (const auto& parameter :
+       {model.backbone.fc.weight, model.backbone.fc.bias, model.backbone.norm.weight, model.backbone.norm.bias}) {
+    parameter.freeze();
+  }
+  FlatStore& store = model.store();
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const std::string& name = store.parameter(index).name;
+    if (is_within("backbone", name)) {
+      store.write_values(index, pretrained.store().read_values<float>(pretrained.store().find(name)));
+    }
+  }
+  for (int index = 0; index < store.buffers().size(); ++index) {
+    store.buffers().write_values(index, pretrained.store().buffers().read_values<float>(index));
+  }
+  model.head.initialize({.seed = 9});
+  model.headless.initialize({.seed = 9});
+  model.backbone.eval();
+  const auto loaded = values_of(pretrained.store(), "backbone");
+  CHECK(values_of(store, "backbone") == loaded);
+  optim::Sgd<Float32> optimizer(store, {.learning_rate = 0.1});
+  auto head = values_of(store, "head");
+  for (std::uint64_t step = 0; step < 3; ++step) {
+    train_step(model, optimizer, step);
+    CHECK(values_of(store, "backbone") == loaded);
+    const auto last = std::exchange(head, values_of(store, "head"));
+    CHECK(head != last);
+  }
+}
+
+TEST_CASE("the first step refuses a model without values, and names the part that has none") {
+  const auto refusal = [](const Classifier& model) {
+    optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+    try {
+      train_step(model, optimizer, 0);
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+    return std::string("no error");
+  };
+  Classifier nothing;
+  const std::string all = refusal(nothing);
+  CHECK_THAT(all, ContainsSubstring("no values: call initialize(), load weights or a checkpoint"));
+  CHECK_THAT(all, ContainsSubstring("7 of the model's 8 parameters, the first of them backbone.fc.weight,"));
+  Classifier part;
+  part.head.initialize({.seed = 1});
+  part.headless.initialize({.seed = 1});
+  CHECK_THAT(refusal(part), ContainsSubstring("3 of the model's 8 parameters, the first of them backbone.fc.weight,"));
+  Classifier initialized;
+  initialized.initialize({.seed = 1});
+  CHECK(refusal(initialized) == "no error");
+
+  Classifier by_hand;
+  std::ranges::fill(by_hand.store().values<float>().span(), 0.5F);
+  CHECK(refusal(by_hand) == "no error");
+  Classifier zeros;  // on purpose
+  for (int index = 0; index < zeros.store().num_parameters(); ++index) {
+    zeros.store().write_values(index, Tensor<float>::zeros(zeros.store().parameter(index).shape));
+  }
+  CHECK(refusal(zeros) == "no error");
+  Classifier from_checkpoint;
+  State state;
+  from_checkpoint.store().add_to(state);
+  state.loaded();
+  CHECK(refusal(from_checkpoint) == "no error");
 }
 
 TEST_CASE("gradients of a small model's parameters") {

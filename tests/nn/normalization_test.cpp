@@ -83,8 +83,12 @@ TEST_CASE("training and evaluation are one switch for the whole model") {
   };
   CHECK(net.norm.training());
   const auto without_dropout = net.lstm.forward(x).out;
-  Tape tape;
-  CHECK_FALSE(same(net.dropout.forward(x), x));
+  const TapeOptions names{.seed = 1};
+  Tape tape(names);
+  const auto first = net.dropout.forward(x);
+  CHECK_FALSE(same(first, x));
+  const auto second = net.dropout.forward(x);
+  CHECK_FALSE(same(second, first));
   CHECK_FALSE(same(net.lstm.forward(x).out, without_dropout));
   const auto trained = net.norm.forward(x);
   net.eval();
@@ -97,6 +101,14 @@ TEST_CASE("training and evaluation are one switch for the whole model") {
   CHECK(net.norm.running_mean.value().data()[0] == mean.data()[0]);
   net.train();
   CHECK(same(net.norm.forward(x), trained));
+
+  // Evaluation draws nothing: what training draws after it is the next call's.
+  const Tape again(names.restarted());
+  CHECK(same(net.dropout.forward(x), first));
+  net.eval();
+  net.dropout.forward(x);
+  net.train();
+  CHECK(same(net.dropout.forward(x), second));
 }
 
 TEST_CASE("buffers are saved and loaded with the weights") {

@@ -17,6 +17,7 @@ AttentionCase gpt() {
                     .heads = 12,
                     .kv_heads = 12,
                     .size = 64,
+                    .value_size = 64,
                     .q_stride = 2304,
                     .kv_stride = 2304,
                     .packed = true},

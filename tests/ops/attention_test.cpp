@@ -4,6 +4,8 @@
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -14,11 +16,16 @@ struct Case {
   std::int64_t batch, queries, keys, heads, kv_heads, size;
   bool causal;
   bool padded;
+  std::int64_t value_size = 0;  // 0: that of the queries
 
+  std::int64_t size_of_values() const { return value_size == 0 ? size : value_size; }
+  std::int64_t kv_width() const { return kv_heads * (size + size_of_values()); }
   Shape q() const { return {batch, queries, heads * size}; }
-  Shape kv() const { return {batch, keys, 2 * kv_heads * size}; }
+  Shape kv() const { return {batch, keys, kv_width()}; }
+  Shape out() const { return {batch, queries, heads * size_of_values()}; }
   AttentionOptions options() const {
-    return {.heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal};
+    return {
+        .heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal, .value_size = value_size};
   }
   bool hidden(std::int64_t sequence, std::int64_t key) const { return padded && key % 5 == sequence % 2; }
 };
@@ -29,19 +36,26 @@ struct Expected {
 
 // Whole rows of scores, plain loops.
 Expected naive(const Case& c, const Doubles& q, const Doubles& kv, const Doubles& dout) {
-  Expected result{Doubles(q.size()), Doubles(static_cast<std::size_t>(c.batch * c.heads * c.queries)), Doubles(q.size()),
+  Expected result{Doubles(dout.size()), Doubles(static_cast<std::size_t>(c.batch * c.heads * c.queries)), Doubles(q.size()),
                   Doubles(kv.size())};
   const double scale = 1 / std::sqrt(static_cast<double>(c.size));
   for (std::int64_t sequence = 0; sequence < c.batch; ++sequence) {
     for (std::int64_t head = 0; head < c.heads; ++head) {
       const std::int64_t kv_head = head / (c.heads / c.kv_heads);
       const auto k_at = [&](std::int64_t key, std::int64_t j) {
-        return static_cast<std::size_t>(((sequence * c.keys + key) * 2 * c.kv_heads + kv_head) * c.size + j);
+        return static_cast<std::size_t>((sequence * c.keys + key) * c.kv_width() + kv_head * c.size + j);
       };
-      const auto v_at = [&](std::int64_t key, std::int64_t j) { return k_at(key, j + c.kv_heads * c.size); };
+      const std::int64_t value_size = c.size_of_values();
+      const auto v_at = [&](std::int64_t key, std::int64_t j) {
+        return static_cast<std::size_t>((sequence * c.keys + key) * c.kv_width() + c.kv_heads * c.size + kv_head * value_size +
+                                        j);
+      };
       for (std::int64_t query = 0; query < c.queries; ++query) {
         const auto at = [&](std::int64_t j) {
           return static_cast<std::size_t>(((sequence * c.queries + query) * c.heads + head) * c.size + j);
+        };
+        const auto out_at = [&](std::int64_t j) {
+          return static_cast<std::size_t>(((sequence * c.queries + query) * c.heads + head) * value_size + j);
         };
         Doubles p(static_cast<std::size_t>(c.keys)), dp(p.size());
         double sum = 0, delta = 0;
@@ -56,10 +70,10 @@ Expected naive(const Case& c, const Doubles& q, const Doubles& kv, const Doubles
         for (std::int64_t key = 0; key < c.keys; ++key) {
           const auto index = static_cast<std::size_t>(key);
           p[index] /= sum;
-          for (std::int64_t j = 0; j < c.size; ++j) {
-            result.out[at(j)] += p[index] * kv[v_at(key, j)];
-            result.dkv[v_at(key, j)] += p[index] * dout[at(j)];
-            dp[index] += dout[at(j)] * kv[v_at(key, j)];
+          for (std::int64_t j = 0; j < value_size; ++j) {
+            result.out[out_at(j)] += p[index] * kv[v_at(key, j)];
+            result.dkv[v_at(key, j)] += p[index] * dout[out_at(j)];
+            dp[index] += dout[out_at(j)] * kv[v_at(key, j)];
           }
           delta += p[index] * dp[index];
         }
@@ -93,7 +107,7 @@ struct Results {
 template <typename T>
 Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Tensor<T>& dout) {
   constexpr T nan = std::numeric_limits<T>::quiet_NaN();
-  const Results<T> results{.out = Tensor<T>(c.q()),
+  const Results<T> results{.out = Tensor<T>(c.out()),
                            .log_sum_exp = Tensor<T>({c.batch, c.heads, c.queries}),
                            .dq = Tensor<T>::full(q.shape(), nan),
                            .dkv = kv.defined() ? Tensor<T>::full(kv.shape(), nan) : Tensor<T>()};
@@ -144,6 +158,61 @@ TEMPLATE_TEST_CASE("attention to other sequences, padded, causal and with shared
     require_close(results.dq, expected.dq, tolerance<T>(2e-5));
     require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
   }
+}
+
+TEMPLATE_TEST_CASE("attention to values of another size than the queries'", "", float, double) {
+  using T = TestType;
+  for (const Case& c : {Case{2, 5, 9, 2, 2, 16, false, false, 8}, Case{1, 100, 411, 2, 1, 20, false, true, 33},
+                        Case{2, 50, 57, 4, 2, 8, true, false, 40}, Case{1, 61, 800, 3, 1, 64, true, true, 5},
+                        Case{2, 1, 70, 6, 2, 24, true, true, 7}, Case{1, 97, 398, 2, 2, 7, true, false, 16},
+                        Case{2, 40, 13, 2, 1, 6, false, false, 1}}) {
+    CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.value_size, c.causal, c.padded);
+    const auto q = random_tensor<T>(c.q(), 1);
+    const auto kv = random_tensor<T>(c.kv(), 2);
+    const auto dout = random_tensor<T>(c.out(), 3);
+    const auto results = run(c, q, kv, dout);
+    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
+    require_close(results.out, expected.out, tolerance<T>(1e-5));
+    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
+    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+  }
+  const Case c{2, 11, 11, 4, 2, 6, true, false, 10};
+  const std::int64_t width = c.heads * c.size;
+  const auto qkv = random_tensor<T>({c.batch, c.queries, width + c.kv_width()}, 1);
+  const auto dout = random_tensor<T>(c.out(), 2);
+  const auto results = run(c, qkv, {}, dout);
+  const Expected expected =
+      naive(c, as_doubles(columns(qkv, 0, width)), as_doubles(columns(qkv, width, c.kv_width())), as_doubles(dout));
+  require_close(results.out, expected.out, tolerance<T>(1e-5));
+  require_close(columns(results.dq, 0, width), expected.dq, tolerance<T>(2e-5));
+  require_close(columns(results.dq, width, c.kv_width()), expected.dkv, tolerance<T>(2e-5));
+}
+
+TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bfloat16, float16) {
+  using T = TestType;
+  const Case c{2, 50, 57, 4, 2, 8, true, true, 20};
+  const auto q = random_tensor<T>(c.q(), 1);
+  const auto kv = random_tensor<T>(c.kv(), 2);
+  const auto dout = random_tensor<T>(c.out(), 3);
+  const Tensor<T> out(c.out()), dq(c.q()), dkv(c.kv());
+  const Tensor<float> log_sum_exp({c.batch, c.heads, c.queries});
+  const auto options = c.options();
+  scaled_dot_product_attention<T, Cpu>(
+      {.options = options, .q = q, .kv = kv, .hidden_keys = hidden_keys(c), .out = out, .log_sum_exp = log_sum_exp});
+  const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
+  require_close(out, expected.out, 0.03);
+  scaled_dot_product_attention_backward<T, Cpu>({.options = options,
+                                                 .q = q,
+                                                 .kv = kv,
+                                                 .hidden_keys = hidden_keys(c),
+                                                 .out = out,
+                                                 .log_sum_exp = log_sum_exp,
+                                                 .dout = dout,
+                                                 .dq = dq,
+                                                 .dkv = dkv});
+  require_close(dq, expected.dq, 0.05);
+  require_close(dkv, expected.dkv, 0.05);
 }
 
 TEMPLATE_TEST_CASE("packed self-attention", "", float, double) {
@@ -215,5 +284,8 @@ TEST_CASE("attention says which shape does not fit") {
   CHECK_THROWS_WITH(run({.heads = 3, .kv_heads = 2}, kv), "attention: 3 heads cannot share 2 heads of keys and values");
   CHECK_THROWS_WITH(run({.heads = 4}, {}), "attention: q of shape [2, 4, 6] does not split into 12 heads");
   CHECK_THROWS_WITH(run({.heads = 1}, {}), ContainsSubstring("attention: out has shape [2, 4, 6], but needs [2, 4, 2]"));
+  CHECK_THROWS_WITH(run({.heads = 1, .value_size = 6}, {}),
+                    "attention: q of shape [2, 4, 6] does not split into 2 heads and 6 values");
+  CHECK_THROWS_WITH(run({.heads = 2, .value_size = -1}, kv), "attention: a value size of -1");
   CHECK_THROWS_WITH(run({.heads = 2}, q), "attention: kv has shape [2, 4, 6], but q of shape [2, 4, 6] needs [2, keys, 12]");
 }

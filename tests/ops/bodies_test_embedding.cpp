@@ -67,7 +67,7 @@ void check_backward(std::int64_t count, std::int64_t rows, std::int64_t width, s
   const auto dy = random_tensor<T>({count, width}, 1);
   Tensor<T> expected = random_tensor<T>({rows, width}, 2);
   const Tensor<T> dweight = expected.clone();
-  embedding_backward(index, dy, expected, true, padding);
+  embedding_backward(index, dy, expected, true, padding < 0 ? std::nullopt : std::optional(padding));
 
   const Sorted sorted = sorted_by_teams(keys_of(index, rows, padding), rows, 3);
   const std::int64_t chunks = (count + gradient_chunk - 1) / gradient_chunk;

@@ -131,6 +131,8 @@ TEST_CASE("LAMB and LARS find the norms of a parameter where they run") {
       0.5 * state.scalars.learning_rate * 4 / 2);
   CHECK(trust_ratio(LambStep{.max_norm = 3, .squares = &squares}) == 1.5);
   CHECK(trust_ratio(LambStep{.min_norm = 5, .squares = &squares}) == 2.5);
+  CHECK(trust_ratio(LambStep{.max_trust_ratio = 1.25, .squares = &squares}) == 1.25);
+  CHECK(trust_ratio(LambStep{.max_trust_ratio = 2.25, .squares = &squares}) == 2);
   CHECK(trust_ratio(LambStep{}) == 1);
   // The gradient is twice what the squares are of.
   CHECK(LarsUpdate<double>(

@@ -29,6 +29,7 @@ AttentionGraph packed(cudnnDataType_t type, std::int64_t batch, std::int64_t tim
                     .heads = heads,
                     .kv_heads = kv_heads,
                     .size = size,
+                    .value_size = size,
                     .q_stride = row,
                     .kv_stride = row,
                     .packed = true},

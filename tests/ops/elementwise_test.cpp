@@ -1,8 +1,15 @@
 #include "trireme/ops/elementwise.hpp"
 
+#include <fmt/format.h>
+
 #include <functional>
+#include <new>
+#include <vector>
 
 #include "ops/compare.hpp"
+#include "ops/parallel.hpp"
+#include "ops/threads.hpp"
+#include "trireme/core/error.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -134,4 +141,19 @@ TEST_CASE("elementwise operations refuse tensors of different shapes") {
   Tensor<float> c({3, 2});
   CHECK_THROWS_WITH(ops::add(a, a, c), "add: c has shape [3, 2], but needs [2, 3]");
   CHECK_THROWS_WITH(activation(Activation::relu, a, c), "activation: y has shape [3, 2], but needs [2, 3]");
+}
+
+TEST_CASE("what a thread of a parallel loop throws, the loop throws when all threads are done") {
+  with_threads(3, [] {
+    for (const std::int64_t failing : {std::int64_t{0}, std::int64_t{2}}) {
+      std::vector<int> done(3, 0);
+      const auto body = [&](std::int64_t begin, std::int64_t) {
+        require(begin != failing, "thread {} has no memory", begin);
+        done[static_cast<std::size_t>(begin)] = 1;
+      };
+      CHECK_THROWS_WITH(parallel_ranges(3, 1, 1, body), fmt::format("thread {} has no memory", failing));
+      for (int thread = 0; thread < 3; ++thread) CHECK(done[static_cast<std::size_t>(thread)] == (thread == failing ? 0 : 1));
+    }
+    CHECK_THROWS_AS(parallel_ranges(3, 1, 1, [](std::int64_t, std::int64_t) { throw std::bad_alloc(); }), std::bad_alloc);
+  });
 }

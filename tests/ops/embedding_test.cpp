@@ -66,3 +66,21 @@ TEST_CASE("embedding refuses an index outside the table") {
   CHECK_THROWS_WITH(embedding(Tensor<std::int32_t>::zeros({2}), weight, y),
                     ContainsSubstring("do not fit rows of shape [3, 2]"));
 }
+
+TEST_CASE("a padding row is any row of the table, from its end too") {
+  const auto index = Tensor<std::int32_t>::from({3}, std::vector<std::int32_t>{0, 3, 3});
+  const auto dy = Tensor<float>::full({3, 2}, 1);
+  const auto gradient = [&](std::optional<std::int32_t> padding) {
+    Tensor<float> dweight({4, 2});
+    embedding_backward(index, dy, dweight, false, padding);
+    return Doubles(dweight.span().begin(), dweight.span().end());
+  };
+  CHECK(gradient({}) == Doubles{1, 1, 0, 0, 0, 0, 2, 2});
+  CHECK(gradient(0) == Doubles{0, 0, 0, 0, 0, 0, 2, 2});
+  CHECK(gradient(-1) == Doubles{1, 1, 0, 0, 0, 0, 0, 0});
+  CHECK(gradient(-4) == gradient(0));
+  for (const std::int32_t outside : {4, -5}) {
+    CHECK_THROWS_WITH(gradient(outside),
+                      "padding_idx is " + std::to_string(outside) + ", but must lie in [-4, 4) for a table of 4 rows");
+  }
+}

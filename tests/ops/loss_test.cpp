@@ -1,5 +1,7 @@
 #include "trireme/ops/loss.hpp"
 
+#include <utility>
+
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
 
@@ -63,15 +65,66 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
   }
 }
 
+TEMPLATE_TEST_CASE("cross-entropy of smoothed labels", "", float, double) {
+  using T = TestType;
+  constexpr std::int64_t rows = 23;
+  constexpr double smoothing = 0.3;
+  for (const std::int64_t classes : {1, 3, 50, 257}) {
+    for (const bool weighted : {false, true}) {
+      CAPTURE(classes, weighted);
+      const auto logits = random_tensor<T>({rows, classes}, 1, 5);
+      const auto targets = targets_of(rows, classes);
+      Tensor<T> weight({classes});
+      for (std::int64_t j = 0; j < classes; ++j)
+        weight.data()[j] = weighted ? static_cast<T>(0.5 + 0.25 * double(j % 4)) : T(1);
+      double loss = 0;
+      Doubles gradient(static_cast<std::size_t>(logits.numel()), 0.0);
+      for (std::int64_t row = 0; row < rows; ++row) {
+        const std::int32_t target = targets.data()[row];
+        if (target == ignored_target) continue;
+        const T* x = logits.data() + row * classes;
+        double sum = 0;
+        for (std::int64_t j = 0; j < classes; ++j) sum += std::exp(static_cast<double>(x[j]));
+        for (std::int64_t j = 0; j < classes; ++j) {  // each class by its share of the labels
+          const double share = smoothing / static_cast<double>(classes) + (j == target ? 1 - smoothing : 0);
+          const double of_class = share * static_cast<double>(weight.data()[j]);
+          loss += of_class * (std::log(sum) - static_cast<double>(x[j]));
+          for (std::int64_t i = 0; i < classes; ++i) {
+            const double p = std::exp(static_cast<double>(x[i])) / sum;
+            gradient[static_cast<std::size_t>(row * classes + i)] += 0.25 * of_class * (p - (i == j ? 1 : 0));
+          }
+        }
+      }
+      const CrossEntropyOptions<T, Cpu> options{.label_smoothing = smoothing, .class_weight = weighted ? weight : Tensor<T>()};
+      Tensor<T> log_sum_exp({rows}), dlogits(logits.shape()), losses({rows});
+      CHECK(cross_entropy(logits, targets, log_sum_exp, options).sum ==
+            Approx(loss).epsilon(tolerance<T>(1e-6)).margin(tolerance<T>(1e-6)));
+      cross_entropy_backward(logits, targets, log_sum_exp, T(0.25), dlogits, options);
+      require_close(dlogits, gradient, tolerance<T>(4e-6));
+      cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+      double total = 0;
+      for (const T of_row : losses.span()) total += static_cast<double>(of_row);
+      CHECK(total == Approx(loss).epsilon(tolerance<T>(4e-6)).margin(tolerance<T>(1e-6)));
+    }
+  }
+}
+
 TEST_CASE("cross-entropy gives the same bits for any number of threads") {
   const auto logits = random_tensor<float>({3000, 40}, 1);
   const auto targets = targets_of(3000, 40);
-  Tensor<float> log_sum_exp({3000});
-  double one = 0;
-  double three = 0;
-  with_threads(1, [&] { one = cross_entropy(logits, targets, log_sum_exp).sum; });
-  with_threads(3, [&] { three = cross_entropy(logits, targets, log_sum_exp).sum; });
-  CHECK(one == three);
+  for (const double smoothing : {0.0, 0.1}) {
+    const CrossEntropyOptions<float, Cpu> options{.label_smoothing = smoothing};
+    const auto run = [&](int threads) {
+      Tensor<float> log_sum_exp({3000}), losses({3000});
+      double sum = 0;
+      with_threads(threads, [&] {
+        sum = cross_entropy(logits, targets, log_sum_exp, options).sum;
+        cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+      });
+      return std::pair(sum, as_doubles(losses));
+    };
+    CHECK(run(1) == run(3));
+  }
 }
 
 TEST_CASE("cross-entropy refuses a target that is no class") {

@@ -19,7 +19,7 @@ Tensor<float> channels_last(const Tensor<float>& x) {
 
 // function(x, weight, bias) and the gradients of all three.
 template <typename Function>
-bool run_norm(OpFixture& fixture, const Function& function) {
+void run_norm(OpFixture& fixture, const Function& function) {
   Tape tape;
   const auto result_of = [&fixture](const std::string& name) {
     return [&fixture, name](const Tensor<float>& gradient) { fixture.result(name, gradient); };
@@ -31,12 +31,12 @@ bool run_norm(OpFixture& fixture, const Function& function) {
   const Variable<float> y = function(x, weight, bias);
   fixture.result("out", exchanged(y.value()));
   sum(multiply(y, Variable<float>(channels_last(fixture.input("gout_out"))))).backward();
-  return true;
 }
 
 }  // namespace
 
-bool run_batch_norm(OpFixture& fixture) {
+void run_batch_norm(OpFixture& fixture) {
+  fixture.know_options({"training", "momentum", "eps"});
   const auto& hyper = fixture.hyper();
   const RunningStatistics<float> running{.mean = fixture.input("running_mean"), .var = fixture.input("running_var")};
   run_norm(fixture, [&](const auto& x, const auto& weight, const auto& bias) {
@@ -45,12 +45,12 @@ bool run_batch_norm(OpFixture& fixture) {
   });
   fixture.result("new_running_mean", running.mean);
   fixture.result("new_running_var", running.var);
-  return true;
 }
 
-bool run_group_norm(OpFixture& fixture) {
+void run_group_norm(OpFixture& fixture) {
+  fixture.know_options({"groups", "eps"});
   const auto& hyper = fixture.hyper();
-  return run_norm(fixture, [&](const auto& x, const auto& weight, const auto& bias) {
+  run_norm(fixture, [&](const auto& x, const auto& weight, const auto& bias) {
     return group_norm(x, weight, bias, hyper.at("groups"), hyper.at("eps"));
   });
 }

@@ -39,7 +39,8 @@ Conv2dOptions options_of(const nlohmann::json& hyper) {
 
 }  // namespace
 
-bool run_conv2d(OpFixture& fixture) {
+void run_conv2d(OpFixture& fixture) {
+  fixture.know_options({"stride", "padding", "dilation", "groups", "bias"});
   const auto options = options_of(fixture.hyper());
   const auto x = to_channels_last(fixture.input("x"));
   const auto dy = to_channels_last(fixture.input("gout_out"));
@@ -53,10 +54,10 @@ bool run_conv2d(OpFixture& fixture) {
   fixture.result("grad_x", to_channels_first(dx));
   fixture.result("grad_weight", dweight);
   fixture.result("grad_bias", dbias);
-  return true;
 }
 
-bool run_conv_transpose2d(OpFixture& fixture) {
+void run_conv_transpose2d(OpFixture& fixture) {
+  fixture.know_options({"stride", "padding", "output_padding", "dilation", "groups", "bias"});
   const auto plain = options_of(fixture.hyper());
   const ConvTranspose2dOptions options{.stride = plain.stride,
                                        .padding = plain.padding,
@@ -77,10 +78,10 @@ bool run_conv_transpose2d(OpFixture& fixture) {
   fixture.result("grad_x", to_channels_first(dx));
   fixture.result("grad_weight", dweight);
   fixture.result("grad_bias", dbias);
-  return true;
 }
 
-bool run_max_pool2d(OpFixture& fixture) {
+void run_max_pool2d(OpFixture& fixture) {
+  fixture.know_options({"kernel", "stride", "padding", "dilation", "ceil_mode"});
   const auto& hyper = fixture.hyper();
   const Pool2dOptions options{.kernel = extent(hyper.at("kernel")),
                               .stride = extent(hyper.at("stride")),
@@ -95,10 +96,10 @@ bool run_max_pool2d(OpFixture& fixture) {
   max_pool2d_backward(dy, argmax, options, dx, false);
   fixture.result("out", to_channels_first(y));
   fixture.result("grad_x", to_channels_first(dx));
-  return true;
 }
 
-bool run_avg_pool2d(OpFixture& fixture) {
+void run_avg_pool2d(OpFixture& fixture) {
+  fixture.know_options({"kernel", "stride", "padding", "ceil_mode", "count_include_pad"});
   const auto& hyper = fixture.hyper();
   const AvgPool2dOptions options{.kernel = extent(hyper.at("kernel")),
                                  .stride = extent(hyper.at("stride")),
@@ -112,10 +113,10 @@ bool run_avg_pool2d(OpFixture& fixture) {
   avg_pool2d_backward(dy, options, dx, false);
   fixture.result("out", to_channels_first(y));
   fixture.result("grad_x", to_channels_first(dx));
-  return true;
 }
 
-bool run_adaptive_avg_pool2d(OpFixture& fixture) {
+void run_adaptive_avg_pool2d(OpFixture& fixture) {
+  fixture.know_options({"output_size"});
   const auto output = extent(fixture.hyper().at("output_size"));
   const auto x = to_channels_last(fixture.input("x"));
   const auto dy = to_channels_last(fixture.input("gout_out"));
@@ -124,7 +125,6 @@ bool run_adaptive_avg_pool2d(OpFixture& fixture) {
   adaptive_avg_pool2d_backward(dy, dx, false);
   fixture.result("out", to_channels_first(y));
   fixture.result("grad_x", to_channels_first(dx));
-  return true;
 }
 
 }  // namespace trireme::ops

@@ -2,6 +2,8 @@
 
 #include "ops/reference_fixture.hpp"
 #include "ops/reference_recurrent.hpp"
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/ops/attention.hpp"
 #include "trireme/ops/batched_matmul.hpp"
 #include "trireme/ops/elementwise.hpp"
@@ -17,7 +19,8 @@
 namespace trireme::ops {
 namespace {
 
-bool run_activation(Activation kind, OpFixture& fixture) {
+void run_activation(Activation kind, OpFixture& fixture) {
+  fixture.know_options({});
   const auto x = fixture.input("x");
   Tensor<float> y(x.shape());
   Tensor<float> dx(x.shape());
@@ -25,10 +28,10 @@ bool run_activation(Activation kind, OpFixture& fixture) {
   activation_backward(kind, x, fixture.input("gout_out"), dx, false);
   fixture.result("out", y);
   fixture.result("grad_x", dx);
-  return true;
 }
 
-bool run_leaky_relu(OpFixture& fixture) {
+void run_leaky_relu(OpFixture& fixture) {
+  fixture.know_options({"negative_slope"});
   const double slope = fixture.hyper().at("negative_slope");
   const auto x = fixture.input("x");
   Tensor<float> y(x.shape());
@@ -37,10 +40,10 @@ bool run_leaky_relu(OpFixture& fixture) {
   leaky_relu_backward(x, slope, fixture.input("gout_out"), dx, false);
   fixture.result("out", y);
   fixture.result("grad_x", dx);
-  return true;
 }
 
-bool run_softplus(OpFixture& fixture) {
+void run_softplus(OpFixture& fixture) {
+  fixture.know_options({});
   const auto x = fixture.input("x");
   Tensor<float> y(x.shape());
   Tensor<float> dx(x.shape());
@@ -48,7 +51,6 @@ bool run_softplus(OpFixture& fixture) {
   softplus_backward(x, {}, fixture.input("gout_out"), dx, false);
   fixture.result("out", y);
   fixture.result("grad_x", dx);
-  return true;
 }
 
 Tensor<float> transposed(const Tensor<float>& x, int first, int second) {
@@ -58,7 +60,8 @@ Tensor<float> transposed(const Tensor<float>& x, int first, int second) {
 }
 
 template <typename Forward, typename Backward>
-bool run_softmax(OpFixture& fixture, const Forward& forward, const Backward& backward) {
+void run_softmax(OpFixture& fixture, const Forward& forward, const Backward& backward) {
+  fixture.know_options({"dim"});
   const int dim = fixture.hyper().at("dim");
   auto y = transposed(fixture.input("x"), dim, -1);
   auto dx = transposed(fixture.input("gout_out"), dim, -1);
@@ -66,10 +69,10 @@ bool run_softmax(OpFixture& fixture, const Forward& forward, const Backward& bac
   backward(y, dx, dx, false);
   fixture.result("out", transposed(y, dim, -1));
   fixture.result("grad_x", transposed(dx, dim, -1));
-  return true;
 }
 
-bool run_linear(OpFixture& fixture) {
+void run_linear(OpFixture& fixture) {
+  fixture.know_options({"bias"});
   const auto x = fixture.input("x");
   const auto weight = fixture.input("weight");
   const auto dy = fixture.input("gout_out");
@@ -85,10 +88,10 @@ bool run_linear(OpFixture& fixture) {
   fixture.result("grad_x", dx);
   fixture.result("grad_weight", dweight);
   fixture.result("grad_bias", dbias);
-  return true;
 }
 
-bool run_matmul(OpFixture& fixture) {
+void run_matmul(OpFixture& fixture) {
+  fixture.know_options({});
   const auto a = fixture.input("a");
   const auto b = fixture.input("b");
   const auto dc = fixture.input("gout_out");
@@ -98,10 +101,10 @@ bool run_matmul(OpFixture& fixture) {
   fixture.result("out", c);
   fixture.result("grad_a", da);
   fixture.result("grad_b", db);
-  return true;
 }
 
-bool run_rms_norm(OpFixture& fixture) {
+void run_rms_norm(OpFixture& fixture) {
+  fixture.know_options({"eps"});
   const auto x = fixture.input("x");
   const auto weight = fixture.input("weight");
   const Tensor<float> y(x.shape()), dx(x.shape()), rstd({x.shape().rows()}), dweight(weight.shape());
@@ -111,38 +114,24 @@ bool run_rms_norm(OpFixture& fixture) {
   fixture.result("out", y);
   fixture.result("grad_x", dx);
   fixture.result("grad_weight", dweight);
-  return true;
 }
 
-bool run_layer_norm(OpFixture& fixture) {
-  const auto x = fixture.input("x");
-  const auto weight = fixture.input_or_undefined("weight");
-  const std::int64_t rows = x.shape().rows();
-  const Shape width{x.shape().back()};
-  const Tensor<float> y(x.shape()), dx(x.shape()), mean({rows}), rstd({rows}), dweight(width), dbias(width);
-  layer_norm<float, Cpu>({.x = x,
-                          .weight = weight,
-                          .bias = fixture.input_or_undefined("bias"),
-                          .epsilon = fixture.hyper().at("eps"),
-                          .y = y,
-                          .mean = mean,
-                          .rstd = rstd});
-  layer_norm_backward<float, Cpu>({.x = x,
-                                   .weight = weight,
-                                   .mean = mean,
-                                   .rstd = rstd,
-                                   .dy = fixture.input("gout_out"),
-                                   .dx = dx,
-                                   .dweight = dweight,
-                                   .dbias = dbias});
-  fixture.result("out", y);
-  fixture.result("grad_x", dx);
-  fixture.result("grad_weight", dweight);
-  fixture.result("grad_bias", dbias);
-  return true;
+void run_layer_norm(OpFixture& fixture) {
+  fixture.know_options({"normalized_shape", "eps", "affine"});
+  const auto watched = [&fixture](const std::string& name) -> Variable<float> {
+    if (!fixture.has(name)) return {};
+    return watch(fixture.input(name),
+                 [&fixture, name](const Tensor<float>& gradient) { fixture.result("grad_" + name, gradient); });
+  };
+  const auto dims = static_cast<int>(fixture.hyper().at("normalized_shape").size());
+  const Tape tape;
+  const auto y = layer_norm(watched("x"), watched("weight"), watched("bias"), fixture.hyper().at("eps").get<double>(), dims);
+  fixture.result("out", y.value());
+  y.backward(fixture.input("gout_out"));
 }
 
-bool run_cross_entropy(OpFixture& fixture) {
+void run_cross_entropy(OpFixture& fixture) {
+  fixture.know_options({"reduction", "ignore_index", "label_smoothing", "class_weight"});
   const auto& hyper = fixture.hyper();
   const CrossEntropyOptions<float, Cpu> options{.ignore_index = hyper.at("ignore_index"),
                                                 .label_smoothing = hyper.at("label_smoothing"),
@@ -169,22 +158,23 @@ bool run_cross_entropy(OpFixture& fixture) {
     fixture.result("out", Tensor<float>::full({}, static_cast<float>(result.sum * share)));
   }
   fixture.result("grad_logits", transposed(dlogits.reshape({batch, places, classes}), 1, 2));
-  return true;
 }
 
-bool run_elementwise_loss(ElementwiseLoss kind, const std::string& name, OpFixture& fixture) {
-  if (fixture.hyper().at("reduction") != "mean") return false;
+void run_elementwise_loss(ElementwiseLoss kind, const std::string& name, OpFixture& fixture) {
+  fixture.know_options({"reduction"});
+  const std::string reduction = fixture.hyper().at("reduction");
+  if (reduction == "none") throw tests::SkippedFixture{"the loss is a sum"};
   const auto x = fixture.input(name);
   const auto target = fixture.input("target");
-  const auto share = 1 / static_cast<float>(x.numel());
+  const auto share = reduction == "mean" ? 1 / static_cast<float>(x.numel()) : 1;
   Tensor<float> dx(x.shape());
   elementwise_loss_backward(kind, x, target, share, dx, false);
   fixture.result("out", Tensor<float>::full({}, static_cast<float>(elementwise_loss(kind, x, target)) * share));
   fixture.result("grad_" + name, dx);
-  return true;
 }
 
-bool run_embedding(OpFixture& fixture) {
+void run_embedding(OpFixture& fixture) {
+  fixture.know_options({"padding_idx"});
   const auto& padding = fixture.hyper().at("padding_idx");
   const auto index = fixture.indices("index");
   const auto weight = fixture.input("weight");
@@ -192,38 +182,56 @@ bool run_embedding(OpFixture& fixture) {
   Tensor<float> y(dy.shape());
   Tensor<float> dweight(weight.shape());
   embedding(index, weight, y);
-  embedding_backward(index, dy, dweight, false, padding.is_null() ? -1 : padding.get<std::int32_t>());
+  std::optional<std::int32_t> row;
+  if (!padding.is_null()) row = padding.get<std::int32_t>();
+  embedding_backward(index, dy, dweight, false, row);
   fixture.result("out", y);
   fixture.result("grad_weight", dweight);
-  return true;
 }
 
 // [batch, heads, time, size] as [batch, time, heads * size], and two of those side by side.
 Tensor<float> heads_inside(const Tensor<float>& x) {
   return transposed(x, 1, 2).reshape({x.dim(0), x.dim(2), x.dim(1) * x.dim(3)});
 }
+// Back.
+Tensor<float> heads_outside(const Tensor<float>& x, std::int64_t heads) {
+  return transposed(x.reshape({x.dim(0), x.dim(1), heads, x.dim(2) / heads}), 1, 2);
+}
 Tensor<float> side_by_side(const Tensor<float>& left, const Tensor<float>& right) {
-  const std::int64_t rows = left.shape().rows(), width = left.shape().back();
-  Tensor<float> both({left.dim(0), left.dim(1), 2 * width});
+  const std::int64_t rows = left.shape().rows(), width = left.dim(2) + right.dim(2);
+  Tensor<float> both({left.dim(0), left.dim(1), width});
   for (std::int64_t row = 0; row < rows; ++row) {
-    std::copy_n(left.data() + row * width, width, both.data() + 2 * row * width);
-    std::copy_n(right.data() + row * width, width, both.data() + (2 * row + 1) * width);
+    std::copy_n(left.data() + row * left.dim(2), left.dim(2), both.data() + row * width);
+    std::copy_n(right.data() + row * right.dim(2), right.dim(2), both.data() + row * width + left.dim(2));
   }
   return both;
 }
+Tensor<float> columns(const Tensor<float>& x, std::int64_t begin, std::int64_t count) {
+  Tensor<float> part({x.dim(0), x.dim(1), count});
+  for (std::int64_t row = 0; row < x.shape().rows(); ++row) {
+    std::copy_n(x.data() + row * x.dim(2) + begin, count, part.data() + row * count);
+  }
+  return part;
+}
 
-bool run_attention(OpFixture& fixture) {
+void run_attention(OpFixture& fixture) {
+  fixture.know_options({"causal", "scale", "key_padding_mask"});
   const auto& hyper = fixture.hyper();
-  if (hyper.at("scale") != "1/sqrt(head_dim)") return false;
-  const Shape q_shape = fixture.shape("q");
-  const Shape k_shape = fixture.shape("k");
-  const AttentionOptions options{
-      .heads = static_cast<int>(q_shape[1]), .kv_heads = static_cast<int>(k_shape[1]), .causal = hyper.at("causal")};
+  if (hyper.at("scale") != "1/sqrt(head_dim)") throw tests::SkippedFixture{"attention scales by 1/sqrt(head_dim)"};
+  const std::int64_t heads = fixture.shape("q")[1];
+  const std::int64_t kv_heads = fixture.shape("k")[1];
+  const AttentionOptions options{.heads = static_cast<int>(heads),
+                                 .kv_heads = static_cast<int>(kv_heads),
+                                 .causal = hyper.at("causal"),
+                                 .value_size = fixture.shape("v")[3]};
   const auto q = heads_inside(fixture.input("q"));
-  const auto kv = side_by_side(heads_inside(fixture.input("k")), heads_inside(fixture.input("v")));
+  const auto keys = heads_inside(fixture.input("k"));
+  const auto values = heads_inside(fixture.input("v"));
+  const auto kv = side_by_side(keys, values);
+  const auto dout = heads_inside(fixture.input("gout_out"));
   Tensor<std::int32_t> hidden;
   if (hyper.at("key_padding_mask")) hidden = fixture.indices("key_padding_mask");
-  const Tensor<float> out(q.shape()), log_sum_exp({q_shape[0], q_shape[1], q_shape[2]}), dq(q.shape()), dkv(kv.shape());
+  const Tensor<float> out(dout.shape()), log_sum_exp({q.dim(0), heads, q.dim(1)}), dq(q.shape()), dkv(kv.shape());
   scaled_dot_product_attention<float, Cpu>(
       {.options = options, .q = q, .kv = kv, .hidden_keys = hidden, .out = out, .log_sum_exp = log_sum_exp});
   scaled_dot_product_attention_backward<float, Cpu>({.options = options,
@@ -232,22 +240,18 @@ bool run_attention(OpFixture& fixture) {
                                                      .hidden_keys = hidden,
                                                      .out = out,
                                                      .log_sum_exp = log_sum_exp,
-                                                     .dout = heads_inside(fixture.input("gout_out")),
+                                                     .dout = dout,
                                                      .dq = dq,
                                                      .dkv = dkv});
-  fixture.result("out", transposed(out.reshape({q_shape[0], q_shape[2], q_shape[1], q_shape[3]}), 1, 2));
-  fixture.result("grad_q", transposed(dq.reshape({q_shape[0], q_shape[2], q_shape[1], q_shape[3]}), 1, 2));
-  // [batch, keys, 2, heads, size] -> [2, batch, heads, keys, size]
-  const auto parts = transposed(transposed(dkv.reshape({k_shape[0], k_shape[2], 2, k_shape[1], k_shape[3]}), 0, 2), 1, 2);
-  const auto both = transposed(parts, 2, 3);
-  fixture.result("grad_k", both.narrow(0, 1));
-  fixture.result("grad_v", both.narrow(1, 1));
-  return true;
+  fixture.result("out", heads_outside(out, heads));
+  fixture.result("grad_q", heads_outside(dq, heads));
+  fixture.result("grad_k", heads_outside(columns(dkv, 0, keys.dim(2)), kv_heads));
+  fixture.result("grad_v", heads_outside(columns(dkv, keys.dim(2), values.dim(2)), kv_heads));
 }
 
 }  // namespace
 
-bool run_op(const std::string& op, OpFixture& fixture) {
+void run_op(const std::string& op, OpFixture& fixture) {
   static const std::map<std::string, Activation> activations{
       {"gelu_tanh", Activation::gelu_tanh}, {"gelu_erf", Activation::gelu_erf}, {"relu", Activation::relu},
       {"silu", Activation::silu},           {"sigmoid", Activation::sigmoid},   {"tanh", Activation::tanh}};
@@ -274,7 +278,7 @@ bool run_op(const std::string& op, OpFixture& fixture) {
   if (op == "lstm") return run_lstm(fixture);
   if (op == "gru") return run_gru(fixture);
   if (op == "scaled_dot_product_attention") return run_attention(fixture);
-  return false;
+  throw tests::SkippedFixture{"there is no operation " + op};
 }
 
 }  // namespace trireme::ops

@@ -34,6 +34,7 @@ class RecurrentRun {
                  .bias = fixture.has("bias_ih_l0")}) {}
 
   void run() {
+    fixture_.know_options({"hidden", "layers", "bidirectional", "batch_first"});
     FlatStore& store = module_.store();
     for (int index = 0; index < store.num_parameters(); ++index) {
       const Tensor<float> given = fixture_.input(store.parameter(index).name);
@@ -98,14 +99,8 @@ class RecurrentRun {
 
 }  // namespace
 
-bool run_lstm(OpFixture& fixture) {
-  RecurrentRun<RecurrentCell::lstm>(fixture).run();
-  return true;
-}
+void run_lstm(OpFixture& fixture) { RecurrentRun<RecurrentCell::lstm>(fixture).run(); }
 
-bool run_gru(OpFixture& fixture) {
-  RecurrentRun<RecurrentCell::gru>(fixture).run();
-  return true;
-}
+void run_gru(OpFixture& fixture) { RecurrentRun<RecurrentCell::gru>(fixture).run(); }
 
 }  // namespace trireme::ops

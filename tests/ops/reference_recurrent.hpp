@@ -5,7 +5,7 @@
 namespace trireme::ops {
 
 // The recurrent modules of nn, with all their gradients.
-bool run_lstm(OpFixture& fixture);
-bool run_gru(OpFixture& fixture);
+void run_lstm(OpFixture& fixture);
+void run_gru(OpFixture& fixture);
 
 }  // namespace trireme::ops

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
@@ -35,6 +36,7 @@ struct Model {
   int bias = store.add("bias", {16}, Initializer::constant(1));
   int weight = store.add("weight", {4, 8}, Initializer::constant(1));
   int last = store.add("last", {5, 7}, Initializer::constant(1));
+  Model() { store.initialize<float>(1); }
 
   StepSummary summary(std::vector<bool> used = {true, true, true}) const {
     return {.kept = 1, .gradient_scale = 2, .gradient_norm = 4, .used = std::move(used)};
@@ -92,6 +94,44 @@ TEST_CASE("optimizers and schedules refuse what makes no sense") {
   CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.momentum = -0.1}), Error);
   CHECK_THROWS_AS(optim::warmup_cosine({.warmup = 5, .total = 4}), Error);
   CHECK_THROWS_AS(optim::cosine(1, 0, 0), Error);
+  CHECK_THROWS_AS(optim::one_cycle({.total = 10, .rising_share = 1.5}), Error);
+}
+
+TEST_CASE("a learning rate is finite and 0 or more") {
+  Model model;
+  Recorder optimizer(model.store);
+  for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity(), -0.1}) {
+    CHECK_THROWS_WITH(optimizer.set_learning_rate(wrong), ContainsSubstring("a learning rate is finite and 0 or more"));
+    CHECK(optimizer.learning_rate() == 0.5);
+    CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.learning_rate = wrong}), Error);
+  }
+  optimizer.set_learning_rate(0);
+  CHECK(optimizer.learning_rate() == 0);
+}
+
+TEST_CASE("one cycle has a rate for every step, however few of them rise") {
+  for (const std::int64_t total : {2, 3, 4, 10, 100}) {
+    for (const double share : {0.0, 0.5 / static_cast<double>(total), 1.0 / static_cast<double>(total), 0.3, 0.5, 1.0}) {
+      CAPTURE(total, share);
+      const auto schedule = optim::one_cycle({.maximum = 2, .total = total, .rising_share = share});
+      double highest = 0;
+      for (std::int64_t step = 0; step < total + 3; ++step) {
+        const double rate = schedule(step);
+        CHECK((rate > 0 && rate <= 2));  // false for nan
+        highest = std::max(highest, rate);
+      }
+      CHECK(schedule(total + 2) == schedule(total - 1));
+      if (share * static_cast<double>(total) == 1) CHECK(schedule(0) == 2);  // nothing rises
+      if (share * static_cast<double>(total) > 1) CHECK(schedule(0) == Approx(2.0 / 25));
+    }
+  }
+}
+
+TEST_CASE("a cosine stays at its minimum") {
+  const auto schedule = optim::cosine(2, 10, 0.5);
+  CHECK(schedule(0) == 2);
+  CHECK(schedule(5) == Approx(1.25));
+  for (const std::int64_t step : {10, 11, 15, 20, 1000}) CHECK(schedule(step) == Approx(0.5));
 }
 
 TEST_CASE("clipping by value bounds every element of the mean gradient") {
@@ -202,6 +242,51 @@ TEST_CASE("LAMB without adaptation is AdamW's step, with it as long as the clamp
   CHECK(std::sqrt(squares) == Approx(0.01 * 0.5).epsilon(1e-4));
 }
 
+TEST_CASE("LAMB's trust ratio has a bound") {
+  Model model;
+  const auto bounded = [&](double bound) {
+    optim::Lamb<Float32> lamb(model.store, {.learning_rate = 0.01, .weight_decay = 0, .max_trust_ratio = bound});
+    return stepped(lamb, model);
+  };
+  fill(model);
+  const Tensor<float> start = model.store.values<float>(model.bias).clone();
+  const auto unbounded = bounded(1e9);
+  const auto quarter = bounded(0.25);
+  optim::Lamb<Float32> plain(model.store,
+                             {.learning_rate = 0.01, .weight_decay = 0, .groups = {{.pattern = "*", .adapts = false}}});
+  const auto of_one = stepped(plain, model);
+  double moved_freely = 0;
+  for (std::size_t index = 0; index < quarter.size(); ++index) {
+    const float before = start.span()[index];
+    CHECK(quarter[index] - before == Approx(0.25 * (of_one[index] - before)).margin(1e-6));
+    moved_freely = std::max<double>(moved_freely, std::abs(unbounded[index] - before));
+  }
+  CHECK(moved_freely > 0.005);
+  CHECK_THROWS_WITH(optim::Lamb<Float32>(model.store, {.max_trust_ratio = 0}),
+                    ContainsSubstring("LAMB's max_trust_ratio is above 0, got 0"));
+}
+
+TEST_CASE("Adam that maximizes takes the steps of the negated gradient") {
+  Model model;
+  const auto step_by = [&](auto&& optimizer, float sign) {
+    fill(model);
+    for (float& element : model.store.gradients<float>().span()) element *= sign;
+    optimizer.step(model.summary(), {.clip_norm = 1});
+    const auto values = model.store.values<float>().span();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const auto adamw = [&](bool maximize) {
+    return optim::AdamW<Float32>(model.store, {.learning_rate = 0.01, .weight_decay = 0.1, .maximize = maximize});
+  };
+  const auto adam = [&](bool maximize) {
+    return optim::Adam<Float32>(model.store, {.weight_decay = 0.1, .amsgrad = true, .maximize = maximize});
+  };
+  CHECK(step_by(adamw(true), 1) == step_by(adamw(false), -1));
+  CHECK(step_by(adamw(true), 1) != step_by(adamw(false), 1));
+  CHECK(step_by(adam(true), 1) == step_by(adam(false), -1));
+  CHECK(step_by(adam(true), 1) != step_by(adam(false), 1));
+}
+
 TEST_CASE("LARS without adaptation is SGD with momentum") {
   Model model;
   optim::Sgd<Float32> sgd(model.store, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.1});
@@ -226,6 +311,24 @@ TEST_CASE("optimizers by name") {
   CHECK_THROWS_AS(optim::make_optimizer<Float32>("adamax", model.store, {}), Error);
 }
 
+TEST_CASE("an optimizer made by name has options of its own unless they are given") {
+  Model model;
+  const auto setting = [&](const std::string& name, const std::string& option, const optim::NamedOptions& options) {
+    for (const auto& [key, value] : optim::make_optimizer<Float32>(name, model.store, options)->settings()) {
+      if (key == option) return value;
+    }
+    return std::string("none");
+  };
+  CHECK(setting("lion", "beta1", {}) == "0.9");
+  CHECK(setting("lion", "beta2", {}) == "0.99");
+  CHECK(setting("lion", "beta2", {.beta2 = 0.95}) == "0.95");
+  CHECK(setting("adamw", "beta2", {}) == "0.999");
+  CHECK(setting("sgd", "momentum", {}) == "0");
+  CHECK(setting("sgd", "momentum", {.beta1 = 0.9}) == "0.9");
+  CHECK(setting("lars", "momentum", {}) == "0.9");
+  CHECK(setting("rmsprop", "smoothing", {}) == "0.99");
+}
+
 TEST_CASE("an exponential moving average follows the weights and takes their place") {
   Model model;
   const auto values = model.store.values<float>().span();
@@ -245,6 +348,21 @@ TEST_CASE("an exponential moving average follows the weights and takes their pla
   average.swap();
   CHECK(values[0] == 3);
   CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(model.store, {.decay = 1}), Error);
+}
+
+TEST_CASE("a moving average is neither saved nor loaded while its values are the model's") {
+  Model model;
+  optim::ExponentialMovingAverage<Float32> average(model.store);
+  State state;
+  model.store.add_to(state, "model.");
+  average.add_to(state);
+  state.prepare();
+  average.swap();
+  CHECK_THROWS_WITH(state.prepare(), ContainsSubstring("saved or loaded while its values are the model's; call swap() first"));
+  State other;
+  CHECK_THROWS_AS(average.add_to(other), Error);
+  average.swap();
+  state.prepare();
 }
 
 TEST_CASE("the inverse square root rises, then falls") {

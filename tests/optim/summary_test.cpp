@@ -13,6 +13,7 @@ TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and wh
   const int used = store.add("used", {2}, Initializer::constant(1));
   const int frozen = store.add("frozen", {2}, Initializer::constant(1));
   store.freeze(frozen);
+  store.initialize<float>(1);
   const auto set_gradient = [&](int parameter, float value) {
     for (float& element : store.gradient<float>(parameter).span()) element = value;
   };
@@ -32,7 +33,7 @@ TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and wh
   const float before = store.values<float>(used).data()[0];
   optimizer.step(summary);
   CHECK(store.values<float>(used).data()[0] == before - 0.5F * 2 * 3);
-  CHECK(store.values<float>(unused).data()[1] == 0);
+  CHECK(store.values<float>(unused).data()[1] == 1);
 }
 
 TEST_CASE("a summary without targets says so") {
@@ -42,4 +43,19 @@ TEST_CASE("a summary without targets says so") {
       optim::summarize(store, Loss<float>{.sum = Variable<float>(Tensor<float>::full({}, 0)), .count = 8});
   CHECK(summary.gradient_scale == 0);
   CHECK(summary.gradient_norm == 0);
+}
+
+TEST_CASE("the summary of another model's step is refused, however many parameters it has") {
+  FlatStore generator(DType::float32);
+  FlatStore discriminator(DType::float32);
+  for (FlatStore* store : {&generator, &discriminator}) {
+    store->add("weight", {3}, Initializer::constant(1));
+    store->initialize<float>(1);
+  }
+  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .kept = 4, .count = 8};
+  optim::Sgd<Float32> optimizer(generator, {.learning_rate = 0.5});
+  CHECK_THROWS_WITH(optimizer.step(optim::summarize(discriminator, loss)),
+                    ContainsSubstring("the step summary is that of another model"));
+  optimizer.step(optim::summarize(generator, loss));
+  optimizer.step({.kept = 1, .used = {true}});  // made by hand
 }

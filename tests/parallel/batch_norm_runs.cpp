@@ -82,7 +82,7 @@ void compare_fixture(const Fixture& reference, const Group& world, std::vector<s
   fixture.result("grad_bias", model.norm.bias.gradient());
   fixture.result("new_running_mean", model.norm.running_mean.value());
   fixture.result("new_running_var", model.norm.running_var.value());
-  for (const std::string& text : fixture.mismatches()) problems.push_back(reference.id() + ": " + text);
+  for (const std::string& text : fixture.problems()) problems.push_back(reference.id() + ": " + text);
 }
 
 template <typename P>

@@ -140,6 +140,59 @@ TEST_CASE("a rank in evaluation among ranks that train is named on all ranks") {
   }
 }
 
+TEST_CASE("a rank with a part of the model in evaluation is told apart too") {
+  const auto text = error_of(2, [](const Group& world, Net& model) {
+    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    if (world.rank() == 1) model.norm.eval();
+    auto reduction = data_parallel.begin_step();
+    Tape tape;
+    reduction.listen(tape);
+    model.forward(Tensor<float>::full({4, 3}, 1));
+  });
+  CHECK(text.find("barrier \"a step with norm in evaluation\"") != std::string::npos);
+}
+
+TEST_CASE("a step that was given up leaves no gradients and no running statistics behind") {
+  enum class GivenUp { never, after_forward, after_backward, after_finish };
+  const auto train = [](GivenUp given_up) {
+    std::vector<float> result;
+    testing::run_ranks(2, [&](const Group& world) {
+      Net model;
+      model.initialize({.seed = 1});
+      parallel::DataParallel data_parallel(model, ProcessMesh(world));
+      optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+      const auto step = [&](float value, GivenUp stop) {
+        auto reduction = data_parallel.begin_step();
+        Tape tape;
+        reduction.listen(tape);
+        Tensor<float> x({4, 3});
+        for (std::int64_t at = 0; at < 12; ++at) x.data()[at] = value * static_cast<float>((at * 5 + world.rank()) % 7);
+        const auto loss = mse_loss(model.forward(x), Tensor<float>::full({4, 4}, 0.5f));
+        if (stop == GivenUp::after_forward) return;
+        loss.backward();
+        reduction.add(loss);
+        if (stop == GivenUp::after_backward) return;
+        const StepSummary summary = reduction.finish();
+        if (stop == GivenUp::never) optimizer.step(summary);
+      };
+      step(1, GivenUp::never);
+      if (given_up != GivenUp::never) step(5, given_up);
+      step(2, GivenUp::never);
+      if (world.rank() != 0) return;
+      const auto values = model.store().values<float>().span();
+      const auto statistics = model.store().buffers().values<float>().span();
+      result.assign(values.begin(), values.end());
+      result.insert(result.end(), statistics.begin(), statistics.end());
+    });
+    return result;
+  };
+  const auto wanted = train(GivenUp::never);
+  for (const auto given_up : {GivenUp::after_forward, GivenUp::after_backward, GivenUp::after_finish}) {
+    CAPTURE(static_cast<int>(given_up));
+    CHECK(train(given_up) == wanted);
+  }
+}
+
 TEST_CASE("one row is too few, but one row on each rank is a batch") {
   const auto forward = [](const Group& world, Net& model) {
     parallel::DataParallel data_parallel(model, ProcessMesh(world));

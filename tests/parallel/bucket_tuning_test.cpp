@@ -103,7 +103,7 @@ TEST_CASE("what tuning has found is left in a profile, and a later run starts wi
 
 TEST_CASE("trials end with the first one that the slowest rank finds long") {
   testing::run_ranks(2, [](const Group& world) {
-    BucketTuner tuner(world, {std::int64_t{64} << 20}, {1}, "");
+    BucketTuner tuner(world, world, {std::int64_t{64} << 20}, {1}, "");
     std::vector<std::int64_t> tried;
     const auto trial = [&](std::int64_t bytes) {
       tried.push_back(bytes);

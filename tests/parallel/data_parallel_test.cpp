@@ -308,3 +308,75 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
                                        }),
                     ContainsSubstring("0 of 1 ranks added losses"));
 }
+
+TEST_CASE("a model that nobody initialized is refused on all ranks at its first step") {
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  CHECK_THROWS_AS(testing::run_ranks(2,
+                                     [&](const Group& world) {
+                                       Net model;
+                                       parallel::DataParallel data_parallel(model, ProcessMesh(world));
+                                       try {
+                                         data_parallel.begin_step();
+                                       } catch (const Error& error) {
+                                         const std::lock_guard lock(mutex);
+                                         errors.emplace_back(error.what());
+                                         throw;
+                                       }
+                                     }),
+                  Error);
+  REQUIRE(errors.size() == 2);
+  for (const std::string& error : errors) {
+    CHECK(error.find("no values: call initialize(), load weights or a checkpoint") != std::string::npos);
+  }
+}
+
+TEST_CASE("a gradient that arrives after its parameter's is final is refused by name") {
+  for (const int ranks : {1, 2}) {
+    CAPTURE(ranks);
+    std::mutex mutex;
+    std::vector<std::string> errors;
+    testing::run_ranks(ranks, [&](const Group& world) {
+      Net model;
+      model.initialize({.seed = 3});
+      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.bucket_bytes = 1, .first_bucket_bytes = 1});
+      optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+      const auto samples_of_step = batch({}, 0, 0, 2);
+      const auto loss_of = [&] { return cross_entropy(model.forward(samples_of_step.first, false), samples_of_step.second); };
+      // Whether the other tape's backward pass comes before the one that the step listens to, or after it.
+      const auto step = [&](bool late) {
+        auto reduction = data_parallel.begin_step();
+        Tape other;
+        const auto more = loss_of();
+        if (!late) more.backward();
+        other.suspend();
+        Tape tape;
+        reduction.listen(tape);
+        const auto loss = loss_of();
+        loss.backward();
+        reduction.add(loss);
+        tape.suspend();
+        other.resume();
+        std::string text;
+        try {
+          if (late) more.backward();
+        } catch (const Error& error) {
+          const std::lock_guard lock(mutex);
+          errors.emplace_back(error.what());
+        }
+        const StepSummary summary = reduction.finish();
+        other.suspend();
+        tape.resume();
+        optimizer.step(summary);
+        return summary.gradient_norm;
+      };
+      const double norm = step(true);
+      require(norm > 0 && step(false) > 1.5 * norm, "the step after it is as if nothing had happened");
+    });
+    REQUIRE(errors.size() == static_cast<std::size_t>(ranks));
+    for (const std::string& error : errors) {
+      CHECK(error.find("a gradient arrived too late") != std::string::npos);
+      CHECK(error.find("output.") != std::string::npos);  // the first in the backward pass
+    }
+  }
+}

@@ -1,4 +1,3 @@
-#include <cstring>
 #include <functional>
 #include <mutex>
 #include <vector>
@@ -7,6 +6,7 @@
 #include "comm/expect.hpp"
 #include "comm/fake_nccl.hpp"
 #include "device/fake_gpu.hpp"
+#include "device/fake_gpu_planes.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -20,66 +20,6 @@ using namespace trireme;
 using namespace trireme::test;
 
 constexpr int steps = 3;
-
-// A GPU's planes: what their own operations do is done on the host.
-class FakeGpuPlanes final : public PlaneDevice {
- public:
-  std::shared_ptr<device::MemoryResource> memory() const override { return fake_gpu_memory(); }
-  void zero(void* plane, std::size_t bytes) const override { std::memset(reach_fake_gpu(plane), 0, bytes); }
-  void copy(void* to, const void* from, std::size_t bytes) const override {
-    if (bytes > 0) std::memcpy(reach_fake_gpu(to), reach_fake_gpu(from), bytes);
-  }
-  void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const override {
-    if (*reach(condition)) copy(to, from, bytes);
-  }
-  void write(void* plane, const void* there, std::size_t bytes) const override {
-    if (bytes > 0) std::memcpy(reach_fake_gpu(plane), there, bytes);
-  }
-  void read(const void* plane, void* there, std::size_t bytes) const override {
-    if (bytes > 0) std::memcpy(there, reach_fake_gpu(plane), bytes);
-  }
-  double sum_of_squares(const Plane& plane, DType dtype, const Range& range) const override {
-    return plane_device<Cpu>().sum_of_squares(reach(plane), dtype, range);
-  }
-  void add_totals(const StepTotals& known, StepTotals* totals) const override {
-    plane_device<Cpu>().add_totals(known, reach(totals));
-  }
-  void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const override {
-    plane_device<Cpu>().add_squares(reach(plane), dtype, range, reach(totals));
-  }
-  void summarize(const StepTotals* totals, double count, StepNumbers* numbers) const override {
-    plane_device<Cpu>().summarize(reach(totals), count, reach(numbers));
-  }
-  void add(const Plane& sum, const Plane& plane, DType dtype, const Range& range) const override {
-    plane_device<Cpu>().add(reach(sum), reach(plane), dtype, range);
-  }
-  void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const override {
-    plane_device<Cpu>().round(reach(values), range, to, reach(rounded));
-  }
-  void* listed(State&, void*, std::size_t) const override { throw std::logic_error("no checkpoint is taken here"); }
-
- private:
-  // Memory that somebody else owns.
-  class Reached final : public device::MemoryResource {
-   public:
-    explicit Reached(void* block) : block_(block) {}
-    std::string_view name() const noexcept override { return "reached"; }
-
-   private:
-    void* do_allocate(std::size_t) override { return block_; }
-    void do_deallocate(void*, std::size_t) noexcept override {}
-    void* block_;
-  };
-  template <typename T>
-  static T* reach(T* there) {
-    return reinterpret_cast<T*>(reach_fake_gpu(there));
-  }
-  static Plane reach(const Plane& plane) {
-    return std::make_shared<device::Storage>(std::make_shared<Reached>(reach_fake_gpu(plane->data())), plane->bytes());
-  }
-};
-
-const FakeGpuPlanes fake_gpu_planes;
 
 struct Setup {
   const PlaneDevice* device = nullptr;
@@ -202,7 +142,7 @@ TEST_CASE("steps of a store on a GPU leave what those of one on the host leave")
         for (const bool on_device : {false, true}) {
           const auto make = nccl ? fake_nccl_group : fake_staged_group;
           const auto got =
-              train(ranks, {.device = &fake_gpu_planes, .make_group = make, .options = options, .on_device = on_device});
+              train(ranks, {.device = &fake_gpu_planes(), .make_group = make, .options = options, .on_device = on_device});
           for (int rank = 0; rank < ranks; ++rank) {
             const auto& [numbers, values] = got[static_cast<std::size_t>(rank)];
             CHECK(values == got.front().values);
@@ -221,7 +161,8 @@ TEST_CASE("virtual shards give the same bits on a GPU as on the host, for any nu
   const Setup host{.device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
   const Result wanted = train(1, host).front();
   for (const int ranks : {1, 2, 4}) {
-    for (const Result& result : train(ranks, {.device = &fake_gpu_planes, .make_group = fake_nccl_group, .options = options})) {
+    for (const Result& result :
+         train(ranks, {.device = &fake_gpu_planes(), .make_group = fake_nccl_group, .options = options})) {
       CHECK(result == wanted);
     }
   }
@@ -229,7 +170,7 @@ TEST_CASE("virtual shards give the same bits on a GPU as on the host, for any nu
 
 TEST_CASE("a model on a GPU needs a group that reaches it") {
   testing::run_ranks(2, [](const Group& host) {
-    FlatStore store = make_store({.device = &fake_gpu_planes});
+    FlatStore store = make_store({.device = &fake_gpu_planes()});
     expect_error(
         ErrorCode::invalid_argument, [&] { parallel::DataParallel(store, ProcessMesh(host), {}); }, "gpu_group(group)");
   });

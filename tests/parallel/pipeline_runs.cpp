@@ -155,7 +155,8 @@ PipelinePart::PipelinePart(const PipelineSchedule& schedule, int rank) : Pipelin
 
 Variable<float> PipelinePart::forward(Variable<float> x, std::size_t begin, std::size_t end) const {
   for (std::size_t index = begin; index < end; ++index) {
-    x = add(x, dropout(tanh(linears[index]->forward(norms[index]->forward(x))), 0.1, linears[index]->name()));
+    const std::string& stream = linears[index]->name();  // is drawn from twice
+    x = add(x, dropout(dropout(tanh(linears[index]->forward(norms[index]->forward(x))), 0.1, stream), 0.1, stream));
   }
   return x;
 }

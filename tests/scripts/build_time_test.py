@@ -1,5 +1,9 @@
 """Runs benchmarks/build_time in a folder whose demo, compiler and build are stand-ins."""
 
+import contextlib
+import importlib.machinery
+import importlib.util
+import io
 import json
 import os
 import pathlib
@@ -8,7 +12,9 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
+sys.dont_write_bytecode = True
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "benchmarks" / "build_time"
 DEMO = """#!/bin/sh
 echo "== 1 of 3: packages"
@@ -72,10 +78,22 @@ class BuildTime(unittest.TestCase):
         self.assertIn("clean clone", output)
 
     def test_a_figure_over_its_bound_is_named(self):
-        self.keep(build=419.0, tests=541.0)
+        self.keep(build=419.0, tests=5400.0)
         code, output = self.run_rows("report")
         self.assertEqual(code, 1)
         self.assertIn("over the bound: tests", output)
+
+    def test_a_slower_processor_is_allowed_half_as_much_again_and_beyond_that_nothing_is_judged(self):
+        loader = importlib.machinery.SourceFileLoader("build_time", str(SCRIPT))
+        build_time = importlib.util.module_from_spec(importlib.util.spec_from_loader("build_time", loader))
+        loader.exec_module(build_time)
+        for ratio, figure, code in ((1, 39, 0), (1, 41, 1), (1.4, 55, 0), (1.4, 57, 1), (1.6, 57, 0), (1.6, 600, 0)):
+            printed = io.StringIO()
+            with (mock.patch.object(build_time, "calibration_seconds", lambda: ratio * build_time.CALIBRATION_SECONDS),
+                  mock.patch.object(build_time, "read_figures", lambda: {"kernel": figure}),
+                  mock.patch.dict(build_time.BOUNDS, kernel=(40, "a kernel")), contextlib.redirect_stdout(printed)):
+                self.assertEqual(build_time.report(), code, (ratio, figure))
+            self.assertEqual("not judged" in printed.getvalue(), ratio > 1.5)
 
     def test_figures_within_their_bounds_pass(self):
         self.keep(build=419.0, tests=539.0)

@@ -38,16 +38,18 @@ class InstallPackages(unittest.TestCase):
 
     def test_systems_that_it_knows_get_what_is_missing(self):
         for release in (DEBIAN_12, DEBIAN_13, UBUNTU):
-            code, errors = self.install(release, "procps", installed="cmake ninja-build")
+            code, errors = self.install(release, "--tests", "iproute2", installed="cmake ninja-build")
             self.assertEqual((code, errors), (0, ""))
             update, install = self.calls
             self.assertTrue(update.startswith("update"))
             words = install.split()
             self.assertIn("install", words)
-            for package in ("g++", "libdnnl-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "procps"):
+            for package in ("g++", "libdnnl-dev", "libfmt-dev", "libopenmpi-dev", "openmpi-bin", "catch2", "iproute2"):
                 self.assertIn(package, words)
-            for package in ("cmake", "ninja-build"):
-                self.assertNotIn(package, words)
+            for word in ("cmake", "ninja-build", "--tests"):
+                self.assertNotIn(word, words)
+            self.install(release)
+            self.assertNotIn("catch2", self.calls[1].split())
 
     def test_where_all_is_there_it_does_nothing_on_any_system(self):
         for release in (DEBIAN_12, FEDORA, None):
@@ -58,12 +60,12 @@ class InstallPackages(unittest.TestCase):
         without_dpkg = {name: text for name, text in STAND_INS.items() if name not in ("dpkg-query", "apt-get")}
         for release, system in ((FEDORA, "fedora 42"), (DEBIAN_12.replace("12", "11"), "debian 11"), ("", "an unknown system,"), (None, "an unknown system,")):
             for stand_ins in (STAND_INS, without_dpkg):
-                code, errors = self.install(release, "procps", stand_ins=stand_ins)
+                code, errors = self.install(release, "--tests", "iproute2", stand_ins=stand_ins)
                 self.assertEqual(code, 1)
                 self.assertIn(system, errors)
                 self.assertRegex(errors, r"libdnnl-dev +oneDNN")
                 self.assertRegex(errors, r"libopenmpi-dev +.*MPICH")
-                self.assertRegex(errors, r"\n +procps +ps: the tests\n")
+                self.assertRegex(errors, r"\n +procps +ps: the tests\n +iproute2\n")
                 self.assertEqual(self.calls, [])
                 self.assertEqual(self.install(release, stand_ins=stand_ins, TRIREME_PACKAGES="installed"), (0, ""))
 

@@ -231,6 +231,13 @@ exec {self.folder}/eager "$@"
         self.assertIn("wrong option", text)
         self.assertIn("| recurrent: lstm_seconds | same |", text)
 
+    def test_what_only_one_checkout_measures_is_named(self):
+        self.write({"ours/lstm_benchmark": writes(lstm_seconds=0.1, gru_seconds=0.2),
+                    "before/bin/lstm_benchmark": writes(lstm_seconds=0.1)})
+        code, _, text, _ = self.report("--against", str(self.folder / "before"), "--only", "recurrent")
+        self.assertEqual(code, 0)
+        self.assertIn("recurrent: only ours write gru_seconds\n", text)
+
     def test_two_results_are_compared_by_their_spreads(self):
         def result(folder, seconds):
             row = {"name": "LSTM", "theirs": "x", "ratio": "speed", "pairs": [[seconds * (1 + 0.001 * i), 1] for i in range(9)]}

@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,6 +78,17 @@ std::vector<Finding> findings(const std::filesystem::path& folder) {
 }
 
 }  // namespace
+
+TEST_CASE("a recorder writes to no file that was there before") {
+  const TemporaryFolder folder;
+  const auto victim = folder.path() / "victim";
+  write(victim, "somebody's");
+  const auto temporary = folder.path() / fmt::format("rank-0.flight.{}.tmp", getpid());
+  std::filesystem::create_symlink(victim, temporary);
+  CHECK(run_job(folder.path(), 2, well) == 0);
+  CHECK(read(victim) == "somebody's");
+  CHECK(std::filesystem::file_size(folder.path() / "rank-0.flight") > 0);
+}
 
 TEST_CASE("a recording tells what every rank called, when, and how it ended") {
   const TemporaryFolder folder;

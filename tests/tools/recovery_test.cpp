@@ -38,7 +38,15 @@ TEST_CASE("a checkpoint that is written once more after going back is no progres
 TEST_CASE("a run that diverged goes back at once") {
   Recovery recovery(10, Steps{5});
   CHECK(recovery.after(Cause::diverged, Steps{5, 10}).resume == "5");
-  CHECK_FALSE(recovery.after(Cause::diverged, Steps{5, 10}).restart);
+  const Decision last = recovery.after(Cause::diverged, Steps{5, 10});
+  CHECK_FALSE(last.restart);
+  CHECK(last.reason == "2 failures without a new checkpoint between them");
+}
+
+TEST_CASE("a run that diverged without a checkpoint is not repeated") {
+  const Decision decision = Recovery(10, Steps{}).after(Cause::diverged, Steps{});
+  CHECK_FALSE(decision.restart);
+  CHECK_THAT(decision.reason, ContainsSubstring("there is no checkpoint"));
 }
 
 TEST_CASE("without checkpoints a job starts anew") {

@@ -65,8 +65,28 @@ TEST_CASE("the tool prints a schedule and draws it") {
 TEST_CASE("numbers that do not fit and files that can't be written end the tool with a message") {
   const TemporaryFolder folder;
   const auto output = folder.path() / "output";
-  CHECK(run_tool("--schedule interleaved --chunks 2 --micro-batches 6", output) == 1);
+  CHECK(run_tool("--schedule interleaved --chunks 2 --micro-batches 6", output) == 2);
   CHECK_THAT(read(output), ContainsSubstring("trireme-schedule: ") && ContainsSubstring("4 or 8 would do"));
-  CHECK(run_tool("--svg " + (folder.path() / "no" / "file.svg").string(), output) == 1);
+  CHECK(run_tool("--svg " + (folder.path() / "no" / "file.svg").string(), output) == 2);
   CHECK_THAT(read(output), ContainsSubstring("can't be written"));
+}
+
+TEST_CASE("a command line that is wrong ends the tool with one line, and exit code 2") {
+  const TemporaryFolder folder;
+  const auto output = folder.path() / "output";
+  const auto told = [&](const std::string& arguments) {
+    CHECK(run_tool(arguments, output) == 2);
+    const std::string text = read(output);
+    CHECK(occurrences(text, "\n") == 1);
+    return text;
+  };
+  CHECK_THAT(told("--micro-batch 4"),
+             ContainsSubstring("--micro-batch is no option of trireme-schedule; did you mean --micro-batches?"));
+  CHECK_THAT(told("--shedule=zb"), ContainsSubstring("--shedule is no option of trireme-schedule; did you mean --schedule?"));
+  CHECK_THAT(told("--qqqqqqqq"), !ContainsSubstring("did you mean"));
+  CHECK_THAT(told("--chunks 0"), ContainsSubstring("--chunks: 0 is not 1 or more"));
+  CHECK_THAT(told("--chunks three"), ContainsSubstring("--chunks"));
+  CHECK_THAT(told("zb"), ContainsSubstring("zb is one argument too many"));
+  CHECK(run_tool("--version", output) == 0);
+  CHECK_THAT(read(output), ContainsSubstring("trireme-schedule 0."));
 }

@@ -1,14 +1,17 @@
 #include "commands.hpp"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
@@ -102,37 +105,72 @@ void print_folder(const CheckpointReader& reader) {
   }
 }
 
+// Nothing is known: "-".
+std::string extract(checkpoint::Configuration& options, const char* name) {
+  auto found = options.extract(name);
+  return found.empty() ? "-" : found.mapped();
+}
+
+std::string date_of(const fs::path& file) {
+  struct stat status {};
+  std::tm time{};
+  if (stat(file.c_str(), &status) != 0 || gmtime_r(&status.st_mtime, &time) == nullptr) return "-";
+  return fmt::format("{:04}-{:02}-{:02} {:02}:{:02} UTC", time.tm_year + 1900, time.tm_mon + 1, time.tm_mday, time.tm_hour,
+                     time.tm_min);
+}
+
 }  // namespace
 
-int inspect(const std::string& path) {
-  if (fs::exists(fs::path(path) / "manifest.json")) {
-    print_folder(CheckpointReader(path));
-    return 0;
-  }
-  const auto steps = checkpoint::committed_steps(path);
-  require(!steps.empty(), "{} holds no checkpoint and is none", path);
+fs::path folder_of(const std::string& run) {
+  if (fs::exists(fs::path(run) / "manifest.json")) return run;
+  const auto steps = checkpoint::committed_steps(run);
+  require(!steps.empty(), "{} holds no checkpoint and is none", run);
+  return checkpoint::checkpoint_folder(run, steps.back());
+}
+
+int list(const std::string& directory) {
+  const auto steps = checkpoint::committed_steps(directory);
+  require(!steps.empty(), "{} holds no checkpoint", directory);
+  fmt::print("{:>10}  {:<20}  {:>10}  {:<12}  {:>9}  {}\n", "step", "date", "loss", "program", "MB", "folder");
+  checkpoint::Configuration before;
   for (const std::int64_t step : steps) {
-    const CheckpointReader reader(checkpoint::checkpoint_folder(path, step));
-    fmt::print("{}: {} tensors, {:.1f} MB, digest {:016x}\n", reader.folder().string(), reader.manifest().tensors.size(),
-               1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.manifest().digest());
+    const CheckpointReader reader(checkpoint::checkpoint_folder(directory, step));
+    checkpoint::Configuration options = reader.manifest().configuration;
+    const std::string loss = extract(options, "loss");
+    const std::string program = extract(options, "program");
+    fmt::print("{:>10}  {:<20}  {:>10}  {:<12}  {:>9.1f}  {}\n", step, date_of(reader.folder() / "manifest.json"), loss,
+               program, 1e-6 * static_cast<double>(bytes_of(reader.manifest())), reader.folder().filename().string());
+    for (const auto& [name, value] : options) {
+      const auto old = before.find(name);
+      if (old == before.end() || old->second != value) fmt::print("{:>12}{} = {}\n", "", name, value);
+    }
+    before = std::move(options);
   }
   return 0;
 }
 
-int verify(const std::vector<std::string>& folders) {
+int inspect(const std::string& run) {
+  const CheckpointReader reader(folder_of(run));
+  fmt::print("{}\n", reader.folder().string());
+  print_folder(reader);
+  return 0;
+}
+
+int verify(const std::vector<std::string>& runs) {
   int code = 0;
-  for (const std::string& folder : folders) {
-    const auto problems = CheckpointReader(folder).problems();
+  for (const std::string& run : runs) {
+    const CheckpointReader reader(folder_of(run));
+    const auto problems = reader.problems();
     for (const std::string& line : problems) fmt::print("{}\n", line);
-    if (problems.empty()) fmt::print("{} is whole\n", folder);
+    if (problems.empty()) fmt::print("{} is whole\n", reader.folder().string());
     if (!problems.empty()) code = 1;
   }
   return code;
 }
 
 int diff(const std::string& first, const std::string& second) {
-  const CheckpointReader before(first);
-  const CheckpointReader after(second);
+  const CheckpointReader before(folder_of(first));
+  const CheckpointReader after(folder_of(second));
   int found = 0;
   const auto tell = [&](const std::string& what, const std::string& name, const std::string& text) {
     ++found;
@@ -167,6 +205,11 @@ int diff(const std::string& first, const std::string& second) {
 
 int prune(const std::string& directory, int keep) {
   for (const std::string& name : checkpoint::prune(directory, keep)) fmt::print("removed {}\n", name);
+  return 0;
+}
+
+int clean(const std::string& directory) {
+  for (const std::string& name : checkpoint::remove_unfinished(directory)) fmt::print("removed {}\n", name);
   return 0;
 }
 

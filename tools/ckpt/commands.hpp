@@ -1,17 +1,22 @@
 #pragma once
 
+#include <filesystem>
 #include <string>
 #include <vector>
 
-// What trireme-ckpt does: each prints what it finds and returns the exit code.
+// What trireme-ckpt does: each prints what it finds and returns the exit code. A `run` is a checkpoint's folder, or a directory
+// of checkpoints, which stands for its newest.
 namespace trireme::ckpt {
 
-int inspect(const std::string& path);                           // a directory of checkpoints, or one of its folders
-int verify(const std::vector<std::string>& folders);            // 1: damaged
+std::filesystem::path folder_of(const std::string& run);
+
+int list(const std::string& directory);
+int inspect(const std::string& run);
+int verify(const std::vector<std::string>& runs);               // 1: damaged
 int diff(const std::string& first, const std::string& second);  // 1: they differ
 
 struct ExportOptions {
-  std::string folder;
+  std::string run;
   std::string file;
   std::string prefix = "model.";       // of the tensors to export; their names in the file lack it
   std::string format = "huggingface";  // GPT-2's, in which some matrices are transposed; or plain
@@ -22,5 +27,6 @@ int export_weights(const ExportOptions& options);
 int import_weights(const std::string& file, const std::string& directory);
 
 int prune(const std::string& directory, int keep);
+int clean(const std::string& directory);
 
 }  // namespace trireme::ckpt

@@ -35,7 +35,7 @@ std::vector<std::byte> transposed(const SavedTensor& tensor, const std::vector<s
 }  // namespace
 
 int export_weights(const ExportOptions& options) {
-  const CheckpointReader reader(options.folder);
+  const CheckpointReader reader(folder_of(options.run));
   std::vector<TensorRef> tensors;
   std::vector<std::vector<std::byte>> contents;
   for (const SavedTensor& tensor : reader.manifest().tensors) {
@@ -48,7 +48,7 @@ int export_weights(const ExportOptions& options) {
     }
     tensors.push_back(std::move(exported));
   }
-  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", options.folder, options.prefix);
+  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", reader.folder().string(), options.prefix);
   for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
   write_safetensors(options.file, tensors, {{"format", "pt"}});
   fmt::print("{} tensors of step {} written to {}\n", tensors.size(), reader.manifest().step, options.file);

@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
+#include "command_line.hpp"
 #include "verdict.hpp"
 
 using namespace trireme::comm;
@@ -118,23 +118,7 @@ void print_json(const std::optional<Job>& job, const std::vector<Finding>& findi
   fmt::print("{}\n", result.dump(2, ' ', false, nlohmann::json::error_handler_t::replace));
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  std::string folder;
-  bool json = false;
-  std::size_t num_calls = 20;
-  CLI::App app(
-      "Reads the files of the flight recorder and says what each rank did last, which one is behind, and in which operation.\n"
-      "Exit codes: 0 all ranks finished, 1 something is wrong and named, 2 nothing readable, 3 the job is still running.");
-  app.add_option("DIR", folder, "the folder given to --flight-dir or TRIREME_FLIGHT_DIR")->required();
-  app.add_flag("--json", json, "print one JSON object instead of a table");
-  app.add_option("--calls", num_calls, "last calls of each rank in the JSON object")->capture_default_str();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? all_well : nothing_readable;
-  }
+int look(const std::string& folder, bool json, std::size_t num_calls) {
   std::vector<std::string> notes;
   const std::optional<Job> job = read_job(folder, notes);
   for (const std::string& note : notes) fmt::print(stderr, "trireme-flight: {}\n", note);
@@ -147,4 +131,21 @@ int main(int argc, char** argv) {
   if (!job) return nothing_readable;
   if (!findings.empty()) return something_wrong;
   return all_finished(*job) ? all_well : still_running;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::string folder;
+  bool json = false;
+  std::size_t num_calls = 20;
+  CLI::App app(
+      "Reads the files of the flight recorder and says what each rank did last, which one is behind, and in which operation.\n"
+      "Exit codes: 0 all ranks finished, 1 something is wrong and named, 2 nothing readable, 3 the job is still running.",
+      "trireme-flight");
+  app.add_option("DIR", folder, "the folder given to --flight-dir or TRIREME_FLIGHT_DIR")->required();
+  app.add_flag("--json", json, "print one JSON object instead of a table");
+  app.add_option("--calls", num_calls, "last calls of each rank in the JSON object")->capture_default_str();
+  if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
+  return trireme::run_tool(app.get_name(), [&] { return look(folder, json, num_calls); });
 }

@@ -1,8 +1,11 @@
 #include "job_environment.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <random>
 
 #include "openmpi_settings.hpp"
 
@@ -15,6 +18,15 @@ Environment openmpi_settings() {
     }
   }
   return settings;
+}
+
+Environment job_identity() {
+  std::random_device random;
+  const auto word = [&random] { return fmt::format("{:08x}{:08x}", random(), random()); };
+  Environment identity;
+  if (std::getenv("TRIREME_JOB_ID") == nullptr) identity.emplace_back("TRIREME_JOB_ID", word());
+  if (std::getenv("TRIREME_JOB_SECRET") == nullptr) identity.emplace_back("TRIREME_JOB_SECRET", word() + word());
+  return identity;
 }
 
 void share_with_ranks(Command& command, Environment& environment) {

@@ -6,7 +6,7 @@
 
 namespace {
 
-constexpr int most_failures = 3;
+constexpr int failures_before_going_back = 2;
 constexpr std::chrono::seconds longest_pause{30};
 
 // None before the first restart, then 1 s, 2 s, 4 s ...
@@ -27,6 +27,7 @@ void Recovery::note_progress(std::span<const std::uint64_t> checkpoints) {
   furthest_ = checkpoints.back();
   restarts_ = 0;
   failures_ = 0;
+  went_back_ = false;
 }
 
 Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints) {
@@ -37,19 +38,21 @@ Decision Recovery::after(Cause cause, std::span<const std::uint64_t> checkpoints
     default: break;
   }
   note_progress(checkpoints);
-  if (cause == Cause::diverged) failures_ = std::max(failures_, 1);  // the last checkpoint would lead there again
-  if (cause != Cause::killed) ++failures_;
-  if (failures_ >= most_failures)
-    return {.reason = fmt::format("{} failures without a new checkpoint between them", failures_)};
+  if (cause == Cause::diverged && checkpoints.empty())
+    return {.reason = "it diverged, and there is no checkpoint: from the start it would come to the same again"};
+  const bool own_doing = cause != Cause::killed;
+  if (own_doing) ++failures_;
+  const bool goes_back = own_doing && (failures_ >= failures_before_going_back || cause == Cause::diverged);
+  if (goes_back && went_back_) return {.reason = fmt::format("{} failures without a new checkpoint between them", failures_)};
   if (restarts_ >= most_restarts_)
     return {.reason = fmt::format("no new checkpoint after {} restart{}", restarts_, restarts_ == 1 ? "" : "s")};
 
   Decision decision{.restart = true, .pause = pause_before(restarts_)};
   decision.number = ++restarts_;
-  const bool back = failures_ == most_failures - 1;
+  went_back_ = went_back_ || goes_back;
   if (checkpoints.empty()) {
     decision.reason = "there is no checkpoint: from the start";
-  } else if (!back) {
+  } else if (!went_back_) {
     decision.resume = fmt::format("{}", checkpoints.back());
     decision.reason = fmt::format("from the last checkpoint, step {}", checkpoints.back());
   } else if (checkpoints.size() == 1) {

@@ -18,7 +18,8 @@ struct Decision {
 };
 
 // Decides after each end of a job whether and from where it starts again. A failure of the job's own doing without a new
-// checkpoint since the one before is taken for the same: the second goes back one checkpoint, the third stops.
+// checkpoint since the one before is taken for the same: the second goes back one checkpoint, the third stops. A run that
+// diverged goes back at once, and stops where there is nothing to go back from: it would come to the same again.
 class Recovery {
  public:
   // At most `restarts` in a row without a new checkpoint.
@@ -31,7 +32,8 @@ class Recovery {
   void note_progress(std::span<const std::uint64_t> checkpoints);
 
   int most_restarts_;
-  int restarts_ = 0;  // since the last progress
-  int failures_ = 0;  // likewise
+  int restarts_ = 0;        // since the last progress
+  int failures_ = 0;        // likewise
+  bool went_back_ = false;  // likewise
   std::optional<std::uint64_t> furthest_;
 };

@@ -45,8 +45,6 @@ void print(const Report& report) {
              last.checkpoint ? fmt::format("step {}", *last.checkpoint) : "none");
   for (const std::string& finding : last.findings) fmt::print(stderr, "  found       {}\n", finding);
   if (!report.flight.empty()) fmt::print(stderr, "  recorder    trireme-flight {}\n", report.flight.string());
-  fmt::print(stderr, "  last lines of stderr:\n");
-  for (const std::string& line : last.messages) fmt::print(stderr, "    {}\n", line);
 }
 
 void write(const Report& report, const std::filesystem::path& path) {

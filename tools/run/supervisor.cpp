@@ -12,7 +12,6 @@
 #include <array>
 #include <utility>
 
-#include "job_environment.hpp"
 #include "processes.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
@@ -104,6 +103,7 @@ Supervisor::~Supervisor() {
 
 Launch Supervisor::launch_for(const std::string& resume) const {
   Launch launch{.command = options_.command, .environment = openmpi_settings(), .scratch = {scratch_}};
+  launch.environment.insert(launch.environment.end(), identity_.begin(), identity_.end());
   launch.environment.emplace_back("TRIREME_RUN_STATUS", (scratch_ / "status.json").string());
   if (own_flight_) {
     launch.environment.emplace_back("TRIREME_FLIGHT_DIR", flight_.string());

@@ -9,6 +9,7 @@
 #include "descriptor.hpp"
 #include "guardian.hpp"
 #include "job.hpp"
+#include "job_environment.hpp"
 #include "last_lines.hpp"
 #include "recovery.hpp"
 #include "report.hpp"
@@ -44,6 +45,7 @@ class Supervisor {
 
   SupervisorOptions options_;
   CheckpointFolder checkpoints_;
+  Environment identity_ = job_identity();
   Recovery recovery_;
   Descriptor signals_;
   std::filesystem::path scratch_;  // for the job's status

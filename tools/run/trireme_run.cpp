@@ -1,19 +1,14 @@
 // Supervises a training job: starts it again from its last checkpoint when it fails. See docs/trireme_run.md.
 //   trireme-run [options] -- mpirun -n 4 train_gpt --checkpoint-dir DIR ...
 
-#include <fmt/format.h>
 #include <signal.h>
 
-#include <CLI/CLI.hpp>
 #include <utility>
 
+#include "command_line.hpp"
 #include "supervisor.hpp"
-#include "trireme/core/error.hpp"
-#include "trireme/core/exit_code.hpp"
 
 namespace {
-
-constexpr int wrong_command_line = static_cast<int>(trireme::ExitCode::configuration);
 
 int supervise(int argc, char** argv, Descriptor signals) {
   SupervisorOptions options;
@@ -24,24 +19,21 @@ int supervise(int argc, char** argv, Descriptor signals) {
   CLI::App app(
       "Runs a training job and starts it again from its last committed checkpoint when it fails. SIGTERM, SIGINT and SIGUSR1\n"
       "ask the job to save and stop. The exit code is that of the job's last start.\n"
-      "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...");
+      "usage: trireme-run [options] -- mpirun -n 4 PROGRAM --checkpoint-dir DIR ...",
+      "trireme-run");
   app.add_option("--restarts", options.restarts, "restarts in a row without a new checkpoint")
-      ->check(CLI::NonNegativeNumber)
+      ->check(trireme::at_least(0))
       ->capture_default_str();
   app.add_option("--checkpoint-dir", checkpoints, "the job's checkpoints; unless given, that of the job's own option");
   app.add_option("--grace", grace, "seconds for the job to save when it is asked to stop")
-      ->check(CLI::NonNegativeNumber)
+      ->check(trireme::at_least(0))
       ->capture_default_str();
   app.add_option("--preempted-code", preempted_code, "exit code when the job was asked to stop and has not finished")
-      ->check(CLI::Range(0, 255));
+      ->check(trireme::between(0, 255));
   app.add_option("--report", report, "write what happened to this file, as JSON");
   app.add_option("COMMAND", options.command, "the job")->required();
   app.positionals_at_end();
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : wrong_command_line;
-  }
+  if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
   options.checkpoints = checkpoints;
   options.report = report;
   options.grace = std::chrono::seconds(grace);
@@ -52,11 +44,8 @@ int supervise(int argc, char** argv, Descriptor signals) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
+  return trireme::run_tool("trireme-run", [&] {
     auto signals = watch({SIGTERM, SIGINT, SIGUSR1, SIGHUP});  // first of all: from now on none is lost
     return supervise(argc, argv, std::move(signals));
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "trireme-run: {}\n", error.what());
-    return wrong_command_line;
-  }
+  });
 }

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <fstream>
 
+#include "command_line.hpp"
 #include "drawing.hpp"
 #include "trireme/core/error.hpp"
 
@@ -39,19 +39,32 @@ int main(int argc, char** argv) {
   std::string svg;
   CLI::App app(
       "Draws a schedule of pipeline parallelism in virtual time: who computes what when, what part of the time ranks\n"
-      "wait, and the most activations that each keeps.");
-  app.add_option("--pipeline-parallel", options.num_ranks, "ranks of the pipeline")->capture_default_str();
-  app.add_option("--micro-batches", options.num_micro_batches, "micro-batches of a step")->capture_default_str();
+      "wait, and the most activations that each keeps.",
+      "trireme-schedule");
+  app.add_option("--pipeline-parallel", options.num_ranks, "ranks of the pipeline")
+      ->check(trireme::at_least(1))
+      ->capture_default_str();
+  app.add_option("--micro-batches", options.num_micro_batches, "micro-batches of a step")
+      ->check(trireme::at_least(1))
+      ->capture_default_str();
   app.add_option("--schedule", options.name, fmt::format("one of {}", fmt::join(pipeline_schedule_names(), ", ")))
       ->capture_default_str();
-  app.add_option("--chunks", options.num_chunks, "stages on each rank, for interleaved")->capture_default_str();
-  app.add_option("--forward", seconds.forward, "time of a rank's forward of one micro-batch")->capture_default_str();
-  app.add_option("--backward", seconds.backward, "time of its input gradients")->capture_default_str();
-  app.add_option("--weight", seconds.weight_gradient, "time of its weight gradients")->capture_default_str();
-  app.add_option("--transfer", transfer, "time of a message")->capture_default_str();
+  app.add_option("--chunks", options.num_chunks, "stages on each rank, for interleaved")
+      ->check(trireme::at_least(1))
+      ->capture_default_str();
+  app.add_option("--forward", seconds.forward, "time of a rank's forward of one micro-batch")
+      ->check(trireme::at_least(0))
+      ->capture_default_str();
+  app.add_option("--backward", seconds.backward, "time of its input gradients")
+      ->check(trireme::at_least(0))
+      ->capture_default_str();
+  app.add_option("--weight", seconds.weight_gradient, "time of its weight gradients")
+      ->check(trireme::at_least(0))
+      ->capture_default_str();
+  app.add_option("--transfer", transfer, "time of a message")->check(trireme::at_least(0))->capture_default_str();
   app.add_option("--svg", svg, "write a picture to this file");
-  CLI11_PARSE(app, argc, argv);
-  try {
+  if (const auto code = trireme::parse_command_line(app, argc, argv)) return *code;
+  return trireme::run_tool(app.get_name(), [&] {
     const PipelineSchedule schedule = make_pipeline_schedule(options);
     const StageSeconds of_chunk{seconds.forward / options.num_chunks, seconds.backward / options.num_chunks,
                                 seconds.weight_gradient / options.num_chunks};
@@ -59,9 +72,6 @@ int main(int argc, char** argv) {
         simulate(schedule, std::vector(static_cast<std::size_t>(schedule.num_stages()), of_chunk), transfer);
     print(schedule, timeline);
     if (!svg.empty()) write(svg, draw_svg(schedule, timeline));
-  } catch (const trireme::Error& error) {
-    fmt::print(stderr, "trireme-schedule: {}\n", error.what());
-    return 1;
-  }
-  return 0;
+    return 0;
+  });
 }

@@ -94,7 +94,8 @@ class BufferPlane {
   void restore_if(const bool* condition);  // which lies where the buffers lie
   void end_step() { are_kept_ = false; }
 
-  void initialize();  // gives every buffer its initial value, as the first use does
+  // Gives every buffer of a module, "" for all, its initial value, as the first use does with all.
+  void initialize(std::string_view module = {});
 
  private:
   void require_type(DType wanted);  // makes the first values where there are none
@@ -102,7 +103,7 @@ class BufferPlane {
   void require_count(int index, std::int64_t count) const;
   std::size_t bytes() const { return static_cast<std::size_t>(numel_) * size_of(dtype_); }
   template <typename T>
-  void fill();
+  void fill(std::string_view module);
 
   DType dtype_;
   const PlaneDevice* device_;

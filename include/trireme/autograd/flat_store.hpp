@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "trireme/autograd/buffer_plane.hpp"
@@ -15,7 +16,9 @@
 #include "trireme/autograd/shard.hpp"
 #include "trireme/autograd/sum_over_ranks.hpp"
 #include "trireme/autograd/tensor_axis.hpp"
+#include "trireme/autograd/training_modes.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
@@ -27,12 +30,13 @@ namespace trireme {
 struct Initializer {
   enum class Kind : std::uint8_t { constant, normal, uniform };
   Kind kind = Kind::constant;
-  double a = 0;  // constant: the value; normal: the mean; uniform: the lower bound
-  double b = 0;  // normal: the standard deviation; uniform: the upper bound
+  double a = 0;      // constant: the value; normal: the mean; uniform: the lower bound
+  double b = 0;      // normal: the standard deviation; uniform: the upper bound
+  Range zeros = {};  // elements of the whole parameter that are 0 nevertheless: an embedding's padding
 
-  static Initializer constant(double value) { return {Kind::constant, value, 0}; }
-  static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation}; }
-  static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper}; }
+  static Initializer constant(double value) { return {Kind::constant, value, 0, {}}; }
+  static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation, {}}; }
+  static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper, {}}; }
 };
 
 // What the store knows of one parameter.
@@ -54,10 +58,10 @@ struct ParameterInfo {
 class FlatStore {
  public:
   explicit FlatStore(DType dtype) : FlatStore(dtype, dtype) {}
-  FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device = plane_device<Cpu>())
-      : dtype_(dtype), compute_dtype_(compute_dtype), device_(&device), buffers_(dtype, device) {}
+  FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device = plane_device<Cpu>());
 
-  DType dtype() const { return dtype_; }  // of values and gradients
+  std::uint64_t serial() const { return serial_; }  // no other store of this process has it; above 0
+  DType dtype() const { return dtype_; }            // of values and gradients
   DType compute_dtype() const { return compute_dtype_; }
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
   bool on_host() const { return device_->memory()->on_host(); }
@@ -128,22 +132,27 @@ class FlatStore {
     device_->read(static_cast<const T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
     return values;
   }
-  // The other way; the rounded copy stays as it is.
+  // The other way; the rounded copy stays as it is. The parameter then has values.
   template <typename T>
   void write_values(int index, const Tensor<T>& values) {
     require_dtype(dtype_, dtype_of<T>);
     const ParameterInfo& info = parameter(index);
     require(values.shape() == info.shape, "parameter {} has shape {} here, not {}", info.name, info.shape, values.shape());
     device_->write(static_cast<T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
+    has_values_[static_cast<std::size_t>(index)] = true;
   }
 
   // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
   void round_values(const Range& range);
   void round_values() { round_values({0, numel()}); }
 
-  // Fills every parameter and every buffer by its initializer. T is the store's element type.
+  // Fills every parameter and every buffer of a module, "" for all, by its initializer. T is the store's element type.
   template <typename T>
-  void initialize(std::uint64_t seed);
+  void initialize(std::uint64_t seed, std::string_view module = {});
+
+  // Error{invalid_argument} where a parameter has never got values: it was not initialized, written or loaded, and is still all
+  // zeros where its initializer makes something else. The first step asks.
+  void require_values();
 
   // Moves values and gradients into memory of another resource on the same device, values kept. Tensors taken before keep the
   // old block.
@@ -170,15 +179,21 @@ class FlatStore {
   bool has_gradient(int index) const { return has_gradient_[static_cast<std::size_t>(index)]; }
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
-  void clear_gradients();         // the step is over: the next contribution overwrites
+  void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
+  void begin_step();              // keeps the buffers; of a step that was begun and not ended, nothing stays
+
+  // Nothing of this step may be added to a gradient that is final: it is on its way to other ranks.
+  void set_gradient_final(int index) { gradient_is_final_[static_cast<std::size_t>(index)] = true; }
+  void require_open_gradient(int index) const {
+    if (gradient_is_final_[static_cast<std::size_t>(index)]) refuse_gradient(index);
+  }
 
   // Optimizers made from here on update this part only. Null, as at first: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { shard_ = std::move(shard); }
   const std::shared_ptr<Shard>& shard() const { return shard_; }
 
-  // Whether layers that tell training from evaluation (batch norm, dropout) train, as they do at first.
-  bool training() const { return training_; }
-  void set_training(bool on) { training_ = on; }
+  // For layers that tell training from evaluation: batch norm, dropout.
+  TrainingModes& modes() { return modes_; }
 
   // Whether parameters enter the tape, as they do at first; otherwise they are constants. See FrozenParameters.
   bool requires_gradient() const { return requires_gradient_; }
@@ -202,6 +217,7 @@ class FlatStore {
   void add_as(State& state, const std::string& prefix);
   std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) const;
   static void require_dtype(DType held, DType wanted);
+  [[noreturn]] void refuse_gradient(int index) const;
 
   template <typename D>
   void require_device() const {
@@ -223,12 +239,16 @@ class FlatStore {
     return Tensor<T, D>(info.shape, storage, static_cast<std::size_t>(info.offset));
   }
 
+  std::uint64_t serial_;
   DType dtype_;
   DType compute_dtype_;
   const PlaneDevice* device_;
   std::vector<ParameterInfo> parameters_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;
+  std::vector<bool> gradient_is_final_;
+  std::vector<bool> has_values_;  // given by the store's own functions
+  bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;
   bool laid_out_ = false;
@@ -237,8 +257,9 @@ class FlatStore {
   std::shared_ptr<device::Storage> compute_values_;  // null where values are of the compute type
   std::shared_ptr<Shard> shard_;
   BufferPlane buffers_;
-  bool training_ = true;
+  TrainingModes modes_;
   bool requires_gradient_ = true;
+  bool in_step_ = false;
   SumOverRanks sum_over_ranks_;
   std::shared_ptr<const TensorAxis> tensor_axis_;
   std::shared_ptr<const PipelineAxis> pipeline_axis_;

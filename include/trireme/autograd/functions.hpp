@@ -2,9 +2,11 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 
+#include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/ops/attention.hpp"
 #include "trireme/ops/elementwise.hpp"
@@ -13,7 +15,8 @@
 #include "trireme/ops/rotary.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-// Operations on variables: forward now, backward on the current tape. T: float, double, bfloat16, float16; A, what weights and
+// Operations on variables: forward now, backward on the current tape. An operand that is undefined is an error, unless the
+// operation says that it may be. T: float, double, bfloat16, float16; A, what weights and
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
 namespace trireme {
 
@@ -85,8 +88,8 @@ struct DropoutRows {
 };
 
 // Dim 0 of x counts samples, unless `rows` says otherwise: which elements are dropped depends on (the tape's seed and step,
-// `stream`, the global index of the element), never on how samples are spread over ranks. Without a tape x itself: evaluation
-// drops nothing.
+// `stream`, the number of the stream's calls before in the micro-batch, the global index of the element), never on how samples
+// are spread over ranks. A tape without TapeOptions is an error. Without a tape x itself: evaluation drops nothing.
 template <typename T, typename D>
 Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows = {});
 
@@ -107,15 +110,17 @@ template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                     const Variable<T, D, G>& b);
 
-// Over the last dim; weight and bias [width] may be undefined.
+// Over the last `dims` dims together; weight and bias, which have these dims, may be undefined.
 template <typename T, typename D>
-Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon);
+Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon,
+                          int dims = 1);
 
 // The norm of a float variable, rounded to T for the matrix product that follows.
 template <typename T, typename D>
 requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
                                                                     const Variable<Accumulate<T>, D>& weight,
-                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon);
+                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon,
+                                                                    int dims = 1);
 
 // {x + residual, layer_norm(x + residual)} in one pass.
 template <typename T, typename D>
@@ -139,8 +144,8 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Va
                                                                         double epsilon);
 
 // Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
-// [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; see
-// ops/attention.hpp.
+// [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
+// queries. See ops/attention.hpp.
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options,
@@ -150,9 +155,10 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
 template <typename T, typename D>
 Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options);
 
-// index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; below 0 there is none.
+// index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; negative numbers count from the end.
 template <typename T, typename D>
-Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight, std::int32_t padding = -1);
+Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
+                         std::optional<std::int32_t> padding = {});
 
 // Token plus position: tokens[batch, time] into token_weight, 0 .. time-1 into position_weight -> [batch, time, width].
 template <typename T, typename D>
@@ -189,6 +195,7 @@ struct Loss {
 // targets: others are an error, and so are losses that are scaled differently. The host waits for counts that a GPU has.
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
+  require_operands("add", a.sum, b.sum);
   require(a.kept.item() == b.kept.item() && a.count == b.count && a.scale.item() == b.scale.item(),
           "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
           a.kept.item(), a.count, b.kept.item(), b.count, a.scale.item(), b.scale.item());

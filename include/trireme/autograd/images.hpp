@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/operands.hpp"
 #include "trireme/ops/convolution.hpp"
 #include "trireme/ops/pooling.hpp"
 
@@ -32,6 +33,7 @@ Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d&
 // Channels before pixels, as torch flattens: [batch, height, width, channels] -> [batch, channels * height * width].
 template <typename T, typename D>
 Variable<T, D> flatten(const Variable<T, D>& x) {
+  require_operands("flatten", x);
   require(x.shape().size() == 4, "flatten: x {} is not [batch, height, width, channels]", x.shape());
   const std::int64_t pixels = x.shape()[1] * x.shape()[2];
   const std::int64_t channels = x.shape()[3];
@@ -42,6 +44,7 @@ Variable<T, D> flatten(const Variable<T, D>& x) {
 // Back: [batch, channels * height * width] -> [batch, height, width, channels].
 template <typename T, typename D>
 Variable<T, D> unflatten(const Variable<T, D>& x, const ops::Extent2d& extent, std::int64_t channels) {
+  require_operands("unflatten", x);
   const std::int64_t pixels = extent.height * extent.width;
   const Shape& shape = x.shape();
   require(shape.size() == 2 && shape[1] == channels * pixels, "unflatten: x {} is not [batch, {} * {} * {}]", shape, channels,

@@ -19,7 +19,10 @@ class ParameterSlot final : public TensorSlot<T, D> {
       : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index) {}
 
   void count_use() override { this->tape().use(store_, index_); }
-  std::pair<Tensor<T, D>, bool> open() override { return {store_.gradient<T, D>(index_), store_.has_gradient(index_)}; }
+  std::pair<Tensor<T, D>, bool> open() override {
+    store_.require_open_gradient(index_);
+    return {store_.gradient<T, D>(index_), store_.has_gradient(index_)};
+  }
   void close(Tensor<T, D>) override {
     store_.set_has_gradient(index_);
     this->tape().contributed(store_, index_);

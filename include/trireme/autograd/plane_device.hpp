@@ -39,7 +39,7 @@ class PlaneDevice {
   virtual void round(const Plane& values, const Range& range, DType to, const Plane& rounded) const = 0;
 
   // Where a State finds the elements of a plane: there, or for a GPU's in a copy on the host, which is renewed before the state
-  // is saved and written back when it is loaded.
+  // is saved or loaded and written back when it is loaded.
   virtual void* listed(State& state, void* plane, std::size_t bytes) const = 0;
 };
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
 
 namespace trireme {
@@ -103,6 +104,7 @@ Variable<T, D> recorded(Tape& tape, Tensor<T, D> value) {
 // constants only, the result is a constant and `backward` is dropped.
 //
 //   Variable<T> square(const Variable<T>& x) {
+//     require_operands("square", x);
 //     Tensor<T> y(x.shape());
 //     ops::multiply(x.value(), x.value(), y);
 //     return record("square", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<T>& dy) { ... });
@@ -151,6 +153,7 @@ template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
   Tape* tape = Tape::current();
   require(tape != nullptr, "watch() needs a tape: open one first");
+  require_operands("watch", value);
   Variable<T, D> result = detail::recorded(*tape, std::move(value));
   tape->add(std::make_unique<detail::Operation<T, D, Receive>>(result.gradient(), std::move(on_gradient)));
   return result;

@@ -178,7 +178,7 @@ class StepGraph {
 
   void record(const TapeOptions& at) {
     try {
-      graph_.emplace([&] { recorded_ = call(at, *inputs_); });
+      graph_.emplace([&] { recorded_ = call(at.restarted(), *inputs_); });
       seed_ = at.seed;
     } catch (const device::NotCapturable& error) {
       tell(error.what());

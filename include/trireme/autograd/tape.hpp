@@ -2,6 +2,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <string_view>
 #include <vector>
 
 namespace trireme::ops {
@@ -37,7 +39,22 @@ class GradientListener {
   virtual void on_final(int parameter) = 0;
 };
 
-// Names the random numbers of a micro-batch, so that they do not depend on which rank computes it.
+// How often a micro-batch has drawn from each stream of random numbers so far.
+class StreamCalls {
+ public:
+  StreamCalls();
+
+ private:
+  friend class Tape;
+  struct Counts;
+  std::shared_ptr<Counts> counts_;  // of all copies
+};
+
+// Names the random numbers of a micro-batch, so that they do not depend on which rank computes it. The n-th call of a stream, a
+// dropout layer's, draws the n-th numbers, counted over all tapes of a micro-batch: all are given copies of the same options.
+//
+//   const TapeOptions names{.seed = 1, .step = step, .first_sample = batch.first_sample};
+//   Tape tape(names);  ...  Tape inner(names);
 struct TapeOptions {
   std::uint64_t seed = 0;
   std::uint64_t step = 0;
@@ -45,16 +62,22 @@ struct TapeOptions {
 
   // Where operations on a GPU read step and first_sample, unless null: StepGraph.
   const ops::RandomPosition* on_device = nullptr;
+
+  StreamCalls calls = {};
+
+  // For doing the same once more, with the same numbers: calls are counted from the first again.
+  TapeOptions restarted() const;
 };
 
 // Records what the forward pass does, for one backward pass. While in scope it is the current tape of its thread; without
-// one nothing is recorded. Use one for each micro-batch.
+// one nothing is recorded. Use one for each micro-batch. Without options there are no random numbers: dropout is an error.
 //
 // A pipeline has several micro-batches under way, a tape each, of which it resumes the one it works on:
 //   Tape tape(options);  ...forward...  tape.suspend();  ...others...  tape.resume();  loss.backward();  tape.suspend();
 class Tape {
  public:
-  explicit Tape(const TapeOptions& options = {});
+  Tape();
+  explicit Tape(const TapeOptions& options);
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
@@ -64,7 +87,13 @@ class Tape {
   void suspend();  // the tape that was current before it is again; what it has recorded stays
   void resume();   // the current tape once more
 
-  const TapeOptions& options() const { return options_; }
+  // Where operation number `call` of a stream finds its random numbers; an error for a tape without options.
+  struct RandomCall {
+    const TapeOptions& at;
+    std::uint64_t call;
+  };
+  RandomCall next_call(std::string_view operation, std::uint64_t stream);
+
   std::uint64_t serial() const { return serial_; }
 
   // The listener hears of this store's parameters; it must outlive the backward pass.
@@ -97,6 +126,8 @@ class Tape {
   void contributed(FlatStore& store, int parameter);
 
  private:
+  void leave();  // is no tape of its thread any more
+
   struct Uses {
     FlatStore* store;
     GradientListener* listener;
@@ -109,7 +140,7 @@ class Tape {
   };
   std::vector<Final> finals(bool used) const;
 
-  TapeOptions options_;
+  std::optional<TapeOptions> options_;
   std::uint64_t serial_;
   Tape* outer_;  // the tape that was current before
   bool suspended_ = false;

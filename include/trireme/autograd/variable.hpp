@@ -30,13 +30,13 @@ class TensorSlot : public GradientSlot {
   }
   virtual void close(Tensor<T, D> sum) { sum_ = std::move(sum); }
 
-  virtual void give(Tensor<T, D> contribution) {
+  virtual void give(Tensor<T, D> contribution) {  // of the value's shape
     if (sum_.defined()) {
       auto [sum, accumulate] = open();
       ops::add(sum, contribution, sum);
       close(std::move(sum));
     } else {
-      close(contribution.reshape(shape_));
+      close(std::move(contribution));
     }
   }
 
@@ -72,9 +72,10 @@ class Gradient {
     slot_->close(std::move(sum));
   }
 
-  // Contributes a tensor that is complete already. It may be kept and shared: write to it no more.
+  // Contributes a tensor that is complete already, as many elements as the value's. It may be kept and shared: write to it no
+  // more.
   void give(Tensor<T, D> contribution) const {
-    if (slot_) slot_->give(std::move(contribution));
+    if (slot_) slot_->give(contribution.reshape(slot_->shape()));
   }
 
  private:
@@ -103,6 +104,7 @@ class Variable {
   // The same with a gradient that came from elsewhere, in the shape of the value.
   void backward(Tensor<G, D> upstream) const {
     require(gradient_.needed(), "backward() on a value that was not recorded: open a Tape before the forward pass");
+    require(upstream.defined(), "backward() with a gradient that is undefined");
     require(upstream.shape() == value_.shape(), "backward() on a value of shape {} with a gradient of shape {}", value_.shape(),
             upstream.shape());
     Tape& tape = gradient_.slot()->tape();

@@ -28,18 +28,22 @@ struct CheckpointOptions {
   std::shared_ptr<FileSystem> file_system = posix_file_system();
 };
 
-// Steps of the committed checkpoints in a directory, ascending: of the folders "step-000000123" that have a manifest. What a
-// killed job left half done has other names and does not count.
+// Steps of the committed checkpoints in a directory, ascending: of the folders "step-000000123" that have a manifest. What is
+// not done yet, or was left half done by a killed job, has other names and does not count.
 std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory,
                                           const FileSystem& file_system = *posix_file_system());
 
-// The folder of a committed checkpoint. Its manifest is manifest.json there.
-std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step);
+// The folder of a committed checkpoint: "step-000000123", with "-2" and so on behind where a step was saved again. Its manifest
+// is manifest.json there.
+std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step,
+                                        const FileSystem& file_system = *posix_file_system());
 
-// Removes all but the newest checkpoints, those that a run has put aside, and what a killed job left half done; gives their
-// names. For directories that no job uses.
+// Both are for directories that no job uses, and give the names of what they have removed: all but the newest checkpoints, with
+// those that a run has put aside; what killed jobs left half done.
 std::vector<std::string> prune(const std::filesystem::path& directory, int keep,
                                FileSystem& file_system = *posix_file_system());
+std::vector<std::string> remove_unfinished(const std::filesystem::path& directory,
+                                           FileSystem& file_system = *posix_file_system());
 
 struct LoadedCheckpoint {
   std::int64_t step = 0;
@@ -62,11 +66,15 @@ struct LoadedCheckpoint {
 //   checkpoints.finish();
 class Checkpoints {
  public:
-  // Makes the directory and removes what a killed job left half done.
+  // Changes nothing in the directory, which may be missing.
   Checkpoints(const Group& group, const CheckpointOptions& options);
   ~Checkpoints();  // waits for the files of this rank; what is not committed by then is lost
   Checkpoints(const Checkpoints&) = delete;
   Checkpoints& operator=(const Checkpoints&) = delete;
+
+  // Makes the directory and removes what this job's earlier starts left half done, so that a directory that can't be written is
+  // known before training begins. The first save() does so too.
+  void prepare();
 
   // Saves the state that training has after `step` steps. Synchronous: returns when it is committed. Asynchronous: returns when
   // the state is copied; one that is still being saved is finished first. The copy's memory is kept for the next one. After an
@@ -99,6 +107,7 @@ class Checkpoints {
 
   Group group_;
   CheckpointOptions options_;
+  std::string job_;              // empty: nothing was saved yet
   std::vector<std::byte> copy_;  // what an asynchronous save writes
   std::unique_ptr<Saving> saving_;
 };

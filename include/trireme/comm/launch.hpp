@@ -12,7 +12,7 @@ namespace trireme {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process
-  mpi,     // ranks are the processes that mpirun started; one rank without it
+  mpi,     // ranks are the processes that mpirun started; one without it, unless another launcher started several
   nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/gpu_group.hpp
 };
 

@@ -57,6 +57,10 @@ class FileReplacement {
   bool committed_ = false;
 };
 
+// Gives an open file its blocks for these bytes, so that what is written there later finds room. 0, or what the system says
+// against it; a signal is not an obstacle.
+int reserve_blocks(int descriptor, std::uint64_t offset, std::uint64_t bytes);
+
 void sync_folder(const std::filesystem::path& folder);  // makes created, renamed and removed names in it durable
 
 }  // namespace trireme

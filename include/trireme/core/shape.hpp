@@ -24,7 +24,7 @@ class Shape {
 
   std::int64_t operator[](int dim) const;  // negative counts from the end
   std::int64_t back() const { return (*this)[-1]; }
-  std::int64_t rows() const;  // elements / last dim: the tensor seen as a matrix
+  std::int64_t rows() const;  // product of all dims but the last: the tensor seen as a matrix
 
   std::span<const std::int64_t> dims() const { return {dims_.data(), static_cast<std::size_t>(size_)}; }
   std::string str() const;  // "[8, 256, 384]"
@@ -32,6 +32,8 @@ class Shape {
   friend bool operator==(const Shape&, const Shape&) = default;
 
  private:
+  std::int64_t product_of_first(int count) const;
+
   std::array<std::int64_t, max_dims> dims_{};
   int size_ = 0;
 };

@@ -53,10 +53,11 @@ class State {
          .pieces = {{.data = data, .elements = {0, shape.numel()}}}});
   }
 
-  // Called before the places are read, and when all of them are filled, in the order added.
-  void before_save(std::function<void()> action) { before_save_.push_back(std::move(action)); }
+  // Called before the places are read or filled: what a checkpoint lacks is left as the places say. And when all of them are
+  // filled. In the order added.
+  void before_use(std::function<void()> action) { before_use_.push_back(std::move(action)); }
   void after_load(std::function<void()> action) { after_load_.push_back(std::move(action)); }
-  void prepare_save() const;
+  void prepare() const;
   void loaded() const;
 
   const std::vector<StateTensor>& tensors() const { return tensors_; }
@@ -68,7 +69,7 @@ class State {
   std::unordered_set<std::string> names_;
   std::vector<StateTensor> tensors_;
   std::vector<NamedValue> values_;
-  std::vector<std::function<void()>> before_save_;
+  std::vector<std::function<void()>> before_use_;
   std::vector<std::function<void()>> after_load_;
 };
 

@@ -45,6 +45,7 @@ struct StepSummary {
   StepRequests requests = {};                // of any rank
   double exposed_communication_seconds = 0;  // this rank waited that long for others; what its GPU waits does not count
   std::int64_t step = 0;                     // from DataParallelOptions::first_step on
+  std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in one that was made by hand
   NonFinite non_finite = {};                 // unless is_finite()
 
   // In a GPU's memory, where the host has not asked for the numbers: then those above mean nothing yet.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 namespace trireme::device {
@@ -13,6 +14,9 @@ std::string_view name_of(Isa isa);
 // The best one this processor has, or the one that the environment variable TRIREME_ISA names.
 // Throws Error when TRIREME_ISA names one that the processor lacks, or none at all.
 Isa current_isa();
+
+// The best one whose kernels run on a processor with these features, each named as by __builtin_cpu_supports.
+Isa best_isa(std::span<const std::string_view> features);
 
 // What the processor has and what TRIREME_ISA says (null when unset) make one choice: the rule of current_isa().
 Isa choose_isa(Isa best, const char* forced);

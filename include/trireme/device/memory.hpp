@@ -39,9 +39,10 @@ struct MemoryStatistics {
 };
 
 // This thread's caching memory on the host and on its GPU: freed blocks are kept for the next allocation of a similar size,
-// because a training step asks for the same sizes again and again. Blocks may be freed on any thread and outlive the one that
-// made them. A freed block goes to the next taker without waiting: who uses one on another stream than the thread's own, or has
-// a GPU read or write pinned memory, must hold it until that is done.
+// because a training step asks for the same sizes again and again. On the host no more is held, in use or free, than 64 MiB or
+// twice what was ever in use at once. Blocks may be freed on any thread and outlive the one that made them. A freed block goes
+// to the next taker without waiting: who uses one on another stream than the thread's own, or has a GPU read or write pinned
+// memory, must hold it until that is done.
 std::shared_ptr<MemoryResource> host_memory();
 std::shared_ptr<MemoryResource> cuda_memory();
 MemoryStatistics host_memory_statistics();

@@ -10,6 +10,7 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
+#include "trireme/ops/embedding.hpp"
 #include "trireme/ops/float8.hpp"
 
 namespace trireme::nn {
@@ -194,8 +195,9 @@ struct EmbeddingOptions {
   std::int64_t rows = 0;
   std::int64_t width = 0;
   Initializer initializer = Initializer::normal(0, 1);  // as torch.nn.Embedding
-  std::int32_t padding_idx = -1;                        // a row that gets no gradient; below 0: none
-  bool split = false;                                   // the ranks of a tensor axis divide the rows; no padding_idx then
+  // A row of zeros that gets no gradient; negative numbers count from the end. As torch's, loaded weights may differ there.
+  std::optional<std::int32_t> padding_idx = {};
+  bool split = false;  // the ranks of a tensor axis divide the rows; no padding_idx then
 };
 
 // A table of vectors; weight [rows, width]. Where it is split, weight holds this rank's rows.
@@ -206,17 +208,21 @@ class Embedding : public Module<P, D> {
   using M = typename P::Master;
 
   Embedding(const Module<P, D>& parent, std::string_view name, const EmbeddingOptions& options)
-      : Module<P, D>(parent, name),
-        split_(options.split && this->tensor_axis() != nullptr),
-        rows_(options.rows),
-        padding_idx_(options.padding_idx) {
-    require(!options.split || padding_idx_ < 0, "{}: an embedding whose rows are split has no padding_idx", this->name());
+      : Module<P, D>(parent, name), split_(options.split && this->tensor_axis() != nullptr), rows_(options.rows) {
+    require(options.rows > 0 && options.width > 0, "{}: an embedding needs rows and width above 0, got {} and {}", this->name(),
+            options.rows, options.width);
+    require(!options.split || !options.padding_idx, "{}: an embedding whose rows are split has no padding_idx", this->name());
+    Initializer initializer = options.initializer;
+    if (options.padding_idx) {
+      padding_idx_ = ops::padding_row(options.padding_idx, options.rows);
+      initializer.zeros = {*padding_idx_ * options.width, (*padding_idx_ + 1) * options.width};
+    }
     Placement placement{.shape = {options.rows, options.width}};
     if (split_) {
       placement.dim = 0;
       placement.ranges = {this->tensor_axis()->part(options.rows)};
     }
-    weight = this->add_parameter("weight", placement, options.initializer);
+    weight = this->add_parameter("weight", placement, initializer);
   }
 
   // Where it is split and the axis is sequence-parallel: this rank's rows [rows, width].
@@ -232,13 +238,13 @@ class Embedding : public Module<P, D> {
  private:
   bool split_;
   std::int64_t rows_;
-  std::int32_t padding_idx_;
+  std::optional<std::int32_t> padding_idx_;  // 0 or more
 };
 
-// Dropout whose random numbers are named after this module: any number of ranks drops the same elements. Evaluation, or a
-// forward pass without a tape, drops nothing. Dim 0 counts samples or, where the axis is sequence-parallel, this rank's rows,
-// of which rows_per_sample make one. Not for what lies between a column-parallel and a row-parallel layer, whose features are
-// divided.
+// Dropout whose random numbers are named after this module: any number of ranks drops the same elements, and a second call in
+// the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops nothing.
+// Dim 0 counts samples or, where the axis is sequence-parallel, this rank's rows, of which rows_per_sample make one. Not for
+// what lies between a column-parallel and a row-parallel layer, whose features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {
  public:

@@ -50,13 +50,14 @@ class Module {
   const TensorAxis* tensor_axis() const { return store_->tensor_axis().get(); }
   bool sequence_parallel() const { return tensor_axis() != nullptr && tensor_axis()->sequence_parallel(); }
 
-  // Gives every parameter and buffer of the model its first values; they depend on the seed and the names alone.
-  void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed); }
+  // Gives every parameter and buffer of this module, and of those within it, its first values; they depend on the seed and the
+  // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize({...}).
+  void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed, name_); }
 
-  // Training or evaluation, for the whole model: what batch norm normalises by, and whether dropout drops.
-  void train(bool on = true) { store_->set_training(on); }
+  // Training or evaluation, of this module and those within it: what batch norm normalises by, and whether dropout drops.
+  void train(bool on = true) { store_->modes().set(name_, on); }
   void eval() { train(false); }
-  bool training() const { return store_->training(); }
+  bool training() const { return store_->modes().training(name_); }
 
  protected:
   ~Module() = default;

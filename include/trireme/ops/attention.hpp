@@ -12,13 +12,15 @@ struct AttentionOptions {
   bool causal = false;    // query i sees the keys up to i + keys - queries
   double scale = 0;       // of the products of queries and keys; 0: 1 / sqrt(head size)
   std::int64_t keys = 0;  // rows of kv in use, for a cache that is larger; 0: all
+  std::int64_t value_size = 0;  // of a head's values and of its part of the output; 0: that of its queries. Not on a GPU
 };
 
 // softmax(scale * q k^T) v of each head, in blocks of queries: no queries x keys matrix is ever held and what a causal query
 // does not see is skipped (Dao et al. 2022, arXiv 2205.14135). bfloat16 and float16 are computed in float.
-//   q: [batch, queries, heads * size]       kv: [batch, keys, 2 * kv_heads * size], all keys, then all values
-// or, for self-attention, packed: q: [batch, time, (heads + 2 * kv_heads) * size] and kv undefined.
-//   out: [batch, queries, heads * size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
+//   q: [batch, queries, heads * size]   kv: [batch, keys, kv_heads * (size + value_size)], all keys, then all values
+// or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
+// be more or fewer keys than queries (cross-attention).
+//   out: [batch, queries, heads * value_size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
 // hidden_keys: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
 // On a GPU cuDNN computes bfloat16 and float16 where it has a plan, made in the first call with new shapes; the last bits of
 // its dq may differ from run to run.

@@ -19,10 +19,11 @@ struct RandomPosition {
   std::int64_t first_sample = 0;  // of the tensor
 };
 
-// Where a random number lies: numbers are a function of (seed, stream, step, index), never of the layout of the ranks.
+// Where a random number lies: numbers are a function of (seed, stream, call, step, index), never of the layout of the ranks.
 struct RandomKey {
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;  // a hash of the layer's name
+  std::uint64_t call = 0;    // number of the stream's calls before in the micro-batch
   std::uint64_t step = 0;
   std::uint64_t first_index = 0;  // global index of this tensor's first element
 

@@ -90,6 +90,7 @@ struct LambStep {
   double gradient_scale = 1;
   double min_norm = 0;  // |w| is clamped to [min_norm, max_norm]
   double max_norm = std::numeric_limits<double>::infinity();
+  double max_trust_ratio = std::numeric_limits<double>::infinity();  // of |w| / |u|
   const UpdateSquares* squares = nullptr;  // of the whole parameter: the rate is multiplied by |w| / |u|; null: it is not
   StepOnDevice on_device = {};
 };

@@ -11,6 +11,7 @@ struct AdamOptions {
   double epsilon = 1e-8;
   double weight_decay = 0;  // L2: added to the gradient
   bool amsgrad = false;     // divides by the largest second moment so far (Reddi et al. 2018, arXiv 1904.09237)
+  bool maximize = false;    // the objective, by the negated gradient
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

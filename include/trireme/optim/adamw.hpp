@@ -11,6 +11,7 @@ struct AdamWOptions {
   double epsilon = 1e-8;
   double weight_decay = 0.01;  // decoupled: of the weights, apart from the moments
   bool amsgrad = false;
+  bool maximize = false;
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
@@ -27,6 +28,7 @@ class AdamW final : public Adam<P, D> {
                     .epsilon = options.epsilon,
                     .weight_decay = options.weight_decay,
                     .amsgrad = options.amsgrad,
+                    .maximize = options.maximize,
                     .decay = options.decay,
                     .groups = options.groups},
                    true) {}

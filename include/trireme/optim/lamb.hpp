@@ -16,12 +16,13 @@ struct LambOptions {
   bool bias_correction = true;
   double min_norm = 0;  // |w| is clamped to [min_norm, max_norm], the paper's phi
   double max_norm = std::numeric_limits<double>::infinity();
+  double max_trust_ratio = std::numeric_limits<double>::infinity();  // bounds clamp(|w|) / |u|
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };
 
-// Adam's direction, scaled for each parameter to the norm of its weights: the rate is multiplied by clamp(|w|) / |u|, 1 where a
-// norm is 0 (You et al. 2020, arXiv 1904.00962, algorithm 2).
+// Adam's direction, scaled for each parameter to the norm of its weights: the rate is multiplied by the trust ratio
+// clamp(|w|) / |u|, 1 where a norm is 0 (You et al. 2020, arXiv 1904.00962, algorithm 2).
 template <typename P, typename D = Cpu>
 class Lamb final : public Optimizer<P, D> {
  public:

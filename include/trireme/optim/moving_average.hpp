@@ -28,7 +28,7 @@ class ExponentialMovingAverage {
   void swap();
   bool swapped_in() const { return swapped_in_; }
 
-  // What a checkpoint keeps; an error while swapped in.
+  // What a checkpoint keeps; an error while swapped in, also when the state is saved or loaded.
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
   const Tensor<T, D>& average() const { return average_; }  // [trainable elements], in the store's order

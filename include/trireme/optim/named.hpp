@@ -9,14 +9,15 @@
 
 namespace trireme::optim {
 
-// What trainers offer for every optimizer; one that has no such option leaves it alone.
+// What trainers offer for every optimizer; one that has no such option leaves it alone. What is not given is the optimizer's
+// own.
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
-  double beta1 = 0.9;                  // decay of the first moment; the momentum of sgd, lars and rmsprop
-  double beta2 = 0.999;                // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
-  std::optional<double> epsilon = {};  // the optimizer's own unless said
-  bool nesterov = false;               // of sgd
+  std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars and rmsprop
+  std::optional<double> beta2 = {};  // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
+  std::optional<double> epsilon = {};
+  bool nesterov = false;  // of sgd
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
 };

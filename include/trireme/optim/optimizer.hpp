@@ -55,10 +55,7 @@ class Optimizer {
   virtual ~Optimizer() = default;
 
   double learning_rate() const { return rules_.learning_rate; }
-  void set_learning_rate(double learning_rate) {
-    rules_.learning_rate = learning_rate;
-    if constexpr (!on_host) on_device_->set_learning_rate(learning_rate);
-  }
+  void set_learning_rate(double learning_rate);  // finite, 0 or more
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
   // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.

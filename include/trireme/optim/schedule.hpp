@@ -20,7 +20,8 @@ Schedule multi_step(double base, std::vector<std::int64_t> milestones, double ga
 // Times gamma each step (torch ExponentialLR).
 Schedule exponential(double base, double gamma);
 
-// From base to minimum over `total` steps, half a cosine (torch CosineAnnealingLR; Loshchilov, Hutter 2017, arXiv 1608.03983).
+// From base to minimum over `total` steps, half a cosine, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983; up to
+// `total` torch CosineAnnealingLR, which rises again afterwards).
 Schedule cosine(double base, std::int64_t total, double minimum);
 
 // Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
@@ -35,7 +36,7 @@ Schedule polynomial(double base, std::int64_t total, double power);
 struct OneCycleOptions {
   double maximum = 0.1;
   std::int64_t total = 1;
-  double rising_share = 0.3;
+  double rising_share = 0.3;     // of the steps, in [0, 1]; where that is one step or less, it starts at maximum
   double first_divisor = 25;     // starts at maximum / first_divisor
   double final_divisor = 10000;  // ends at the start value / final_divisor
 };

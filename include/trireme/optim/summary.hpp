@@ -25,7 +25,7 @@ StepSummary read(StepSummary summary) {
 // there, and the host does not wait.
 template <typename T, typename D>
 StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
-  StepSummary summary;
+  StepSummary summary{.store = store.serial()};
   for (int index = 0; index < store.num_parameters(); ++index) {
     const bool trainable = store.parameter(index).trainable;
     summary.used.push_back(trainable && store.has_gradient(index));

@@ -52,9 +52,9 @@ struct DataParallelOptions {
   // of that kind that a layer of your own changes are left alone where batch norm is synchronised.
   bool synchronize_batch_norm = true;
 
-  // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas: in
-  // each step a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
-  // something else than most. 0: off.
+  // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
+  // and a tied parameter with that of the other stage: in each step a part of them, in so many steps all. Error{diverged} on
+  // all ranks names what differs and the ranks that hold something else than most. 0: off.
   int check_replicas = 100;
 
   std::int64_t first_step = 0;  // the number of this run's first step, above 0 in one that goes on from a checkpoint
@@ -133,7 +133,8 @@ class Reduction final : public GradientListener {
   void on_final(int parameter) override;
   void launch_complete();
   void advance();
-  void take_tied(bool wait);
+  bool reduced_over_replicas(std::size_t bucket, bool wait);
+  void sum_tied(bool wait);
   void take_norms(bool wait);
   template <typename Wait>
   void count_waiting(const Wait& wait);
@@ -153,11 +154,15 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
+  // The gradient that other stages have too: when it is reduced over the replicas, the stages' sums are added up, the same bits
+  // on all. So whatever the reductions make of it, its copies stay the same.
   struct Tied {
-    int parameter;
-    std::unique_ptr<TensorAxis::Transfer> sum;
+    std::size_t bucket = 0;
+    std::vector<std::unique_ptr<TensorAxis::Transfer>> sums = {};
+    bool begun = false;
+    bool done = false;
   };
-  std::vector<Tied> tied_;  // gradients whose sum over stages is under way
+  std::optional<Tied> tied_;  // where this stage has one
   std::int32_t finals_ = 0;
   std::vector<bool> used_;                 // by parameter
   std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded
@@ -191,7 +196,9 @@ class DataParallel {
       : DataParallel(model.store(), mesh, options) {}
   DataParallel(FlatStore& store, const ProcessMesh& mesh, const DataParallelOptions& options);
 
-  // One micro-batch for each virtual shard of this rank, where there are virtual shards.
+  // One micro-batch for each virtual shard of this rank, where there are virtual shards. A step that was begun before and not
+  // ended by Optimizer::step, skip_step or FlatStore::clear_gradients leaves nothing behind: no gradients, buffers as before
+  // it.
   Reduction begin_step(int micro_batches = 1);
 
   // What a step with finish_on_device(), or one that a StepGraph launches, leaves to the host: asks all ranks, as
@@ -230,11 +237,11 @@ class DataParallel {
   };
 
   std::vector<int> trainable() const;
-  std::vector<std::int64_t> gradient_bytes() const;
+  std::vector<std::int64_t> gradient_bytes(const ProcessMesh& mesh) const;
   void make_buckets(const BucketPlan& plan);
   void order_buckets();
   void agree_on_ready_order();
-  void start_tuning(const BucketPlan& initial, const std::string& profile);
+  void start_tuning(const BucketPlan& initial, const std::string& profile, const ProcessMesh& mesh);
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
@@ -243,12 +250,15 @@ class DataParallel {
   void wait_for_device() const;
   std::vector<Pending> reduce_buffers() const;                           // after a step
   bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
+  Range slices_of(std::size_t bucket) const;                             // where the step is sharded: indices
 
   FlatStore& store_;
   Group group_;
   std::shared_ptr<const SummaryGroup> summary_;
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
+  int tied_ = -1;               // the trainable parameter that other stages hold too; it has a bucket of its own
+  bool on_one_node_ = false;    // the replicas of every part of the model, each for itself
   std::int64_t first_step_;
   int steps_ = 0;
   std::int64_t exchanges_ = 0;

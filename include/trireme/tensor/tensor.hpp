@@ -35,7 +35,8 @@ class Tensor {
   // `shape` elements of a block that others may share, from its element `offset` on.
   Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
       : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)), data_(static_cast<T*>(storage_->data()) + offset) {
-    require((offset + static_cast<std::size_t>(numel_)) * sizeof(T) <= storage_->bytes(),
+    const std::size_t elements = storage_->bytes() / sizeof(T);
+    require(offset <= elements && static_cast<std::size_t>(numel_) <= elements - offset,
             "a tensor of shape {} at element {} does not fit a block of {} bytes", shape, offset, storage_->bytes());
   }
 
@@ -83,8 +84,8 @@ class Tensor {
 
   // Rows [begin, begin + count) of the leading dim; the elements are shared.
   Tensor narrow(std::int64_t begin, std::int64_t count) const {
-    require(begin >= 0 && count >= 0 && begin + count <= dim(0), "rows {} to {} lie outside the shape {}", begin, begin + count,
-            shape_);
+    require(begin >= 0 && count >= 0 && begin <= dim(0) && count <= dim(0) - begin,
+            "{} rows from row {} on lie outside the shape {}", count, begin, shape_);
     Tensor result = *this;
     const std::int64_t row = dim(0) == 0 ? 0 : numel_ / dim(0);
     std::array<std::int64_t, Shape::max_dims> dims{};
@@ -101,6 +102,7 @@ class Tensor {
   // A copy on another device, or the same one. The host waits for what it gets from a GPU.
   template <typename To>
   Tensor<T, To> to() const {
+    require(defined(), "a copy of a tensor that is undefined");
     Tensor<T, To> copy(shape_);
     device::copy_bytes(To{}, copy.data(), D{}, data_, bytes_of(shape_));
     return copy;
@@ -109,7 +111,12 @@ class Tensor {
   bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // other tensors hold the block too
 
  private:
-  static std::size_t bytes_of(const Shape& shape) { return static_cast<std::size_t>(shape.numel()) * sizeof(T); }
+  static std::size_t bytes_of(const Shape& shape) {
+    std::int64_t bytes = 0;
+    require(!__builtin_mul_overflow(shape.numel(), std::int64_t{sizeof(T)}, &bytes),
+            "a tensor of shape {} has more than 2^63 bytes", shape);
+    return static_cast<std::size_t>(bytes);
+  }
 
   Shape shape_;
   std::int64_t numel_ = 0;

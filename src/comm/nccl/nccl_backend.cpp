@@ -130,12 +130,7 @@ ErrorFields NcclBackend::describe_wait(const NcclFlight& flight) const {
 void NcclBackend::abandon(NcclFlight& flight) noexcept {
   if (flight.done) return;
   if (!flight.completion->captured()) communicator_->abort();
-  if (flight.comparison != nullptr) {
-    flight.comparison->abandon();
-  } else if (!context_->node().failed()) {
-    context_->record_failure(
-        Error({.message = fmt::format("gave up waiting for {} of group \"{}\"", describe(flight.call), members().label)}));
-  }
+  if (flight.comparison != nullptr) flight.comparison->abandon();
   const auto end = Clock::now() + abort_patience;
   try {
     while (!flight.completion->reached() && Clock::now() < end) std::this_thread::sleep_for(abort_nap);

@@ -1,14 +1,15 @@
 #include "comm/tcp/hub.hpp"
 
 #include <fmt/format.h>
+#include <poll.h>
 
 #include <algorithm>
-#include <cstring>
-#include <memory>
+#include <exception>
 #include <utility>
 
 #include "comm/members.hpp"
 #include "comm/reduce.hpp"
+#include "comm/tcp/proof.hpp"
 #include "trireme/core/exit_code.hpp"
 
 namespace trireme::comm {
@@ -16,7 +17,9 @@ namespace {
 
 using Data = std::vector<std::byte>;
 
-constexpr std::chrono::seconds longest_silence_of_guest{30};
+constexpr std::chrono::seconds longest_visit{10};  // of a guest
+constexpr std::size_t most_guests = 4096;          // at a time; the oldest go
+constexpr std::chrono::seconds last_sends{2};      // for what the others have not taken when rank 0 leaves
 
 Data reduce_all(const std::vector<std::optional<Frame>>& calls) {
   const WrittenCall& call = calls.front()->header.call;
@@ -66,59 +69,98 @@ std::string with_verb(const std::vector<int>& ranks) { return list_of_ranks(rank
 
 }  // namespace
 
-Hub::Hub(Socket listener, int ranks, std::chrono::milliseconds deadline)
+Hub::Hub(Socket listener, int ranks, std::string secret, std::chrono::milliseconds deadline)
     : listener_(std::move(listener)),
+      secret_(std::move(secret)),
       deadline_(deadline),
       ranks_(static_cast<std::size_t>(ranks)),
       thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 void Hub::serve(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
-    std::vector<int> descriptors{listener_.descriptor()};
-    for (const Guest& guest : guests_) descriptors.push_back(guest.socket.descriptor());
-    const std::size_t first_rank = descriptors.size();
-    std::vector<int> senders;
-    for (int rank = 0; rank < static_cast<int>(ranks_.size()); ++rank) {
-      if (!has_come(rank)) continue;
-      descriptors.push_back(ranks_[static_cast<std::size_t>(rank)].descriptor());
-      senders.push_back(rank);
+    try {
+      look();
+    } catch (const std::exception& error) {
+      fail(failure_of(0, ErrorCode::internal), fmt::format("the collectives of the job fail: {}", error.what()));
     }
-    const auto arrived = std::make_unique<bool[]>(descriptors.size());
-    wait_for_input(descriptors, {arrived.get(), descriptors.size()}, look_interval);
-    for (std::size_t index = 0; index < senders.size(); ++index) {
-      if (arrived[first_rank + index]) take(senders[index]);
-    }
-    for (std::size_t index = 1; index < first_rank; ++index) {
-      if (arrived[index]) greet(std::move(guests_[index - 1].socket));
-    }
-    std::erase_if(guests_, [now = Clock::now()](const Guest& guest) {
-      return !guest.socket || now - guest.came > longest_silence_of_guest;
-    });
-    if (arrived[0]) admit();
-    if (!met_) give_up_meeting();
-    for (auto& [id, collective] : collectives_) remind(id, collective);
+  }
+  const auto end = Clock::now() + last_sends;
+  const auto has_unsent = [](const FrameConnection& connection) { return connection.has_unsent(); };
+  while (std::ranges::any_of(ranks_, has_unsent) && Clock::now() < end) {
+    send_rest();
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-// Whoever connects and says nothing, a scan of the ports, must not keep the ranks waiting.
+void Hub::look() {
+  std::vector<pollfd> events;
+  const auto watch = [&events](const FrameConnection& connection) {
+    const int wanted = connection.has_unsent() ? POLLIN | POLLOUT : POLLIN;
+    events.push_back({.fd = connection.socket().descriptor(), .events = static_cast<short>(wanted), .revents = 0});
+  };
+  events.push_back({.fd = listener_.descriptor(), .events = POLLIN, .revents = 0});  // poll passes over what is not there
+  for (const Guest& guest : guests_) watch(guest.connection);
+  for (const FrameConnection& connection : ranks_) watch(connection);
+  poll(events.data(), events.size(), static_cast<int>(look_interval.count()));
+  const std::size_t num_guests = guests_.size();
+  for (std::size_t rank = 0; rank < ranks_.size(); ++rank) {
+    if ((events[1 + num_guests + rank].revents & ~POLLOUT) != 0) hear(static_cast<int>(rank));
+  }
+  send_rest();
+  for (std::size_t index = 0; index < guests_.size(); ++index) {
+    if (events[1 + index].revents != 0) greet(guests_[index]);
+  }
+  std::erase_if(guests_, [this, now = Clock::now()](const Guest& guest) {
+    return met_ || !guest.connection || now - guest.came > longest_visit;
+  });
+  if (events[0].revents != 0) admit();
+  if (!met_) give_up_meeting();
+  for (auto& [id, collective] : collectives_) remind(id, collective);
+}
+
+void Hub::send_rest() {
+  for (FrameConnection& connection : ranks_) connection.send_on();
+}
+
 void Hub::admit() {
-  if (Socket socket = listener_.accept()) guests_.push_back({std::move(socket), Clock::now()});
+  Socket socket = listener_.accept();
+  if (!socket) return;
+  if (guests_.size() == most_guests) guests_.erase(guests_.begin());
+  Guest& guest = guests_.emplace_back(Guest{
+      .connection = FrameConnection(std::move(socket), sizeof(Sha256)), .challenge = make_challenge(), .came = Clock::now()});
+  guest.connection.send({.kind = FrameKind::challenge}, guest.challenge);
 }
 
-void Hub::greet(Socket socket) {
-  const auto frame = receive_frame(socket);
-  if (!frame || frame->header.kind != FrameKind::hello) return;  // none of ours
-  const int rank = frame->header.rank;
-  const int size = static_cast<int>(ranks_.size());
-  if (frame->header.size != size || rank < 0 || rank >= size || has_come(rank)) {
-    const std::string text = fmt::format("rank {} of {} came where {} ranks meet{}", rank, frame->header.size, size,
-                                         rank >= 0 && rank < size && has_come(rank) ? ", and for the second time" : "");
-    send_frame(socket, failure_of(rank, ErrorCode::invalid_argument), bytes_of(text));
-    return;
+// Whoever says nothing, or something else than a rank of this job, must not keep the ranks waiting.
+void Hub::greet(Guest& guest) {
+  const bool is_there = guest.connection.receive();
+  if (const auto frame = guest.connection.next()) {
+    take_hello(guest, *frame);
+    guest.connection = FrameConnection();
+  } else if (!is_there) {
+    guest.connection = FrameConnection();
   }
-  ranks_[static_cast<std::size_t>(rank)] = std::move(socket);
-  met_ = std::ranges::all_of(ranks_, [](const Socket& one) { return static_cast<bool>(one); });
-  if (met_) send_all({.kind = FrameKind::welcome});
+}
+
+void Hub::take_hello(Guest& guest, const Frame& hello) {
+  if (hello.header.kind != FrameKind::hello) return;
+  const int rank = hello.header.rank;
+  const int size = static_cast<int>(ranks_.size());
+  const bool knows_secret = are_equal(hello.data, proof_of(secret_, guest.challenge, rank, hello.header.size));
+  if (!knows_secret || hello.header.size != size || rank < 0 || rank >= size || has_come(rank)) {
+    const std::string text = knows_secret
+                                 ? fmt::format("rank {} of {} came where {} ranks meet{}", rank, hello.header.size, size,
+                                               rank >= 0 && rank < size && has_come(rank) ? ", and for the second time" : "")
+                                 : "a rank came with another TRIREME_JOB_SECRET than rank 0 has";
+    return guest.connection.send(failure_of(rank, ErrorCode::invalid_argument), bytes_of(text));
+  }
+  FrameConnection& connection = ranks_[static_cast<std::size_t>(rank)];
+  connection = std::move(guest.connection);
+  connection.allow_large_frames();
+  met_ = std::ranges::all_of(ranks_, [](const FrameConnection& one) { return static_cast<bool>(one); });
+  if (!met_) return;
+  listener_ = Socket();
+  send_all({.kind = FrameKind::welcome});
 }
 
 void Hub::give_up_meeting() {
@@ -133,26 +175,34 @@ void Hub::give_up_meeting() {
   begin_ = Clock::time_point::max() - deadline_;  // said once
 }
 
-void Hub::take(int rank) {
-  auto frame = receive_frame(ranks_[static_cast<std::size_t>(rank)]);
-  if (!frame) {
-    ranks_[static_cast<std::size_t>(rank)] = Socket();
-    if (!left_.contains(rank)) {
-      fail(failure_of(rank, ErrorCode::peer_failed), fmt::format("the process of rank {} is gone", rank));
-    }
-    return leave(rank);
+void Hub::hear(int rank) {
+  FrameConnection& connection = ranks_[static_cast<std::size_t>(rank)];
+  const bool is_there = connection.receive();
+  while (auto frame = connection.next()) {
+    take(rank, std::move(*frame));
+    if (!connection) return;
   }
-  const FrameHeader header = frame->header;
+  if (!is_there) dismiss(rank, "is gone");
+}
+
+// A rank whose connection ends before it has left has failed.
+void Hub::dismiss(int rank, std::string_view what) {
+  ranks_[static_cast<std::size_t>(rank)] = FrameConnection();
+  if (!left_.contains(rank)) {
+    fail(failure_of(rank, ErrorCode::peer_failed), fmt::format("the process of rank {} {}", rank, what));
+  }
+  leave(rank);
+}
+
+void Hub::take(int rank, Frame frame) {
+  const std::string_view fault = fault_of(frame, rank, static_cast<int>(ranks_.size()), members_);
+  if (!fault.empty()) return dismiss(rank, fmt::format("sent {}", fault));
+  const FrameHeader header = frame.header;
   switch (header.kind) {
-    case FrameKind::members: {
-      std::vector<std::int32_t>& members = members_[header.group];
-      members.resize(frame->data.size() / sizeof(std::int32_t));
-      std::memcpy(members.data(), frame->data.data(), frame->data.size());
-      break;
-    }
-    case FrameKind::call: take_call(std::move(*frame)); break;
-    case FrameKind::letter: send(header.to, header, frame->data); break;
-    case FrameKind::failure: fail(header, frame->text()); break;
+    case FrameKind::members: members_[header.group] = members_in(frame); break;
+    case FrameKind::call: take_call(std::move(frame)); break;
+    case FrameKind::letter: send(header.to, header, frame.data); break;
+    case FrameKind::failure: fail(header, frame.text()); break;
     case FrameKind::farewell: leave(rank); break;
     default: break;  // the hub's own
   }
@@ -166,6 +216,7 @@ void Hub::take_call(Frame frame) {
     collective.calls.resize(members_[id.first].size());
     collective.begin = Clock::now();
   }
+  if (collective.calls[rank]) return dismiss(members_[id.first][rank], "sent a call for the second time");
   collective.calls[rank] = std::move(frame);
   if (std::ranges::all_of(collective.calls, [](const auto& call) { return call.has_value(); })) {
     finish(id, collective);
@@ -179,7 +230,7 @@ void Hub::finish(const CallId& id, const Collective& collective) {
   if (!all_same(collective.calls)) {
     std::string lines;
     for (const auto& call : collective.calls) lines += describe(call->header.call) + "\n";
-    return send_callers(collective, id, {.kind = FrameKind::mismatch}, bytes_of(lines));
+    return send_callers(collective, id, {.kind = FrameKind::mismatch, .to = members_[id.first].front()}, bytes_of(lines));
   }
   const Data result = compute(collective.calls);
   const std::vector<std::int32_t>& members = members_[id.first];
@@ -216,10 +267,9 @@ void Hub::fail(const FrameHeader& header, const std::string& text) {
   if (!std::exchange(failed_, true)) send_all(header, bytes_of(text));
 }
 
-// Who can't be reached is found to be gone where its frames are taken.
 void Hub::send(int rank, const FrameHeader& header, std::span<const std::byte> data) {
   if (rank >= 0 && rank < static_cast<int>(ranks_.size()) && has_come(rank)) {
-    send_frame(ranks_[static_cast<std::size_t>(rank)], header, data);
+    ranks_[static_cast<std::size_t>(rank)].send(header, data);
   }
 }
 

@@ -5,19 +5,23 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "comm/tcp/frame.hpp"
+#include "comm/tcp/frame_rules.hpp"
+#include "comm/tcp/sha256.hpp"
 
 namespace trireme::comm {
 
 // Where the ranks of a job without MPI meet: a thread of rank 0's process, to which each rank, that one too, has a connection.
 // It compares and does their collectives, hands on their messages and failures, and says who has left. Meant for little data.
+// Whoever does not know the job's secret is sent away, the port is closed once all ranks have come, and nobody keeps the thread
+// waiting: it takes and gives what the sockets have and hold.
 class Hub {
  public:
-  Hub(Socket listener, int ranks, std::chrono::milliseconds deadline);
+  Hub(Socket listener, int ranks, std::string secret, std::chrono::milliseconds deadline);
 
  private:
   using Clock = std::chrono::steady_clock;
@@ -29,37 +33,44 @@ class Hub {
     bool reminded = false;
   };
 
-  struct Guest {  // who has not said which rank it is
-    Socket socket;
+  struct Guest {  // who has not proved which rank it is
+    FrameConnection connection;
+    Sha256 challenge;
     Clock::time_point came;
   };
 
   void serve(const std::stop_token& stop);
+  void look();
+  void send_rest();
   void admit();
-  void greet(Socket socket);
+  void greet(Guest& guest);
+  void take_hello(Guest& guest, const Frame& hello);
   void give_up_meeting();
-  void take(int rank);
+  void hear(int rank);
+  void take(int rank, Frame frame);
   void take_call(Frame frame);
   void finish(const CallId& id, const Collective& collective);
   void remind(const CallId& id, Collective& collective);
   void leave(int rank);
   void abandon(const CallId& id, const Collective& collective);
   void fail(const FrameHeader& header, const std::string& text);
+  void dismiss(int rank, std::string_view what);
   void send(int rank, const FrameHeader& header, std::span<const std::byte> data = {});
   void send_all(const FrameHeader& header, std::span<const std::byte> data = {});
   void send_callers(const Collective& collective, const CallId& id, FrameHeader header, std::span<const std::byte> data);
   std::vector<int> missing(const CallId& id, const Collective& collective) const;  // world ranks
   bool has_come(int rank) const { return static_cast<bool>(ranks_[static_cast<std::size_t>(rank)]); }
 
-  Socket listener_;
+  Socket listener_;  // none once all have come
+  std::string secret_;
   std::chrono::milliseconds deadline_;
   Clock::time_point begin_ = Clock::now();
   std::vector<Guest> guests_;
-  std::vector<Socket> ranks_;
+  std::vector<FrameConnection> ranks_;
   std::set<int> left_;
   bool met_ = false;
   bool failed_ = false;
-  std::map<std::uint64_t, std::vector<std::int32_t>> members_;  // world ranks by group
+  MembersOfGroups members_;
   std::map<CallId, Collective> collectives_;
   std::jthread thread_;  // last: it uses all of the above
 };

@@ -3,8 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
+
+#include "comm/tcp/proof.hpp"
+#include "trireme/core/exit_code.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -13,13 +18,6 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds nap{1};
 constexpr std::chrono::seconds hub_patience{2};  // of one who meets, with the hub that gives up first and says why
-
-bool arrives(const Socket& socket, std::chrono::milliseconds timeout) {
-  const int descriptor = socket.descriptor();
-  bool arrived = false;
-  wait_for_input({&descriptor, 1}, {&arrived, 1}, timeout);
-  return arrived;
-}
 
 Failure failure_of(const Frame& frame) {
   return {.rank = frame.header.rank,
@@ -33,53 +31,77 @@ Failure failure_of(const Frame& frame) {
 
 HubLink::HubLink(const HubPlace& place, std::chrono::milliseconds deadline)
     : place_(place),
-      socket_(connect_to(place.address, place.port, deadline)),
+      connection_(connect_to(place.address, place.port, deadline)),
       grace_(std::clamp<std::chrono::milliseconds>(deadline, std::chrono::seconds(3), std::chrono::seconds(5))),
       node_(make_node_control(place.size)) {
+  connection_.socket().limit_sends(deadline);
   meet(deadline);
   thread_ = std::jthread([this](const std::stop_token& stop) { serve(stop); });
 }
 
 HubLink::~HubLink() = default;
 
+std::optional<Frame> HubLink::await_frame(Clock::time_point end) {
+  for (bool is_there = true;;) {
+    if (auto frame = connection_.next()) return frame;
+    if (!is_there || Clock::now() >= end) return std::nullopt;
+    if (wait_for_input(connection_.socket(), look_interval)) is_there = connection_.receive();
+  }
+}
+
 void HubLink::meet(std::chrono::milliseconds deadline) {
-  send({.kind = FrameKind::hello, .rank = place_.rank, .size = place_.size});
-  std::optional<Frame> frame;
-  if (arrives(socket_, deadline + hub_patience)) frame = receive_frame(socket_);
-  if (frame && frame->header.kind == FrameKind::welcome) return;
+  const auto end = Clock::now() + deadline + hub_patience;
+  auto frame = await_frame(end);
+  if (frame && frame->header.kind == FrameKind::challenge) {
+    send({.kind = FrameKind::hello, .rank = place_.rank, .size = place_.size},
+         proof_of(place_.secret, frame->data, place_.rank, place_.size));
+    frame = await_frame(end);
+    if (frame && frame->header.kind == FrameKind::welcome) return;
+  }
   const bool told = frame && frame->header.kind == FrameKind::failure;
   throw Error(
       {.code = told ? frame->header.code : ErrorCode::peer_failed,
        .message = told ? frame->text() : fmt::format("rank 0 at {} port {} does not answer", place_.address, place_.port),
        .rank = place_.rank,
-       .hint = "all ranks need the same MASTER_ADDR, MASTER_PORT and WORLD_SIZE, and each its own RANK"});
+       .hint = "all ranks need the same MASTER_ADDR, MASTER_PORT, WORLD_SIZE and TRIREME_JOB_SECRET, and each its own RANK"});
 }
 
-// A frame that can't be sent has nobody to go to: that the hub is gone is found where its frames are taken.
+// That the hub is gone is found where its frames are taken.
 void HubLink::send(const FrameHeader& header, std::span<const std::byte> data) {
   const std::lock_guard lock(sending_);
-  send_frame(socket_, header, data);
+  if (send_frame(connection_.socket(), header, data) || errno != EAGAIN) return;
+  const std::string text = fmt::format("the process of rank 0 takes nothing that rank {} sends", place_.rank);
+  node_->record_failure(
+      {.rank = 0, .exit_code = static_cast<int>(exit_code_of(ErrorCode::timeout)), .code = ErrorCode::timeout, .text = text});
 }
 
 void HubLink::serve(const std::stop_token& stop) {
-  while (!stop.stop_requested()) {
-    const bool arrived = arrives(socket_, look_interval);
-    relay_failure();
-    end_stuck_process();
-    if (!arrived) continue;
-    auto frame = receive_frame(socket_);
-    if (!frame) {
-      node_->claim_relay();
-      if (!node_->left(0)) {
-        node_->record_failure({.rank = 0, .code = ErrorCode::peer_failed, .text = "the process of rank 0 is gone"});
-      }
-      for (int rank = 0; rank < place_.size; ++rank) {
-        if (rank != place_.rank) node_->leave(rank);
-      }
-      return;
+  try {
+    while (!stop.stop_requested() && look()) {
     }
-    take(std::move(*frame));
+  } catch (const std::exception& error) {
+    node_->record_failure(
+        {.rank = place_.rank, .text = fmt::format("what the other ranks send can't be taken: {}", error.what())});
+    relay_failure();
   }
+}
+
+bool HubLink::look() {
+  const bool arrived = wait_for_input(connection_.socket(), look_interval);
+  relay_failure();
+  end_stuck_process();
+  if (!arrived) return true;
+  const bool is_there = connection_.receive();
+  while (auto frame = connection_.next()) take(std::move(*frame));
+  if (is_there) return true;
+  node_->claim_relay();
+  if (!node_->left(0)) {
+    node_->record_failure({.rank = 0, .code = ErrorCode::peer_failed, .text = "the process of rank 0 is gone"});
+  }
+  for (int rank = 0; rank < place_.size; ++rank) {
+    if (rank != place_.rank) node_->leave(rank);
+  }
+  return false;
 }
 
 void HubLink::take(Frame frame) {
@@ -89,6 +111,7 @@ void HubLink::take(Frame frame) {
     case FrameKind::result:
     case FrameKind::mismatch:
     case FrameKind::abandoned: {
+      if (header.kind == FrameKind::mismatch && header.to != place_.rank) node_->claim_report();
       const std::lock_guard lock(mutex_);
       missing_.erase(id);
       answers_.insert_or_assign(id, std::move(frame));
@@ -111,7 +134,9 @@ void HubLink::take(Frame frame) {
       if (header.to != place_.rank) node_->claim_report();
       node_->record_failure(failure_of(frame));
       break;
-    case FrameKind::farewell: node_->leave(header.rank); break;
+    case FrameKind::farewell:
+      if (header.rank >= 0 && header.rank < place_.size) node_->leave(header.rank);
+      break;
     default: break;  // none of the hub's
   }
   node_->note_change(place_.rank);

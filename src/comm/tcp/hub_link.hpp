@@ -19,6 +19,7 @@ struct HubPlace {
   int port = 0;
   int rank = 0;
   int size = 1;
+  std::string secret = {};  // of the job
 };
 
 // A rank's connection to the hub. A thread takes what arrives: results and messages for the rank to find, and what becomes of
@@ -41,17 +42,19 @@ class HubLink {
 
  private:
   void meet(std::chrono::milliseconds deadline);
+  std::optional<Frame> await_frame(std::chrono::steady_clock::time_point end);
   void serve(const std::stop_token& stop);
+  bool look();  // false: the hub is gone
   void take(Frame frame);
   void relay_failure();
   void end_stuck_process();
 
   HubPlace place_;
-  Socket socket_;
+  FrameConnection connection_;       // `thread_` takes what comes from it once all have met
   std::chrono::milliseconds grace_;  // for the rank to return after a failure
   std::shared_ptr<NodeControl> node_;
-  std::mutex sending_;
-  std::mutex mutex_;  // of what has arrived
+  std::mutex sending_;  // which waits for room in the socket, up to the deadline
+  std::mutex mutex_;    // of what has arrived
   std::map<CallId, Frame> answers_;
   std::map<CallId, std::string> missing_;
   std::map<std::uint64_t, std::shared_ptr<Mailboxes>> boxes_;

@@ -1,5 +1,6 @@
 #include "comm/tcp/socket.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -9,8 +10,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <utility>
@@ -21,20 +25,13 @@
 namespace trireme::comm {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
 constexpr int backlog = 1024;
 constexpr std::chrono::milliseconds between_attempts{50};
-constexpr timeval longest_silence{.tv_sec = 30, .tv_usec = 0};  // within a frame
-
 template <typename T>
 bool set(int descriptor, int level, int option, const T& value) {
   return setsockopt(descriptor, level, option, &value, sizeof(value)) == 0;
-}
-
-Socket prepare(int descriptor) {
-  set(descriptor, IPPROTO_TCP, TCP_NODELAY, 1);
-  set(descriptor, SOL_SOCKET, SO_RCVTIMEO, longest_silence);
-  set(descriptor, SOL_SOCKET, SO_SNDTIMEO, longest_silence);
-  return Socket(descriptor);
 }
 
 using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
@@ -48,19 +45,43 @@ Addresses resolve(const std::string& address, int port) {
   return {found, &freeaddrinfo};
 }
 
-Socket try_to_connect(const std::string& address, int port) {
+int milliseconds_until(Clock::time_point end) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now());
+  return static_cast<int>(std::clamp<std::chrono::milliseconds>(left, {}, std::chrono::hours(1)).count());
+}
+
+// Without the system's patience of minutes with a host that does not answer.
+bool connect_until(const Socket& socket, const addrinfo& to, Clock::time_point end) {
+  const int flags = fcntl(socket.descriptor(), F_GETFL);
+  fcntl(socket.descriptor(), F_SETFL, flags | O_NONBLOCK);
+  if (connect(socket.descriptor(), to.ai_addr, to.ai_addrlen) != 0) {
+    if (errno != EINPROGRESS) return false;
+    pollfd event{.fd = socket.descriptor(), .events = POLLOUT, .revents = 0};
+    while (poll(&event, 1, milliseconds_until(end)) < 0 && errno == EINTR) {
+    }
+    int failure = 0;
+    socklen_t size = sizeof(failure);
+    getsockopt(socket.descriptor(), SOL_SOCKET, SO_ERROR, &failure, &size);
+    if (event.revents == 0 || failure != 0) return false;
+  }
+  return fcntl(socket.descriptor(), F_SETFL, flags) == 0;
+}
+
+Socket try_to_connect(const std::string& address, int port, Clock::time_point end) {
   const Addresses addresses = resolve(address, port);
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     Socket socket(::socket(one->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) continue;
     // The port this end is given may be the one that rank 0 is about to listen on: it shall be able to.
     set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
-    if (connect(socket.descriptor(), one->ai_addr, one->ai_addrlen) != 0) continue;
+    if (!connect_until(socket, *one, end)) continue;
     if (!is_connected_to_itself(socket)) return socket;
     set(socket.descriptor(), SOL_SOCKET, SO_LINGER, linger{.l_onoff = 1, .l_linger = 0});
   }
   return {};
 }
+
+bool is_not_yet(int error_number) { return error_number == EAGAIN || error_number == EWOULDBLOCK || error_number == EINTR; }
 
 using Name = std::array<std::byte, sizeof(sockaddr_storage)>;
 
@@ -84,8 +105,9 @@ Socket& Socket::operator=(Socket&& other) noexcept {
 }
 
 Socket Socket::accept() const {
-  const int descriptor = ::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC);
-  return descriptor < 0 ? Socket() : prepare(descriptor);
+  Socket socket(::accept4(descriptor_, nullptr, nullptr, SOCK_CLOEXEC));
+  if (socket) set(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, 1);
+  return socket;
 }
 
 bool Socket::send(std::span<const std::byte> bytes) const noexcept {
@@ -98,53 +120,83 @@ bool Socket::send(std::span<const std::byte> bytes) const noexcept {
   return true;
 }
 
-bool Socket::receive(std::span<std::byte> bytes) const noexcept {
-  while (!bytes.empty()) {
-    const ssize_t received = ::recv(descriptor_, bytes.data(), bytes.size(), 0);
-    if (received < 0 && errno == EINTR) continue;
-    if (received <= 0) return false;
-    bytes = bytes.subspan(static_cast<std::size_t>(received));
-  }
-  return true;
+void Socket::limit_sends(std::chrono::milliseconds longest_send) const {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest_send);
+  const auto rest = std::chrono::duration_cast<std::chrono::microseconds>(longest_send - seconds);
+  set(descriptor_, SOL_SOCKET, SO_SNDTIMEO, timeval{.tv_sec = seconds.count(), .tv_usec = rest.count()});
+}
+
+std::optional<std::size_t> Socket::receive_now(std::span<std::byte> into) const noexcept {
+  const ssize_t count = ::recv(descriptor_, into.data(), into.size(), MSG_DONTWAIT);
+  if (count > 0) return static_cast<std::size_t>(count);
+  if (count < 0 && is_not_yet(errno)) return 0;
+  return std::nullopt;
+}
+
+std::optional<std::size_t> Socket::send_now(std::span<const std::byte> bytes) const noexcept {
+  const ssize_t count = ::send(descriptor_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  if (count >= 0) return static_cast<std::size_t>(count);
+  if (is_not_yet(errno)) return 0;
+  return std::nullopt;
 }
 
 bool is_connected_to_itself(const Socket& socket) {
   return name_of(getsockname, socket.descriptor()) == name_of(getpeername, socket.descriptor());
 }
 
-Socket listen_on(int port) {
-  Socket socket(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  sockaddr_in6 v6{};
-  v6.sin6_family = AF_INET6;
-  v6.sin6_addr = in6addr_any;
-  v6.sin6_port = htons(static_cast<std::uint16_t>(port));
-  bool bound = socket && set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1) &&
-               set(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0) &&
-               bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&v6), sizeof(v6)) == 0;
-  if (!bound && errno != EADDRINUSE) {  // a machine without IPv6
-    socket = Socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in v4{};
-    v4.sin_family = AF_INET;
-    v4.sin_addr.s_addr = htonl(INADDR_ANY);
-    v4.sin_port = v6.sin6_port;
-    bound = socket && set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1) &&
-            bind(socket.descriptor(), reinterpret_cast<const sockaddr*>(&v4), sizeof(v4)) == 0;
+Socket listen_on(int port, const std::string& address) {
+  // Of every address: those of IPv6, which take IPv4 too, else those of IPv4 on a machine that has no other.
+  int failure = 0;
+  for (const std::string& one : address.empty() ? std::vector<std::string>{"::", "0.0.0.0"} : std::vector{address}) {
+    const Addresses addresses = resolve(one, port);
+    for (const addrinfo* place = addresses.get(); place != nullptr; place = place->ai_next) {
+      Socket socket(::socket(place->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
+      if (socket) set(socket.descriptor(), SOL_SOCKET, SO_REUSEADDR, 1);
+      if (socket && place->ai_family == AF_INET6) set(socket.descriptor(), IPPROTO_IPV6, IPV6_V6ONLY, 0);
+      if (socket && bind(socket.descriptor(), place->ai_addr, place->ai_addrlen) == 0 &&
+          listen(socket.descriptor(), backlog) == 0) {
+        return socket;
+      }
+      failure = errno;
+      if (failure == EADDRINUSE) break;
+    }
+    if (failure == EADDRINUSE) break;
   }
-  if (bound && listen(socket.descriptor(), backlog) == 0) return socket;
+  if (address.empty() || failure == EADDRINUSE) {
+    throw Error({.code = ErrorCode::io,
+                 .message = fmt::format("rank 0 cannot listen on port {}", port),
+                 .error_number = failure,
+                 .hint = "another program uses it: name a free one in TRIREME_PORT, the same for all ranks"});
+  }
   throw Error({.code = ErrorCode::io,
-               .message = fmt::format("rank 0 cannot listen on port {}", port),
-               .error_number = errno,
-               .hint = "another program uses it: name a free one in TRIREME_PORT, the same for all ranks"});
+               .message = fmt::format("rank 0 cannot listen on port {} of {}", port, address),
+               .error_number = failure,
+               .hint = "MASTER_ADDR is no address of rank 0's machine itself: set TRIREME_JOB_SECRET to the same text for all "
+                       "ranks, then rank 0 listens on all its addresses"});
+}
+
+bool is_of_this_machine_alone(const Socket& listener) {
+  const Name name = name_of(getsockname, listener.descriptor());
+  sockaddr_storage address{};
+  std::memcpy(&address, name.data(), sizeof(address));
+  if (address.ss_family == AF_INET) {
+    sockaddr_in v4{};
+    std::memcpy(&v4, name.data(), sizeof(v4));
+    return ntohl(v4.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+  }
+  sockaddr_in6 v6{};
+  std::memcpy(&v6, name.data(), sizeof(v6));
+  return IN6_IS_ADDR_LOOPBACK(&v6.sin6_addr);
 }
 
 Socket connect_to(const std::string& address, int port, std::chrono::milliseconds deadline) {
-  const auto end = std::chrono::steady_clock::now() + deadline;
+  const auto end = Clock::now() + deadline;
   for (;;) {
-    if (Socket socket = try_to_connect(address, port)) {
+    if (Socket socket = try_to_connect(address, port, end)) {
       set(socket.descriptor(), IPPROTO_TCP, TCP_NODELAY, 1);
       return socket;
     }
-    if (std::chrono::steady_clock::now() >= end) break;
+    if (Clock::now() >= end) break;
     std::this_thread::sleep_for(between_attempts);
   }
   throw Error({.code = ErrorCode::timeout,
@@ -152,12 +204,9 @@ Socket connect_to(const std::string& address, int port, std::chrono::millisecond
                .hint = "rank 0 has not started, or a firewall is between: look at MASTER_ADDR and MASTER_PORT"});
 }
 
-bool wait_for_input(std::span<const int> descriptors, std::span<bool> arrived, std::chrono::milliseconds timeout) {
-  std::vector<pollfd> polled;
-  for (const int descriptor : descriptors) polled.push_back({.fd = descriptor, .events = POLLIN, .revents = 0});
-  const int count = poll(polled.data(), polled.size(), static_cast<int>(timeout.count()));
-  for (std::size_t index = 0; index < polled.size(); ++index) arrived[index] = count > 0 && polled[index].revents != 0;
-  return count > 0;
+bool wait_for_input(const Socket& socket, std::chrono::milliseconds timeout) {
+  pollfd event{.fd = socket.descriptor(), .events = POLLIN, .revents = 0};
+  return poll(&event, 1, static_cast<int>(timeout.count())) > 0;
 }
 
 }  // namespace trireme::comm

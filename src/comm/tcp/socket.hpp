@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,15 +22,20 @@ class Socket {
 
   Socket accept() const;  // empty: there is none
 
-  // False: the other side is gone.
+  // Waits until all is sent. False: the other side is gone, or has taken nothing for `longest_send`.
   bool send(std::span<const std::byte> bytes) const noexcept;
-  bool receive(std::span<std::byte> bytes) const noexcept;
+  void limit_sends(std::chrono::milliseconds longest_send) const;
+
+  // Without waiting: how many bytes came or went, perhaps none. Nothing: the other side is gone.
+  std::optional<std::size_t> receive_now(std::span<std::byte> into) const noexcept;
+  std::optional<std::size_t> send_now(std::span<const std::byte> bytes) const noexcept;
 
  private:
   int descriptor_ = -1;
 };
 
-Socket listen_on(int port);  // of every address of this machine; throws Error{io}
+// Of one address of this machine, or of every one where `address` is empty; throws Error{io}.
+Socket listen_on(int port, const std::string& address = {});
 
 // Tries until the deadline has passed, then throws Error{timeout}.
 Socket connect_to(const std::string& address, int port, std::chrono::milliseconds deadline);
@@ -38,10 +44,11 @@ Socket connect_to(const std::string& address, int port, std::chrono::millisecond
 // one then. `connect_to` never returns such a socket.
 bool is_connected_to_itself(const Socket& socket);
 
+bool is_of_this_machine_alone(const Socket& listener);  // it listens on a loopback address
+
 // How long the ends of a connection wait for input before they look for what else happened.
 inline constexpr std::chrono::milliseconds look_interval{20};
 
-// Whether something arrives at one of them in time; sets `arrived` for each.
-bool wait_for_input(std::span<const int> descriptors, std::span<bool> arrived, std::chrono::milliseconds timeout);
+bool wait_for_input(const Socket& socket, std::chrono::milliseconds timeout);  // whether something arrives in time
 
 }  // namespace trireme::comm

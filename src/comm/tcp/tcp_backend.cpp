@@ -67,9 +67,12 @@ class TcpOperation final : public Operation {
     } else if (answer->header.kind == FrameKind::abandoned) {
       left_ = answer->header.rank;
     } else {
+      const std::size_t offset = offset_of_result(call_, members_);
+      if (answer->data.size() > call_.bytes() - offset) throw Error({.message = "the hub sent more than a call's data"});
       done_ = true;
-      auto* to = static_cast<std::byte*>(call_.data) + offset_of_result(call_, members_);
-      if (!answer->data.empty()) std::memcpy(to, answer->data.data(), answer->data.size());
+      if (!answer->data.empty()) {
+        std::memcpy(static_cast<std::byte*>(call_.data) + offset, answer->data.data(), answer->data.size());
+      }
     }
     if (failure_) throw *failure_;
     return done_;

@@ -17,6 +17,10 @@ struct DropoutNumbers {
   std::uint32_t threshold = 0;
 };
 
+TRIREME_HOST_DEVICE std::uint64_t stream_of_call(std::uint64_t stream, std::uint64_t call) {
+  return stream ^ (call * 0xD1B54A32D192ED03);
+}
+
 TRIREME_HOST_DEVICE std::uint64_t stream_of_step(std::uint64_t stream, std::uint64_t step) {
   return stream ^ (step * 0x9E3779B97F4A7C15);
 }

@@ -240,7 +240,8 @@ TRIREME_HOST_DEVICE double trust_ratio(const LambStep& step) {
   const double norm = std::sqrt(step.squares->weight);
   const double weight = norm < step.min_norm ? step.min_norm : norm > step.max_norm ? step.max_norm : norm;
   const double update = std::sqrt(step.squares->update);
-  return weight > 0 && update > 0 ? weight / update : 1;
+  const double ratio = weight > 0 && update > 0 ? weight / update : 1;
+  return ratio > step.max_trust_ratio ? step.max_trust_ratio : ratio;
 }
 TRIREME_HOST_DEVICE double trust_ratio(const LarsStep& step) {
   if (step.squares == nullptr) return 1;

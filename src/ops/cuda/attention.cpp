@@ -118,11 +118,18 @@ bool backward_by_cudnn(const AttentionBackward<T, Cuda>& pass, const AttentionSi
   return true;
 }
 
+void require_one_size(const AttentionSizes& sizes) {
+  require(sizes.value_size == sizes.size,
+          "attention: on a GPU the values of a head have the size of its queries, {}, and not {}: compute this on the CPU",
+          sizes.size, sizes.value_size);
+}
+
 }  // namespace
 
 template <>
 template <typename T>
 void Attention<Cuda>::forward(const AttentionForward<T, Cuda>& pass, const AttentionSizes& sizes) {
+  require_one_size(sizes);
   if (sizes.batch == 0) return;
   if (by_cudnn<T>(pass, sizes, {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data()}) &&
       forward_by_cudnn(pass, sizes))
@@ -133,6 +140,7 @@ void Attention<Cuda>::forward(const AttentionForward<T, Cuda>& pass, const Atten
 template <>
 template <typename T>
 void Attention<Cuda>::backward(const AttentionBackward<T, Cuda>& pass, const AttentionSizes& sizes) {
+  require_one_size(sizes);
   if (sizes.batch == 0) return;
   if (by_cudnn<T>(pass, sizes,
                   {pass.q.data(), pass.kv.data(), pass.out.data(), pass.log_sum_exp.data(), pass.dout.data(), pass.dq.data(),

@@ -26,7 +26,8 @@ cudaDataType_t data_type(DType dtype) {
     case DType::float64: return CUDA_R_64F;
     default: break;
   }
-  throw Error({.message = fmt::format("matmul: {} has no matrix products", name_of(dtype))});
+  throw Error(
+      {.code = ErrorCode::invalid_argument, .message = fmt::format("matmul: {} has no matrix products", name_of(dtype))});
 }
 
 bool has_float8(const MatmulProblem& problem) {

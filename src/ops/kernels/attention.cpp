@@ -143,13 +143,19 @@ T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T&
   return factor;
 }
 
+// Elements of a copy of rows whose vectors are not whole.
+template <typename T>
+std::int64_t copied(std::int64_t rows, std::int64_t size) {
+  return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);
+}
+
 template <typename T>
 struct ForwardBuffers {
-  ForwardBuffers(std::int64_t keys, std::int64_t size, Workspace<T>& workspace)
+  ForwardBuffers(std::int64_t keys, std::int64_t size, std::int64_t value_size, Workspace<T>& workspace)
       : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
-        v_rows(workspace.take(round_up<T>(size) == size ? 0 : keys * round_up<T>(size))),
+        v_rows(workspace.take(copied<T>(keys, value_size))),
         scores(workspace.take(query_block * score_stride<T>(keys))),
-        out(workspace.take(query_block * round_up<T>(size))) {}
+        out(workspace.take(query_block * round_up<T>(value_size))) {}
   T* key_panels;
   T* v_rows;
   T* scores;
@@ -166,23 +172,23 @@ void forward_one_query(const AttentionHead<T>& head, T* out, T* log_sum_exp, con
   for (std::int64_t place = 0; place < head.group; ++place) {
     const T* q = head.q + place * head.size;
     for (std::int64_t key = 0; key < head.keys; ++key) {
-      const T* k = head.k + key * head.kv_stride;
+      const T* k = head.k + key * head.k_stride;
       scores[key] = sum_of<T>(head.size, [=](std::int64_t j) { return q[j] * k[j]; });
     }
     hide(head.hidden, head.keys, scores);
     T largest = lowest<T>;
     T sum = 0;
     exponentiate_row(scores, head.keys, head.keys, head.scale, largest, sum);
-    for (std::int64_t j = 0; j < head.size; ++j) buffers.out[j] = 0;
+    for (std::int64_t j = 0; j < head.value_size; ++j) buffers.out[j] = 0;
     for (std::int64_t key = 0; key < head.keys; ++key) {
-      const T* v = head.v + key * head.kv_stride;
+      const T* v = head.v + key * head.v_stride;
       T* total = buffers.out;
       const T probability = scores[key];
 #pragma omp simd
-      for (std::int64_t j = 0; j < head.size; ++j) total[j] += probability * v[j];
+      for (std::int64_t j = 0; j < head.value_size; ++j) total[j] += probability * v[j];
     }
     const T share = sum > T(0) ? T(1) / sum : T(0);
-    for (std::int64_t j = 0; j < head.size; ++j) out[place * head.size + j] = buffers.out[j] * share;
+    for (std::int64_t j = 0; j < head.value_size; ++j) out[place * head.value_size + j] = buffers.out[j] * share;
     log_sum_exp[place] = sum > T(0) ? largest + math::log(sum) : T(0);
   }
 }
@@ -191,8 +197,8 @@ void forward_one_query(const AttentionHead<T>& head, T* out, T* log_sum_exp, con
 template <typename T>
 void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, const ForwardBuffers<T>& buffers, T* out,
                      std::int64_t out_stride, T* log_sum_exp) {
-  const std::int64_t size = head.size;
-  const std::int64_t width = round_up<T>(size);
+  const std::int64_t value_size = head.value_size;
+  const std::int64_t width = round_up<T>(value_size);
   const std::int64_t stride = score_stride<T>(head.keys);
   const std::int64_t queries = head.queries;
   const std::int64_t keys = head.keys;
@@ -210,7 +216,7 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
     }
     for (std::int64_t key = 0; key < keys_end; key += key_block) {
       const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
-      products_with_panels(block, q, buffers.key_panels, size, buffers.scores, stride);
+      products_with_panels(block, q, buffers.key_panels, head.size, buffers.scores, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
         const std::int64_t seen = block.seen(tile + rows - 1);
@@ -231,7 +237,7 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
       const std::int64_t local = row - query;
       const T sum = running.sum[local];  // 0 where all keys are hidden
       const T share = sum > T(0) ? T(1) / sum : T(0);
-      for (std::int64_t j = 0; j < size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
+      for (std::int64_t j = 0; j < value_size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
       log_sum_exp[row] = sum > T(0) ? running.largest[local] + math::log(sum) : T(0);
     }
   }
@@ -240,32 +246,29 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
 template <typename T>
 void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
   Workspace<T> workspace(memory);
-  const ForwardBuffers<T> buffers(head.keys, head.size, workspace);
+  const ForwardBuffers<T> buffers(head.keys, head.size, head.value_size, workspace);
   if (head.queries == 1) return forward_one_query(head, out, log_sum_exp, buffers);
-  transpose_into_panels(head.k, head.kv_stride, head.keys, head.size, buffers.key_panels);
-  const Rows<T> v = whole_vectors(head.v, head.kv_stride, head.keys, head.size, buffers.v_rows);
+  transpose_into_panels(head.k, head.k_stride, head.keys, head.size, buffers.key_panels);
+  const Rows<T> v = whole_vectors(head.v, head.v_stride, head.keys, head.value_size, buffers.v_rows);
   for (std::int64_t place = 0; place < head.group; ++place) {
-    forward_queries(head, head.q + place * head.size, v, buffers, out + place * head.size, out_stride,
+    forward_queries(head, head.q + place * head.size, v, buffers, out + place * head.value_size, out_stride,
                     log_sum_exp + place * head.queries);
   }
 }
 
 template <typename T>
 struct BackwardBuffers {
-  BackwardBuffers(std::int64_t queries, std::int64_t keys, std::int64_t size, Workspace<T>& workspace)
+  BackwardBuffers(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size, Workspace<T>& workspace)
       : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
-        value_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
-        q_rows(workspace.take(copied(queries, size))),
-        k_rows(workspace.take(copied(keys, size))),
-        dout_rows(workspace.take(copied(queries, size))),
+        value_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * value_size)),
+        q_rows(workspace.take(copied<T>(queries, size))),
+        k_rows(workspace.take(copied<T>(keys, size))),
+        dout_rows(workspace.take(copied<T>(queries, value_size))),
         p(workspace.take(query_block * score_stride<T>(keys))),
         ds(workspace.take(query_block * score_stride<T>(keys))),
         dq(workspace.take(query_block * round_up<T>(size))),
         dk(workspace.take((keys + tile_rows) * round_up<T>(size))),
-        dv(workspace.take((keys + tile_rows) * round_up<T>(size))) {}
-  static std::int64_t copied(std::int64_t rows, std::int64_t size) {
-    return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);
-  }
+        dv(workspace.take((keys + tile_rows) * round_up<T>(value_size))) {}
   T* key_panels;
   T* value_panels;
   T* q_rows;
@@ -304,18 +307,20 @@ template <typename T>
 void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, std::int64_t place_in_group,
                       Rows<T> k, const BackwardBuffers<T>& buffers) {
   const std::int64_t size = head.size;
+  const std::int64_t value_size = head.value_size;
   const std::int64_t width = round_up<T>(size);
+  const std::int64_t value_width = round_up<T>(value_size);
   const std::int64_t stride = score_stride<T>(head.keys);
   const std::int64_t keys = head.keys;
   const std::int64_t offset = offset_of(head);
   const T scale = head.scale;
   const std::int32_t* const hidden = head.hidden;
   const std::int64_t out_stride = gradients.out_stride;
-  const T* head_out = gradients.out + place_in_group * size;
-  const T* head_dout = gradients.dout + place_in_group * size;
+  const T* head_out = gradients.out + place_in_group * value_size;
+  const T* head_dout = gradients.dout + place_in_group * value_size;
   const T* log_sum_exp = gradients.log_sum_exp + place_in_group * head.queries;
   const Rows<T> q = whole_vectors(head.q + place_in_group * size, head.q_stride, head.queries, size, buffers.q_rows);
-  const Rows<T> dout = whole_vectors(head_dout, out_stride, head.queries, size, buffers.dout_rows);
+  const Rows<T> dout = whole_vectors(head_dout, out_stride, head.queries, value_size, buffers.dout_rows);
 
   for (std::int64_t query = 0; query < head.queries; query += query_block) {
     const std::int64_t query_end = smaller(query + query_block, head.queries);
@@ -324,7 +329,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
     for (std::int64_t row = query; row < query_end; ++row) {
       T total = 0;
 #pragma omp simd reduction(+ : total)
-      for (std::int64_t j = 0; j < size; ++j) {
+      for (std::int64_t j = 0; j < value_size; ++j) {
         total += head_dout[row * out_stride + j] * head_out[row * out_stride + j];
       }
       delta[row - query] = total;
@@ -332,7 +337,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
     for (std::int64_t key = 0; key < keys_end; key += key_block) {
       const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
       products_with_panels(block, q, buffers.key_panels, size, buffers.p, stride);
-      products_with_panels(block, dout, buffers.value_panels, size, buffers.ds, stride);
+      products_with_panels(block, dout, buffers.value_panels, value_size, buffers.ds, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
         const std::int64_t seen = block.seen(tile + rows - 1);
@@ -355,7 +360,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
         const std::int64_t place = (first - query) * stride + tile - block.key;
         const bool seen_before = first_of_all < query || place_in_group > 0;
         multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
-                      queries, buffers.dv + tile * width, width, width, seen_before);
+                      queries, buffers.dv + tile * value_width, value_width, value_width, seen_before);
         multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
                       buffers.dk + tile * width, width, width, seen_before);
       }
@@ -368,22 +373,23 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
 template <typename T>
 void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* memory) {
   const std::int64_t size = head.size;
+  const std::int64_t value_size = head.value_size;
   Workspace<T> workspace(memory);
-  const BackwardBuffers<T> buffers(head.queries, head.keys, size, workspace);
-  transpose_into_panels(head.k, head.kv_stride, head.keys, size, buffers.key_panels);
-  transpose_into_panels(head.v, head.kv_stride, head.keys, size, buffers.value_panels);
-  const Rows<T> k = whole_vectors(head.k, head.kv_stride, head.keys, size, buffers.k_rows);
+  const BackwardBuffers<T> buffers(head.queries, head.keys, size, value_size, workspace);
+  transpose_into_panels(head.k, head.k_stride, head.keys, size, buffers.key_panels);
+  transpose_into_panels(head.v, head.v_stride, head.keys, value_size, buffers.value_panels);
+  const Rows<T> k = whole_vectors(head.k, head.k_stride, head.keys, size, buffers.k_rows);
   for (std::int64_t place = 0; place < head.group; ++place) backward_queries(head, gradients, place, k, buffers);
-  copy_rows(buffers.dk, round_up<T>(size), head.keys, size, gradients.dk, head.kv_stride);
-  copy_rows(buffers.dv, round_up<T>(size), head.keys, size, gradients.dv, head.kv_stride);
+  copy_rows(buffers.dk, round_up<T>(size), head.keys, size, gradients.dk, head.k_stride);
+  copy_rows(buffers.dv, round_up<T>(value_size), head.keys, value_size, gradients.dv, head.v_stride);
 }
 
 template <typename T>
-std::int64_t workspace(std::int64_t queries, std::int64_t keys, std::int64_t size) {
+std::int64_t workspace(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size) {
   Workspace<T> forward_pass(nullptr);
   Workspace<T> backward_pass(nullptr);
-  ForwardBuffers<T>(keys, size, forward_pass);
-  BackwardBuffers<T>(queries, keys, size, backward_pass);
+  ForwardBuffers<T>(keys, size, value_size, forward_pass);
+  BackwardBuffers<T>(queries, keys, size, value_size, backward_pass);
   return larger(forward_pass.used(), backward_pass.used());
 }
 

@@ -6,18 +6,20 @@
 
 namespace trireme::ops {
 
-// Keys and values of one head of one sequence, [keys, size] each, and the queries of the `group` heads that share them,
-// [queries, size] each: head g lies g * size elements on, as in the output.
+// Keys [keys, size] and values [keys, value_size] of one head of one sequence, and the queries of the `group` heads that share
+// them, [queries, size] each: head g lies g * size elements on, in the output g * value_size.
 template <typename T>
 struct AttentionHead {
   const T* q;
   const T* k;
   const T* v;
-  std::int64_t q_stride;   // elements from row to row
-  std::int64_t kv_stride;  // of both
+  std::int64_t q_stride;  // elements from row to row
+  std::int64_t k_stride;
+  std::int64_t v_stride;
   std::int64_t queries;
   std::int64_t keys;
   std::int64_t size;
+  std::int64_t value_size;
   std::int64_t group;
   T scale;
   bool causal;                 // query i sees the keys up to i + keys - queries, else all
@@ -31,14 +33,14 @@ struct AttentionHeadGradients {
   std::int64_t out_stride;
   const T* log_sum_exp;  // [group, queries]
   T* dq;                 // rows q_stride apart
-  T* dk;                 // rows kv_stride apart, as dv
-  T* dv;
+  T* dk;                 // rows k_stride apart
+  T* dv;                 // rows v_stride apart
 };
 
 template <typename T>
 struct AttentionKernels {
   // Elements for each thread.
-  std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size);
+  std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size);
   void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* workspace);
   void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);
 };

@@ -30,6 +30,30 @@ void softmax(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp);
 }
 
+template <typename T>
+void smoothed_softmax(const T* x, T log_sum_exp, T scale, T share, const T* class_weight, T* y, std::int64_t count) {
+  if (class_weight == nullptr) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share;
+  } else {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share * class_weight[j];
+  }
+}
+
+template <typename T>
+double weighted_sum(const T* x, const T* class_weight, std::int64_t count) {
+  double sum = 0;
+  if (class_weight == nullptr) {
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]);
+  } else {
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(class_weight[j]);
+  }
+  return sum;
+}
+
 // The largest element is subtracted by itself: added to the logarithm of the sum it would round the result of large x.
 template <typename T>
 void probabilities(const T* x, T* y, std::int64_t count) {
@@ -58,8 +82,8 @@ void log_softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bo
 }
 
 template <typename T>
-constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,       softmax<T>,          probabilities<T>,
-                                    log_probabilities<T>, softmax_backward<T>, log_softmax_backward<T>};
+constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,   softmax<T>,           smoothed_softmax<T>, weighted_sum<T>,
+                                    probabilities<T>, log_probabilities<T>, softmax_backward<T>, log_softmax_backward<T>};
 
 }  // namespace
 

@@ -12,6 +12,10 @@ struct SoftmaxKernels {
   T (*log_sum_exp)(const T* x, std::int64_t count);
   // y = scale * exp(x - log_sum_exp); y may be x.
   void (*softmax)(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count);
+  // y = scale * exp(x - log_sum_exp) - share * class_weight, which is 1 where it is null; y may be x.
+  void (*smoothed_softmax)(const T* x, T log_sum_exp, T scale, T share, const T* class_weight, T* y, std::int64_t count);
+  // sum(class_weight * x) of one row, likewise.
+  double (*weighted_sum)(const T* x, const T* class_weight, std::int64_t count);
   // y = exp(x) / sum(exp(x)) and x - log(sum(exp(x))) of one row; y may be x.
   void (*probabilities)(const T* x, T* y, std::int64_t count);
   void (*log_probabilities)(const T* x, T* y, std::int64_t count);

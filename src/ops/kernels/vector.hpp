@@ -31,7 +31,7 @@ using Vector = typename VectorOf<T>::type;
 // A vector at any address. As the argument of a template a type loses its alignment: clang would take such a pointer's address
 // for aligned.
 template <typename V>
-struct [[gnu::packed, gnu::may_alias]] Unaligned {
+struct [[gnu::packed]] Unaligned {
   V vector;
 };
 template <typename V, typename T>

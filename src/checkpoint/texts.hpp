@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "trireme/comm/group.hpp"
+
+namespace trireme::checkpoint {
+
+// Rank 0's text, on all ranks. Collective.
+std::string broadcast_text(const Group& group, std::string text, std::string_view name);
+
+}  // namespace trireme::checkpoint

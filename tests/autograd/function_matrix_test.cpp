@@ -1,0 +1,437 @@
+// Every function of include/trireme/autograd by every way in which its operands are used.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "gradient_check.hpp"
+#include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/float8.hpp"
+#include "trireme/autograd/images.hpp"
+#include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/ops/softmax.hpp"
+
+using namespace trireme;
+using namespace trireme::tests;
+
+namespace {
+
+struct Case {
+  std::string name;
+  std::vector<Tensor<double>> operands;
+  testing::CheckedFunction call;
+};
+
+// An axis of one rank.
+class LoneAxis final : public TensorAxis {
+ public:
+  LoneAxis() : TensorAxis(0, 1, false) {}
+
+ private:
+  struct Done final : Transfer {
+    bool done() override { return true; }
+    void wait() override {}
+  };
+  std::unique_ptr<Transfer> start(Collective, void*, std::size_t, DType, std::string_view) const override {
+    return std::make_unique<Done>();
+  }
+};
+
+const LoneAxis& lone_axis() {
+  static const LoneAxis axis;
+  return axis;
+}
+
+Tensor<std::int32_t> integers(const Shape& shape, const std::vector<std::int32_t>& values) {
+  return Tensor<std::int32_t>::from(shape, values);
+}
+
+Tensor<double> probabilities(const Shape& shape) {
+  Tensor<double> result(shape);
+  ops::softmax(random(shape, 20), result);
+  return result;
+}
+
+Variable<double> all_of(const RecurrentResult<double>& result) {
+  auto total = add(sum(result.out), scale(sum(multiply(result.h_n, result.h_n)), 0.5));
+  return result.c_n.value().defined() ? add(total, sum(multiply(result.c_n, result.c_n))) : total;
+}
+
+Variable<double> recurrent(ops::RecurrentCell cell, const Inputs& in, const Variable<double>& c0) {
+  const std::vector<RecurrentVariables<double>> directions{
+      {.weight_ih = in[2], .weight_hh = in[3], .bias_ih = in[4], .bias_hh = in[5]},
+      {.weight_ih = in[2], .weight_hh = in[3], .bias_ih = in[4], .bias_hh = {}}};
+  return all_of(recurrent_layer<double, Cpu>(cell, in[0], in[1], c0, directions));
+}
+
+std::vector<Case> elementwise_cases() {
+  std::vector<Case> cases{
+      {"cast", {random({2, 3}, 1)}, [](const Inputs& in) { return cast<double>(in[0]); }},
+      {"reshape", {random({2, 3}, 1)}, [](const Inputs& in) { return reshape(in[0], {6}); }},
+      {"add", {random({2, 3}, 1), random({2, 3}, 2)}, [](const Inputs& in) { return add(in[0], in[1]); }},
+      {"add to itself", {random({2, 3}, 1)}, [](const Inputs& in) { return add(in[0], in[0]); }},
+      {"multiply", {random({2, 3}, 1), random({2, 3}, 2)}, [](const Inputs& in) { return multiply(in[0], in[1]); }},
+      {"multiply by itself", {random({2, 3}, 1)}, [](const Inputs& in) { return multiply(in[0], in[0]); }},
+      {"scale", {random({2, 3}, 1)}, [](const Inputs& in) { return scale(in[0], -2.5); }},
+      {"sum", {random({2, 3}, 1)}, [](const Inputs& in) { return sum(in[0]); }},
+      {"leaky_relu", {random({7}, 1)}, [](const Inputs& in) { return leaky_relu(in[0], 0.2); }},
+      {"softplus", {random({7}, 1)}, [](const Inputs& in) { return softplus(in[0], {.beta = 3, .threshold = 2}); }},
+      {"dropout", {random({4, 9}, 1)}, [](const Inputs& in) { return dropout(in[0], 0.3, "layer"); }},
+      {"dropout twice",
+       {random({4, 9}, 1)},
+       [](const Inputs& in) { return add(dropout(in[0], 0.3, "layer"), dropout(in[0], 0.3, "layer")); }},
+      {"transpose", {random({2, 3, 4}, 1)}, [](const Inputs& in) { return transpose(in[0], 0, 2); }},
+      {"softmax", {random({3, 4}, 1)}, [](const Inputs& in) { return softmax(in[0]); }},
+      {"softmax over dim 0", {random({3, 4}, 1)}, [](const Inputs& in) { return softmax(in[0], 0); }},
+      {"log_softmax", {random({3, 4}, 1)}, [](const Inputs& in) { return log_softmax(in[0]); }},
+      {"log_softmax over dim 0", {random({3, 4}, 1)}, [](const Inputs& in) { return log_softmax(in[0], 0); }}};
+  using ops::Activation;
+  for (const auto kind : {Activation::gelu_tanh, Activation::gelu_erf, Activation::relu, Activation::silu, Activation::sigmoid,
+                          Activation::tanh}) {
+    cases.push_back({"activation " + std::to_string(static_cast<int>(kind)), {random({7}, 3)}, [kind](const Inputs& in) {
+                       return activation(kind, in[0]);
+                     }});
+  }
+  return cases;
+}
+
+std::vector<Case> product_cases() {
+  const auto index = integers({2, 3}, {1, 0, 4, 4, 2, 1});
+  const ops::RotaryOptions turned{.size = 4, .heads = 2, .first_position = 3};
+  return {
+      {"linear",
+       {random({2, 3, 5}, 1), random({4, 5}, 2), random({4}, 3)},
+       [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
+      {"linear without bias", {random({3, 5}, 1), random({4, 5}, 2)}, [](const Inputs& in) { return linear(in[0], in[1]); }},
+      {"linear by itself", {random({3, 3}, 1)}, [](const Inputs& in) { return linear(in[0], in[0]); }},
+      {"linear_gelu_linear",
+       {random({3, 4}, 1), random({5, 4}, 2), random({5}, 3), random({2, 5}, 4), random({2}, 5)},
+       [](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[3], in[4]); }},
+      {"matmul", {random({2, 3}, 1), random({3, 4}, 2)}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"matmul, broadcast",
+       {random({2, 1, 2, 3}, 1), random({4, 3, 2}, 2)},
+       [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"matmul by itself", {random({2, 3, 3}, 1)}, [](const Inputs& in) { return matmul(in[0], in[0]); }},
+      {"scaled_dot_product_attention, packed",
+       {random({2, 3, 12}, 1)},
+       [](const Inputs& in) { return scaled_dot_product_attention(in[0], {}, {.heads = 2, .causal = true}); }},
+      {"scaled_dot_product_attention",
+       {random({2, 2, 6}, 1), random({2, 4, 6}, 2)},
+       [](const Inputs& in) { return scaled_dot_product_attention(in[0], in[1], {.heads = 2, .kv_heads = 1}); }},
+      {"scaled_dot_product_attention, larger values",
+       {random({2, 2, 6}, 1), random({2, 4, 8}, 2)},
+       [](const Inputs& in) {
+         return scaled_dot_product_attention(in[0], in[1], {.heads = 2, .kv_heads = 1, .value_size = 5});
+       }},
+      {"scaled_dot_product_attention, packed, smaller values",
+       {random({2, 3, 16}, 1)},
+       [](const Inputs& in) { return scaled_dot_product_attention(in[0], {}, {.heads = 2, .causal = true, .value_size = 2}); }},
+      {"rotary", {random({1, 3, 9}, 1)}, [=](const Inputs& in) { return rotary(in[0], turned); }},
+      {"embedding", {random({5, 3}, 1)}, [=](const Inputs& in) { return embedding(index, in[0]); }},
+      {"token_embedding",
+       {random({5, 3}, 1), random({4, 3}, 2)},
+       [=](const Inputs& in) { return token_embedding(index, in[0], in[1]); }},
+      {"token_embedding of one table",
+       {random({5, 3}, 1)},
+       [=](const Inputs& in) { return token_embedding(index, in[0], in[0]); }},
+      {"lstm",
+       {random({2, 3, 2}, 1), random({2, 2, 3}, 2), random({12, 2}, 3), random({12, 3}, 4), random({12}, 5), random({12}, 6)},
+       [](const Inputs& in) { return recurrent(ops::RecurrentCell::lstm, in, in[1]); }},
+      {"gru",
+       {random({2, 3, 2}, 1), random({2, 2, 3}, 2), random({9, 2}, 3), random({9, 3}, 4), random({9}, 5), random({9}, 6)},
+       [](const Inputs& in) { return recurrent(ops::RecurrentCell::gru, in, {}); }}};
+}
+
+std::vector<Case> norm_cases() {
+  const std::vector rows{random({3, 4}, 1), random({4}, 2), random({4}, 3)};
+  const std::vector with_residual{random({3, 4}, 1), random({3, 4}, 2), random({4}, 3), random({4}, 4)};
+  const std::vector images{random({2, 2, 2, 4}, 1), random({4}, 2), random({4}, 3)};
+  std::vector images_with_residual = images;
+  images_with_residual.push_back(random({2, 2, 2, 4}, 4));
+  const RunningStatistics<double> running{.mean = random({4}, 8), .var = Tensor<double>::full({4}, 2)};
+  return {{"layer_norm", rows, [](const Inputs& in) { return layer_norm(in[0], in[1], in[2], 1e-5); }},
+          {"layer_norm over two dims",
+           {random({3, 2, 4}, 1), random({2, 4}, 2), random({2, 4}, 3)},
+           [](const Inputs& in) { return layer_norm(in[0], in[1], in[2], 1e-5, 2); }},
+          {"layer_norm without weights", {rows[0]}, [](const Inputs& in) { return layer_norm(in[0], {}, {}, 1e-5); }},
+          {"residual_layer_norm", with_residual,
+           [](const Inputs& in) {
+             const auto [stream, y] = residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5);
+             return add(stream, y);
+           }},
+          {"residual_layer_norm, the sum", with_residual,
+           [](const Inputs& in) { return residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5).first; }},
+          {"residual_layer_norm, the norm", with_residual,
+           [](const Inputs& in) { return residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5).second; }},
+          {"residual_layer_norm of x twice", rows,
+           [](const Inputs& in) { return residual_layer_norm(in[0], in[0], in[1], in[2], 1e-5).second; }},
+          {"rms_norm", {rows[0], rows[1]}, [](const Inputs& in) { return rms_norm(in[0], in[1], 1e-5); }},
+          {"residual_rms_norm",
+           {with_residual[0], with_residual[1], with_residual[2]},
+           [](const Inputs& in) {
+             const auto [stream, y] = residual_rms_norm(in[0], in[1], in[2], 1e-5);
+             return add(stream, y);
+           }},
+          {"batch_norm", images, [](const Inputs& in) { return batch_norm(in[0], in[1], in[2], {}); }},
+          {"batch_norm, evaluation", images,
+           [=](const Inputs& in) { return batch_norm(in[0], in[1], in[2], running, {.training = false}); }},
+          {"batch_norm_relu", images, [](const Inputs& in) { return batch_norm_relu(in[0], in[1], in[2], {}); }},
+          {"batch_norm_add_relu", images_with_residual,
+           [](const Inputs& in) { return batch_norm_add_relu(in[0], in[3], in[1], in[2], {}); }},
+          {"group_norm", images, [](const Inputs& in) { return group_norm(in[0], in[1], in[2], 2); }}};
+}
+
+std::vector<Case> image_cases() {
+  const Tensor<double> x = random({1, 4, 4, 2}, 1);
+  return {{"conv2d",
+           {x, random({2, 2, 2, 2}, 2), random({2}, 3)},
+           [](const Inputs& in) { return conv2d(in[0], in[1], in[2], {.padding = 1}); }},
+          {"conv_transpose2d",
+           {random({1, 2, 2, 2}, 1), random({2, 2, 2, 2}, 2), random({2}, 3)},
+           [](const Inputs& in) { return conv_transpose2d(in[0], in[1], in[2], {.stride = 2}); }},
+          {"max_pool2d", {x}, [](const Inputs& in) { return max_pool2d(in[0], {.kernel = 2}); }},
+          {"avg_pool2d", {x}, [](const Inputs& in) { return avg_pool2d(in[0], {.kernel = 2}); }},
+          {"adaptive_max_pool2d", {x}, [](const Inputs& in) { return adaptive_max_pool2d(in[0], 3); }},
+          {"adaptive_avg_pool2d", {x}, [](const Inputs& in) { return adaptive_avg_pool2d(in[0], 3); }},
+          {"flatten", {x}, [](const Inputs& in) { return flatten(in[0]); }},
+          {"flatten of one channel", {random({2, 2, 3, 1}, 1)}, [](const Inputs& in) { return flatten(in[0]); }},
+          {"unflatten", {random({2, 12}, 1)}, [](const Inputs& in) {
+             return unflatten(in[0], {3, 2}, 2);
+           }}};
+}
+
+std::vector<Case> loss_cases() {
+  const auto targets = integers({3}, {3, ops::ignored_target, 0});
+  const ops::CrossEntropyOptions<double, Cpu> smoothed{.label_smoothing = 0.2, .class_weight = probabilities({4})};
+  const Tensor<double> target = probabilities({3, 4});
+  const std::vector x{random({3, 4}, 1)};
+  return {{"cross_entropy", x, [=](const Inputs& in) { return cross_entropy(in[0], targets).sum; }},
+          {"cross_entropy, smoothed", x, [=](const Inputs& in) { return cross_entropy(in[0], targets, smoothed).sum; }},
+          {"cross_entropy_rows", x, [=](const Inputs& in) { return cross_entropy_rows(in[0], targets, smoothed); }},
+          {"add of losses", x,
+           [=](const Inputs& in) { return add(cross_entropy(in[0], targets), cross_entropy(in[0], targets)).sum; }},
+          {"mse_loss", x, [=](const Inputs& in) { return mse_loss(in[0], target).sum; }},
+          {"bce_with_logits", x, [=](const Inputs& in) { return bce_with_logits(in[0], target, 2.5).sum; }},
+          {"kl_divergence", x, [=](const Inputs& in) { return kl_divergence(in[0], target).sum; }},
+          {"distillation_loss", x, [=](const Inputs& in) { return distillation_loss(in[0], target, 2.0).sum; }}};
+}
+
+std::vector<Case> tensor_parallel_cases() {
+  const auto index = integers({2, 3}, {1, 0, 4, 4, 2, 1});
+  const auto targets = integers({3}, {3, 1, 0});
+  return {{"column_parallel_linear",
+           {random({3, 5}, 1), random({4, 5}, 2), random({4}, 3)},
+           [](const Inputs& in) { return column_parallel_linear(in[0], in[1], in[2], lone_axis()); }},
+          {"row_parallel_linear",
+           {random({3, 5}, 1), random({4, 5}, 2), random({4}, 3)},
+           [](const Inputs& in) { return row_parallel_linear(in[0], in[1], in[2], lone_axis()); }},
+          {"vocab_parallel_embedding",
+           {random({5, 3}, 1)},
+           [=](const Inputs& in) { return vocab_parallel_embedding(index, in[0], 0, 5, lone_axis()); }},
+          {"vocab_parallel_cross_entropy",
+           {random({3, 4}, 1)},
+           [=](const Inputs& in) { return vocab_parallel_cross_entropy(in[0], targets, 0, 4, lone_axis()).sum; }},
+          {"sum_gradient", {random({3, 4}, 1)}, [](const Inputs& in) { return sum_gradient(in[0], lone_axis()); }},
+          {"gather_rows", {random({2, 2, 16}, 1)}, [](const Inputs& in) { return gather_rows(in[0], lone_axis()); }}};
+}
+
+std::vector<Case> all_cases() {
+  std::vector<Case> all;
+  for (auto& cases :
+       {elementwise_cases(), product_cases(), norm_cases(), image_cases(), loss_cases(), tensor_parallel_cases()}) {
+    all.insert(all.end(), cases.begin(), cases.end());
+  }
+  return all;
+}
+
+// One that gives its whole gradient at once, and one that writes it.
+Variable<double> given(const Variable<double>& x) { return sum(add(x, x)); }
+Variable<double> written(const Variable<double>& x) { return sum(multiply(x, x)); }
+
+// A use of every operand before the function and one behind it.
+Variable<double> between_uses(const Case& of, const Inputs& in, bool given_first) {
+  const auto use = [&](bool give) {
+    Variable<double> total;
+    for (const Variable<double>& operand : in) {
+      const Variable<double> used = give ? given(operand) : written(operand);
+      total = total.value().defined() ? add(total, used) : used;
+    }
+    return total;
+  };
+  const Variable<double> before = use(given_first);
+  const Variable<double> y = of.call(in);
+  const Variable<double> weights(random(y.shape(), 30));
+  return add(add(before, sum(multiply(y, weights))), use(!given_first));
+}
+
+// The operands as parameters of a model.
+struct Model {
+  std::shared_ptr<FlatStore> store = std::make_shared<FlatStore>(DType::float64);
+  std::vector<Parameter<double>> parameters;
+
+  explicit Model(const std::vector<Tensor<double>>& values) {
+    for (const Tensor<double>& value : values) {
+      const std::string name = fmt::format("operand {}", parameters.size());
+      parameters.emplace_back(store, store->add(name, value.shape(), Initializer::constant(0)));
+    }
+    for (std::size_t i = 0; i < values.size(); ++i) std::ranges::copy(values[i].span(), parameters[i].value().data());
+  }
+  Inputs variables() const {
+    Inputs variables;
+    for (const Parameter<double>& parameter : parameters) variables.push_back(parameter.master());
+    return variables;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("gradients of every function, of one use, between other uses, and of parameters") {
+  const testing::GradientCheckOptions options{.tape = {.seed = 3, .step = 2, .first_sample = 4}};
+  for (const Case& of : all_cases()) {
+    CAPTURE(of.name);
+    expect_passed(testing::check_gradients(of.call, of.operands, options));
+    const Model model(of.operands);
+    expect_passed(testing::check_parameter_gradients(
+        *model.store, [&] { return of.call(model.variables()); }, options));
+    for (const bool given_first : {true, false}) {
+      CAPTURE(given_first);
+      const auto call = [&](const Inputs& in) { return between_uses(of, in, given_first); };
+      expect_passed(testing::check_gradients(call, of.operands, options));
+      expect_passed(testing::check_parameter_gradients(
+          *model.store, [&] { return call(model.variables()); }, options));
+    }
+  }
+}
+
+TEST_CASE("a gradient of another number of elements is refused") {
+  Tape tape;
+  const auto x = watch(random({2, 3}, 1), [](const Tensor<double>&) {});
+  const auto y = record("wrong", random({2}, 1), {x.slot()}, [dx = x.gradient()](const Tensor<double>& dy) { dx.give(dy); });
+  CHECK_THROWS_WITH(sum(y).backward(), "a tensor of shape [2] cannot become [2, 3]");
+}
+
+TEST_CASE("every function refuses operands that are undefined, with a tape and without") {
+  const Variable<double> none;
+  const Variable<double> one = random({}, 1);
+  const Variable<double> v = random({3}, 1);
+  const Variable<double> m = random({3, 3}, 1);
+  const Variable<double> image = random({1, 3, 3, 3}, 1);
+  const Tensor<std::int32_t> no_index;
+  const auto index = integers({1, 3}, {0, 1, 2});
+  const TensorAxis& axis = lone_axis();
+  const auto layer = [&](const Variable<double>& x, const Variable<double>& h0, const Variable<double>& weight_ih,
+                         const Variable<double>& weight_hh) {
+    const std::vector<RecurrentVariables<double>> directions{
+        {.weight_ih = weight_ih, .weight_hh = weight_hh, .bias_ih = {}, .bias_hh = {}}};
+    recurrent_layer<double, Cpu>(ops::RecurrentCell::gru, x, h0, {}, directions);
+  };
+  const std::vector<std::pair<std::string, std::function<void()>>> refused{
+      {"cast: operand 1 of 1", [&] { cast<double>(none); }},
+      {"reshape: operand 1 of 1", [&] { reshape(none, {0}); }},
+      {"add: operand 1 of 2", [&] { add(none, one); }},
+      {"add: operand 2 of 2", [&] { add(one, none); }},
+      {"add: operand 1 of 2", [&] { add(Loss<double>{}, Loss<double>{}); }},
+      {"multiply: operand 1 of 2", [&] { multiply(none, one); }},
+      {"multiply: operand 2 of 2", [&] { multiply(one, none); }},
+      {"scale: operand 1 of 1", [&] { scale(none, 2); }},
+      {"sum: operand 1 of 1", [&] { sum(none); }},
+      {"activation: operand 1 of 1", [&] { relu(none); }},
+      {"leaky_relu: operand 1 of 1", [&] { leaky_relu(none); }},
+      {"softplus: operand 1 of 1", [&] { softplus(none); }},
+      {"transpose: operand 1 of 1", [&] { transpose(none, 0, 1); }},
+      {"softmax: operand 1 of 1", [&] { softmax(none); }},
+      {"log_softmax: operand 1 of 1", [&] { log_softmax(none); }},
+      {"dropout: operand 1 of 1", [&] { dropout(none, 0.5, "layer"); }},
+      {"linear: operand 1 of 3", [&] { linear(none, m); }},
+      {"linear: operand 2 of 3", [&] { linear(m, none); }},
+      {"linear_gelu_linear: operand 1 of 5", [&] { linear_gelu_linear(none, m, v, m, v); }},
+      {"linear_gelu_linear: operand 2 of 5", [&] { linear_gelu_linear(m, none, v, m, v); }},
+      {"linear_gelu_linear: operand 4 of 5", [&] { linear_gelu_linear(m, m, v, none, v); }},
+      {"matmul: operand 1 of 2", [&] { matmul(none, m); }},
+      {"matmul: operand 2 of 2", [&] { matmul(m, none); }},
+      {"layer_norm: operand 1 of 3", [&] { layer_norm(none, v, v, 1e-5); }},
+      {"residual_layer_norm: operand 1 of 4", [&] { residual_layer_norm(none, m, v, v, 1e-5); }},
+      {"residual_layer_norm: operand 2 of 4", [&] { residual_layer_norm(m, none, v, v, 1e-5); }},
+      {"rms_norm: operand 1 of 2", [&] { rms_norm(none, v, 1e-5); }},
+      {"residual_rms_norm: operand 1 of 3", [&] { residual_rms_norm(none, m, v, 1e-5); }},
+      {"residual_rms_norm: operand 2 of 3", [&] { residual_rms_norm(m, none, v, 1e-5); }},
+      {"batch_norm: operand 1 of 3", [&] { batch_norm(none, v, v, {}); }},
+      {"batch_norm_relu: operand 1 of 3", [&] { batch_norm_relu(none, v, v, {}); }},
+      {"batch_norm_add_relu: operand 1 of 4", [&] { batch_norm_add_relu(none, m, v, v, {}); }},
+      {"batch_norm_add_relu: operand 2 of 4", [&] { batch_norm_add_relu(m, none, v, v, {}); }},
+      {"group_norm: operand 1 of 3", [&] { group_norm(none, v, v, 1); }},
+      {"scaled_dot_product_attention: operand 1 of 3", [&] { scaled_dot_product_attention(none, image, {}); }},
+      {"rotary: operand 1 of 1", [&] { rotary(none, {.size = 2, .heads = 1}); }},
+      {"embedding: operand 1 of 2", [&] { embedding(no_index, m); }},
+      {"embedding: operand 2 of 2", [&] { embedding(index, none); }},
+      {"token_embedding: operand 1 of 3", [&] { token_embedding(no_index, m, m); }},
+      {"token_embedding: operand 2 of 3", [&] { token_embedding(index, none, m); }},
+      {"token_embedding: operand 3 of 3", [&] { token_embedding(index, m, none); }},
+      {"cross_entropy: operand 1 of 3", [&] { cross_entropy(none, index); }},
+      {"cross_entropy: operand 2 of 3", [&] { cross_entropy(m, no_index); }},
+      {"cross_entropy_rows: operand 1 of 3", [&] { cross_entropy_rows(none, index); }},
+      {"cross_entropy_rows: operand 2 of 3", [&] { cross_entropy_rows(m, no_index); }},
+      {"mse_loss: operand 1 of 2", [&] { mse_loss(none, one.value()); }},
+      {"mse_loss: operand 2 of 2", [&] { mse_loss(one, {}); }},
+      {"bce_with_logits: operand 1 of 2", [&] { bce_with_logits(none, one.value()); }},
+      {"bce_with_logits: operand 2 of 2", [&] { bce_with_logits(one, {}); }},
+      {"kl_divergence: operand 1 of 2", [&] { kl_divergence(none, m.value()); }},
+      {"kl_divergence: operand 2 of 2", [&] { kl_divergence(m, {}); }},
+      {"distillation_loss: operand 1 of 2", [&] { distillation_loss(none, m.value(), 2); }},
+      {"distillation_loss: operand 2 of 2", [&] { distillation_loss(m, {}, 2); }},
+      {"conv2d: operand 1 of 3", [&] { conv2d(none, image); }},
+      {"conv2d: operand 2 of 3", [&] { conv2d(image, none); }},
+      {"conv_transpose2d: operand 1 of 3", [&] { conv_transpose2d(none, image); }},
+      {"conv_transpose2d: operand 2 of 3", [&] { conv_transpose2d(image, none); }},
+      {"max_pool2d: operand 1 of 1", [&] { max_pool2d(none, {.kernel = 2}); }},
+      {"avg_pool2d: operand 1 of 1", [&] { avg_pool2d(none, {.kernel = 2}); }},
+      {"adaptive_max_pool2d: operand 1 of 1", [&] { adaptive_max_pool2d(none, 1); }},
+      {"adaptive_avg_pool2d: operand 1 of 1", [&] { adaptive_avg_pool2d(none, 1); }},
+      {"flatten: operand 1 of 1", [&] { flatten(none); }},
+      {"unflatten: operand 1 of 1",
+       [&] {
+         unflatten(none, {1, 1}, 1);
+       }},
+      {"recurrent_layer: operand 1 of 7", [&] { layer(none, m, m, m); }},
+      {"recurrent_layer: operand 2 of 7", [&] { layer(m, none, m, m); }},
+      {"recurrent_layer: operand 4 of 7", [&] { layer(m, m, none, m); }},
+      {"recurrent_layer: operand 5 of 7", [&] { layer(m, m, m, none); }},
+      {"column_parallel_linear: operand 1 of 3", [&] { column_parallel_linear(none, m, v, axis); }},
+      {"column_parallel_linear: operand 2 of 3", [&] { column_parallel_linear(m, none, v, axis); }},
+      {"row_parallel_linear: operand 1 of 3", [&] { row_parallel_linear(none, m, v, axis); }},
+      {"row_parallel_linear: operand 2 of 3", [&] { row_parallel_linear(m, none, v, axis); }},
+      {"vocab_parallel_embedding: operand 1 of 2", [&] { vocab_parallel_embedding(no_index, m, 0, 3, axis); }},
+      {"vocab_parallel_embedding: operand 2 of 2", [&] { vocab_parallel_embedding(index, none, 0, 3, axis); }},
+      {"vocab_parallel_cross_entropy: operand 1 of 2", [&] { vocab_parallel_cross_entropy(none, index, 0, 3, axis); }},
+      {"vocab_parallel_cross_entropy: operand 2 of 2", [&] { vocab_parallel_cross_entropy(m, no_index, 0, 3, axis); }},
+      {"sum_gradient: operand 1 of 1", [&] { sum_gradient(none, axis); }},
+      {"gather_rows: operand 1 of 1", [&] { gather_rows(none, axis); }},
+      {"float8_linear: operand 1 of 3",
+       [&] {
+         float8_linear<Cpu>({}, random<bfloat16>({3, 3}, 1), {}, {});
+       }},
+      {"float8_linear: operand 2 of 3", [&] {
+         float8_linear<Cpu>(random<bfloat16>({3, 3}, 1), {}, {}, {});
+       }}};
+  for (const auto& [message, call] : refused) {
+    CAPTURE(message);
+    CHECK_THROWS_WITH(call(), ContainsSubstring(message + " is undefined"));
+    const Tape tape({.seed = 1});
+    CHECK_THROWS_WITH(call(), ContainsSubstring(message + " is undefined"));
+  }
+  const Tape tape;
+  CHECK_THROWS_WITH(watch(Tensor<double>(), [](const Tensor<double>&) {}),
+                    ContainsSubstring("watch: operand 1 of 1 is undefined"));
+}
+
+TEST_CASE("an undefined tensor is no scalar") {
+  CHECK_THROWS_WITH(Tensor<float>().clone(), "a copy of a tensor that is undefined");
+  const Tape tape;
+  const auto loss = sum(watch(random({2}, 1), [](const Tensor<double>&) {}));
+  CHECK_THROWS_WITH(loss.backward(Tensor<double>()), "backward() with a gradient that is undefined");
+}

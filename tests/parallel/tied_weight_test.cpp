@@ -1,0 +1,206 @@
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "catch.hpp"
+#include "parallel/gpt_mesh_runs.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/optim/adamw.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/pipeline.hpp"
+#include "trireme/testing/ranks.hpp"
+
+// A GPT whose first and last stage hold the token embedding each.
+namespace {
+
+using namespace trireme;
+using parallel::DataParallelOptions;
+
+constexpr int micro_batches = 2;
+constexpr std::int64_t rows = 2;  // of a micro-batch
+constexpr models::GptOptions gpt_options{
+    .layers = 3, .heads = 2, .width = 16, .block = tests::gpt_time_steps, .vocabulary = 37};
+constexpr std::string_view tied = "transformer.wte.weight";
+
+class TiedRun {
+ public:
+  TiedRun(const Group& world, const MeshOptions& axes, const DataParallelOptions& options, std::uint64_t seed_of_last_stage = 7)
+      : mesh_(world, axes), part_(parallel::model_part(mesh_)), model_(gpt_options, part_) {
+    const bool last = mesh_.pipeline().rank() + 1 == mesh_.pipeline().size();
+    model_.initialize({.seed = last ? seed_of_last_stage : 7});
+    data_parallel_.emplace(model_, mesh_, options);
+    optimizer_.emplace(model_.store(), optim::AdamWOptions{.learning_rate = 0.01});
+    pipeline_.emplace(
+        mesh_, parallel::make_pipeline_schedule({.num_ranks = mesh_.pipeline().size(), .num_micro_batches = micro_batches}),
+        std::vector{stage()});
+  }
+
+  StepSummary step() {
+    auto reduction = data_parallel_->begin_step(micro_batches);
+    pipeline_->run(reduction, {.seed = 3, .step = step_, .first_sample = first_of(0)}, rows);
+    const StepSummary summary = reduction.finish();
+    optimizer_->step(summary, {.clip_norm = 0.5});
+    ++step_;
+    return summary;
+  }
+
+  FlatStore& store() { return model_.store(); }
+  const ProcessMesh& mesh() const { return mesh_; }
+
+  // Whether the copies of this rank's pipeline are the same bits.
+  bool copies_are_same() {
+    const int index = store().find(tied);
+    std::string bits;
+    if (index >= 0) {
+      const auto bytes = std::as_bytes(store().values<float>(index).span());
+      for (const std::byte byte : bytes) {
+        bits += static_cast<char>('a' + (std::to_integer<int>(byte) >> 4));
+        bits += static_cast<char>('a' + (std::to_integer<int>(byte) & 15));
+      }
+    }
+    const auto all = mesh_.pipeline().gather_texts(bits, "copies");
+    return all.front() == all.back();
+  }
+
+ private:
+  std::int64_t first_of(int micro_batch) const { return (mesh_.data().rank() * micro_batches + micro_batch) * rows; }
+
+  parallel::PipelineStage<float> stage() {
+    const int number = mesh_.pipeline().rank();
+    const Shape between = model_.stage_shape(rows, tests::gpt_time_steps);
+    parallel::PipelineStage<float> stage;
+    if (number > 0) stage.input = between;
+    if (number + 1 < part_.num_stages) {
+      stage.output = between;
+      stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
+        return model_.stage(number, x, tests::gpt_tokens(step_, first_of(micro_batch), rows, 0));
+      };
+    } else {
+      stage.loss = [this](const Variable<float>& x, int micro_batch) {
+        return model_.last_stage(x, tests::gpt_tokens(step_, first_of(micro_batch), rows, 3));
+      };
+    }
+    return stage;
+  }
+
+  ProcessMesh mesh_;
+  nn::ModelPart part_;
+  models::Gpt<Float32> model_;
+  std::optional<parallel::DataParallel> data_parallel_;
+  std::optional<optim::AdamW<Float32>> optimizer_;
+  std::optional<parallel::Pipeline<float>> pipeline_;
+  std::uint64_t step_ = 0;
+};
+
+std::vector<std::string> errors_of(int ranks, const std::function<void(const Group&)>& body) {
+  std::mutex mutex;
+  std::vector<std::string> errors;
+  try {
+    testing::run_ranks(ranks, [&](const Group& world) {
+      try {
+        body(world);
+      } catch (const Error& error) {
+        const std::lock_guard lock(mutex);
+        errors.emplace_back(error.what());
+        throw;
+      }
+    });
+  } catch (const Error&) {
+  }
+  return errors;
+}
+
+}  // namespace
+
+TEST_CASE("the copies of a tied weight keep the same bits, whatever reduces their gradients") {
+  using parallel::Sharding;
+  const auto compressed = [](const std::function<std::shared_ptr<parallel::CommunicationHook>()>& hook) {
+    return [hook] {
+      return DataParallelOptions{
+          .bucket_bytes = 3000,
+          .first_bucket_bytes = 300,
+          .compression = {.hook = hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
+    };
+  };
+  const std::vector<std::pair<std::string, std::function<DataParallelOptions()>>> all{
+      {"plain", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off}; }},
+      {"sharded", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::on}; }},
+      {"tuned", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off, .tune_buckets = true}; }},
+      {"fixed", [] { return DataParallelOptions{.bucket_bytes = 3000, .virtual_shards = 4}; }},
+      {"int8", compressed([] { return parallel::int8_hook(); })},
+      {"powersgd", compressed([] { return parallel::power_sgd_hook({.rank = 2}); })},
+      {"topk", compressed([] { return parallel::top_k_hook({.ratio = 0.05, .dense_below = 16}); })},
+      {"bf16", compressed([] { return parallel::bfloat16_hook(); })},
+  };
+  for (const auto& [name, options] : all) {
+    for (const MeshOptions& axes :
+         {MeshOptions{.data = 2, .pipeline = 2}, MeshOptions{.data = 2, .pipeline = 2, .tensor = 2}}) {
+      if (axes.tensor > 1 && options().compression.hook != nullptr) continue;  // refused
+      CAPTURE(name, axes.tensor);
+      const auto errors = errors_of(axes.data * axes.pipeline * axes.tensor, [&, options = options](const Group& world) {
+        TiedRun run(world, axes, options());
+        double first = 0;
+        double last = 0;
+        for (int step = 0; step < 20; ++step) {
+          last = run.step().loss();
+          if (step == 0) first = last;
+          require(run.copies_are_same(), "the copies differ after step {}", step);
+        }
+        require(last < first, "a loss of {} at first, {} at last", first, last);
+      });
+      CAPTURE(errors);
+      CHECK(errors.empty());
+    }
+  }
+}
+
+TEST_CASE("a copy of a tied weight that is changed on one stage alone is an error on all ranks") {
+  for (const bool sharded : {false, true}) {
+    for (const int data : {1, 2}) {
+      CAPTURE(sharded, data);
+      const auto errors = errors_of(3 * data, [&](const Group& world) {
+        TiedRun run(world, {.data = data, .pipeline = 3},
+                    {.sharding = sharded ? parallel::Sharding::on : parallel::Sharding::off, .check_replicas = 4});
+        run.step();
+        if (run.mesh().pipeline().rank() == 2) run.store().values<float>(run.store().find(tied)).data()[100] += 0.125F;
+        for (int step = 0; step < 6; ++step) run.step();
+      });
+      REQUIRE(errors.size() == static_cast<std::size_t>(3 * data));
+      for (const std::string& error : errors) {
+        CHECK_THAT(error,
+                   ContainsSubstring("the stages that hold the tied parameter transformer.wte.weight no longer hold the same"));
+      }
+    }
+  }
+}
+
+TEST_CASE("copies of a tied weight that differ at the start are refused on all ranks") {
+  const auto errors = errors_of(4, [](const Group& world) { TiedRun(world, {.data = 2, .pipeline = 2}, {}, 8); });
+  REQUIRE(errors.size() == 4);
+  for (const std::string& error : errors) {
+    CHECK_THAT(error, ContainsSubstring("rank 1 of the pipeline holds the tied parameter transformer.wte.weight"));
+  }
+}
+
+TEST_CASE("whether compression is on is decided for the whole mesh") {
+  std::mutex mutex;
+  std::vector<std::string> texts;
+  const auto errors = errors_of(4, [&](const Group& world) {
+    const ProcessMesh mesh(world, {.data = 2, .pipeline = 2});
+    models::Gpt<Float32> model(gpt_options, parallel::model_part(mesh));
+    model.initialize({.seed = 7});
+    parallel::DataParallel data_parallel(
+        model, mesh, {.compression = {.hook = parallel::int8_hook(), .between = parallel::CompressionBetween::ranks}});
+    data_parallel.begin_step();
+    const std::lock_guard lock(mutex);
+    texts.push_back(data_parallel.compression_decision().value().text);
+  });
+  CHECK(errors.empty());
+  REQUIRE(texts.size() == 4);
+  for (const std::string& text : texts) CHECK(text == texts.front());
+}

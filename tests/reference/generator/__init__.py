@@ -1,0 +1,1 @@
+"""What makes the reference results, by kind of fixture."""
