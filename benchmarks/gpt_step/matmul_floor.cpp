@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "ops/onednn.hpp"
+#include "ops/base/onednn.hpp"
 
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch) {
   const std::int64_t rows = batch * model.block;

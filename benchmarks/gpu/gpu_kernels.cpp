@@ -10,10 +10,10 @@
 #include "measurement/command_line.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/ops/float8.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/norm.hpp"
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/matmul/float8.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/norm/norm.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 
 using namespace trireme;
 

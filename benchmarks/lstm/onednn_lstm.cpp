@@ -4,7 +4,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "ops/onednn.hpp"
+#include "ops/base/onednn.hpp"
 
 using dnnl::memory;
 using Tag = memory::format_tag;

@@ -4,9 +4,9 @@
 
 #include "ops/measure.hpp"
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/ops/convolution.hpp"
-#include "trireme/ops/pooling.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 using namespace trireme;
 

@@ -2,14 +2,14 @@
 
 #include "ops/measure.hpp"
 #include "trireme/core/bfloat16.hpp"
-#include "trireme/ops/batch_norm.hpp"
-#include "trireme/ops/elementwise.hpp"
-#include "trireme/ops/embedding.hpp"
-#include "trireme/ops/group_norm.hpp"
-#include "trireme/ops/loss.hpp"
-#include "trireme/ops/norm.hpp"
-#include "trireme/ops/optimizer.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
+#include "trireme/ops/loss/loss.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
+#include "trireme/ops/norm/group_norm.hpp"
+#include "trireme/ops/norm/norm.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 
 using namespace trireme;
 

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "ops/measure.hpp"
-#include "trireme/ops/attention.hpp"
-#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/attention/attention.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
 
 using namespace trireme;
 

@@ -4,7 +4,7 @@
 #include <random>
 #include <unordered_map>
 
-#include "ops/onednn.hpp"
+#include "ops/base/onednn.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using Descriptor = dnnl::memory::desc;

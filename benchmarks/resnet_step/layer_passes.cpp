@@ -5,8 +5,8 @@
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/batch_norm.hpp"
-#include "trireme/ops/convolution.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
 
 using namespace trireme;
 

@@ -7,8 +7,8 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/batch_norm.hpp"
-#include "trireme/ops/group_norm.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
+#include "trireme/ops/norm/group_norm.hpp"
 
 namespace trireme {
 namespace {

@@ -2,7 +2,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 namespace {

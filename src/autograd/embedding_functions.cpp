@@ -1,8 +1,8 @@
 #include "autograd/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/embedding.hpp"
-#include "trireme/ops/positions.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
+#include "trireme/ops/embedding/positions.hpp"
 
 namespace trireme {
 namespace {

@@ -1,8 +1,8 @@
 #include "autograd/shapes.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/float8.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/matmul/float8.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 namespace {

@@ -4,9 +4,9 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/full.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 

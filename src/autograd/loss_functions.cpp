@@ -2,11 +2,11 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/elementwise_loss.hpp"
-#include "trireme/ops/full.hpp"
-#include "trireme/ops/loss.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/loss/elementwise_loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 namespace trireme {
 namespace {

@@ -6,10 +6,10 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/batched_matmul.hpp"
-#include "trireme/ops/linear_gelu.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
+#include "trireme/ops/matmul/linear_gelu.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 

@@ -3,8 +3,8 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/norm.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/norm/norm.hpp"
 
 namespace trireme {
 namespace {

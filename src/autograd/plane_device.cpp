@@ -5,10 +5,10 @@
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/elementwise.hpp"
-#include "trireme/ops/reduce.hpp"
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/update/step.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 namespace {

@@ -2,8 +2,8 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/softmax.hpp"
-#include "trireme/ops/transpose.hpp"
+#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 namespace trireme {
 namespace {

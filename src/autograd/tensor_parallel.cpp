@@ -8,10 +8,10 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/full.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/reduce.hpp"
-#include "trireme/ops/vocab_parallel.hpp"
+#include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/loss/vocab_parallel.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 namespace {

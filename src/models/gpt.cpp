@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "precision/each_policy.hpp"
-#include "trireme/ops/positions.hpp"
+#include "trireme/ops/embedding/positions.hpp"
 
 namespace trireme::models {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "trireme/core/safetensors.hpp"
 #include "trireme/models/weights.hpp"
-#include "trireme/ops/transpose.hpp"
+#include "trireme/ops/elementwise/transpose.hpp"
 
 namespace trireme::models {
 

@@ -8,7 +8,7 @@
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
 namespace trireme::optim {

@@ -2,7 +2,7 @@
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 
 namespace trireme::optim {
 

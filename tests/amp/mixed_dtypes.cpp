@@ -1,6 +1,6 @@
 // Compiles as it stands; each MISTAKE mixes element types and must be refused.
 
-#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;

@@ -8,12 +8,12 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
-#include "trireme/ops/batched_matmul.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/convolution.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/reduce.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;
 using tests::random;

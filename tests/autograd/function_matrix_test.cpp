@@ -14,7 +14,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

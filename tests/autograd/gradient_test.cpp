@@ -3,7 +3,7 @@
 
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;

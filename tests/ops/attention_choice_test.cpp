@@ -1,4 +1,4 @@
-#include "ops/attention_choice.hpp"
+#include "ops/attention/attention_choice.hpp"
 
 #include "catch.hpp"
 

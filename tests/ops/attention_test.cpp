@@ -1,4 +1,4 @@
-#include "trireme/ops/attention.hpp"
+#include "trireme/ops/attention/attention.hpp"
 
 #include <array>
 

@@ -1,11 +1,11 @@
-#include "trireme/ops/batch_norm.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/group_norm.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/norm/group_norm.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;

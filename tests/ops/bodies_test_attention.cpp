@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "device/host_team.hpp"
-#include "ops/attention_tile_arguments.hpp"
+#include "ops/attention/attention_tile_arguments.hpp"
 #include "ops/compare.hpp"
 
 // The attention kernels of GPUs, run by teams of threads, against the operation on the CPU.

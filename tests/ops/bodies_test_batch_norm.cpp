@@ -1,8 +1,8 @@
 #include <limits>
 
-#include "ops/bodies/batch_norm.hpp"
+#include "ops/norm/batch_norm_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/batch_norm.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
 
 // The batch norm of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,8 +1,8 @@
-#include "ops/bodies/add_bias.hpp"
-#include "ops/bodies/convolution.hpp"
-#include "ops/convolution_checks.hpp"
+#include "ops/convolution/convolution_body.hpp"
+#include "ops/convolution/convolution_checks.hpp"
+#include "ops/matmul/add_bias_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/convolution.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
 
 // The convolutions of a GPU that are no cuDNN's, run by the host, against those of the CPU.
 using namespace trireme;

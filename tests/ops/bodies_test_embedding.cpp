@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ops/bodies/embedding.hpp"
-#include "ops/bodies/sorted_index.hpp"
+#include "ops/embedding/embedding_body.hpp"
+#include "ops/embedding/sorted_index_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/embedding.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
 
 // The embedding of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,8 +1,8 @@
 #include <limits>
 
-#include "ops/bodies/float8.hpp"
+#include "ops/matmul/float8_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/float8.hpp"
+#include "trireme/ops/matmul/float8.hpp"
 
 // The quantisation of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,6 +1,6 @@
-#include "ops/bodies/group_norm.hpp"
+#include "ops/norm/group_norm_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/group_norm.hpp"
+#include "trireme/ops/norm/group_norm.hpp"
 
 // The group norm of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

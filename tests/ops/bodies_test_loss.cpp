@@ -1,6 +1,6 @@
-#include "ops/bodies/loss.hpp"
+#include "ops/loss/loss_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 
 // The cross-entropy of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,6 +1,6 @@
-#include "ops/bodies/norm.hpp"
+#include "ops/norm/norm_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/norm.hpp"
+#include "trireme/ops/norm/norm.hpp"
 
 // The norms of a GPU, run by teams of the host's threads, against those of the CPU.
 using namespace trireme;

@@ -1,9 +1,9 @@
 #include <limits>
 
-#include "ops/bodies/pooling.hpp"
-#include "ops/pooling_windows.hpp"
+#include "ops/pooling/pooling_body.hpp"
+#include "ops/pooling/pooling_windows.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/pooling.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
 
 // The pooling of a GPU, run by the host, against that of the CPU.
 using namespace trireme;

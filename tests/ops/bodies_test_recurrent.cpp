@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "ops/recurrent/recurrent_on.hpp"
+#include "ops/recurrent/recurrent_steps.hpp"
 #include "ops/recurrent_case.hpp"
-#include "ops/recurrent_on.hpp"
-#include "ops/recurrent_steps.hpp"
 #include "ops/team_compare.hpp"
 
 // The steps of a GPU's recurrent layers, element by element, against those of the CPU.

@@ -1,12 +1,12 @@
 #include <numeric>
 
-#include "ops/bodies/elementwise_loss.hpp"
-#include "ops/bodies/lamb.hpp"
-#include "ops/bodies/reduce.hpp"
+#include "ops/loss/elementwise_loss_body.hpp"
+#include "ops/reduce/reduce_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/elementwise_loss.hpp"
-#include "trireme/ops/optimizer.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "ops/update/lamb_body.hpp"
+#include "trireme/ops/loss/elementwise_loss.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 
 // The sums of a GPU, run by teams of the host's threads, against those of the CPU.
 using namespace trireme;

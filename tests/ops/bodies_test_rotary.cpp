@@ -1,6 +1,6 @@
-#include "ops/bodies/rotary.hpp"
+#include "ops/elementwise/rotary_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/rotary.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
 
 // The rotary positions of a GPU, run by teams of the host's threads, against those of the CPU.
 using namespace trireme;

@@ -1,6 +1,6 @@
-#include "ops/bodies/softmax.hpp"
+#include "ops/reduce/softmax_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 // The softmax of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,10 +1,10 @@
 #include <limits>
 
-#include "ops/bodies/full.hpp"
-#include "ops/bodies/optimizer.hpp"
-#include "ops/bodies/step.hpp"
 #include "ops/compare.hpp"
-#include "trireme/ops/full.hpp"
+#include "ops/elementwise/full_body.hpp"
+#include "ops/update/optimizer_body.hpp"
+#include "ops/update/step_body.hpp"
+#include "trireme/ops/elementwise/full.hpp"
 
 // What a GPU decides over a step by itself, by the code that it runs.
 using namespace trireme;

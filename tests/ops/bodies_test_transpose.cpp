@@ -1,6 +1,6 @@
-#include "ops/bodies/transpose.hpp"
+#include "ops/elementwise/transpose_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/transpose.hpp"
+#include "trireme/ops/elementwise/transpose.hpp"
 
 // The transpose of a GPU, run by teams of the host's threads, against that of the CPU.
 using namespace trireme;

@@ -1,7 +1,7 @@
-#include "ops/bodies/embedding.hpp"
-#include "ops/bodies/vocab_parallel.hpp"
+#include "ops/embedding/embedding_body.hpp"
+#include "ops/loss/vocab_parallel_body.hpp"
 #include "ops/team_compare.hpp"
-#include "trireme/ops/vocab_parallel.hpp"
+#include "trireme/ops/loss/vocab_parallel.hpp"
 
 // The operations on a part of a vocabulary as a GPU computes them, run by teams of the host's threads, against the CPU's.
 using namespace trireme;

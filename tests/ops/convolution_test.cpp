@@ -1,4 +1,4 @@
-#include "trireme/ops/convolution.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
 
 #include "ops/compare.hpp"
 

@@ -3,9 +3,10 @@
 #include "ops/compare.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/attention.hpp"
+#include "trireme/ops/attention/attention.hpp"
 
-// Attention on the GPU against the same on the CPU: by cuDNN where it plans, else by tiles (ops/attention_choice.hpp).
+// Attention on the GPU against the same on the CPU: by cuDNN where it plans, else by tiles
+// (ops/attention/attention_choice.hpp).
 using namespace trireme;
 using namespace trireme::ops;
 

@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/batch_norm.hpp"
+#include "trireme/ops/norm/batch_norm.hpp"
 
 // The batch norm of a GPU against that of the CPU.
 using namespace trireme;

@@ -1,6 +1,6 @@
 #include "ops/cuda_compare.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/ops/convolution.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
 
 // The convolutions of a GPU against those of the CPU.
 using namespace trireme;

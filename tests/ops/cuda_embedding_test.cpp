@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/embedding.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
 
 // The embedding of a GPU against that of the CPU.
 using namespace trireme;

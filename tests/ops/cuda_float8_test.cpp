@@ -2,7 +2,7 @@
 
 #include "ops/cuda_compare.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/ops/float8.hpp"
+#include "trireme/ops/matmul/float8.hpp"
 
 // 8-bit products on a GPU against those of the CPU. Codes and scales are the same bits.
 using namespace trireme;

@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/group_norm.hpp"
+#include "trireme/ops/norm/group_norm.hpp"
 
 // The group norm of a GPU against that of the CPU.
 using namespace trireme;

@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 
 // The cross-entropy of a GPU against that of the CPU.
 using namespace trireme;

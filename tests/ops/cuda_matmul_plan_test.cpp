@@ -2,14 +2,14 @@
 #include <set>
 
 #include "ops/compare.hpp"
-#include "ops/cuda/cublaslt.hpp"
-#include "ops/cuda/matmul_plan.hpp"
-#include "ops/cuda/matmul_plans.hpp"
-#include "ops/cuda/plan_file.hpp"
-#include "ops/cuda/strided_batches.hpp"
+#include "ops/matmul/cublaslt.hpp"
+#include "ops/matmul/matmul_plan_cuda.hpp"
+#include "ops/matmul/matmul_plans_cuda.hpp"
+#include "ops/matmul/plan_file_cuda.hpp"
+#include "ops/matmul/strided_batches_cuda.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/batched_matmul.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
 
 // How products become calls of cuBLASLt, without a GPU: plain loops do what the calls describe.
 using namespace trireme;

@@ -10,9 +10,9 @@
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
-#include "trireme/ops/batched_matmul.hpp"
-#include "trireme/ops/elementwise.hpp"
-#include "trireme/ops/linear_gelu.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
+#include "trireme/ops/matmul/linear_gelu.hpp"
 
 // Matrix products on the GPU against the same on the CPU.
 using namespace trireme;

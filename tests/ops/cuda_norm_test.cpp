@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/norm.hpp"
+#include "trireme/ops/norm/norm.hpp"
 
 // The norms of a GPU against those of the CPU.
 using namespace trireme;

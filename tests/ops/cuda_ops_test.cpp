@@ -1,7 +1,7 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/elementwise.hpp"
-#include "trireme/ops/positions.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/embedding/positions.hpp"
 
 // Every operation on the GPU against the same on the CPU, which other tests compare with PyTorch and with plain loops.
 using namespace trireme;

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "ops/compare.hpp"
-#include "trireme/ops/optimizer.hpp"
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/update/optimizer.hpp"
+#include "trireme/ops/update/step.hpp"
 
 // The optimizers' passes on the GPU against those on the CPU.
 using namespace trireme;

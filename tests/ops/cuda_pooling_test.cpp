@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/pooling.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
 
 // The pooling of a GPU against that of the CPU.
 using namespace trireme;

@@ -1,6 +1,6 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/elementwise_loss.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/loss/elementwise_loss.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 // The sums of a GPU against those of the CPU.
 using namespace trireme;

@@ -1,7 +1,7 @@
 #include <limits>
 
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/rotary.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
 
 // The rotary positions of a GPU against those of the CPU.
 using namespace trireme;

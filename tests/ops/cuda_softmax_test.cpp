@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/softmax.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 // The softmax of a GPU against that of the CPU.
 using namespace trireme;

@@ -1,5 +1,5 @@
 #include "ops/cuda_compare.hpp"
-#include "trireme/ops/vocab_parallel.hpp"
+#include "trireme/ops/loss/vocab_parallel.hpp"
 
 // The operations on a part of a vocabulary on the GPU against those on the CPU.
 using namespace trireme;

@@ -1,7 +1,7 @@
 #include "catch.hpp"
-#include "ops/attention_choice.hpp"
-#include "ops/cuda/attention_graph.hpp"
-#include "ops/cuda/convolution_graph.hpp"
+#include "ops/attention/attention_choice.hpp"
+#include "ops/attention/attention_graph_cuda.hpp"
+#include "ops/convolution/convolution_graph_cuda.hpp"
 #include "trireme/core/error.hpp"
 
 // What cuDNN accepts of the graphs of attention and of convolutions, by plans for an H200 that is described here. No GPU is

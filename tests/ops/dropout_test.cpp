@@ -1,8 +1,7 @@
-#include "ops/bodies/dropout.hpp"
-
 #include "ops/compare.hpp"
+#include "ops/elementwise/dropout_body.hpp"
 #include "ops/threads.hpp"
-#include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;

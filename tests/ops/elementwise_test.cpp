@@ -1,4 +1,4 @@
-#include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
 
 #include <fmt/format.h>
 
@@ -6,8 +6,8 @@
 #include <new>
 #include <vector>
 
+#include "ops/base/parallel.hpp"
 #include "ops/compare.hpp"
-#include "ops/parallel.hpp"
 #include "ops/threads.hpp"
 #include "trireme/core/error.hpp"
 

@@ -1,4 +1,4 @@
-#include "trireme/ops/embedding.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/ops/float8.hpp"
+#include "trireme/ops/matmul/float8.hpp"
 
 #include <cmath>
 #include <limits>

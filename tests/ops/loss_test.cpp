@@ -1,4 +1,4 @@
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 
 #include <utility>
 

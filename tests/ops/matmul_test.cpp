@@ -1,4 +1,4 @@
-#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
 
 #include "ops/compare.hpp"
 

@@ -1,4 +1,4 @@
-#include "trireme/ops/norm.hpp"
+#include "trireme/ops/norm/norm.hpp"
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"

@@ -1,4 +1,4 @@
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 
 #include <limits>
 

@@ -1,4 +1,4 @@
-#include "trireme/ops/pooling.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
 
 #include <limits>
 

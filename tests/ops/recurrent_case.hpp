@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "ops/compare.hpp"
-#include "trireme/ops/recurrent.hpp"
+#include "trireme/ops/recurrent/recurrent.hpp"
 
 // What the tests of recurrent layers share: cells, directions and ends of rows, and a layer of random values on a device.
 namespace trireme::ops {

@@ -1,4 +1,4 @@
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 #include <limits>
 

@@ -1,7 +1,7 @@
 #include "ops/reference_fixture.hpp"
-#include "trireme/ops/convolution.hpp"
-#include "trireme/ops/pooling.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme::ops {
 namespace {

@@ -8,7 +8,7 @@
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 #include "trireme/optim/adagrad.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/lamb.hpp"

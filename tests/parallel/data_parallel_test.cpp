@@ -7,7 +7,7 @@
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/testing/ranks.hpp"
 

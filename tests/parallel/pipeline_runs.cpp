@@ -7,7 +7,7 @@
 #include <numeric>
 
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
 
 namespace trireme::tests {

@@ -8,7 +8,7 @@
 
 #include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/loss.hpp"
+#include "trireme/ops/loss/loss.hpp"
 #include "trireme/trireme.hpp"
 
 namespace trireme::tests {

@@ -91,6 +91,26 @@ class CheckLayers(unittest.TestCase):
                      "include/trireme/base/z.hpp": '#  include "a.hpp"\n'},
                     "circle: include/trireme/base/a.hpp -> include/trireme/base/z.hpp -> include/trireme/base/a.hpp")
 
+    def test_sub_rooms(self):
+        files = CLEAN | {"ARCHITECTURE.md": ARCHITECTURE + "\nmiddle: low < {left, right} < its own files\n",
+                         "src/middle/low/l.hpp": "", "include/trireme/middle/left/m.hpp": "",
+                         "src/middle/right/r.hpp": '#include "middle/low/l.hpp"\n',
+                         "src/middle/b.cpp": '#include "middle/right/r.hpp"\n#include "trireme/middle/left/m.hpp"\n'}
+        self.assertEqual(run(files), (0, ""))
+        self.assertIn("in middle, low must not include left: only sub-rooms to its left",
+                      run(files | {"src/middle/low/l.cpp": '#include "trireme/middle/left/m.hpp"\n'})[1])
+        self.assertIn("in middle, right must not include left",
+                      run(files | {"src/middle/right/r.cpp": '#include "trireme/middle/left/m.hpp"\n'})[1])
+        files["ARCHITECTURE.md"] = files["ARCHITECTURE.md"].replace(" < its own files", "")
+        self.assertIn("src/middle/b.cpp: it lies in none of the sub-rooms of middle", run(files)[1])
+
+    def test_sizes(self):
+        self.refuse({"src/middle/private.hpp": "\n" * 401}, "src/middle/private.hpp: 401 lines; above 400")
+        named = {"ARCHITECTURE.md": ARCHITECTURE + "middle/private.hpp is long because of its table.\n"}
+        self.assertEqual(run(CLEAN | named | {"src/middle/private.hpp": "\n" * 401}), (0, ""))
+        files = {f"src/middle/n{number}.hpp": "\n" * 400 for number in range(15)}
+        self.refuse(files, "middle: 6004 lines")
+
     def test_no_table(self):
         self.refuse({"ARCHITECTURE.md": "nothing"}, "no table of levels")
 

@@ -10,7 +10,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
-#include "trireme/ops/transpose.hpp"
+#include "trireme/ops/elementwise/transpose.hpp"
 
 // Weights of checkpoints as files, and files as checkpoints.
 namespace trireme::ckpt {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "trireme/core/step_summary.hpp"
-#include "trireme/ops/loss_scale.hpp"
+#include "trireme/ops/update/loss_scale.hpp"
 #include "trireme/tensor/scalar.hpp"
 
 namespace trireme::amp {

@@ -8,11 +8,11 @@
 
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
-#include "trireme/ops/attention.hpp"
-#include "trireme/ops/elementwise.hpp"
-#include "trireme/ops/full.hpp"
-#include "trireme/ops/loss.hpp"
-#include "trireme/ops/rotary.hpp"
+#include "trireme/ops/attention/attention.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
+#include "trireme/ops/loss/loss.hpp"
 #include "trireme/tensor/scalar.hpp"
 
 // Operations on variables: forward now, backward on the current tape. An operand that is undefined is an error, unless the

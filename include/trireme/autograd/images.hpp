@@ -2,8 +2,8 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/operands.hpp"
-#include "trireme/ops/convolution.hpp"
-#include "trireme/ops/pooling.hpp"
+#include "trireme/ops/convolution/convolution.hpp"
+#include "trireme/ops/pooling/pooling.hpp"
 
 // Images are [batch, height, width, channels]; options and the sizes of results as in ops/convolution.hpp and ops/pooling.hpp.
 namespace trireme {

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "trireme/autograd/variable.hpp"
-#include "trireme/ops/recurrent.hpp"
+#include "trireme/ops/recurrent/recurrent.hpp"
 
 namespace trireme {
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "trireme/autograd/tape.hpp"
-#include "trireme/ops/elementwise.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme {

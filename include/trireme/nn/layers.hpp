@@ -10,8 +10,8 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
-#include "trireme/ops/embedding.hpp"
-#include "trireme/ops/float8.hpp"
+#include "trireme/ops/embedding/embedding.hpp"
+#include "trireme/ops/matmul/float8.hpp"
 
 namespace trireme::nn {
 

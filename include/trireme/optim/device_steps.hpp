@@ -6,7 +6,7 @@
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/core/step_summary.hpp"
-#include "trireme/ops/step_state.hpp"
+#include "trireme/ops/update/step_state.hpp"
 
 namespace trireme::optim {
 

@@ -2,7 +2,7 @@
 
 #include <limits>
 
-#include "trireme/ops/optimizer.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
 namespace trireme::optim {

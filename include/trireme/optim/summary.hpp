@@ -5,8 +5,8 @@
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/core/step_summary.hpp"
-#include "trireme/ops/reduce.hpp"
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/update/step.hpp"
 
 namespace trireme::optim {
 

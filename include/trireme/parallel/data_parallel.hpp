@@ -11,7 +11,7 @@
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/update/step.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/compression.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <memory>
 
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/update/step.hpp"
 
 namespace trireme::amp {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "trireme/device/graph.hpp"
-#include "trireme/ops/step.hpp"
+#include "trireme/ops/update/step.hpp"
 
 namespace trireme::optim {
 

@@ -7,7 +7,7 @@
 #include "parallel/hooks/orthogonalize.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {

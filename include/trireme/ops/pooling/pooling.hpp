@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/ops/base/extent2d.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+// Pooling of images x[batch, height, width, channels] into y[batch, y height, y width, channels], with torch's options and
+// results; a batch of 0 is fine. `accumulate` adds to dx instead of overwriting it. Shapes that do not fit throw Error.
+namespace trireme::ops {
+
+struct Pool2dOptions {
+  Extent2d kernel = 0;
+  Extent2d stride = 0;  // 0: the kernel
+  Extent2d padding = 0;
+  Extent2d dilation = 1;
+  bool ceil_mode = false;  // a last window that reaches beyond the padding counts
+};
+
+struct AvgPool2dOptions {
+  Extent2d kernel = 0;
+  Extent2d stride = 0;  // 0: the kernel
+  Extent2d padding = 0;
+  bool ceil_mode = false;
+  bool count_include_pad = true;  // the divisor counts the padding within a window
+};
+
+// The height and width of the result for an image of `input`, in pixels: rounded up with ceil_mode, but no window begins beyond
+// the image. A kernel that does not fit, a stride below 1, and a padding above half the kernel are errors.
+Extent2d max_pool2d_extent(const Extent2d& input, const Pool2dOptions& options);
+Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& options);
+
+// The place of each maximum among its window's pixels, in row-major order without padding. Of equal ones it is the first; NaN
+// is a maximum.
+template <typename D>
+using PoolArgmax = Tensor<std::uint16_t, D>;
+
+// Padding is never a maximum. argmax has the shape of y.
+template <typename T, typename D>
+void max_pool2d(const Tensor<T, D>& x, const Pool2dOptions& options, Tensor<T, D>& y, PoolArgmax<D>& argmax);
+template <typename T, typename D>
+void max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, const Pool2dOptions& options, Tensor<T, D>& dx,
+                         bool accumulate);
+
+template <typename T, typename D>
+void avg_pool2d(const Tensor<T, D>& x, const AvgPool2dOptions& options, Tensor<T, D>& y);
+template <typename T, typename D>
+void avg_pool2d_backward(const Tensor<T, D>& dy, const AvgPool2dOptions& options, Tensor<T, D>& dx, bool accumulate);
+
+// Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); the shape of y says n.
+template <typename T, typename D>
+void adaptive_max_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax);
+template <typename T, typename D>
+void adaptive_max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, Tensor<T, D>& dx, bool accumulate);
+
+template <typename T, typename D>
+void adaptive_avg_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y);
+template <typename T, typename D>
+void adaptive_avg_pool2d_backward(const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+
+}  // namespace trireme::ops

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/ops/update/optimizer_options.hpp"
+
+namespace trireme::ops {
+
+// What an optimizer keeps in a GPU's memory.
+struct StepState {
+  StepScalars scalars = {};  // whose learning rate the host writes
+  StepScalars clipped = {};  // the same for gradients that clip_by_value has multiplied by their scale
+  bool diverged = false;     // the step is left out because it is not finite
+  std::int64_t skipped = 0;  // such steps
+};
+
+}  // namespace trireme::ops

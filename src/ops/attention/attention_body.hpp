@@ -1,0 +1,285 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/attention/attention_sizes.hpp"
+#include "ops/attention/attention_tiles_body.hpp"
+#include "trireme/math/exponential.hpp"
+
+// Attention for teams (device/cuda/team.hpp). A team keeps a tile of a head's queries, or of its keys, in scratch memory while
+// tiles of the others pass by in order, so sums have the same bits in every run; the queries x keys matrix is never held.
+namespace trireme::ops {
+
+template <typename T>
+struct AttentionInput {
+  AttentionSizes sizes;
+  const T* q;  // [batch, queries, heads, size], rows sizes.q_stride apart
+  const T* k;  // [batch, key_rows, kv_heads, size], rows sizes.kv_stride apart, as v
+  const T* v;
+  const std::int32_t* hidden;  // [batch, key_rows], not 0 where no query sees the key; may be null
+  Accumulate<T> scale;
+  bool causal;
+
+  TRIREME_HOST_DEVICE std::int64_t offset() const { return sizes.keys - sizes.queries; }
+  TRIREME_HOST_DEVICE bool sees(std::int64_t sequence, std::int64_t query, std::int64_t key) const {
+    return (!causal || key <= query + offset()) && (hidden == nullptr || hidden[sequence * sizes.key_rows + key] == 0);
+  }
+};
+
+// The forward pass of a tile of queries, by the running softmax.
+template <typename T>
+struct AttentionForwardTile {
+  using A = Accumulate<T>;
+  static constexpr TileCounts counts{.wide = 4, .square = 1, .columns = 3};
+
+  AttentionInput<T> in;
+  T* out;          // [batch, queries, heads, size]
+  A* log_sum_exp;  // [batch, heads, queries]
+  int rows = tile_rows(counts, in.sizes.size, sizeof(A));
+
+  TRIREME_HOST_DEVICE std::int64_t size() const { return in.sizes.size; }
+  TRIREME_HOST_DEVICE std::int64_t items() const {
+    return in.sizes.batch * in.sizes.heads * TilePlace::tiles(in.sizes.queries, rows);
+  }
+
+  template <typename Team>
+  TRIREME_HOST_DEVICE void operator()(const Team& team, std::int64_t item, A* memory) const {
+    constexpr A infinity = static_cast<A>(__builtin_inf());
+    constexpr A lowest = A(-1e30);
+    const AttentionSizes& sizes = in.sizes;
+    const std::int64_t size = sizes.size;
+    const TilePlace place = TilePlace::of(item, sizes.heads, sizes.queries, rows);
+    Scratch<A> scratch(memory, rows, size);
+    const Tile<A> q = scratch.wide();
+    const Tile<A> k = scratch.wide();
+    const Tile<A> v = scratch.wide();
+    const Tile<A> total = scratch.wide();
+    const Tile<A> p = scratch.square();
+    A* const largest = scratch.column();  // of scale * score, so far
+    A* const sum = scratch.column();      // of exp(scale * score - largest)
+    A* const factor = scratch.column();   // by which earlier sums shrink
+
+    const std::int64_t row = place.sequence * sizes.queries + place.first;
+    load(team, in.q + row * sizes.q_stride + place.head * size, sizes.q_stride, place.rows, size, q);
+    for_each_element(team, place.rows, size, [&](int i, int j) { total.at(i, j) = 0; });
+    for_each_row(team, place.rows, [&](int i) {
+      largest[i] = lowest;
+      sum[i] = 0;
+    });
+
+    const std::int64_t head_offset = place.head / sizes.group() * size;
+    const std::int64_t seen = place.first + place.rows + in.offset();
+    const std::int64_t end = in.causal && seen < sizes.keys ? seen : sizes.keys;
+    for (std::int64_t first = 0; first < end; first += rows) {
+      const int keys = TilePlace::rows_from(first, end, rows);
+      const std::int64_t from = (place.sequence * sizes.key_rows + first) * sizes.kv_stride + head_offset;
+      load(team, in.k + from, sizes.kv_stride, keys, size, k);
+      load(team, in.v + from, sizes.kv_stride, keys, size, v);
+      team.wait();
+      for_each_element(team, place.rows, keys, [&](int i, int key) {
+        p.at(i, key) = in.sees(place.sequence, place.first + i, first + key) ? in.scale * dot(q, i, k, key, size) : -infinity;
+      });
+      team.wait();
+      for_each_row(team, place.rows, [&](int i) {
+        A top = largest[i];
+        for (int key = 0; key < keys; ++key) top = p.at(i, key) > top ? p.at(i, key) : top;
+        factor[i] = math::exp(largest[i] - top);
+        largest[i] = top;
+      });
+      team.wait();
+      for_each_element(team, place.rows, keys, [&](int i, int key) { p.at(i, key) = math::exp(p.at(i, key) - largest[i]); });
+      team.wait();
+      for_each_element(team, place.rows, size, [&](int i, int j) {
+        A products = 0;
+        for (int key = 0; key < keys; ++key) products += p.at(i, key) * v.at(key, j);
+        total.at(i, j) = total.at(i, j) * factor[i] + products;
+      });
+      for_each_row(team, place.rows, [&](int i) {
+        A exponentials = 0;
+        for (int key = 0; key < keys; ++key) exponentials += p.at(i, key);
+        sum[i] = sum[i] * factor[i] + exponentials;
+      });
+      team.wait();
+    }
+
+    T* const to = out + row * sizes.width() + place.head * size;
+    for_each_element(team, place.rows, size, [&](int i, int j) {
+      to[i * sizes.width() + j] = rounded<T>(sum[i] == A(0) ? A(0) : total.at(i, j) / sum[i]);  // 0 where no key is seen
+    });
+    A* const logs = log_sum_exp + (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
+    for_each_row(team, place.rows, [&](int i) { logs[i] = sum[i] == A(0) ? A(0) : largest[i] + math::log(sum[i]); });
+  }
+};
+
+// What both kernels of the backward pass know.
+template <typename T>
+struct AttentionBackwardInput {
+  using A = Accumulate<T>;
+
+  AttentionInput<T> forward;
+  const T* out;  // as dout: [batch, queries, heads, size]
+  const T* dout;
+  const A* log_sum_exp;  // as delta: [batch, heads, queries]
+  A* delta;              // dout . out, which the kernel of the queries leaves to that of the keys
+
+  struct Gradient {
+    A p;      // probability that a query gives a key
+    A score;  // gradient of q . k
+  };
+  // `score` is q . k, and dp the gradient of p.
+  TRIREME_HOST_DEVICE Gradient gradient(bool sees, A score, A dp, A log_sum, A delta_of_query) const {
+    const A p = sees ? math::exp(forward.scale * score - log_sum) : A(0);
+    return {p, forward.scale * p * (dp - delta_of_query)};
+  }
+};
+
+// The gradient of a tile of queries.
+template <typename T>
+struct AttentionQueryGradientTile {
+  using A = Accumulate<T>;
+  static constexpr TileCounts counts{.wide = 5, .square = 1, .columns = 2};
+
+  AttentionBackwardInput<T> in;
+  T* dq;  // as q
+  int rows = tile_rows(counts, in.forward.sizes.size, sizeof(A));
+
+  TRIREME_HOST_DEVICE std::int64_t size() const { return in.forward.sizes.size; }
+  TRIREME_HOST_DEVICE std::int64_t items() const {
+    return in.forward.sizes.batch * in.forward.sizes.heads * TilePlace::tiles(in.forward.sizes.queries, rows);
+  }
+
+  template <typename Team>
+  TRIREME_HOST_DEVICE void operator()(const Team& team, std::int64_t item, A* memory) const {
+    const AttentionInput<T>& forward = in.forward;
+    const AttentionSizes& sizes = forward.sizes;
+    const std::int64_t size = sizes.size;
+    const std::int64_t width = sizes.width();
+    const TilePlace place = TilePlace::of(item, sizes.heads, sizes.queries, rows);
+    Scratch<A> scratch(memory, rows, size);
+    const Tile<A> q = scratch.wide();
+    const Tile<A> dout = scratch.wide();
+    const Tile<A> total = scratch.wide();
+    const Tile<A> k = scratch.wide();
+    const Tile<A> v = scratch.wide();
+    const Tile<A> ds = scratch.square();
+    A* const log_sum = scratch.column();
+    A* const delta = scratch.column();
+
+    const std::int64_t row = place.sequence * sizes.queries + place.first;
+    const std::int64_t sums = (place.sequence * sizes.heads + place.head) * sizes.queries + place.first;
+    load(team, forward.q + row * sizes.q_stride + place.head * size, sizes.q_stride, place.rows, size, q);
+    load(team, in.dout + row * width + place.head * size, width, place.rows, size, dout);
+    load(team, in.out + row * width + place.head * size, width, place.rows, size, k);  // before keys come there
+    for_each_element(team, place.rows, size, [&](int i, int j) { total.at(i, j) = 0; });
+    team.wait();
+    for_each_row(team, place.rows, [&](int i) {
+      log_sum[i] = in.log_sum_exp[sums + i];
+      delta[i] = in.delta[sums + i] = dot(dout, i, k, i, size);
+    });
+    team.wait();
+
+    const std::int64_t head_offset = place.head / sizes.group() * size;
+    const std::int64_t seen = place.first + place.rows + forward.offset();
+    const std::int64_t end = forward.causal && seen < sizes.keys ? seen : sizes.keys;
+    for (std::int64_t first = 0; first < end; first += rows) {
+      const int keys = TilePlace::rows_from(first, end, rows);
+      const std::int64_t from = (place.sequence * sizes.key_rows + first) * sizes.kv_stride + head_offset;
+      load(team, forward.k + from, sizes.kv_stride, keys, size, k);
+      load(team, forward.v + from, sizes.kv_stride, keys, size, v);
+      team.wait();
+      for_each_element(team, place.rows, keys, [&](int i, int key) {
+        ds.at(i, key) = in.gradient(forward.sees(place.sequence, place.first + i, first + key), dot(q, i, k, key, size),
+                                    dot(dout, i, v, key, size), log_sum[i], delta[i])
+                            .score;
+      });
+      team.wait();
+      for_each_element(team, place.rows, size, [&](int i, int j) {
+        A products = 0;
+        for (int key = 0; key < keys; ++key) products += ds.at(i, key) * k.at(key, j);
+        total.at(i, j) += products;
+      });
+      team.wait();
+    }
+    store(team, total, place.rows, size, dq + row * sizes.q_stride + place.head * size, sizes.q_stride);
+  }
+};
+
+// The gradients of a tile of keys and of its values, from all queries of the heads that share them.
+template <typename T>
+struct AttentionKeyGradientTile {
+  using A = Accumulate<T>;
+  static constexpr TileCounts counts{.wide = 6, .square = 2, .columns = 2};
+
+  AttentionBackwardInput<T> in;
+  T* dk;  // as k
+  T* dv;
+  int rows = tile_rows(counts, in.forward.sizes.size, sizeof(A));
+
+  TRIREME_HOST_DEVICE std::int64_t size() const { return in.forward.sizes.size; }
+  TRIREME_HOST_DEVICE std::int64_t items() const {
+    return in.forward.sizes.batch * in.forward.sizes.kv_heads * TilePlace::tiles(in.forward.sizes.keys, rows);
+  }
+
+  template <typename Team>
+  TRIREME_HOST_DEVICE void operator()(const Team& team, std::int64_t item, A* memory) const {
+    const AttentionInput<T>& forward = in.forward;
+    const AttentionSizes& sizes = forward.sizes;
+    const std::int64_t size = sizes.size;
+    const std::int64_t width = sizes.width();
+    const TilePlace place = TilePlace::of(item, sizes.kv_heads, sizes.keys, rows);
+    Scratch<A> scratch(memory, rows, size);
+    const Tile<A> k = scratch.wide();
+    const Tile<A> v = scratch.wide();
+    const Tile<A> dk_total = scratch.wide();
+    const Tile<A> dv_total = scratch.wide();
+    const Tile<A> q = scratch.wide();
+    const Tile<A> dout = scratch.wide();
+    const Tile<A> p = scratch.square();
+    const Tile<A> ds = scratch.square();
+    A* const log_sum = scratch.column();
+    A* const delta = scratch.column();
+
+    const std::int64_t from = (place.sequence * sizes.key_rows + place.first) * sizes.kv_stride + place.head * size;
+    load(team, forward.k + from, sizes.kv_stride, place.rows, size, k);
+    load(team, forward.v + from, sizes.kv_stride, place.rows, size, v);
+    for_each_element(team, place.rows, size, [&](int key, int j) { dk_total.at(key, j) = dv_total.at(key, j) = 0; });
+
+    const std::int64_t unseen = forward.causal ? place.first - forward.offset() : 0;  // queries that see none of the tile
+    for (std::int64_t head = place.head * sizes.group(); head < (place.head + 1) * sizes.group(); ++head) {
+      for (std::int64_t first = unseen > 0 ? unseen : 0; first < sizes.queries; first += rows) {
+        const int queries = TilePlace::rows_from(first, sizes.queries, rows);
+        const std::int64_t row = place.sequence * sizes.queries + first;
+        const std::int64_t sums = (place.sequence * sizes.heads + head) * sizes.queries + first;
+        load(team, forward.q + row * sizes.q_stride + head * size, sizes.q_stride, queries, size, q);
+        load(team, in.dout + row * width + head * size, width, queries, size, dout);
+        for_each_row(team, queries, [&](int i) {
+          log_sum[i] = in.log_sum_exp[sums + i];
+          delta[i] = in.delta[sums + i];
+        });
+        team.wait();
+        for_each_element(team, queries, place.rows, [&](int i, int key) {
+          const auto gradient = in.gradient(forward.sees(place.sequence, first + i, place.first + key), dot(q, i, k, key, size),
+                                            dot(dout, i, v, key, size), log_sum[i], delta[i]);
+          p.at(i, key) = gradient.p;
+          ds.at(i, key) = gradient.score;
+        });
+        team.wait();
+        for_each_element(team, place.rows, size, [&](int key, int j) {
+          A of_key = 0;
+          A of_value = 0;
+          for (int i = 0; i < queries; ++i) {
+            of_key += ds.at(i, key) * q.at(i, j);
+            of_value += p.at(i, key) * dout.at(i, j);
+          }
+          dk_total.at(key, j) += of_key;
+          dv_total.at(key, j) += of_value;
+        });
+        team.wait();
+      }
+    }
+    store(team, dk_total, place.rows, size, dk + from, sizes.kv_stride);
+    store(team, dv_total, place.rows, size, dv + from, sizes.kv_stride);
+  }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,25 @@
+#pragma once
+
+#include "ops/attention/attention_sizes.hpp"
+#include "ops/base/check.hpp"
+#include "trireme/ops/attention/attention.hpp"
+
+namespace trireme::ops {
+
+// Throws where the shapes and options do not fit each other.
+AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options);
+double attention_scale(const AttentionOptions& options, const AttentionSizes& sizes);
+
+// Of a pass forward or backward, whose tensors are checked too.
+template <typename Pass>
+AttentionSizes checked_attention_sizes(const Pass& pass) {
+  const AttentionSizes sizes = attention_sizes(pass.q.shape(), pass.kv.shape(), pass.options);
+  if (pass.hidden_keys.defined()) {
+    require_shape("attention", "hidden_keys", pass.hidden_keys.shape(), {sizes.batch, sizes.key_rows});
+  }
+  require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.out_width()});
+  require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
+  return sizes;
+}
+
+}  // namespace trireme::ops

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "ops/attention/attention_sizes.hpp"
+#include "trireme/core/dtype.hpp"
+
+namespace trireme::ops {
+
+// How a GPU computes attention: by a graph that cuDNN plans, or by the kernels of bodies/attention.hpp, which can do all.
+enum class AttentionKernel : std::uint8_t { cudnn, tiles };
+
+struct AttentionChoice {
+  AttentionKernel kernel;
+  std::string_view reason;
+};
+
+struct AttentionCase {
+  DType dtype;
+  AttentionSizes sizes;
+  bool causal;
+  bool hidden_keys;
+  bool aligned;  // all tensors, to 16 bytes
+};
+
+// Where cuDNN is chosen it may still have no plan for the GPU.
+AttentionChoice choose_attention_kernel(const AttentionCase& attention);
+
+}  // namespace trireme::ops

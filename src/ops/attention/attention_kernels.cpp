@@ -1,0 +1,403 @@
+#include "ops/attention/attention_kernels.hpp"
+
+#include "ops/base/tile.hpp"
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
+namespace {
+
+TRIREME_HOST_DEVICE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
+TRIREME_HOST_DEVICE std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
+
+constexpr std::int64_t query_block = 8 * tile_rows;
+constexpr std::int64_t key_block = 384;  // a multiple of tile_rows and of tile_columns
+static_assert(key_block % tile_rows == 0 && key_block % tile_columns<float> == 0 && key_block % tile_columns<double> == 0);
+
+// Hands out pieces of a block of memory; without a block it only counts.
+template <typename T>
+class Workspace {
+ public:
+  explicit Workspace(T* base) : base_(base) {}
+  T* take(std::int64_t count) {
+    T* piece = base_ == nullptr ? nullptr : base_ + used_;
+    used_ += (count + 15) / 16 * 16;
+    return piece;
+  }
+  std::int64_t used() const { return used_; }
+
+ private:
+  T* base_;
+  std::int64_t used_ = 0;
+};
+
+// Rows of a matrix that vectors can be read from: the caller's when a row is a number of whole vectors, else a copy padded
+// with zeros.
+template <typename T>
+struct Rows {
+  const T* data;
+  std::int64_t stride;
+};
+template <typename T>
+Rows<T> whole_vectors(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* copy) {
+  const std::int64_t padded = round_up<T>(size);
+  if (padded == size) return {data, stride};
+  for (std::int64_t row = 0; row < time; ++row) {
+    for (std::int64_t j = 0; j < size; ++j) copy[row * padded + j] = data[row * stride + j];
+    for (std::int64_t j = size; j < padded; ++j) copy[row * padded + j] = 0;
+  }
+  return {copy, padded};
+}
+
+// Panels of tile_columns rows each, transposed: panel p holds [size][tile_columns] of rows p * tile_columns and on.
+template <typename T>
+constexpr std::int64_t num_panels(std::int64_t time) {
+  return (time + tile_columns<T> - 1) / tile_columns<T>;
+}
+template <typename T>
+void transpose_into_panels(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* panels) {
+  for (std::int64_t first = 0; first < time; first += tile_columns<T>, panels += size * tile_columns<T>) {
+    const std::int64_t rows = smaller(time - first, tile_columns<T>);
+    for (std::int64_t j = 0; j < size; ++j) {
+      for (std::int64_t row = 0; row < rows; ++row) panels[j * tile_columns<T> + row] = data[(first + row) * stride + j];
+      for (std::int64_t row = rows; row < tile_columns<T>; ++row) panels[j * tile_columns<T> + row] = 0;
+    }
+  }
+}
+
+// A block of queries against a block of keys: rows [query, query_end) see the keys from `key` up to `key_end`, each at most
+// the one at its own place + offset.
+struct Block {
+  std::int64_t query;
+  std::int64_t query_end;
+  std::int64_t key;
+  std::int64_t key_end;
+  std::int64_t offset;
+
+  // Keys of this block that the rows up to `row` see.
+  std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + offset + 1, key_end) - key); }
+  int rows_of_tile(std::int64_t tile) const { return static_cast<int>(smaller(query_end - tile, tile_rows)); }
+};
+
+// The last key's place seen by a query is its own plus this.
+template <typename T>
+std::int64_t offset_of(const AttentionHead<T>& head) {
+  return head.causal ? head.keys - head.queries : head.keys;
+}
+
+// Hidden keys among the first `count` scores of a row get no probability.
+template <typename T>
+void hide(const std::int32_t* hidden, std::int64_t count, T* scores) {
+  constexpr T infinity = static_cast<T>(__builtin_inf());
+  for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? -infinity : scores[j];
+}
+
+constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets
+template <typename T>
+constexpr std::int64_t score_stride(std::int64_t time) {
+  const std::int64_t keys = smaller(num_panels<T>(time) * tile_columns<T>, key_block);
+  return keys + padding;
+}
+
+// scores[row - query][j] = a[row] . panels[key + j], for the keys that each tile of rows sees.
+template <typename T>
+void products_with_panels(const Block& block, Rows<T> a, const T* panels, std::int64_t size, T* scores, std::int64_t stride) {
+  for (std::int64_t j = 0; j < block.key_end - block.key; j += tile_columns<T>) {
+    const T* panel = panels + (block.key + j) * size;
+    for (std::int64_t tile = block.query; tile < block.query_end; tile += tile_rows) {
+      const int rows = block.rows_of_tile(tile);
+      const std::int64_t columns = smaller(block.seen(tile + rows - 1) - j, tile_columns<T>);
+      if (columns <= 0) continue;
+      multiply_tile(Left<T, false>{a.data + tile * a.stride, a.stride}, rows, panel, tile_columns<T>, size,
+                    scores + (tile - block.query) * stride + j, stride, columns, false);
+    }
+  }
+}
+
+// The running softmax of a block of queries.
+template <typename T>
+struct Running {
+  T largest[query_block];  // of scale * score
+  T sum[query_block];      // of exp(scale * score - largest)
+};
+
+// Turns the scores of one row into exp(scale * score - largest), 0 where the row does not see; returns what earlier
+// results must be multiplied by.
+template <typename T>
+T exponentiate_row(T* scores, std::int64_t seen, std::int64_t width, T scale, T& largest, T& sum) {
+  const auto count = static_cast<std::int32_t>(seen);
+  const auto end = static_cast<std::int32_t>(round_up<T>(width));
+  T top = largest;
+#pragma omp simd reduction(max : top)
+  for (std::int32_t j = 0; j < count; ++j) top = scale * scores[j] > top ? scale * scores[j] : top;
+  T total = 0;
+#pragma omp simd reduction(+ : total)
+  for (std::int32_t j = 0; j < end; ++j) {
+    const T value = math::exp(scale * scores[j] - top);
+    const T kept = j < count ? value : T(0);
+    scores[j] = kept;
+    total += kept;
+  }
+  const T factor = math::exp(largest - top);
+  sum = sum * factor + total;
+  largest = top;
+  return factor;
+}
+
+// Elements of a copy of rows whose vectors are not whole.
+template <typename T>
+std::int64_t copied(std::int64_t rows, std::int64_t size) {
+  return round_up<T>(size) == size ? 0 : rows * round_up<T>(size);
+}
+
+template <typename T>
+struct ForwardBuffers {
+  ForwardBuffers(std::int64_t keys, std::int64_t size, std::int64_t value_size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
+        v_rows(workspace.take(copied<T>(keys, value_size))),
+        scores(workspace.take(query_block * score_stride<T>(keys))),
+        out(workspace.take(query_block * round_up<T>(value_size))) {}
+  T* key_panels;
+  T* v_rows;
+  T* scores;
+  T* out;
+};
+
+template <typename T>
+constexpr T lowest = T(-1e30);
+
+// One query against all keys, as in generation: nothing is used twice, so nothing is rearranged first.
+template <typename T>
+void forward_one_query(const AttentionHead<T>& head, T* out, T* log_sum_exp, const ForwardBuffers<T>& buffers) {
+  T* scores = buffers.key_panels;
+  for (std::int64_t place = 0; place < head.group; ++place) {
+    const T* q = head.q + place * head.size;
+    for (std::int64_t key = 0; key < head.keys; ++key) {
+      const T* k = head.k + key * head.k_stride;
+      scores[key] = sum_of<T>(head.size, [=](std::int64_t j) { return q[j] * k[j]; });
+    }
+    hide(head.hidden, head.keys, scores);
+    T largest = lowest<T>;
+    T sum = 0;
+    exponentiate_row(scores, head.keys, head.keys, head.scale, largest, sum);
+    for (std::int64_t j = 0; j < head.value_size; ++j) buffers.out[j] = 0;
+    for (std::int64_t key = 0; key < head.keys; ++key) {
+      const T* v = head.v + key * head.v_stride;
+      T* total = buffers.out;
+      const T probability = scores[key];
+#pragma omp simd
+      for (std::int64_t j = 0; j < head.value_size; ++j) total[j] += probability * v[j];
+    }
+    const T share = sum > T(0) ? T(1) / sum : T(0);
+    for (std::int64_t j = 0; j < head.value_size; ++j) out[place * head.value_size + j] = buffers.out[j] * share;
+    log_sum_exp[place] = sum > T(0) ? largest + math::log(sum) : T(0);
+  }
+}
+
+// Queries of one head, whose rows of q, out and log_sum_exp are given.
+template <typename T>
+void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, const ForwardBuffers<T>& buffers, T* out,
+                     std::int64_t out_stride, T* log_sum_exp) {
+  const std::int64_t value_size = head.value_size;
+  const std::int64_t width = round_up<T>(value_size);
+  const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t queries = head.queries;
+  const std::int64_t keys = head.keys;
+  const std::int64_t offset = offset_of(head);
+  const T scale = head.scale;
+  const std::int32_t* const hidden = head.hidden;
+  const Rows<T> q{q_rows, head.q_stride};
+  for (std::int64_t query = 0; query < queries; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, queries);
+    const std::int64_t keys_end = smaller(query_end + offset, keys);
+    Running<T> running;
+    for (std::int64_t row = 0; row < query_block; ++row) {
+      running.largest[row] = lowest<T>;
+      running.sum[row] = 0;
+    }
+    for (std::int64_t key = 0; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
+      products_with_panels(block, q, buffers.key_panels, head.size, buffers.scores, stride);
+      for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
+        const int rows = block.rows_of_tile(tile);
+        const std::int64_t seen = block.seen(tile + rows - 1);
+        if (seen == 0) continue;
+        T* tile_out = buffers.out + (tile - query) * width;
+        for (std::int64_t row = tile; row < tile + rows; ++row) {
+          const std::int64_t local = row - query;
+          T* scores = buffers.scores + local * stride;
+          if (hidden != nullptr) hide(hidden + key, block.seen(row), scores);
+          const T factor = exponentiate_row(scores, block.seen(row), seen, scale, running.largest[local], running.sum[local]);
+          for (std::int64_t j = 0; key > 0 && j < width; ++j) buffers.out[local * width + j] *= factor;
+        }
+        multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride, stride}, rows, v.data + key * v.stride, v.stride,
+                      seen, tile_out, width, width, key > 0);
+      }
+    }
+    for (std::int64_t row = query; row < query_end; ++row) {
+      const std::int64_t local = row - query;
+      const T sum = running.sum[local];  // 0 where all keys are hidden
+      const T share = sum > T(0) ? T(1) / sum : T(0);
+      for (std::int64_t j = 0; j < value_size; ++j) out[row * out_stride + j] = buffers.out[local * width + j] * share;
+      log_sum_exp[row] = sum > T(0) ? running.largest[local] + math::log(sum) : T(0);
+    }
+  }
+}
+
+template <typename T>
+void forward(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* memory) {
+  Workspace<T> workspace(memory);
+  const ForwardBuffers<T> buffers(head.keys, head.size, head.value_size, workspace);
+  if (head.queries == 1) return forward_one_query(head, out, log_sum_exp, buffers);
+  transpose_into_panels(head.k, head.k_stride, head.keys, head.size, buffers.key_panels);
+  const Rows<T> v = whole_vectors(head.v, head.v_stride, head.keys, head.value_size, buffers.v_rows);
+  for (std::int64_t place = 0; place < head.group; ++place) {
+    forward_queries(head, head.q + place * head.size, v, buffers, out + place * head.value_size, out_stride,
+                    log_sum_exp + place * head.queries);
+  }
+}
+
+template <typename T>
+struct BackwardBuffers {
+  BackwardBuffers(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size, Workspace<T>& workspace)
+      : key_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * size)),
+        value_panels(workspace.take(num_panels<T>(keys) * tile_columns<T> * value_size)),
+        q_rows(workspace.take(copied<T>(queries, size))),
+        k_rows(workspace.take(copied<T>(keys, size))),
+        dout_rows(workspace.take(copied<T>(queries, value_size))),
+        p(workspace.take(query_block * score_stride<T>(keys))),
+        ds(workspace.take(query_block * score_stride<T>(keys))),
+        dq(workspace.take(query_block * round_up<T>(size))),
+        dk(workspace.take((keys + tile_rows) * round_up<T>(size))),
+        dv(workspace.take((keys + tile_rows) * round_up<T>(value_size))) {}
+  T* key_panels;
+  T* value_panels;
+  T* q_rows;
+  T* k_rows;
+  T* dout_rows;
+  T* p;
+  T* ds;
+  T* dq;
+  T* dk;
+  T* dv;
+};
+
+// p holds the scores of a row and becomes its probabilities; ds holds the gradients of the probabilities and becomes those of
+// q . k: scale * p * (dp - delta). Both are 0 from `seen` to `width`.
+template <typename T>
+void softmax_gradient_row(T* p, T* ds, std::int64_t seen, std::int64_t width, T scale, T log_sum_exp, T delta) {
+  const auto count = static_cast<std::int32_t>(seen);
+  const auto end = static_cast<std::int32_t>(round_up<T>(width));
+#pragma omp simd
+  for (std::int32_t j = 0; j < end; ++j) {
+    const T probability = j < count ? math::exp(scale * p[j] - log_sum_exp) : T(0);
+    ds[j] = j < count ? scale * probability * (ds[j] - delta) : T(0);
+    p[j] = probability;
+  }
+}
+
+template <typename T>
+void copy_rows(const T* from, std::int64_t from_stride, std::int64_t rows, std::int64_t size, T* to, std::int64_t to_stride) {
+  for (std::int64_t row = 0; row < rows; ++row) {
+    for (std::int64_t j = 0; j < size; ++j) to[row * to_stride + j] = from[row * from_stride + j];
+  }
+}
+
+// The part of one head of the group: writes its dq, adds to the dk and dv that the group shares.
+template <typename T>
+void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, std::int64_t place_in_group,
+                      Rows<T> k, const BackwardBuffers<T>& buffers) {
+  const std::int64_t size = head.size;
+  const std::int64_t value_size = head.value_size;
+  const std::int64_t width = round_up<T>(size);
+  const std::int64_t value_width = round_up<T>(value_size);
+  const std::int64_t stride = score_stride<T>(head.keys);
+  const std::int64_t keys = head.keys;
+  const std::int64_t offset = offset_of(head);
+  const T scale = head.scale;
+  const std::int32_t* const hidden = head.hidden;
+  const std::int64_t out_stride = gradients.out_stride;
+  const T* head_out = gradients.out + place_in_group * value_size;
+  const T* head_dout = gradients.dout + place_in_group * value_size;
+  const T* log_sum_exp = gradients.log_sum_exp + place_in_group * head.queries;
+  const Rows<T> q = whole_vectors(head.q + place_in_group * size, head.q_stride, head.queries, size, buffers.q_rows);
+  const Rows<T> dout = whole_vectors(head_dout, out_stride, head.queries, value_size, buffers.dout_rows);
+
+  for (std::int64_t query = 0; query < head.queries; query += query_block) {
+    const std::int64_t query_end = smaller(query + query_block, head.queries);
+    const std::int64_t keys_end = smaller(query_end + offset, keys);
+    T delta[query_block];
+    for (std::int64_t row = query; row < query_end; ++row) {
+      T total = 0;
+#pragma omp simd reduction(+ : total)
+      for (std::int64_t j = 0; j < value_size; ++j) {
+        total += head_dout[row * out_stride + j] * head_out[row * out_stride + j];
+      }
+      delta[row - query] = total;
+    }
+    for (std::int64_t key = 0; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
+      products_with_panels(block, q, buffers.key_panels, size, buffers.p, stride);
+      products_with_panels(block, dout, buffers.value_panels, value_size, buffers.ds, stride);
+      for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
+        const int rows = block.rows_of_tile(tile);
+        const std::int64_t seen = block.seen(tile + rows - 1);
+        const std::int64_t whole_tiles = (seen + tile_rows - 1) / tile_rows * tile_rows;
+        for (std::int64_t row = tile; row < tile + rows; ++row) {
+          const std::int64_t local = row - query;
+          T* p = buffers.p + local * stride;
+          if (hidden != nullptr) hide(hidden + key, block.seen(row), p);
+          softmax_gradient_row(p, buffers.ds + local * stride, block.seen(row), whole_tiles, scale, log_sum_exp[row],
+                               delta[local]);
+        }
+        multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride, stride}, rows, k.data + key * k.stride, k.stride,
+                      seen, buffers.dq + (tile - query) * width, width, width, key > 0);
+      }
+      for (std::int64_t tile = block.key; tile < block.key_end; tile += tile_rows) {
+        // Queries before this one see nothing of the tile.
+        const std::int64_t first_of_all = larger(0, tile - offset);
+        const std::int64_t first = larger(query, first_of_all);
+        const std::int64_t queries = query_end - first;
+        const std::int64_t place = (first - query) * stride + tile - block.key;
+        const bool seen_before = first_of_all < query || place_in_group > 0;
+        multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
+                      queries, buffers.dv + tile * value_width, value_width, value_width, seen_before);
+        multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
+                      buffers.dk + tile * width, width, width, seen_before);
+      }
+    }
+    copy_rows(buffers.dq, width, query_end - query, size, gradients.dq + place_in_group * size + query * head.q_stride,
+              head.q_stride);
+  }
+}
+
+template <typename T>
+void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* memory) {
+  const std::int64_t size = head.size;
+  const std::int64_t value_size = head.value_size;
+  Workspace<T> workspace(memory);
+  const BackwardBuffers<T> buffers(head.queries, head.keys, size, value_size, workspace);
+  transpose_into_panels(head.k, head.k_stride, head.keys, size, buffers.key_panels);
+  transpose_into_panels(head.v, head.v_stride, head.keys, value_size, buffers.value_panels);
+  const Rows<T> k = whole_vectors(head.k, head.k_stride, head.keys, size, buffers.k_rows);
+  for (std::int64_t place = 0; place < head.group; ++place) backward_queries(head, gradients, place, k, buffers);
+  copy_rows(buffers.dk, round_up<T>(size), head.keys, size, gradients.dk, head.k_stride);
+  copy_rows(buffers.dv, round_up<T>(value_size), head.keys, value_size, gradients.dv, head.v_stride);
+}
+
+template <typename T>
+std::int64_t workspace(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size) {
+  Workspace<T> forward_pass(nullptr);
+  Workspace<T> backward_pass(nullptr);
+  ForwardBuffers<T>(keys, size, value_size, forward_pass);
+  BackwardBuffers<T>(queries, keys, size, value_size, backward_pass);
+  return larger(forward_pass.used(), backward_pass.used());
+}
+
+template <typename T>
+constexpr AttentionKernels<T> kernels{workspace<T>, forward<T>, backward<T>};
+
+}  // namespace
+
+const KernelTable<AttentionKernels> attention_kernels{kernels<float>, kernels<double>};
+
+}  // namespace trireme::ops::TRIREME_ISA

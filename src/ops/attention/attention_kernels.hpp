@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/base/table.hpp"
+
+namespace trireme::ops {
+
+// Keys [keys, size] and values [keys, value_size] of one head of one sequence, and the queries of the `group` heads that share
+// them, [queries, size] each: head g lies g * size elements on, in the output g * value_size.
+template <typename T>
+struct AttentionHead {
+  const T* q;
+  const T* k;
+  const T* v;
+  std::int64_t q_stride;  // elements from row to row
+  std::int64_t k_stride;
+  std::int64_t v_stride;
+  std::int64_t queries;
+  std::int64_t keys;
+  std::int64_t size;
+  std::int64_t value_size;
+  std::int64_t group;
+  T scale;
+  bool causal;                 // query i sees the keys up to i + keys - queries, else all
+  const std::int32_t* hidden;  // [keys], not 0 where no query sees the key; may be null
+};
+
+template <typename T>
+struct AttentionHeadGradients {
+  const T* out;  // rows out_stride apart, as dout
+  const T* dout;
+  std::int64_t out_stride;
+  const T* log_sum_exp;  // [group, queries]
+  T* dq;                 // rows q_stride apart
+  T* dk;                 // rows k_stride apart
+  T* dv;                 // rows v_stride apart
+};
+
+template <typename T>
+struct AttentionKernels {
+  // Elements for each thread.
+  std::int64_t (*workspace)(std::int64_t queries, std::int64_t keys, std::int64_t size, std::int64_t value_size);
+  void (*forward)(const AttentionHead<T>& head, T* out, std::int64_t out_stride, T* log_sum_exp, T* workspace);
+  void (*backward)(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gradients, T* workspace);
+};
+
+TRIREME_KERNEL_TABLE(KernelTable<AttentionKernels>, attention_kernels)
+
+}  // namespace trireme::ops

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+
+#include "device/cuda/team.hpp"
+#include "ops/base/convert.hpp"
+
+namespace trireme::ops {
+
+// Neighbours that a thread reads or writes in accesses of 16 bytes.
+template <typename T, int Width>
+struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) Pack {
+  T at[Width];
+};
+
+// Whether packs of 16 bytes may begin there.
+inline bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
+
+// What T is computed in, of `Width` elements from x on; x is aligned to a pack.
+template <int Width, typename T>
+TRIREME_TEAM Pack<Accumulate<T>, Width> load(const T* x) {
+  const auto from = *reinterpret_cast<const Pack<T, Width>*>(x);
+  Pack<Accumulate<T>, Width> values;
+  for (int k = 0; k < Width; ++k) values.at[k] = widened(from.at[k]);
+  return values;
+}
+template <int Width, typename T>
+TRIREME_TEAM void store(T* y, const Pack<Accumulate<T>, Width>& values) {
+  Pack<T, Width> to;
+  for (int k = 0; k < Width; ++k) to.at[k] = rounded<T>(values.at[k]);
+  *reinterpret_cast<Pack<T, Width>*>(y) = to;
+}
+
+// Calls visit(j) for the first element of each pack that is this thread's share of a row; Width divides `width`.
+template <int Width, typename Team, typename Visit>
+TRIREME_TEAM void each_pack(const Team& team, std::int64_t width, Visit visit) {
+  const std::int64_t step = std::int64_t{team.size()} * Width;
+  for (std::int64_t j = std::int64_t{team.rank()} * Width; j < width; j += step) visit(j);
+}
+
+}  // namespace trireme::ops

@@ -1,0 +1,95 @@
+#include <algorithm>
+
+#include "ops/base/parallel.hpp"
+#include "ops/convolution/convolution_on.hpp"
+#include "ops/convolution/convolution_plan.hpp"
+#include "ops/elementwise/elementwise_kernels.hpp"
+#include "ops/elementwise/floats.hpp"
+#include "ops/matmul/matmul_plan.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+
+namespace trireme::ops {
+namespace {
+
+// Whether oneDNN takes the operands as they are; if not, they are converted to float.
+template <typename T>
+bool taken_as_is() {
+  return !is_half<T> || has_matmul(dtype_of<T>);
+}
+
+template <typename T>
+ConvolutionShape shape_for(ConvolutionShape shape) {
+  shape.operands = dtype_of<T>;
+  return shape;
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void Convolution<Cpu>::forward(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& weight,
+                               const Tensor<Accumulate<T>, Cpu>& bias, Tensor<T, Cpu>& y) {
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) {
+      Tensor<float, Cpu> floats(y.shape());
+      run_convolution(shape, as_floats(x).data(), as_floats(weight).data(), bias.data(), floats.data());
+      return cast(floats, y);
+    }
+  }
+  run_convolution(shape_for<T>(shape), x.data(), weight.data(), bias.data(), y.data());
+}
+
+template <>
+template <typename T>
+void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& weight,
+                                     Tensor<T, Cpu>& dx) {
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) {
+      Tensor<float, Cpu> floats(dx.shape());
+      run_convolution_data(shape, as_floats(dy).data(), as_floats(weight).data(), floats.data());
+      return cast(floats, dx);
+    }
+  }
+  run_convolution_data(shape_for<T>(shape), dy.data(), weight.data(), dx.data());
+}
+
+template <>
+template <typename T>
+void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& dy,
+                                       Tensor<Accumulate<T>, Cpu>& dweight) {
+  if (shape.batch == 0) {
+    std::fill_n(dweight.data(), dweight.numel(), Accumulate<T>{0});
+    return;
+  }
+  if constexpr (is_half<T>) {
+    if (!taken_as_is<T>()) return run_convolution_weight(shape, as_floats(x).data(), as_floats(dy).data(), dweight.data());
+  }
+  run_convolution_weight(shape_for<T>(shape), x.data(), dy.data(), dweight.data());
+}
+
+// The bias is added in blocks of several pixels: few channels are a short loop.
+template <>
+template <typename T>
+void Convolution<Cpu>::add_bias(Tensor<T, Cpu>& images, const Tensor<Accumulate<T>, Cpu>& bias) {
+  using A = Accumulate<T>;
+  const std::int64_t channels = bias.numel();
+  const std::int64_t pixels = 1 + (piece_elements - 1) / channels;
+  Tensor<A, Cpu> block({pixels, channels});
+  for (std::int64_t pixel = 0; pixel < pixels; ++pixel) std::copy_n(bias.data(), channels, block.data() + pixel * channels);
+  const auto& kernels = elementwise_kernels().of<A>();
+  parallel_ranges(images.numel(), block.numel(), least_elements, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += block.numel()) {
+      for_pieces<T>(begin, std::min(begin + block.numel(), end), [&](std::int64_t first, std::int64_t count) {
+        Output<T> part(images.data() + first, count, true);
+        kernels.add(part.data(), block.data() + (first - begin), part.data(), count);
+      });
+    }
+  });
+}
+
+TRIREME_INSTANTIATE_CONVOLUTION(float, Cpu);
+TRIREME_INSTANTIATE_CONVOLUTION(double, Cpu);
+TRIREME_INSTANTIATE_CONVOLUTION(bfloat16, Cpu);
+TRIREME_INSTANTIATE_CONVOLUTION(float16, Cpu);
+
+}  // namespace trireme::ops

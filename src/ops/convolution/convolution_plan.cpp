@@ -1,0 +1,234 @@
+#include "ops/convolution/convolution_plan.hpp"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <string_view>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "ops/base/onednn.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme::ops {
+namespace {
+
+using Descriptor = dnnl::memory::desc;
+using Tag = dnnl::memory::format_tag;
+enum class Pass : std::uint8_t { forward, data, weight };
+
+bool wants_direct() {
+  static const bool wanted = [] {
+    const char* value = std::getenv("TRIREME_CONVOLUTION");
+    return value != nullptr && std::string_view(value) == "direct";
+  }();
+  return wanted;
+}
+
+// Winograd's minimal filtering (Lavin, Gray 2015, arXiv 1509.09308) of tiles of 4 x 4 pixels takes a quarter of the
+// multiplications. oneDNN has it for float32 with AVX-512, on images in blocks of 16 channels. With fewer channels or tiles,
+// transforms and reorders cost what that saves.
+bool suits_winograd(const ConvolutionShape& s) {
+  constexpr Extent2d one = 1;
+  constexpr std::int64_t least = 32;
+  const std::int64_t tiles = s.batch * ((s.y.height + 3) / 4) * ((s.y.width + 3) / 4);
+  return s.operands == DType::float32 && s.groups == 1 && s.kernel == Extent2d(3) && s.stride == one && s.dilation == one &&
+         s.in % 16 == 0 && s.in >= least && s.out % 16 == 0 && s.out >= least && tiles >= least && !wants_direct();
+}
+
+// Without `any` images stay as they are, channels last.
+Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels, bool any) {
+  return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), any ? Tag::any : Tag::nhwc};
+}
+Descriptor weights(const ConvolutionShape& s, dnnl::memory::data_type type, bool any) {
+  if (s.groups == 1) return {{s.out, s.in, s.kernel.height, s.kernel.width}, type, any ? Tag::any : Tag::oihw};
+  return {{s.groups, s.out / s.groups, s.in / s.groups, s.kernel.height, s.kernel.width}, type, any ? Tag::any : Tag::goihw};
+}
+
+using Arguments = std::unordered_map<int, const void*>;
+
+// A primitive, and its operands' memory objects with reorders where it takes another layout than they have.
+class ConvolutionPlan {
+ public:
+  ConvolutionPlan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine) {
+    if (suits_winograd(shape) && plan(pass, shape, engine, dnnl::algorithm::convolution_winograd)) return;
+    plan(pass, shape, engine, dnnl::algorithm::convolution_direct);
+  }
+
+  std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
+  std::size_t reordered_bytes() const { return reordered_bytes_; }
+
+  void run(dnnl::stream& stream, const Arguments& pointers, void* scratchpad, void* reordered) {
+    for (Operand& operand : operands_) {
+      void* data = const_cast<void*>(pointers.at(operand.argument));  // oneDNN only reads the inputs
+      operand.given.set_data_handle(data);
+      operand.taken.set_data_handle(operand.reorder ? static_cast<std::byte*>(reordered) + operand.offset : data);
+      if (operand.reorder && !operand.written) operand.reorder.execute(stream, operand.given, operand.taken);
+    }
+    arguments_.at(DNNL_ARG_SCRATCHPAD).set_data_handle(scratchpad);
+    primitive_.execute(stream, arguments_);
+    for (Operand& operand : operands_) {
+      if (operand.reorder && operand.written) operand.reorder.execute(stream, operand.taken, operand.given);
+    }
+  }
+
+ private:
+  struct Operand {
+    int argument;
+    bool written;
+    dnnl::memory given;
+    dnnl::memory taken;
+    dnnl::reorder reorder;  // empty where both layouts are the same
+    std::size_t offset;     // of `taken` in the memory for reordered operands
+  };
+
+  // False where oneDNN has no such algorithm for the shape on this processor; every shape can be done directly.
+  bool plan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine, dnnl::algorithm algorithm) {
+    const bool any = algorithm != dnnl::algorithm::convolution_direct;
+    const auto x = image(shape, shape.x, shape.in, any);
+    const auto y = image(shape, shape.y, shape.out, any);
+    const auto weight = weights(shape, onednn_type(shape.operands), true);
+    const auto dweight = weights(shape, dnnl::memory::data_type::f32, true);
+    const auto bias = shape.bias ? Descriptor({shape.out}, dnnl::memory::data_type::f32, Tag::a) : Descriptor();
+    const dnnl::memory::dims stride{shape.stride.height, shape.stride.width};
+    const dnnl::memory::dims padding{shape.padding.height, shape.padding.width};
+    const dnnl::memory::dims dilation{shape.dilation.height - 1, shape.dilation.width - 1};
+    PrimitiveOptions options{.engine = engine, .allow_empty = any};
+    options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    const auto given_x = image(shape, shape.x, shape.in, false);
+    const auto given_y = image(shape, shape.y, shape.out, false);
+    const auto given_weight = weights(shape, onednn_type(shape.operands), false);
+    const auto forward = describe<dnnl::convolution_forward>(options, dnnl::prop_kind::forward_training, algorithm, x, weight,
+                                                             bias, y, stride, dilation, padding, padding);
+    if (!forward) return false;
+    if (pass == Pass::forward) {
+      make<dnnl::convolution_forward>(forward, engine);
+      add(DNNL_ARG_SRC, given_x, forward.src_desc(), false, engine);
+      add(DNNL_ARG_WEIGHTS, given_weight, forward.weights_desc(), false, engine);
+      if (shape.bias) add(DNNL_ARG_BIAS, bias, bias, false, engine);
+      add(DNNL_ARG_DST, given_y, forward.dst_desc(), true, engine);
+    } else if (pass == Pass::data) {
+      const auto backward = describe_backward<dnnl::convolution_backward_data>(options, forward, algorithm, x, weight, y,
+                                                                               stride, dilation, padding, padding);
+      if (!backward) return false;
+      make<dnnl::convolution_backward_data>(backward, engine);
+      add(DNNL_ARG_DIFF_DST, given_y, backward.diff_dst_desc(), false, engine);
+      add(DNNL_ARG_WEIGHTS, given_weight, backward.weights_desc(), false, engine);
+      add(DNNL_ARG_DIFF_SRC, given_x, backward.diff_src_desc(), true, engine);
+    } else {
+      const auto backward = describe_backward<dnnl::convolution_backward_weights>(options, forward, algorithm, x, dweight, y,
+                                                                                  stride, dilation, padding, padding);
+      if (!backward) return false;
+      make<dnnl::convolution_backward_weights>(backward, engine);
+      add(DNNL_ARG_SRC, given_x, backward.src_desc(), false, engine);
+      add(DNNL_ARG_DIFF_DST, given_y, backward.diff_dst_desc(), false, engine);
+      add(DNNL_ARG_DIFF_WEIGHTS, weights(shape, dnnl::memory::data_type::f32, false), backward.diff_weights_desc(), true,
+          engine);
+    }
+    return true;
+  }
+
+  template <typename Primitive, typename PrimitiveDescriptor>
+  void make(const PrimitiveDescriptor& descriptor, const dnnl::engine& engine) {
+    primitive_ = Primitive(descriptor);
+    scratchpad_bytes_ = descriptor.scratchpad_desc().get_size();
+    arguments_.emplace(DNNL_ARG_SCRATCHPAD, dnnl::memory(descriptor.scratchpad_desc(), engine, nullptr));
+  }
+
+  void add(int argument, const Descriptor& given, const Descriptor& taken, bool written, const dnnl::engine& engine) {
+    Operand operand{.argument = argument,
+                    .written = written,
+                    .given = dnnl::memory(given, engine, nullptr),
+                    .taken = dnnl::memory(taken, engine, nullptr),
+                    .reorder = {},
+                    .offset = reordered_bytes_};
+    if (given != taken) {
+      operand.reorder = written ? dnnl::reorder(operand.taken, operand.given) : dnnl::reorder(operand.given, operand.taken);
+      reordered_bytes_ += (taken.get_size() + device::alignment - 1) / device::alignment * device::alignment;
+    }
+    arguments_.emplace(argument, operand.taken);
+    operands_.push_back(std::move(operand));
+  }
+
+  dnnl::primitive primitive_;
+  std::vector<Operand> operands_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+  std::size_t scratchpad_bytes_ = 0;
+  std::size_t reordered_bytes_ = 0;
+};
+
+// Memory that grows to what the largest plan needs.
+class Workspace {
+ public:
+  void* of(std::size_t bytes) {
+    if (bytes > 0 && (storage_ == nullptr || storage_->bytes() < bytes)) {
+      storage_ = std::make_unique<device::Storage>(device::host_memory(), bytes);
+    }
+    return storage_ == nullptr ? nullptr : storage_->data();
+  }
+
+ private:
+  std::unique_ptr<device::Storage> storage_;
+};
+
+// The plans of one thread, which is one rank.
+class ConvolutionPlans {
+ public:
+  void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers) {
+    ConvolutionPlan& plan = find(pass, shape);
+    plan.run(stream_, pointers, scratchpad_.of(plan.scratchpad_bytes()), reordered_.of(plan.reordered_bytes()));
+    stream_.wait();
+  }
+
+ private:
+  ConvolutionPlan& find(Pass pass, const ConvolutionShape& shape) {
+    const std::tuple key(pass, shape, omp_get_max_threads());  // oneDNN plans for the threads it finds
+    if (const auto found = plans_.find(key); found != plans_.end()) return found->second;
+    if (plans_.size() == max_plans) plans_.clear();
+    return plans_.emplace(key, ConvolutionPlan(pass, shape, engine_)).first->second;
+  }
+
+  static constexpr std::size_t max_plans = 1024;  // shapes that change all the time must not pile up
+
+  dnnl::engine engine_{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream_{engine_};
+  std::map<std::tuple<Pass, ConvolutionShape, int>, ConvolutionPlan> plans_;
+  Workspace scratchpad_;
+  Workspace reordered_;
+};
+
+void run(Pass pass, const ConvolutionShape& shape, const Arguments& pointers) {
+  thread_local ConvolutionPlans plans;
+  try {
+    plans.run(pass, shape, pointers);
+  } catch (const dnnl::error& failure) {
+    throw Error({.code = ErrorCode::internal,
+                 .message = fmt::format("a convolution of [{}, {}, {}, {}] to {} channels failed: {}", shape.batch,
+                                        shape.x.height, shape.x.width, shape.in, shape.out, failure.what()),
+                 .operation = "oneDNN convolution"});
+  }
+}
+
+}  // namespace
+
+void run_convolution(const ConvolutionShape& shape, const void* x, const void* weight, const float* bias, void* y) {
+  Arguments pointers{{DNNL_ARG_SRC, x}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DST, y}};
+  if (shape.bias) pointers.emplace(DNNL_ARG_BIAS, bias);
+  run(Pass::forward, shape, pointers);
+}
+
+void run_convolution_data(const ConvolutionShape& shape, const void* dy, const void* weight, void* dx) {
+  run(Pass::data, shape, {{DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_WEIGHTS, weight}, {DNNL_ARG_DIFF_SRC, dx}});
+}
+
+void run_convolution_weight(const ConvolutionShape& shape, const void* x, const void* dy, float* dweight) {
+  run(Pass::weight, shape, {{DNNL_ARG_SRC, x}, {DNNL_ARG_DIFF_DST, dy}, {DNNL_ARG_DIFF_WEIGHTS, dweight}});
+}
+
+}  // namespace trireme::ops

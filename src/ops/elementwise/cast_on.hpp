@@ -1,0 +1,27 @@
+#pragma once
+
+#include "ops/base/check.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+
+// The operation of ops/cast.hpp for any device: Casts<D> does the work.
+namespace trireme::ops {
+
+template <typename D>
+struct Casts {
+  template <typename From, typename To>
+  static void cast(std::int64_t count, const From* x, To* y, bool accumulate);
+};
+
+template <typename From, typename To, typename D>
+void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate) {
+  require_shape("cast", "y", y.shape(), x.shape());
+  Casts<D>::cast(x.numel(), x.data(), y.data(), accumulate);
+}
+
+#define TRIREME_INSTANTIATE_CAST(D)                                        \
+  template void cast(const Tensor<float, D>&, Tensor<bfloat16, D>&, bool); \
+  template void cast(const Tensor<float, D>&, Tensor<float16, D>&, bool);  \
+  template void cast(const Tensor<bfloat16, D>&, Tensor<float, D>&, bool); \
+  template void cast(const Tensor<float16, D>&, Tensor<float, D>&, bool)
+
+}  // namespace trireme::ops

@@ -1,0 +1,71 @@
+#include "ops/elementwise/elementwise_kernels.hpp"
+#include "ops/elementwise/elementwise_on.hpp"
+#include "ops/elementwise/floats.hpp"
+
+namespace trireme::ops {
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::activation(Activation kind, std::int64_t numel, const T* x, T* y) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> from(x + first, count);
+    Output<T> to(y + first, count, false);
+    kernels.activation(kind, from.data(), to.data(), count);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::activation_backward(Activation kind, std::int64_t numel, const T* x, const T* dy, T* dx,
+                                           bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> at(x + first, count);
+    const Input<T> upstream(dy + first, count);
+    Output<T> to(dx + first, count, accumulate);
+    kernels.activation_backward(kind, at.data(), upstream.data(), to.data(), count, accumulate);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::add(std::int64_t numel, const T* a, const T* b, T* c) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> left(a + first, count);
+    const Input<T> right(b + first, count);
+    Output<T> to(c + first, count, false);
+    kernels.add(left.data(), right.data(), to.data(), count);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::multiply(std::int64_t numel, const T* a, const T* b, T* c, bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> left(a + first, count);
+    const Input<T> right(b + first, count);
+    Output<T> to(c + first, count, accumulate);
+    kernels.multiply(left.data(), right.data(), to.data(), count, accumulate);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::scale(std::int64_t numel, const T* a, Accumulate<T> factor, T* c, bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> from(a + first, count);
+    Output<T> to(c + first, count, accumulate);
+    kernels.scale(from.data(), factor, to.data(), count, accumulate);
+  });
+}
+
+TRIREME_INSTANTIATE_ELEMENTWISE(float, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE(double, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE(bfloat16, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE(float16, Cpu);
+
+}  // namespace trireme::ops

@@ -1,0 +1,45 @@
+#include "ops/base/map.cuh"
+#include "ops/elementwise/elementwise_body.hpp"
+#include "ops/elementwise/elementwise_cuda.hpp"
+
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t activation(Activation kind, std::int64_t count, const T* x, T* y, cudaStream_t stream) {
+  return with_functor(kind, [=](auto functor) { return map_elements(count, y, false, stream, Value{functor}, x); });
+}
+
+template <typename T>
+cudaError_t activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate,
+                                cudaStream_t stream) {
+  return with_functor(kind,
+                      [=](auto functor) { return map_elements(count, dx, accumulate, stream, Derivative{functor}, x, dy); });
+}
+
+template <typename T>
+cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream) {
+  return map_elements(count, c, false, stream, Sum{}, a, b);
+}
+
+template <typename T>
+cudaError_t multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream) {
+  return map_elements(count, c, accumulate, stream, Product{}, a, b);
+}
+
+template <typename T>
+cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate, cudaStream_t stream) {
+  return map_elements(count, c, accumulate, stream, Scaled<Accumulate<T>>{factor}, a);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                    \
+  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                          \
+  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t); \
+  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                   \
+  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                        \
+  template cudaError_t scale(std::int64_t, const T*, Accumulate<T>, T*, bool, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+
+}  // namespace trireme::ops::cuda

@@ -1,0 +1,48 @@
+#include "ops/elementwise/elementwise_cuda.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/elementwise/elementwise_on.hpp"
+
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::activation(Activation kind, std::int64_t count, const T* x, T* y) {
+  check_cuda(cuda::activation(kind, count, x, y, native_stream()), "activation");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx,
+                                            bool accumulate) {
+  check_cuda(cuda::activation_backward(kind, count, x, dy, dx, accumulate, native_stream()), "activation_backward");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::add(std::int64_t count, const T* a, const T* b, T* c) {
+  check_cuda(cuda::add(count, a, b, c, native_stream()), "add");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate) {
+  check_cuda(cuda::multiply(count, a, b, c, accumulate, native_stream()), "multiply");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate) {
+  check_cuda(cuda::scale(count, a, factor, c, accumulate, native_stream()), "scale");
+}
+
+TRIREME_INSTANTIATE_ELEMENTWISE(float, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE(double, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE(bfloat16, Cuda);
+TRIREME_INSTANTIATE_ELEMENTWISE(float16, Cuda);
+
+}  // namespace trireme::ops

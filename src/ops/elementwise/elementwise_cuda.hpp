@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstdint>
+
+#include "trireme/core/dtype.hpp"
+#include "trireme/ops/elementwise/elementwise_options.hpp"
+
+// Launches: T is float, double, bfloat16 or float16.
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t activation(Activation kind, std::int64_t count, const T* x, T* y, cudaStream_t stream);
+template <typename T>
+cudaError_t activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate,
+                                cudaStream_t stream);
+template <typename T>
+cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream);
+template <typename T>
+cudaError_t multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream);
+template <typename T>
+cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

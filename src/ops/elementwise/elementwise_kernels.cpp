@@ -1,0 +1,43 @@
+#include "ops/elementwise/elementwise_kernels.hpp"
+
+#include "ops/base/write.hpp"
+#include "ops/elementwise/elementwise_body.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
+namespace {
+
+template <typename T>
+void activation(Activation kind, const T* x, T* y, std::int64_t count) {
+  with_functor(kind, [=](auto functor) { write(y, count, false, [=](std::int64_t i) { return functor.value(x[i]); }); });
+}
+
+template <typename T>
+void activation_backward(Activation kind, const T* x, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  with_functor(kind, [=](auto functor) {
+    write(dx, count, accumulate, [=](std::int64_t i) { return dy[i] * functor.derivative(x[i]); });
+  });
+}
+
+template <typename T>
+void add(const T* a, const T* b, T* c, std::int64_t count) {
+  write(c, count, false, [=](std::int64_t i) { return a[i] + b[i]; });
+}
+
+template <typename T>
+void multiply(const T* a, const T* b, T* c, std::int64_t count, bool accumulate) {
+  write(c, count, accumulate, [=](std::int64_t i) { return a[i] * b[i]; });
+}
+
+template <typename T>
+void scale(const T* a, T factor, T* c, std::int64_t count, bool accumulate) {
+  write(c, count, accumulate, [=](std::int64_t i) { return factor * a[i]; });
+}
+
+template <typename T>
+constexpr ElementwiseKernels<T> kernels{activation<T>, activation_backward<T>, add<T>, multiply<T>, scale<T>};
+
+}  // namespace
+
+const KernelTable<ElementwiseKernels> elementwise_kernels{kernels<float>, kernels<double>};
+
+}  // namespace trireme::ops::TRIREME_ISA

@@ -1,0 +1,64 @@
+#pragma once
+
+#include "ops/base/check.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+
+// The operations of ops/elementwise.hpp for any device: what is checked is the same, Elementwise<D> does the work.
+namespace trireme::ops {
+
+// All of `count` elements; the arguments are those of the operations.
+template <typename D>
+struct Elementwise {
+  template <typename T>
+  static void activation(Activation kind, std::int64_t count, const T* x, T* y);
+  template <typename T>
+  static void activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate);
+  template <typename T>
+  static void add(std::int64_t count, const T* a, const T* b, T* c);
+  template <typename T>
+  static void multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate);
+  template <typename T>
+  static void scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate);
+};
+
+template <typename T, typename D>
+void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y) {
+  require_shape("activation", "y", y.shape(), x.shape());
+  Elementwise<D>::activation(kind, x.numel(), x.data(), y.data());
+}
+
+template <typename T, typename D>
+void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
+  require_shape("activation_backward", "dy", dy.shape(), x.shape());
+  require_shape("activation_backward", "dx", dx.shape(), x.shape());
+  Elementwise<D>::activation_backward(kind, x.numel(), x.data(), dy.data(), dx.data(), accumulate);
+}
+
+template <typename T, typename D>
+void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c) {
+  require_shape("add", "b", b.shape(), a.shape());
+  require_shape("add", "c", c.shape(), a.shape());
+  Elementwise<D>::add(a.numel(), a.data(), b.data(), c.data());
+}
+
+template <typename T, typename D>
+void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate) {
+  require_shape("multiply", "b", b.shape(), a.shape());
+  require_shape("multiply", "c", c.shape(), a.shape());
+  Elementwise<D>::multiply(a.numel(), a.data(), b.data(), c.data(), accumulate);
+}
+
+template <typename T, typename D>
+void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate) {
+  require_shape("scale", "c", c.shape(), a.shape());
+  Elementwise<D>::scale(a.numel(), a.data(), factor, c.data(), accumulate);
+}
+
+#define TRIREME_INSTANTIATE_ELEMENTWISE(T, D)                                                                   \
+  template void activation(Activation, const Tensor<T, D>&, Tensor<T, D>&);                                     \
+  template void activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
+  template void add(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                   \
+  template void multiply(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                        \
+  template void scale(const Tensor<T, D>&, Accumulate<T>, Tensor<T, D>&, bool)
+
+}  // namespace trireme::ops

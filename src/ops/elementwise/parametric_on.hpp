@@ -1,0 +1,64 @@
+#pragma once
+
+#include "ops/base/check.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+
+// leaky_relu and softplus of ops/elementwise.hpp for any device: Parametric<D> does the work.
+namespace trireme::ops {
+
+template <typename D>
+struct Parametric {
+  template <typename T>
+  static void leaky_relu(std::int64_t count, const T* x, Accumulate<T> slope, T* y);
+  template <typename T>
+  static void leaky_relu_backward(std::int64_t count, const T* x, Accumulate<T> slope, const T* dy, T* dx, bool accumulate);
+  template <typename T>
+  static void softplus(std::int64_t count, const T* x, Accumulate<T> beta, Accumulate<T> threshold, T* y);
+  template <typename T>
+  static void softplus_backward(std::int64_t count, const T* x, Accumulate<T> beta, Accumulate<T> threshold, const T* dy, T* dx,
+                                bool accumulate);
+};
+
+inline void require_valid(const SoftplusOptions& options) {
+  require(options.beta > 0, "softplus: beta is {}, but must be above 0", options.beta);
+}
+
+template <typename T, typename D>
+void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y) {
+  require_shape("leaky_relu", "y", y.shape(), x.shape());
+  Parametric<D>::leaky_relu(x.numel(), x.data(), static_cast<Accumulate<T>>(slope), y.data());
+}
+
+template <typename T, typename D>
+void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
+  require_shape("leaky_relu_backward", "dy", dy.shape(), x.shape());
+  require_shape("leaky_relu_backward", "dx", dx.shape(), x.shape());
+  Parametric<D>::leaky_relu_backward(x.numel(), x.data(), static_cast<Accumulate<T>>(slope), dy.data(), dx.data(), accumulate);
+}
+
+template <typename T, typename D>
+void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y) {
+  using A = Accumulate<T>;
+  require_valid(options);
+  require_shape("softplus", "y", y.shape(), x.shape());
+  Parametric<D>::softplus(x.numel(), x.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold), y.data());
+}
+
+template <typename T, typename D>
+void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+                       bool accumulate) {
+  using A = Accumulate<T>;
+  require_valid(options);
+  require_shape("softplus_backward", "dy", dy.shape(), x.shape());
+  require_shape("softplus_backward", "dx", dx.shape(), x.shape());
+  Parametric<D>::softplus_backward(x.numel(), x.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold),
+                                   dy.data(), dx.data(), accumulate);
+}
+
+#define TRIREME_INSTANTIATE_PARAMETRIC(T, D)                                                                \
+  template void leaky_relu(const Tensor<T, D>&, double, Tensor<T, D>&);                                     \
+  template void leaky_relu_backward(const Tensor<T, D>&, double, const Tensor<T, D>&, Tensor<T, D>&, bool); \
+  template void softplus(const Tensor<T, D>&, const SoftplusOptions&, Tensor<T, D>&);                       \
+  template void softplus_backward(const Tensor<T, D>&, const SoftplusOptions&, const Tensor<T, D>&, Tensor<T, D>&, bool)
+
+}  // namespace trireme::ops

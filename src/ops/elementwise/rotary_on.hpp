@@ -1,0 +1,50 @@
+#pragma once
+
+#include <string_view>
+
+#include "ops/base/check.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/dtype.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
+
+// The operations of ops/rotary.hpp for any device: what is checked is the same, Rotary<D> does the work.
+namespace trireme::ops {
+
+struct RotarySizes {
+  std::int64_t batch;
+  std::int64_t time;
+  std::int64_t width;
+};
+
+template <typename D>
+struct Rotary {
+  // `direction` is 1, or -1 for the negative angles.
+  template <typename T>
+  static void rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const T* x, T* y);
+};
+
+template <typename T, typename D>
+void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& options, double direction, Tensor<T, D>& y) {
+  require_shape(op, "y", y.shape(), x.shape());
+  require(options.size > 0 && options.size % 2 == 0, "{}: the head size is {}, but must be even", op, options.size);
+  require(x.shape().size() == 3 && options.heads >= 0 && x.dim(2) >= options.heads * options.size,
+          "{}: x of shape {} does not hold [batch, time, {} heads of {}]", op, x.shape(), options.heads, options.size);
+  Rotary<D>::rotate({.batch = x.dim(0), .time = x.dim(1), .width = x.dim(2)}, options, direction, x.data(), y.data());
+}
+
+template <typename T, typename D>
+void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y) {
+  rotate("rotary", x, options, 1, y);
+}
+
+template <typename T, typename D>
+void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx) {
+  rotate("rotary_backward", dy, options, -1, dx);
+}
+
+#define TRIREME_INSTANTIATE_ROTARY(T, D)                                          \
+  template void rotary(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&); \
+  template void rotary_backward(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&)
+
+}  // namespace trireme::ops

@@ -1,0 +1,43 @@
+#include "ops/elementwise/floats.hpp"
+#include "ops/loss/elementwise_loss_kernels.hpp"
+#include "ops/loss/elementwise_loss_on.hpp"
+#include "ops/reduce/block_sums.hpp"
+
+namespace trireme::ops {
+
+template <>
+template <typename T>
+Scalar<double> ElementwiseLosses<Cpu>::sum(ElementwiseLoss kind, std::int64_t numel, const T* x, const Accumulate<T>* target,
+                                           Accumulate<T> positive_weight) {
+  const auto& kernels = elementwise_loss_kernels().of<Accumulate<T>>();
+  return combine_blocks<double>(
+      numel,
+      [&](std::int64_t begin, std::int64_t count) {
+        double total = 0;
+        for_pieces<T>(begin, begin + count, [&](std::int64_t first, std::int64_t part) {
+          total += kernels.sum(kind, Input<T>(x + first, part).data(), target + first, positive_weight, part);
+        });
+        return total;
+      },
+      std::plus<>());
+}
+
+template <>
+template <typename T>
+void ElementwiseLosses<Cpu>::backward(ElementwiseLoss kind, std::int64_t numel, const T* x, const Accumulate<T>* target,
+                                      Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+                                      bool accumulate) {
+  const auto& kernels = elementwise_loss_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> at(x + first, count);
+    Output<T> to(dx + first, count, accumulate);
+    kernels.backward(kind, at.data(), target + first, positive_weight, scale.get(), to.data(), count, accumulate);
+  });
+}
+
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(double, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(bfloat16, Cpu);
+TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(float16, Cpu);
+
+}  // namespace trireme::ops

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "ops/base/argument_of.hpp"
+#include "ops/base/check.hpp"
+#include "trireme/ops/loss/elementwise_loss.hpp"
+
+// The operations of ops/elementwise_loss.hpp for any device: ElementwiseLosses<D> does the work.
+namespace trireme::ops {
+
+template <typename D>
+struct ElementwiseLosses {
+  template <typename T>
+  static Scalar<double, D> sum(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
+                               Accumulate<T> positive_weight);
+  template <typename T>
+  static void backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
+                       Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx, bool accumulate);
+};
+
+template <typename T, typename D>
+Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                   double positive_weight) {
+  require_shape("elementwise_loss", "target", target.shape(), x.shape());
+  return ElementwiseLosses<D>::sum(kind, x.numel(), x.data(), target.data(), static_cast<Accumulate<T>>(positive_weight));
+}
+
+template <typename T, typename D>
+void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                               const ScalarFor<T, D>& scale, Tensor<T, D>& dx, bool accumulate, double positive_weight) {
+  require_shape("elementwise_loss_backward", "target", target.shape(), x.shape());
+  require_shape("elementwise_loss_backward", "dx", dx.shape(), x.shape());
+  ElementwiseLosses<D>::backward(kind, x.numel(), x.data(), target.data(), static_cast<Accumulate<T>>(positive_weight),
+                                 argument_of(scale), dx.data(), accumulate);
+}
+
+#define TRIREME_INSTANTIATE_ELEMENTWISE_LOSS(T, D)                                                                            \
+  template Scalar<double, D> elementwise_loss(ElementwiseLoss, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, double); \
+  template void elementwise_loss_backward(ElementwiseLoss, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&,              \
+                                          const ScalarFor<T, D>&, Tensor<T, D>&, bool, double)
+
+}  // namespace trireme::ops

@@ -1,0 +1,152 @@
+#include <limits>
+#include <numeric>
+
+#include "ops/base/parallel.hpp"
+#include "ops/elementwise/floats.hpp"
+#include "ops/loss/loss_on.hpp"
+#include "ops/reduce/softmax_kernels.hpp"
+
+namespace trireme::ops {
+namespace {
+
+// What the options make of one row.
+template <typename T>
+class Rows {
+ public:
+  using A = Accumulate<T>;
+
+  explicit Rows(const CrossEntropyRows<T>& of) : of_(of), smooth_(of.label_smoothing / static_cast<double>(of.classes)) {
+    const A* weights = of.class_weight;
+    smooth_mass_ = smooth_ * (weighted() ? std::accumulate(weights, weights + classes(), 0.0) : static_cast<double>(classes()));
+  }
+
+  std::int64_t count() const { return of_.count; }
+  std::int64_t classes() const { return of_.classes; }
+  const T* logits(std::int64_t row) const { return of_.logits + row * classes(); }
+  bool ignored(std::int64_t row) const { return of_.targets[row] == of_.ignore_index; }
+  double weight(std::int64_t row) const { return weighted() ? static_cast<double>(of_.class_weight[of_.targets[row]]) : 1.0; }
+
+  // The first row whose target is neither a class nor ignored, or -1.
+  std::int64_t wrong_row() const {
+    for (std::int64_t row = 0; row < count(); ++row) {
+      if (!ignored(row) && (of_.targets[row] < 0 || of_.targets[row] >= classes())) return row;
+    }
+    return -1;
+  }
+
+  double loss(std::int64_t row, A row_log_sum_exp, const A* x) const {
+    if (ignored(row)) return 0;
+    const auto log_sum_exp = static_cast<double>(row_log_sum_exp);
+    const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(x[of_.targets[row]]));
+    if (smooth_ == 0) return of_target;
+    const double of_classes = softmax_kernels().of<A>().weighted_sum(x, of_.class_weight, classes());
+    return of_target + smooth_mass_ * log_sum_exp - smooth_ * of_classes;
+  }
+
+  void gradient(std::int64_t row, A log_sum_exp, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
+    A* gradient = outputs.place(place);
+    if (ignored(row)) {
+      std::fill_n(gradient, classes(), A(0));
+    } else {
+      fill_gradient(row, log_sum_exp, scale, inputs.read(logits(row)), gradient);
+    }
+    outputs.write(place);
+  }
+
+ private:
+  void fill_gradient(std::int64_t row, A log_sum_exp, A scale, const A* x, A* gradient) const {
+    const double of_target = (1 - of_.label_smoothing) * weight(row);
+    const A of_all = scale * static_cast<A>(of_target + smooth_mass_);
+    const auto& kernels = softmax_kernels().of<A>();
+    if (smooth_ == 0) {
+      kernels.softmax(x, log_sum_exp, of_all, gradient, classes());
+    } else {
+      kernels.smoothed_softmax(x, log_sum_exp, of_all, scale * static_cast<A>(smooth_), of_.class_weight, gradient, classes());
+    }
+    gradient[of_.targets[row]] -= scale * static_cast<A>(of_target);
+  }
+
+  bool weighted() const { return of_.class_weight != nullptr; }
+
+  const CrossEntropyRows<T>& of_;
+  double smooth_;           // of each class, times its weight
+  double smooth_mass_ = 0;  // of all classes
+};
+
+}  // namespace
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_sum_exp, double* sums) {
+  const Rows<T> rows(of);
+  const std::int64_t wrong_row = rows.wrong_row();
+  double total = 0;
+  double kept = 0;
+  if (wrong_row >= 0) {
+    constexpr double none = std::numeric_limits<double>::quiet_NaN();
+    total = kept = none;
+  } else {
+    const auto& kernels = softmax_kernels().of<Accumulate<T>>();
+    const Tensor<double, Cpu> losses({rows.count()});
+    parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
+      FloatRow<T> floats(rows.classes());
+      for (std::int64_t row = begin; row < end; ++row) {
+        const auto* x = floats.read(rows.logits(row));
+        log_sum_exp[row] = kernels.log_sum_exp(x, rows.classes());
+        losses.data()[row] = rows.loss(row, log_sum_exp[row], x);
+      }
+    });
+    for (std::int64_t row = 0; row < rows.count(); ++row) {
+      if (rows.ignored(row)) continue;
+      total += losses.data()[row];
+      kept += rows.weight(row);
+    }
+  }
+  sums[0] = total;
+  sums[1] = kept;
+  sums[2] = static_cast<double>(wrong_row);
+}
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::backward(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp,
+                                 const CrossEntropyScale<Accumulate<T>>& scale, T* dlogits) {
+  const Rows<T> rows(of);
+  parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> inputs(rows.classes());
+    FloatRow<T> outputs(rows.classes());
+    for (std::int64_t row = begin; row < end; ++row) {
+      rows.gradient(row, log_sum_exp[row], scale.of(row), dlogits + row * rows.classes(), inputs, outputs);
+    }
+  });
+}
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::in_place(const CrossEntropyRows<T>& of, Accumulate<T> scale, T* logits, double* sums) {
+  const Tensor<Accumulate<T>, Cpu> log_sum_exp({of.count});
+  CrossEntropy<Cpu>::sums(of, log_sum_exp.data(), sums);
+  if (sums[2] < 0) backward(of, log_sum_exp.data(), {.of_all = {scale}, .of_rows = nullptr}, logits);
+}
+
+template <>
+template <typename T>
+void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T>* log_sum_exp, Accumulate<T>* losses) {
+  const Rows<T> rows(of);
+  const std::int64_t wrong_row = rows.wrong_row();
+  if (wrong_row >= 0) throw_wrong_target(wrong_row, of.targets[wrong_row], of.classes, of.ignore_index);
+  parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> floats(rows.classes());
+    for (std::int64_t row = begin; row < end; ++row) {
+      losses[row] = static_cast<Accumulate<T>>(rows.loss(row, log_sum_exp[row], floats.read(rows.logits(row))));
+    }
+  });
+}
+
+TRIREME_INSTANTIATE_CROSS_ENTROPY(float, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(double, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(bfloat16, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY(float16, Cpu);
+TRIREME_INSTANTIATE_CROSS_ENTROPY_RESULT(Cpu);
+
+}  // namespace trireme::ops

@@ -1,0 +1,140 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "ops/base/parallel.hpp"
+#include "ops/elementwise/elementwise_kernels.hpp"
+#include "ops/elementwise/floats.hpp"
+#include "ops/loss/vocab_parallel_on.hpp"
+#include "ops/reduce/softmax_kernels.hpp"
+
+namespace trireme::ops {
+namespace {
+
+void require_in_vocabulary(std::string_view op, const std::int32_t* index, std::int64_t count, const VocabRange& held,
+                           bool may_ignore) {
+  for (std::int64_t place = 0; place < count; ++place) {
+    const std::int32_t at = index[place];
+    require((at >= 0 && at < held.total) || (may_ignore && at == ignored_target), "{}: index {} is {}, but must lie in [0, {})",
+            op, place, at, held.total);
+  }
+}
+
+// Where the index lies among `count` things held here; below 0: elsewhere.
+std::int64_t place_of(std::int32_t index, const VocabRange& held, std::int64_t count) {
+  const std::int64_t place = index - held.first;
+  return place >= 0 && place < count ? place : -1;
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void VocabParallel<Cpu>::embedding(const HeldRows& rows, const T* weight, T* y) {
+  require_in_vocabulary("embedding_part", rows.index, rows.places, rows.held, false);
+  const std::int64_t width = rows.width;
+  parallel_rows(rows.places, width, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t place = begin; place < end; ++place) {
+      const std::int64_t row = place_of(rows.index[place], rows.held, rows.count);
+      T* to = y + place * width;
+      row < 0 ? std::fill_n(to, width, T(0)) : std::copy_n(weight + row * width, width, to);
+    }
+  });
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cpu>::embedding_backward(const HeldRows& rows, const T* dy, T* dweight, bool accumulate) {
+  require_in_vocabulary("embedding_part_backward", rows.index, rows.places, rows.held, false);
+  const std::int64_t width = rows.width;
+  const auto& kernels = elementwise_kernels().of<T>();
+  // As in embedding_backward each thread owns rows of the table.
+  parallel_rows(rows.count, width, [&](std::int64_t begin, std::int64_t end) {
+    if (!accumulate) std::fill(dweight + begin * width, dweight + end * width, T(0));
+    for (std::int64_t place = 0; place < rows.places; ++place) {
+      const std::int64_t row = place_of(rows.index[place], rows.held, rows.count);
+      if (row < begin || row >= end) continue;
+      T* to = dweight + row * width;
+      kernels.add(to, dy + place * width, to, width);
+    }
+  });
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cpu>::partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp,
+                                               Accumulate<T>* target_logits) {
+  using A = Accumulate<T>;
+  require_in_vocabulary("partial_cross_entropy", rows.targets, rows.rows, rows.held, true);
+  const std::int64_t classes = rows.classes;
+  if (classes == 0) {  // more ranks than classes
+    std::fill_n(log_sum_exp, rows.rows, -std::numeric_limits<A>::infinity());
+    std::fill_n(target_logits, rows.rows, A(0));
+    return;
+  }
+  const auto& kernels = softmax_kernels().of<A>();
+  parallel_rows(rows.rows, classes, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> floats(classes);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const T* x = rows.logits + row * classes;
+      log_sum_exp[row] = kernels.log_sum_exp(floats.read(x), classes);
+      const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
+      target_logits[row] = target < 0 ? A(0) : A(x[target]);
+    }
+  });
+}
+
+template <>
+template <typename A>
+CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
+  double total = 0;
+  double kept = 0;
+  for (std::int64_t row = 0; row < of.rows; ++row) {
+    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
+    double largest = of_rank(0);
+    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = std::max(largest, of_rank(rank));
+    double sum = 0;
+    for (std::int64_t rank = 0; rank < of.ranks; ++rank) sum += std::exp(of_rank(rank) - largest);
+    const double joined = largest + std::log(sum);
+    log_sum_exp[row] = static_cast<A>(joined);
+    if (of.targets[row] == ignored_target) continue;
+    total += joined - of_rank(of.ranks);
+    kept += 1;
+  }
+  return {.sum = total, .kept = kept};
+}
+
+template <>
+template <typename T>
+void VocabParallel<Cpu>::partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                                        const ScalarArgument<Accumulate<T>>& scale, T* dlogits) {
+  using A = Accumulate<T>;
+  require_in_vocabulary("partial_cross_entropy_backward", rows.targets, rows.rows, rows.held, true);
+  const std::int64_t classes = rows.classes;
+  const auto& kernels = softmax_kernels().of<A>();
+  parallel_rows(rows.rows, classes, [&](std::int64_t begin, std::int64_t end) {
+    FloatRow<T> inputs(classes);
+    FloatRow<T> outputs(classes);
+    for (std::int64_t row = begin; row < end; ++row) {
+      T* place = dlogits + row * classes;
+      A* gradient = outputs.place(place);
+      if (rows.targets[row] == ignored_target) {
+        std::fill_n(gradient, classes, A(0));
+      } else {
+        kernels.softmax(inputs.read(rows.logits + row * classes), log_sum_exp[row], scale.get(), gradient, classes);
+        const std::int64_t target = place_of(rows.targets[row], rows.held, classes);
+        if (target >= 0) gradient[target] -= scale.get();
+      }
+      outputs.write(place);
+    }
+  });
+}
+
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(double, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(bfloat16, Cpu);
+TRIREME_INSTANTIATE_PARTIAL_CROSS_ENTROPY(float16, Cpu);
+TRIREME_INSTANTIATE_EMBEDDING_PART(float, Cpu);
+TRIREME_INSTANTIATE_EMBEDDING_PART(double, Cpu);
+
+}  // namespace trireme::ops

@@ -1,0 +1,63 @@
+#include "ops/base/rows.cuh"
+#include "ops/loss/vocab_parallel_body.hpp"
+#include "ops/loss/vocab_parallel_cuda.hpp"
+
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t gather_held_rows(const HeldRows& rows, const T* weight, T* y, cudaStream_t stream) {
+  return with_pack_width<T>(
+      rows.width,
+      [=](auto pack) {
+        return device::for_each_index(rows.places * rows.width / pack(), stream, GatherHeldRows<pack(), T>{rows, weight, y});
+      },
+      weight, y);
+}
+
+template <typename T>
+cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log_sum_exp, Accumulate<T>* target_logits,
+                                  cudaStream_t stream) {
+  return with_pack_width<T>(
+      rows.classes,
+      [=](auto pack) {
+        return each_row(rows.rows, rows.classes, stream, PartialCrossEntropy<pack(), T>{rows, log_sum_exp, target_logits});
+      },
+      rows.logits);
+}
+
+template <typename T>
+cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
+                                           const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream) {
+  return with_pack_width<T>(
+      rows.classes,
+      [=](auto pack) {
+        return each_row(rows.rows, rows.classes, stream,
+                        PartialCrossEntropyGradient<pack(), T>{rows, log_sum_exp, scale, dlogits});
+      },
+      rows.logits, dlogits);
+}
+
+template <typename A>
+cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* log_sum_exp, double* losses, double* sums,
+                               cudaStream_t stream) {
+  const cudaError_t status = device::for_each_index(parts.rows, stream, JoinCrossEntropy<A>{parts, log_sum_exp, losses});
+  return status == cudaSuccess ? by_one_block(stream, JoinedTotal{parts.targets, losses, parts.rows, sums}) : status;
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                     \
+  template cudaError_t partial_cross_entropy(const HeldClasses<T>&, Accumulate<T>*, Accumulate<T>*, cudaStream_t); \
+  template cudaError_t partial_cross_entropy_backward(const HeldClasses<T>&, const Accumulate<T>*,                 \
+                                                      const ScalarArgument<Accumulate<T>>&, T*, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(T)                                                        \
+  template cudaError_t gather_held_rows(const HeldRows&, const T*, T*, cudaStream_t); \
+  template cudaError_t join_cross_entropy(const CrossEntropyParts<T>&, T*, double*, double*, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+
+}  // namespace trireme::ops::cuda

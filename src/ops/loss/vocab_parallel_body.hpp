@@ -1,0 +1,131 @@
+#pragma once
+
+#include <limits>
+
+#include "ops/base/scalar_argument.hpp"
+#include "ops/loss/vocab_parallel_rows.hpp"
+#include "ops/reduce/softmax_body.hpp"
+#include "trireme/ops/loss/ignored_target.hpp"
+
+// The operations of ops/vocab_parallel.hpp on a GPU. What is in no rank's part of the vocabulary gives NaN.
+namespace trireme::ops {
+
+// Where the index lies among `count` things held here; below 0: elsewhere.
+TRIREME_TEAM std::int64_t place_among(std::int32_t index, const VocabRange& held, std::int64_t count) {
+  const std::int64_t place = index - held.first;
+  return place >= 0 && place < count ? place : -1;
+}
+TRIREME_TEAM bool in_vocabulary(std::int32_t index, const VocabRange& held) { return index >= 0 && index < held.total; }
+
+// For i in [0, places * width / Width).
+template <int Width, typename T>
+struct GatherHeldRows {
+  HeldRows rows;
+  const T* weight;
+  T* y;
+
+  TRIREME_TEAM void operator()(std::int64_t i) const {
+    const std::int64_t column = i % (rows.width / Width) * Width;
+    const std::int64_t place = i / (rows.width / Width);
+    const std::int32_t index = rows.index[place];
+    const std::int64_t row = place_among(index, rows.held, rows.count);
+    const T elsewhere = in_vocabulary(index, rows.held) ? T(0) : std::numeric_limits<T>::quiet_NaN();
+    Pack<T, Width> values;
+    for (int k = 0; k < Width; ++k) values.at[k] = elsewhere;
+    if (row >= 0) values = load<Width>(weight + row * rows.width + column);
+    store<Width>(y + place * rows.width + column, values);
+  }
+};
+
+// A team for each row.
+template <int Width, typename T>
+struct PartialCrossEntropy {
+  using A = Accumulate<T>;
+  HeldClasses<T> of;
+  A* log_sum_exp;
+  A* target_logits;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
+    const T* x = of.logits + row * of.classes;
+    const auto [largest, sum] = sum_exponentials<Width>(team, x, of.classes);
+    if (team.rank() != 0) return;
+    const std::int32_t target = of.targets[row];
+    const std::int64_t place = place_among(target, of.held, of.classes);
+    const bool wrong = target != ignored_target && !in_vocabulary(target, of.held);
+    log_sum_exp[row] = of.classes == 0 ? -std::numeric_limits<A>::infinity() : largest + math::log(sum);
+    target_logits[row] = wrong ? std::numeric_limits<A>::quiet_NaN() : place < 0 ? A(0) : widened(x[place]);
+  }
+};
+
+template <int Width, typename T>
+struct PartialCrossEntropyGradient {
+  using A = Accumulate<T>;
+  HeldClasses<T> of;
+  const A* log_sum_exp;
+  ScalarArgument<A> scale;
+  T* dlogits;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
+    const T* x = of.logits + row * of.classes;
+    T* gradient = dlogits + row * of.classes;
+    const std::int32_t target = of.targets[row];
+    const std::int64_t place = place_among(target, of.held, of.classes);
+    const A of_row = target == ignored_target         ? A(0)
+                     : in_vocabulary(target, of.held) ? scale.get()
+                                                      : std::numeric_limits<A>::quiet_NaN();
+    each_pack<Width>(team, of.classes, [&](std::int64_t j) {
+      auto values = load<Width>(x + j);
+      for (int k = 0; k < Width; ++k) {
+        values.at[k] = target == ignored_target ? A(0) : of_row * math::exp(values.at[k] - log_sum_exp[row]);
+        if (j + k == place) values.at[k] -= of_row;
+      }
+      store<Width>(gradient + j, values);
+    });
+  }
+};
+
+// log_sum_exp over all ranks' classes and the loss of a row.
+template <typename A>
+struct JoinCrossEntropy {
+  CrossEntropyParts<A> of;
+  A* log_sum_exp;
+  double* losses;
+
+  TRIREME_TEAM void operator()(std::int64_t row) const {
+    const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
+    double largest = of_rank(0);
+    for (std::int64_t rank = 1; rank < of.ranks; ++rank) largest = of_rank(rank) > largest ? of_rank(rank) : largest;
+    double sum = 0;
+    for (std::int64_t rank = 0; rank < of.ranks; ++rank) sum += math::exp(of_rank(rank) - largest);
+    const double joined = largest + math::log(sum);
+    log_sum_exp[row] = static_cast<A>(joined);
+    losses[row] = of.targets[row] == ignored_target ? 0.0 : joined - of_rank(of.ranks);
+  }
+};
+
+// sums[2] = the losses and the kept targets; by one team.
+struct JoinedTotal {
+  const std::int32_t* targets;
+  const double* losses;
+  std::int64_t rows;
+  double* sums;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team) const {
+    double sum = 0;
+    double kept = 0;
+    for (std::int64_t row = team.rank(); row < rows; row += team.size()) {
+      sum += losses[row];
+      kept += targets[row] == ignored_target ? 0.0 : 1.0;
+    }
+    sum = team.sum(sum);
+    kept = team.sum(kept);
+    if (team.rank() != 0) return;
+    sums[0] = sum;
+    sums[1] = kept;
+  }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,52 @@
+#pragma once
+
+#include "ops/base/check.hpp"
+#include "ops/matmul/matmul_shape.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/matmul/linear_gelu.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+
+// The operations of ops/linear_gelu.hpp for any device: LinearGelu<D> may know products that do the GELU too.
+namespace trireme::ops {
+
+template <typename D>
+struct LinearGelu {
+  // False: there is no such product, and nothing was done.
+  template <typename T>
+  static bool forward(const MatmulShape& shape, const Tensor<T, D>& x, const Tensor<T, D>& weight,
+                      const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& gelu_input, Tensor<T, D>& y);
+  template <typename T>
+  static bool backward(const MatmulShape& shape, const Tensor<T, D>& dy, const Tensor<T, D>& weight,
+                       const Tensor<T, D>& gelu_input, Tensor<T, D>& dx);
+};
+
+template <typename T, typename D>
+void linear_gelu(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+                 Tensor<T, D>& gelu_input, Tensor<T, D>& y) {
+  MatmulShape shape = matmul_shape<T, T>(x.shape(), weight.shape(), y.shape(), {.transpose_b = true});
+  shape.bias = bias.defined();
+  if (shape.bias) require_count("linear_gelu", "bias", bias.shape(), shape.n);
+  require_shape("linear_gelu", "gelu_input", gelu_input.shape(), y.shape());
+  if (LinearGelu<D>::forward(shape, x, weight, bias, gelu_input, y)) return;
+  linear(x, weight, bias, gelu_input);
+  activation(Activation::gelu_tanh, gelu_input, y);
+}
+
+template <typename T, typename D>
+void linear_gelu_backward(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Tensor<T, D>& gelu_input,
+                          Tensor<T, D>& dx) {
+  const MatmulShape shape = matmul_shape<T, T>(dy.shape(), weight.shape(), dx.shape(), {});
+  require_shape("linear_gelu_backward", "gelu_input", gelu_input.shape(), dx.shape());
+  if (LinearGelu<D>::backward(shape, dy, weight, gelu_input, dx)) return;
+  matmul(dy, weight, dx);
+  activation_backward(Activation::gelu_tanh, gelu_input, dx, dx, false);
+}
+
+#define TRIREME_INSTANTIATE_LINEAR_GELU(T, D)                                                                         \
+  template void linear_gelu(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&, \
+                            Tensor<T, D>&);                                                                           \
+  template void linear_gelu_backward(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&)
+
+}  // namespace trireme::ops

@@ -1,0 +1,93 @@
+#include <vector>
+
+#include "ops/norm/batch_norm_on.hpp"
+#include "ops/norm/channels.hpp"
+
+namespace trireme::ops {
+namespace {
+
+template <typename T>
+ChannelRows<T> rows_of(const Tensor<T, Cpu>& x) {
+  return {.x = x.data(), .rows = x.shape().rows(), .channels = x.shape().back()};
+}
+
+template <typename T, typename Pass>
+ChannelNorm<T> norm_of(const Pass& pass) {
+  return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data(), .bias = nullptr};
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::sums(const Tensor<T, Cpu>& x, Tensor<double, Cpu>& sums) {
+  sum_channels(rows_of(x), sums.data());
+}
+
+template <>
+template <typename A>
+void BatchNorm<Cpu>::statistics(const BatchNormStatistics<A, Cpu>& pass) {
+  batch_statistics(pass)(device::LoneThread{});
+}
+
+template <>
+template <typename A>
+void BatchNorm<Cpu>::running_statistics(const Tensor<A, Cpu>& running_mean, const Tensor<A, Cpu>& running_var, double epsilon,
+                                        Tensor<double, Cpu>& mean, Tensor<double, Cpu>& rstd) {
+  const RunningStatisticsOfChannel<A> body{running_mean.data(), running_var.data(), epsilon, mean.data(), rstd.data()};
+  for (std::int64_t channel = 0; channel < mean.numel(); ++channel) body(channel);
+}
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::forward(const BatchNormForward<T, Cpu>& pass) {
+  auto norm = norm_of<T>(pass);
+  norm.bias = pass.bias.data();
+  normalize_channels(rows_of(pass.x), norm, pass.residual.data(), pass.relu, pass.y.data());
+}
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::backward_sums(const BatchNormBackward<T, Cpu>& pass, Tensor<double, Cpu>& sums) {
+  sum_channel_gradients(rows_of(pass.x), norm_of<T>(pass), pass.y.data(), pass.dy.data(), sums.data());
+}
+
+template <>
+template <typename A>
+void BatchNorm<Cpu>::weight_gradient(const Tensor<double, Cpu>& sums, Tensor<A, Cpu>& gradient, bool accumulate) {
+  for (std::int64_t channel = 0; channel < sums.numel(); ++channel) {
+    const auto value = static_cast<A>(sums.data()[channel]);
+    gradient.data()[channel] = accumulate ? gradient.data()[channel] + value : value;
+  }
+}
+
+template <>
+template <typename T>
+void BatchNorm<Cpu>::backward(const BatchNormBackward<T, Cpu>& pass, const BatchNormInputGradient<T, Cpu>& gradient) {
+  const auto norm = norm_of<T>(pass);
+  const auto channels = static_cast<std::size_t>(pass.x.shape().back());
+  std::vector<double> averages(2 * channels, 0.0);
+  if (gradient.sums.defined()) {
+    for (std::size_t index = 0; index < 2 * channels; ++index) {
+      const double average = gradient.sums.data()[index] / gradient.rows;
+      averages[index] = norm.weight_or_one(static_cast<std::int64_t>(index % channels)) * average;
+    }
+  }
+  channel_gradients<T>(rows_of(pass.x), norm,
+                       {.y = pass.y.data(),
+                        .dy = pass.dy.data(),
+                        .average_g = averages.data(),
+                        .average_gn = averages.data() + channels,
+                        .dx = gradient.dx.data(),
+                        .accumulate_dx = gradient.accumulate_dx,
+                        .dresidual = gradient.dresidual.data()});
+}
+
+TRIREME_INSTANTIATE_BATCH_NORM(float, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(double, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(bfloat16, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM(float16, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(float, Cpu);
+TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(double, Cpu);
+
+}  // namespace trireme::ops

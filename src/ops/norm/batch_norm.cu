@@ -1,0 +1,124 @@
+#include "ops/base/map.cuh"
+#include "ops/base/rows.cuh"
+#include "ops/norm/batch_norm_cuda.hpp"
+
+namespace trireme::ops {
+namespace kernels {
+
+template <typename Body>
+__global__ void __launch_bounds__(device::threads_per_block) channel_parts(Body body) {
+  extern __shared__ __align__(16) double scratch[];
+  body(device::BlockTeam{}, blockIdx.x, scratch);
+}
+
+}  // namespace kernels
+
+namespace cuda {
+namespace {
+
+// A block for each part.
+template <int Width, typename Terms>
+cudaError_t sum_parts(const Terms& terms, std::int64_t rows, std::int64_t channels, std::int64_t parts, double* sums,
+                      cudaStream_t stream) {
+  using Body = SumChannelParts<Width, Terms>;
+  const std::size_t scratch = sizeof(double) * Body::scratch_of_thread * device::threads_per_block;
+  kernels::channel_parts<<<static_cast<unsigned>(parts), device::threads_per_block, scratch, stream>>>(
+      Body{terms, rows, channels, parts, sums});
+  return device::launched();
+}
+
+// Long enough for the coefficients of a thread's channels to be worth it, where that leaves threads for the whole GPU.
+ChannelStrands strands_of(std::int64_t rows, std::int64_t channels, int width) {
+  constexpr std::int64_t least_rows = 4;
+  const std::int64_t packs = channels / width;
+  const std::int64_t most = device::most_blocks * device::threads_per_block / packs;
+  const std::int64_t strands = rows / least_rows < most ? rows / least_rows : most;
+  return {.rows = rows, .channels = channels, .strands = strands < 1 ? 1 : strands};
+}
+
+template <int Width, template <int, typename> typename Body, typename T, typename Pass>
+cudaError_t each_strand(const Pass& pass, std::int64_t rows, std::int64_t channels, cudaStream_t stream) {
+  const ChannelStrands strands = strands_of(rows, channels, Width);
+  return device::for_each_index(strands.strands * channels / Width, stream, Body<Width, T>{strands, pass});
+}
+
+}  // namespace
+
+std::int64_t num_channel_parts(std::int64_t rows, std::int64_t channels) {
+  constexpr std::int64_t elements = 16 * 8 * device::threads_per_block;  // of a part, at least
+  constexpr std::int64_t most = 4 * 132;
+  const std::int64_t parts = rows * channels / elements;
+  return parts < 1 ? 1 : parts < most ? parts : most;
+}
+
+template <typename T>
+cudaError_t sum_channel_parts(const T* x, std::int64_t rows, std::int64_t channels, std::int64_t parts, double* sums,
+                              cudaStream_t stream) {
+  return with_pack_width<T>(
+      channels, [=](auto pack) { return sum_parts<pack()>(ChannelMoments<pack(), T>{x}, rows, channels, parts, sums, stream); },
+      x);
+}
+
+template <typename T>
+cudaError_t sum_channel_gradient_parts(const BatchNormSumPointers<T>& pass, std::int64_t rows, std::int64_t channels,
+                                       std::int64_t parts, double* sums, cudaStream_t stream) {
+  return with_pack_width<T>(
+      channels,
+      [=](auto pack) {
+        return sum_parts<pack()>(ChannelGradientMoments<pack(), T>{pass}, rows, channels, parts, sums, stream);
+      },
+      pass.x, pass.y, pass.dy, pass.mean);
+}
+
+template <typename A>
+cudaError_t batch_statistics(const BatchStatistics<A>& body, cudaStream_t stream) {
+  return by_one_block(stream, body);
+}
+
+template <typename A>
+cudaError_t running_statistics(const RunningStatisticsOfChannel<A>& body, std::int64_t channels, cudaStream_t stream) {
+  return device::for_each_index(channels, stream, body);
+}
+
+template <typename A>
+cudaError_t batch_norm_weight_gradient(const double* sums, std::int64_t channels, A* gradient, bool accumulate,
+                                       cudaStream_t stream) {
+  return map_elements(channels, gradient, accumulate, stream, RoundedSum<A>{}, sums);
+}
+
+template <typename T>
+cudaError_t batch_norm(const BatchNormPointers<T>& pass, std::int64_t rows, std::int64_t channels, cudaStream_t stream) {
+  return with_pack_width<T>(
+      channels, [=](auto pack) { return each_strand<pack(), NormalizeChannels, T>(pass, rows, channels, stream); }, pass.x,
+      pass.residual, pass.y);
+}
+
+template <typename T>
+cudaError_t batch_norm_backward(const BatchNormGradientPointers<T>& pass, std::int64_t rows, std::int64_t channels,
+                                cudaStream_t stream) {
+  return with_pack_width<T>(
+      channels, [=](auto pack) { return each_strand<pack(), ChannelGradient, T>(pass, rows, channels, stream); }, pass.x,
+      pass.y, pass.dy, pass.dx, pass.dresidual);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                              \
+  template cudaError_t sum_channel_parts(const T*, std::int64_t, std::int64_t, std::int64_t, double*, cudaStream_t);        \
+  template cudaError_t sum_channel_gradient_parts(const BatchNormSumPointers<T>&, std::int64_t, std::int64_t, std::int64_t, \
+                                                  double*, cudaStream_t);                                                   \
+  template cudaError_t batch_norm(const BatchNormPointers<T>&, std::int64_t, std::int64_t, cudaStream_t);                   \
+  template cudaError_t batch_norm_backward(const BatchNormGradientPointers<T>&, std::int64_t, std::int64_t, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+#define TRIREME_INSTANTIATE(A)                                                                               \
+  template cudaError_t batch_statistics(const BatchStatistics<A>&, cudaStream_t);                            \
+  template cudaError_t running_statistics(const RunningStatisticsOfChannel<A>&, std::int64_t, cudaStream_t); \
+  template cudaError_t batch_norm_weight_gradient(const double*, std::int64_t, A*, bool, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+
+}  // namespace cuda
+}  // namespace trireme::ops

@@ -1,0 +1,40 @@
+#include "ops/base/rows.cuh"
+#include "ops/norm/group_norm_cuda.hpp"
+
+namespace trireme::ops::cuda {
+namespace {
+
+// A row is what a team reads of a sample.
+template <typename Body>
+cudaError_t each_group(const Body& body, cudaStream_t stream) {
+  const GroupNormSizes& sizes = body.in.sizes;
+  return each_row(sizes.batch * sizes.groups, sizes.rows * sizes.channels / sizes.groups, stream, body);
+}
+
+}  // namespace
+
+template <typename T>
+cudaError_t group_norm(const NormalizeGroup<T>& body, cudaStream_t stream) {
+  return each_group(body, stream);
+}
+
+template <typename T>
+cudaError_t group_norm_backward(const GroupNormGradient<T>& body, cudaStream_t stream) {
+  return each_group(body, stream);
+}
+
+template <typename T>
+cudaError_t group_norm_weight_gradient(const GroupNormWeightGradient<T>& body, cudaStream_t stream) {
+  return device::for_each_index(body.parts * body.in.sizes.channels, stream, body);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                         \
+  template cudaError_t group_norm(const NormalizeGroup<T>&, cudaStream_t);             \
+  template cudaError_t group_norm_backward(const GroupNormGradient<T>&, cudaStream_t); \
+  template cudaError_t group_norm_weight_gradient(const GroupNormWeightGradient<T>&, cudaStream_t)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+
+}  // namespace trireme::ops::cuda

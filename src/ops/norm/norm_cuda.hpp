@@ -1,0 +1,18 @@
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "ops/norm/norm_body.hpp"
+
+// Launches: T is float, double, bfloat16 or float16; `centers` in the layer norm.
+namespace trireme::ops::cuda {
+
+template <typename T>
+cudaError_t norm_forward(const NormForwardPointers<T>& pass, bool centers, std::int64_t rows, cudaStream_t stream);
+
+// dweights and dbiases [parts, width] become the sums of equal parts of the rows; null: not wanted.
+template <typename T>
+cudaError_t norm_backward(const NormBackwardPointers<T>& pass, bool centers, std::int64_t rows, std::int64_t parts,
+                          Accumulate<T>* dweights, Accumulate<T>* dbiases, cudaStream_t stream);
+
+}  // namespace trireme::ops::cuda

@@ -1,0 +1,34 @@
+#include "ops/recurrent/recurrent_cuda.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/recurrent/recurrent_on.hpp"
+#include "ops/recurrent/recurrent_steps.hpp"
+
+// cuDNN's recurrent layers do not fit: they read the lengths on the host, know no single reversed direction, and want all
+// weights copied into one buffer in every step.
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+void Recurrent<Cuda>::forward(const RecurrentForward<T, Cuda>& pass, const RecurrentRows& rows) {
+  forward_steps(pass, rows,
+                [](const RecurrentStep<T>& step) { check_cuda(cuda::recurrent_step(step, native_stream()), "recurrent"); });
+}
+
+template <>
+template <typename T>
+void Recurrent<Cuda>::backward(const RecurrentForward<T, Cuda>& pass, const RecurrentBackward<T, Cuda>& backward,
+                               const RecurrentRows& rows) {
+  backward_steps(pass, backward, rows, [](const RecurrentBackwardStep<T>& step) {
+    check_cuda(cuda::recurrent_backward_step(step, native_stream()), "recurrent_backward");
+  });
+}
+
+TRIREME_INSTANTIATE_RECURRENT(float, Cuda);
+TRIREME_INSTANTIATE_RECURRENT(double, Cuda);
+
+}  // namespace trireme::ops

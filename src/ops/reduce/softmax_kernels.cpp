@@ -1,0 +1,92 @@
+#include "ops/reduce/softmax_kernels.hpp"
+
+#include "ops/base/vector.hpp"
+#include "ops/base/write.hpp"
+#include "trireme/math/exponential.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
+namespace {
+
+template <typename T>
+T largest_of(const T* x, std::int64_t count) {
+  T largest = x[0];
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t j = 0; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
+  return largest;
+}
+
+template <typename T>
+T log_sum_exp(const T* x, std::int64_t count) {
+  const T largest = largest_of(x, count);
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < count; ++j) sum += math::exp(x[j] - largest);
+  return largest + math::log(sum);
+}
+
+template <typename T>
+void softmax(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp);
+}
+
+template <typename T>
+void smoothed_softmax(const T* x, T log_sum_exp, T scale, T share, const T* class_weight, T* y, std::int64_t count) {
+  if (class_weight == nullptr) {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share;
+  } else {
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) y[j] = scale * math::exp(x[j] - log_sum_exp) - share * class_weight[j];
+  }
+}
+
+template <typename T>
+double weighted_sum(const T* x, const T* class_weight, std::int64_t count) {
+  double sum = 0;
+  if (class_weight == nullptr) {
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]);
+  } else {
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < count; ++j) sum += static_cast<double>(x[j]) * static_cast<double>(class_weight[j]);
+  }
+  return sum;
+}
+
+// The largest element is subtracted by itself: added to the logarithm of the sum it would round the result of large x.
+template <typename T>
+void probabilities(const T* x, T* y, std::int64_t count) {
+  const T largest = largest_of(x, count);
+  const T share = T(1) / sum_of<T>(count, [=](std::int64_t j) { return y[j] = math::exp(x[j] - largest); });
+  write(y, count, false, [=](std::int64_t j) { return share * y[j]; });
+}
+
+template <typename T>
+void log_probabilities(const T* x, T* y, std::int64_t count) {
+  const T largest = largest_of(x, count);
+  const T log_sum = math::log(sum_of<T>(count, [=](std::int64_t j) { return math::exp(x[j] - largest); }));
+  write(y, count, false, [=](std::int64_t j) { return (x[j] - largest) - log_sum; });
+}
+
+template <typename T>
+void softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  const T total = sum_of<T>(count, [=](std::int64_t j) { return y[j] * dy[j]; });
+  write(dx, count, accumulate, [=](std::int64_t j) { return y[j] * (dy[j] - total); });
+}
+
+template <typename T>
+void log_softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  const T total = sum_of<T>(count, [=](std::int64_t j) { return dy[j]; });
+  write(dx, count, accumulate, [=](std::int64_t j) { return dy[j] - math::exp(y[j]) * total; });
+}
+
+template <typename T>
+constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,   softmax<T>,           smoothed_softmax<T>, weighted_sum<T>,
+                                    probabilities<T>, log_probabilities<T>, softmax_backward<T>, log_softmax_backward<T>};
+
+}  // namespace
+
+const KernelTable<SoftmaxKernels> softmax_kernels{kernels<float>, kernels<double>};
+
+}  // namespace trireme::ops::TRIREME_ISA

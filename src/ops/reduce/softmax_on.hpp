@@ -1,0 +1,74 @@
+#pragma once
+
+#include <string_view>
+
+#include "ops/base/check.hpp"
+#include "trireme/core/dtype.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
+
+// The operations of ops/softmax.hpp for any device: what is checked is the same, Softmax<D> does the work.
+namespace trireme::ops {
+
+enum class SoftmaxKind : std::uint8_t { softmax, log_softmax };
+
+// Of rows of `width` elements.
+template <typename D>
+struct Softmax {
+  template <typename T>
+  static void forward(SoftmaxKind kind, std::int64_t rows, std::int64_t width, const T* x, T* y);
+  template <typename T>
+  static void backward(SoftmaxKind kind, std::int64_t rows, std::int64_t width, const T* y, const T* dy, T* dx,
+                       bool accumulate);
+};
+
+namespace softmax_checks {
+
+inline void require_row(std::string_view op, const Shape& shape) {
+  require(shape.size() > 0 && shape.back() > 0, "{}: the last dim of {} is empty", op, shape);
+}
+
+template <typename T, typename D>
+void forward(std::string_view op, SoftmaxKind kind, const Tensor<T, D>& x, Tensor<T, D>& y) {
+  require_row(op, x.shape());
+  require_shape(op, "y", y.shape(), x.shape());
+  Softmax<D>::forward(kind, x.shape().rows(), x.shape().back(), x.data(), y.data());
+}
+
+template <typename T, typename D>
+void backward(std::string_view op, SoftmaxKind kind, const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+              bool accumulate) {
+  require_row(op, y.shape());
+  require_shape(op, "dy", dy.shape(), y.shape());
+  require_shape(op, "dx", dx.shape(), y.shape());
+  Softmax<D>::backward(kind, y.shape().rows(), y.shape().back(), y.data(), dy.data(), dx.data(), accumulate);
+}
+
+}  // namespace softmax_checks
+
+template <typename T, typename D>
+void softmax(const Tensor<T, D>& x, Tensor<T, D>& y) {
+  softmax_checks::forward("softmax", SoftmaxKind::softmax, x, y);
+}
+
+template <typename T, typename D>
+void softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
+  softmax_checks::backward("softmax_backward", SoftmaxKind::softmax, y, dy, dx, accumulate);
+}
+
+template <typename T, typename D>
+void log_softmax(const Tensor<T, D>& x, Tensor<T, D>& y) {
+  softmax_checks::forward("log_softmax", SoftmaxKind::log_softmax, x, y);
+}
+
+template <typename T, typename D>
+void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
+  softmax_checks::backward("log_softmax_backward", SoftmaxKind::log_softmax, y, dy, dx, accumulate);
+}
+
+#define TRIREME_INSTANTIATE_SOFTMAX(T, D)                                                        \
+  template void softmax(const Tensor<T, D>&, Tensor<T, D>&);                                     \
+  template void softmax_backward(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
+  template void log_softmax(const Tensor<T, D>&, Tensor<T, D>&);                                 \
+  template void log_softmax_backward(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool)
+
+}  // namespace trireme::ops

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "device/cuda/team.hpp"
+#include "ops/update/optimizer_body.hpp"
+
+namespace trireme::ops {
+
+// The first pass of LAMB over every `parts`-th run of elements as long as a team: moves the moments; weight_sums[part] and
+// update_sums[part] are sums of squares, in double. A step that is left out is one over no elements.
+template <typename T>
+struct LambMoments {
+  const T* weight;
+  const T* gradient;
+  T* first_moment;
+  T* second_moment;
+  std::int64_t count;
+  std::int64_t parts;
+  double* weight_sums;
+  double* update_sums;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const LambUpdate<T>& update, bool left_out, const Team& team, std::int64_t part) const {
+    const std::int64_t end = left_out ? 0 : count;
+    const std::int64_t threads = parts * team.size();
+    double weights = 0;
+    double updates = 0;
+    for (std::int64_t i = part * team.size() + team.rank(); i < end; i += threads) {
+      const auto w = static_cast<double>(weight[i]);
+      const auto u = static_cast<double>(update.measured(gradient[i], weight[i], first_moment[i], second_moment[i]));
+      weights += w * w;
+      updates += u * u;
+    }
+    weights = team.sum(weights);
+    updates = team.sum(updates);
+    if (team.rank() != 0) return;
+    weight_sums[part] = weights;
+    update_sums[part] = updates;
+  }
+};
+
+}  // namespace trireme::ops

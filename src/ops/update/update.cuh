@@ -1,0 +1,87 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <type_traits>
+
+#include "device/cuda/launch.cuh"
+#include "device/cuda/teams.cuh"
+#include "ops/base/pack.hpp"
+
+// Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
+// are only read. The update is what make() returns; where make.left_out() nothing changes.
+namespace trireme::ops {
+namespace kernels {
+
+// No part of the kernel, whose registers are for the elements.
+template <typename Make>
+__device__ __noinline__ auto made(const Make& make) {
+  return make();
+}
+
+template <int Width, typename T>
+__device__ void store(T* plane, std::int64_t pack, const Pack<std::remove_const_t<T>, Width>& elements) {
+  if constexpr (!std::is_const_v<T>) reinterpret_cast<Pack<T, Width>*>(plane)[pack] = elements;
+}
+
+// By one thread of a block for all of them.
+template <typename Make>
+__device__ __forceinline__ auto made_for_block(const Make& make) {
+  using Update = decltype(make());
+  __shared__ alignas(Update) std::byte of_block[sizeof(Update)];
+  if (threadIdx.x == 0) ::new (of_block) Update(made(make));
+  __syncthreads();
+  return *reinterpret_cast<const Update*>(of_block);
+}
+
+template <int Width, typename Make, typename... Planes>
+__global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Make make, Planes*... planes) {
+  if (make.left_out()) return;
+  const auto update = made_for_block(make);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
+  const std::int64_t packs = count / Width;
+  for (std::int64_t pack = thread; pack < packs; pack += step) {
+    const auto update_pack = [&](Pack<std::remove_const_t<Planes>, Width>... elements) {
+#pragma unroll
+      for (int k = 0; k < Width; ++k) update(elements.at[k]...);
+      (store<Width>(planes, pack, elements), ...);
+    };
+    update_pack(reinterpret_cast<const Pack<std::remove_const_t<Planes>, Width>*>(planes)[pack]...);
+  }
+  for (std::int64_t i = packs * Width + thread; i < count; i += step) update(planes[i]...);
+}
+
+template <typename Make, typename Body>
+__global__ void __launch_bounds__(device::threads_per_block) update_rows(std::int64_t rows, Make make, Body body) {
+  const bool left_out = make.left_out();
+  const auto update = made_for_block(make);
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) body(update, left_out, device::BlockTeam{}, row);
+}
+
+}  // namespace kernels
+
+template <typename Make, typename... Planes>
+cudaError_t update_elements(std::size_t count, cudaStream_t stream, const Make& make, Planes*... planes) {
+  if (count == 0) return cudaSuccess;
+  constexpr int width = 16 / static_cast<int>(sizeof(std::common_type_t<Planes...>));
+  const auto elements = static_cast<std::int64_t>(count);
+  if ((is_aligned(planes) && ...)) {
+    kernels::update<width><<<device::blocks_for((elements + width - 1) / width), device::threads_per_block, 0, stream>>>(
+        elements, make, planes...);
+  } else {
+    kernels::update<1><<<device::blocks_for(elements), device::threads_per_block, 0, stream>>>(elements, make, planes...);
+  }
+  return device::launched();
+}
+
+// Calls body(make(), make.left_out(), team, row) for every row, each by a block.
+template <typename Make, typename Body>
+cudaError_t update_rows(std::int64_t rows, cudaStream_t stream, const Make& make, const Body& body) {
+  if (rows == 0) return cudaSuccess;
+  kernels::update_rows<<<device::blocks_for(rows, 1), device::threads_per_block, 0, stream>>>(rows, make, body);
+  return device::launched();
+}
+
+}  // namespace trireme::ops
