@@ -1,6 +1,8 @@
 #include "measurement/command_line.hpp"
 
-#include <CLI/CLI.hpp>
+#include <filesystem>
+
+#include "command_line/command_line.hpp"
 
 struct CommandLine::Parser {
   explicit Parser(const std::string& description) : app(description) {}
@@ -11,9 +13,9 @@ struct CommandLine::Parser {
 namespace {
 
 CLI::Validator within(Bounds bounds) {
-  if (bounds.least == positive.least) return CLI::PositiveNumber;
-  if (bounds.least == not_negative.least && bounds.most == not_negative.most) return CLI::NonNegativeNumber;
-  return CLI::Range(bounds.least, bounds.most);
+  if (bounds.least == positive.least) return trireme::above(0);
+  if (bounds.most == not_negative.most) return trireme::at_least(bounds.least);
+  return trireme::between(bounds.least, bounds.most);
 }
 
 }  // namespace
@@ -73,10 +75,6 @@ void CommandLine::excludes(const std::string& name, const std::string& other) {
 }
 
 std::optional<int> CommandLine::parse(int argc, const char* const* argv) {
-  try {
-    parser_->app.parse(argc, argv);
-    return std::nullopt;
-  } catch (const CLI::ParseError& error) {
-    return parser_->app.exit(error);
-  }
+  parser_->app.name(std::filesystem::path(argv[0]).filename().string());
+  return trireme::parse_command_line(parser_->app, argc, argv);
 }

@@ -41,7 +41,7 @@ class CommandLine {
   void needs(const std::string& name, const std::string& other);
   void excludes(const std::string& name, const std::string& other);
 
-  // Nothing where the benchmark is to run; otherwise what its main returns, after the help or an error has been printed.
+  // Nothing where the benchmark is to run; otherwise what its main returns, as of trireme::parse_command_line.
   std::optional<int> parse(int argc, const char* const* argv);
 
  private:

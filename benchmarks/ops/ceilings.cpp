@@ -33,3 +33,8 @@ void Report::print(const std::string& name, double seconds, double amount, doubl
   fmt::print("{:<44} {:9.3f} ms {:8.1f} {:<7} {:5.0f} %\n", name, seconds * 1e3, rate * 1e-9, unit, 100 * rate / ceiling);
   figures_.push_back({.name = name, .seconds = seconds, .share = rate / ceiling, .copies = std::string_view(unit) == "GB/s"});
 }
+
+void Report::print(const std::string& name, double times) {
+  fmt::print("{:<44} {:9.3f} times as long\n", name, times);
+  ratios_.push_back({.name = name, .times = times});
+}

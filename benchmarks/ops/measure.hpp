@@ -20,6 +20,12 @@ struct Figure {
   bool copies = false;  // the ceiling is copy bandwidth, otherwise arithmetic
 };
 
+// How many times as long one takes as the other.
+struct Ratio {
+  std::string name;
+  double times = 0;
+};
+
 struct ReportOptions {
   std::string filter = {};      // only operations whose name contains this
   double least_seconds = 0.15;  // of measuring each
@@ -40,8 +46,26 @@ class Report {
     if (wanted(name)) print(name, median_seconds(run), operations, ceilings_.fma, "GFLOP/s");
   }
 
+  // Both take turns, so that each pair sees the same machine; the median of the pairs counts.
+  template <typename Run, typename Other>
+  void ratio(const std::string& name, const Run& run, const Other& other) {
+    if (!wanted(name)) return;
+    run();
+    other();
+    std::vector<double> ratios;
+    double total = 0;
+    while (total < options_.least_seconds || std::ssize(ratios) < options_.least_calls) {
+      const double seconds = seconds_of(run);
+      const double of_other = seconds_of(other);
+      ratios.push_back(seconds / of_other);
+      total += seconds + of_other;
+    }
+    print(name, median(std::move(ratios)));
+  }
+
   const Ceilings& ceilings() const { return ceilings_; }
   const std::vector<Figure>& figures() const { return figures_; }
+  const std::vector<Ratio>& ratios() const { return ratios_; }
 
  private:
   template <typename Run>
@@ -56,10 +80,12 @@ class Report {
   }
   bool wanted(const std::string& name) const { return name.find(options_.filter) != std::string::npos; }
   void print(const std::string& name, double seconds, double amount, double ceiling, const char* unit);
+  void print(const std::string& name, double times);
 
   Ceilings ceilings_;
   ReportOptions options_;
   std::vector<Figure> figures_;
+  std::vector<Ratio> ratios_;
 };
 
 // The sizes of the GPT that the design is measured with.

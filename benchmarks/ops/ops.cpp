@@ -13,6 +13,7 @@ nlohmann::ordered_json figures_of(const Report& report) {
     figures["operations"][figure.name] = {
         {"seconds", figure.seconds}, {"share", figure.share}, {"of", figure.copies ? "copy" : "fma"}};
   }
+  for (const Ratio& ratio : report.ratios()) figures["ratios"][ratio.name] = ratio.times;
   return figures;
 }
 

@@ -28,6 +28,8 @@ void check(const Options& options) {
   require(options.layers > 0 && options.embedding > 0 && options.hidden > 0 && options.block > 0,
           "--layers, --embedding, --hidden and --block are above 0");
   require(options.vocabulary >= 2, "--vocabulary {} is below 2", options.vocabulary);
+  require(!options.training.data.empty() || (!options.training.init.empty() && options.training.sample > 0),
+          "--data is missing; without it --init FILE --sample N generates text from weights that have their vocabulary");
   require(options.dropout >= 0 && options.dropout < 1, "--dropout {} does not lie in [0, 1)", options.dropout);
 }
 
@@ -41,6 +43,7 @@ Options parse_options(int argc, char** argv, std::string& help) {
   CLI::App app{"Trains an LSTM language model on text, on one rank or on many: mpirun -n N train_lstm --data FILE"};
   TrainingParser parser(app, "train_lstm", options.training);
   parser.add_text();
+  app.get_option("--data")->required(false);
   parser.add_device();
   add_model(app, options);
   if (parser.parse(argc, argv, help)) check(options);

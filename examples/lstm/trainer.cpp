@@ -14,6 +14,25 @@ namespace {
 
 constexpr std::int64_t validation_steps = 32;
 
+// What weights of train_lstm keep, or trireme-ckpt export of its checkpoints. Nothing: another program has written them.
+std::optional<data::Vocabulary> vocabulary_of(const std::string& weights) {
+  const SafetensorsFile file(weights);
+  const auto found = file.metadata().find(data::vocabulary_name);
+  return found == file.metadata().end() ? std::nullopt : std::optional(data::Vocabulary::from_text(found->second));
+}
+
+void require_same(const data::Vocabulary& of_text, const data::Vocabulary& of_weights, const std::string& path) {
+  if (of_text == of_weights) return;
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = "the weights were trained with another vocabulary than this text gives",
+       .name = data::vocabulary_name,
+       .path = path,
+       .wanted = fmt::format("{} tokens", of_text.size()),
+       .had = fmt::format("{} tokens, others or in another order", of_weights.size()),
+       .hint = "give the run their text, --tokenizer and --vocabulary; --init FILE --sample N without --data only generates"});
+}
+
 }  // namespace
 
 template <typename D>
@@ -24,6 +43,28 @@ Trainer<D>::Trainer(const Options& options, const Group& world) : options_(compl
 
 template <typename D>
 void Trainer<D>::open() {
+  const TrainingOptions& training = options_.training;
+  std::optional<data::Vocabulary> of_weights;
+  if (!training.init.empty()) of_weights = vocabulary_of(training.init);
+  if (!training.data.empty()) {
+    read_text();
+    if (of_weights) require_same(*vocabulary_, *of_weights, training.init);
+  } else {
+    require(of_weights.has_value(), "{} holds no vocabulary: name the text it was trained on, --data", training.init);
+    vocabulary_ = std::move(of_weights);
+  }
+  vocabulary_text_ = vocabulary_->to_text();
+  model_ = std::make_unique<Model>(models::LstmLmOptions{.vocabulary = vocabulary_->size(),
+                                                         .embedding = options_.embedding,
+                                                         .hidden = options_.hidden,
+                                                         .layers = options_.layers,
+                                                         .dropout = options_.dropout});
+  model_->initialize({.seed = training.seed});
+  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
+}
+
+template <typename D>
+void Trainer<D>::read_text() {
   TrainingOptions& training = options_.training;
   const std::string text = data::read_text(training.data);
   training.data_content = content_of(text);
@@ -32,13 +73,6 @@ void Trainer<D>::open() {
   text_ = data::split(data::TokenDataset::from_tokens(vocabulary_->encode(text)), training.validation_fraction);
   loader_ = loader(text_->training, training.micro_batch_size);
   states_.resize(static_cast<std::size_t>(loader_->num_micro_batches()));
-  model_ = std::make_unique<Model>(models::LstmLmOptions{.vocabulary = vocabulary_->size(),
-                                                         .embedding = options_.embedding,
-                                                         .hidden = options_.hidden,
-                                                         .layers = options_.layers,
-                                                         .dropout = options_.dropout});
-  model_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
 }
 
 // Every row of a batch reads a stretch of the text of its own, from its start to its end.
@@ -55,6 +89,7 @@ data::WindowLoader Trainer<D>::loader(const data::TokenDataset& tokens, std::int
 
 template <typename D>
 void Trainer<D>::run() {
+  if (!text_) return print_sample();
   Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(), "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
@@ -62,7 +97,10 @@ void Trainer<D>::run() {
       .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
       .validate = {},
       .add_to = [this](State& state) { add_to(state); },
-      .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+      .save =
+          [this] {
+            models::save_weights<float>(model_->store(), options_.training.save, {{data::vocabulary_name, vocabulary_text_}});
+          }};
   if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
   print_start();
   if (training.run(work)) print_sample();
@@ -82,9 +120,13 @@ void Trainer<D>::backward(std::int64_t step, int micro_batch, parallel::Reductio
   reduction.add(result.loss);
 }
 
-// By row of the whole batch, whichever rank reads it.
+// What rows carry goes by row of the whole batch, whichever rank reads it.
 template <typename D>
 void Trainer<D>::add_to(State& state) {
+  state.add(data::vocabulary_name, &vocabulary_text_);
+  state.after_load([this] {
+    require_same(*vocabulary_, data::Vocabulary::from_text(vocabulary_text_), options_.training.checkpoint_directory);
+  });
   const std::int64_t rows = options_.training.batch_size;
   const std::int64_t width = options_.hidden;
   for (int layer = 0; layer < options_.layers; ++layer) {
@@ -138,7 +180,7 @@ void Trainer<D>::print_sample() const {
   const TrainingOptions& training = options_.training;
   if (world_.rank() != 0 || training.sample == 0) return;
   std::vector<std::int32_t> prompt(1);
-  text_->training.window(0, prompt);
+  if (text_) text_->training.window(0, prompt);
   const auto tokens = models::generate(*model_, prompt, {.count = training.sample, .temperature = 0.8, .seed = training.seed});
   fmt::print("--- sample ---\n{}\n", vocabulary_->decode(tokens));
 }

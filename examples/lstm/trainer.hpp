@@ -21,6 +21,7 @@ class Trainer {
   using Model = trireme::models::LstmLm<trireme::Float32, D>;
 
   void open();  // what may fail on one rank alone
+  void read_text();
   trireme::data::WindowLoader loader(const trireme::data::TokenDataset& tokens, std::int64_t micro_batch_size) const;
   void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction);
   void add_to(trireme::State& state);  // what the rows of a batch carry from step to step
@@ -31,7 +32,8 @@ class Trainer {
   Options options_;
   trireme::Group world_;
   std::optional<trireme::data::Vocabulary> vocabulary_;
-  std::optional<trireme::data::TrainingSplit> text_;
+  std::string vocabulary_text_;                       // of the checkpoint, when one is loaded
+  std::optional<trireme::data::TrainingSplit> text_;  // nothing: only a sample is asked for
   std::optional<trireme::data::WindowLoader> loader_;
   std::unique_ptr<Model> model_;
   std::vector<typename Model::State> states_;  // of each micro-batch's rows, where the step before left them

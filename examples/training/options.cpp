@@ -34,6 +34,8 @@ CheckpointInterval parse_checkpoint_interval(const std::string& text) {
   return {.seconds = count * (unit == "s" ? 1 : unit == "min" ? 60 : 3600)};
 }
 
+std::string text_of_beta(const std::optional<double>& beta) { return beta ? fmt::format("{}", *beta) : "the optimizer's own"; }
+
 parallel::Sharding parse_sharding(const std::string& text) {
   if (text == "auto") return parallel::Sharding::automatic;
   return text == "on" ? parallel::Sharding::on : parallel::Sharding::off;
@@ -42,7 +44,7 @@ parallel::Sharding parse_sharding(const std::string& text) {
 }  // namespace
 
 TrainingParser::TrainingParser(CLI::App& app, std::string program, TrainingOptions& options)
-    : app_(app), program_(std::move(program)), options_(options) {
+    : app_(app), program_(std::move(program)), options_(options), recipe_optimizer_(options.optimizer) {
   app.name(program_);
   options.program = program_;
   add_version(app);
@@ -71,8 +73,13 @@ void TrainingParser::add_training() {
   add("--min-learning-rate-ratio", options_.min_learning_rate_ratio, "the last learning rate, as a share of the highest");
   add("--warmup", options_.warmup, "steps over which the learning rate rises");
   add("--weight-decay", options_.weight_decay, "of tensors with two or more dims");
-  add("--beta1", options_.beta1, "decay of the first moment, or the momentum");
-  add("--beta2", options_.beta2, "decay of the second moment, where there is one");
+  const auto add_beta = [&](const char* name, std::optional<double>& value, const char* text) {
+    app_.add_option(name, value, text)
+        ->group("Training")
+        ->default_str(fmt::format("{} for {}, else the optimizer's own", text_of_beta(value), recipe_optimizer_));
+  };
+  add_beta("--beta1", options_.beta1, "decay of the first moment, or the momentum");
+  add_beta("--beta2", options_.beta2, "decay of the second moment, where there is one");
   add("--clip", options_.clip, "largest norm of the gradients together; 0: no limit");
   app_.add_option("--non-finite", options_.non_finite,
                   "a step whose loss or gradients are inf or nan: stop, or skip it. With fp16 the loss scale is lowered first")
@@ -202,8 +209,9 @@ void TrainingParser::check() const {
   require(options_.learning_rate > 0, "--learning-rate {} is not above 0", options_.learning_rate);
   require(options_.min_learning_rate_ratio >= 0 && options_.min_learning_rate_ratio <= 1,
           "--min-learning-rate-ratio {} does not lie in [0, 1]", options_.min_learning_rate_ratio);
-  require(options_.beta1 >= 0 && options_.beta1 < 1 && options_.beta2 >= 0 && options_.beta2 < 1,
-          "--beta1 {} and --beta2 {} must lie in [0, 1)", options_.beta1, options_.beta2);
+  for (const auto& [name, beta] : {std::pair{"--beta1", options_.beta1}, {"--beta2", options_.beta2}}) {
+    require(!beta || (*beta >= 0 && *beta < 1), "{} {} does not lie in [0, 1)", name, beta.value_or(0));
+  }
   require(options_.weight_decay >= 0 && options_.clip >= 0, "--weight-decay and --clip are 0 or more");
   require(options_.max_skipped >= 0 && options_.check_replicas >= 0, "--max-skipped and --check-replicas are 0 or more");
   require(options_.validation_fraction >= 0 && options_.validation_fraction < 1,
@@ -251,6 +259,10 @@ bool TrainingParser::parse(int argc, char** argv, std::string& help) {
   options_.start_up = parse_start_up(start_up_);
   options_.checkpoint_interval = parse_checkpoint_interval(checkpoint_interval_);
   options_.bucket_mb = bucket_mb_ == "auto" ? 0 : parse_bucket_mb(bucket_mb_);
+  if (options_.optimizer != recipe_optimizer_) {
+    if (app_.count("--beta1") == 0) options_.beta1.reset();
+    if (app_.count("--beta2") == 0) options_.beta2.reset();
+  }
   check();
   return true;
 }
@@ -266,8 +278,8 @@ optim::Settings TrainingOptions::settings() const {
           {"min_learning_rate_ratio", text(min_learning_rate_ratio)},
           {"warmup", text(warmup)},
           {"weight_decay", text(weight_decay)},
-          {"beta1", text(beta1)},
-          {"beta2", text(beta2)},
+          {"beta1", text_of_beta(beta1)},
+          {"beta2", text_of_beta(beta2)},
           {"clip", text(clip)},
           {"non_finite", non_finite},
           {"max_skipped", text(max_skipped)},

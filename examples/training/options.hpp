@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "trireme/comm/group.hpp"
@@ -35,8 +36,8 @@ struct TrainingOptions {
   double min_learning_rate_ratio = 0.1;
   std::int64_t warmup = 20;
   double weight_decay = 0.1;
-  double beta1 = 0.9;
-  double beta2 = 0.95;
+  std::optional<double> beta1 = 0.9;  // nothing: the optimizer's own
+  std::optional<double> beta2 = 0.95;
   double clip = 1.0;
   std::string non_finite = "stop";
   int max_skipped = 10;
@@ -132,6 +133,7 @@ class TrainingParser {
   CLI::App& app_;
   std::string program_;
   TrainingOptions& options_;
+  std::string recipe_optimizer_;  // the program's own, which its betas are for
   std::string backend_ = "mpi";
   std::string start_up_ = "automatic";
   std::string bucket_mb_ = "25";

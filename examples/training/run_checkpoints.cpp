@@ -154,7 +154,9 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to) {
                    .name = name,
                    .wanted = value,
                    .had = had,
-                   .hint = "give the run the checkpoint's options, or another --checkpoint-dir"});
+                   .hint =
+                       "give the run the checkpoint's options, or another --checkpoint-dir; for weights alone, trireme-ckpt "
+                       "export FOLDER FILE writes a file for --init"});
     }
     notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
   }

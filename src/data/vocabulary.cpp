@@ -1,6 +1,10 @@
 #include "trireme/data/vocabulary.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <charconv>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -12,6 +16,8 @@ namespace {
 constexpr std::string_view end_of_line = "<eos>";
 constexpr std::string_view unknown = "<unk>";
 constexpr std::string_view spaces = " \t\r\v\f";
+constexpr std::string_view of_words = "words";
+constexpr std::string_view of_characters = "characters";
 
 // Calls visit(word) for each word of the text and each end of a line.
 template <typename Visit>
@@ -29,6 +35,33 @@ void for_words(std::string_view text, const Visit& visit) {
       at = end;
     }
   }
+}
+
+// A token in to_text(): letters, digits and signs of ASCII as they are, any other byte as %0A.
+std::string escaped(std::string_view token) {
+  std::string text;
+  for (const char character : token) {
+    if (character > ' ' && character < 127 && character != '%') {
+      text += character;
+    } else {
+      fmt::format_to(std::back_inserter(text), "%{:02X}", static_cast<unsigned char>(character));
+    }
+  }
+  return text;
+}
+
+std::string unescaped(std::string_view text) {
+  std::string token;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned byte = static_cast<unsigned char>(text[at]);
+    if (text[at] == '%') {
+      const std::string_view digits = text.substr(at + 1, 2);
+      std::from_chars(digits.data(), digits.data() + digits.size(), byte, 16);
+      at += 2;
+    }
+    token += static_cast<char>(byte);
+  }
+  return token;
 }
 
 }  // namespace
@@ -96,6 +129,33 @@ std::string Vocabulary::decode(std::span<const std::int32_t> tokens) const {
     }
   }
   return text;
+}
+
+std::string Vocabulary::to_text() const {
+  std::string text(words_ ? of_words : of_characters);
+  for (const std::string& token : tokens_) {
+    text += ' ';
+    text += escaped(token);
+  }
+  return text;
+}
+
+Vocabulary Vocabulary::from_text(std::string_view text) {
+  std::vector<std::string> tokens;
+  std::size_t at = std::min(text.find(' '), text.size());
+  const std::string_view kind = text.substr(0, at);
+  while (at < text.size()) {
+    const std::size_t end = std::min(text.find(' ', at + 1), text.size());
+    tokens.push_back(unescaped(text.substr(at + 1, end - at - 1)));
+    at = end;
+  }
+  Vocabulary result(kind == of_words, std::move(tokens));
+  const bool whole = std::ranges::all_of(
+      result.tokens_, [&](const std::string& token) { return result.words_ ? !token.empty() : token.size() == 1; });
+  const bool usable = !result.words_ || result.numbers_.contains(unknown);
+  require(whole && usable && result.numbers_.size() == result.tokens_.size() && result.to_text() == text,
+          "a text of {} bytes is no vocabulary that trireme has written", text.size());
+  return result;
 }
 
 }  // namespace trireme::data

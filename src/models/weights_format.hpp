@@ -28,6 +28,7 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 template <typename T>
 void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format,
+                  SafetensorsMetadata metadata = {});
 
 }  // namespace trireme::models

@@ -143,7 +143,9 @@ std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& fo
 }  // namespace
 
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format,
+                  SafetensorsMetadata metadata) {
+  metadata.try_emplace("format", "pt");
   const std::vector<StoredTensor> tensors = stored_tensors(stores, format);
   const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
     const PipelineAxis* ranks = model.store.pipeline_axis().get();
@@ -163,7 +165,7 @@ void save_weights(const std::vector<PrefixedStore>& stores, const std::string& p
   attempt([&] {
     std::vector<TensorRef> described;
     for (const StoredTensor& tensor : tensors) described.push_back(tensor.described);
-    const std::string header = safetensors_header(described, {{"format", "pt"}}, path);
+    const std::string header = safetensors_header(described, metadata, path);
     file.emplace(path);
     file->write(std::as_bytes(std::span(header)));
   });
@@ -181,14 +183,15 @@ void save_weights(const std::vector<PrefixedStore>& stores, const std::string& p
 }
 
 template <typename T>
-void save_weights(FlatStore& store, const std::string& path) {
-  save_weights<T>({{.prefix = "", .store = store}}, path);
+void save_weights(FlatStore& store, const std::string& path, const SafetensorsMetadata& metadata) {
+  save_weights<T>({{.prefix = "", .store = store}}, path, WeightsFormat{}, metadata);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
-  template void save_weights<T>(FlatStore&, const std::string&);
+#define TRIREME_INSTANTIATE(T)                                                                               \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&, \
+                                SafetensorsMetadata);                                                        \
+  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                      \
+  template void save_weights<T>(FlatStore&, const std::string&, const SafetensorsMetadata&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

@@ -110,6 +110,21 @@ TEST_CASE("a vocabulary of characters numbers the bytes that occur by their valu
   CHECK_THROWS_WITH(vocabulary.encode("hex"), ContainsSubstring("the byte 120 at 2"));
 }
 
+TEST_CASE("a vocabulary is written as a line of ASCII and read again") {
+  const std::string text("l'\xc3\xa9t\xc3\xa9 100% \0\xff\n", 16);
+  const Vocabulary words = Vocabulary::words(text, 100);
+  const Vocabulary characters = Vocabulary::characters(text);
+  CHECK(words.to_text() == "words <unk> %00%FF 100%25 <eos> l'%C3%A9t%C3%A9");
+  CHECK(Vocabulary::from_text(words.to_text()) == words);
+  CHECK(Vocabulary::from_text(characters.to_text()) == characters);
+  CHECK(Vocabulary::from_text(characters.to_text()).encode(text) == characters.encode(text));
+  CHECK_FALSE(Vocabulary::words(text, 4) == words);
+  for (const char* wrong : {"", "words", "words a", "words <unk> ", "words <unk> a a", "words <unk> %0g", "words <unk> %0a",
+                            "words <unk> %4", "words <unk> %41", "characters ab", "characters a a", "bytes <unk>"}) {
+    CHECK_THROWS_WITH(Vocabulary::from_text(wrong), ContainsSubstring("is no vocabulary"));
+  }
+}
+
 TEST_CASE("a vocabulary of words holds the most frequent ones and <unk>") {
   const std::string text = "b a b\nc  b a\n";
   const Vocabulary all = Vocabulary::words(text, 100);

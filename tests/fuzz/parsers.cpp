@@ -148,15 +148,24 @@ void read_words(Bytes bytes) {
   check(tokenizer.decode(tokenizer.encode(text)) == text, "bytes are not decoded as encoded");
   const auto characters = data::Vocabulary::characters(text);
   check(characters.decode(characters.encode(text)) == text, "characters are not decoded as encoded");
+  check(data::Vocabulary::from_text(characters.to_text()) == characters, "a vocabulary is not read as written");
   answer([&] {
     const auto words = data::Vocabulary::words(text, 8);
     const auto tokens = words.encode(text);
     for (const std::int32_t token : tokens) check(token >= 0 && token < words.size(), "a token is outside the vocabulary");
     words.decode(tokens);
+    check(data::Vocabulary::from_text(words.to_text()) == words, "a vocabulary is not read as written");
+  });
+  answer([&] {
+    const auto written = data::Vocabulary::from_text(text);
+    check(written.to_text() == text, "a vocabulary is not written as read");
+    answer([&] { written.decode(written.encode("the fox\n")); });
   });
 }
 
-std::vector<std::string> text_seeds() { return {"the quick brown fox\njumps over\tthe lazy dog\n\n", "a"}; }
+std::vector<std::string> text_seeds() {
+  return {"the quick brown fox\njumps over\tthe lazy dog\n\n", "a", "words <unk> the <eos> %C3%A9", "characters %0A t"};
+}
 
 // The first byte chooses the dtype.
 void read_tokens(Bytes bytes) {

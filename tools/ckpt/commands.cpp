@@ -37,8 +37,11 @@ std::uint64_t bytes_of(const Manifest& manifest) {
   return bytes;
 }
 
+// Of a long text, as a vocabulary, its beginning.
 std::string text_of(const checkpoint::SavedValue& value) {
-  return std::visit([](const auto& known) { return fmt::format("{}", known); }, value);
+  constexpr std::size_t most = 80;
+  const std::string text = std::visit([](const auto& known) { return fmt::format("{}", known); }, value);
+  return text.size() <= most ? text : fmt::format("{}... ({} bytes)", text.substr(0, most), text.size());
 }
 
 // Calls visit(name, value in the first or null, value in the second or null) for every name.

@@ -9,6 +9,7 @@
 #include "trireme/comm/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/safetensors.hpp"
+#include "trireme/data/vocabulary.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/ops/elementwise/transpose.hpp"
 
@@ -50,7 +51,13 @@ int export_weights(const ExportOptions& options) {
   }
   require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", reader.folder().string(), options.prefix);
   for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
-  write_safetensors(options.file, tensors, {{"format", "pt"}});
+  SafetensorsMetadata metadata{{"format", "pt"}};
+  // Of models that read text, so that they can write some without the text they were trained on.
+  const auto vocabulary = reader.manifest().values.find(data::vocabulary_name);
+  if (vocabulary != reader.manifest().values.end()) {
+    if (const auto* text = std::get_if<std::string>(&vocabulary->second)) metadata.emplace(data::vocabulary_name, *text);
+  }
+  write_safetensors(options.file, tensors, metadata);
   fmt::print("{} tensors of step {} written to {}\n", tensors.size(), reader.manifest().step, options.file);
   return 0;
 }

@@ -112,6 +112,16 @@ std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const
   }
 }
 
+CLI::Validator above(double bound) {
+  return CLI::Validator(
+      [bound](const std::string& text) {
+        double number = 0;
+        const bool fits = CLI::detail::lexical_cast(text, number) && number > bound;
+        return fits ? std::string() : fmt::format("{} is not above {}", text, bound);
+      },
+      fmt::format("above {}", bound));
+}
+
 CLI::Validator at_least(double least) {
   return CLI::Validator(
       [least](const std::string& text) {

@@ -18,6 +18,7 @@ std::string text_of(const CLI::ParseError& error, const CLI::App& app);
 void add_version(CLI::App& app);
 
 // A check of an option's number.
+CLI::Validator above(double bound);
 CLI::Validator at_least(double least);
 CLI::Validator between(double least, double most);
 

@@ -9,6 +9,9 @@
 
 namespace trireme::data {
 
+// Under which checkpoints keep a vocabulary's to_text() as a value, and files of weights as metadata.
+inline constexpr const char* vocabulary_name = "vocabulary";
+
 // The tokens of one text, numbered. A value.
 class Vocabulary {
  public:
@@ -23,6 +26,12 @@ class Vocabulary {
 
   std::vector<std::int32_t> encode(std::string_view text) const;  // a character that is unknown is an error
   std::string decode(std::span<const std::int32_t> tokens) const;
+
+  // A line of ASCII with all tokens in their order, and the vocabulary of such a line; any other text is an error.
+  std::string to_text() const;
+  static Vocabulary from_text(std::string_view text);
+
+  friend bool operator==(const Vocabulary& a, const Vocabulary& b) { return a.words_ == b.words_ && a.tokens_ == b.tokens_; }
 
  private:
   Vocabulary(bool words, std::vector<std::string> tokens);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/safetensors.hpp"
 
 // Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
 namespace trireme::models {
@@ -14,9 +15,9 @@ template <typename T>
 void load_weights(FlatStore& store, const std::string& path);
 
 // All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
-// the same bytes wherever they lie.
+// the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/vocabulary.hpp).
 template <typename T>
-void save_weights(FlatStore& store, const std::string& path);
+void save_weights(FlatStore& store, const std::string& path, const SafetensorsMetadata& metadata = {});
 
 // One of several models in a file, as the two of a GAN: its names there begin with the prefix.
 struct PrefixedStore {
