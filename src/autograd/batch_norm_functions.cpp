@@ -57,11 +57,11 @@ Statistics<D> batch_statistics(const BatchNormCall<T, D>& call) {
   Tensor<double, D> sums({2 * channels[0]});
   ops::batch_norm_sums(call.x.value(), sums);
   auto rows = static_cast<double>(call.x.shape().rows());
-  if (call.options.sum) {
+  if (call.options.axis != nullptr) {
     const Tensor<double> here = sums.template to<Cpu>();
     std::vector<double> all(here.data(), here.data() + here.numel());
     all.push_back(rows);
-    call.options.sum(all);
+    call.options.axis->all_reduce(std::span(all), ReduceOp::sum, "batch norm").wait_on_host();
     rows = all.back();
     sums = Tensor<double, D>::from(sums.shape(), std::span<const double>(all).first(all.size() - 1));
   }
@@ -92,7 +92,7 @@ struct BatchNormGradients {
   using A = Accumulate<T>;
   ops::BatchNormBackward<T, D> pass;
   double rows;  // of all ranks; 0 where mean and rstd are constants
-  SumOverRanks sum;
+  Axis axis;
   Gradient<T, D> dx;
   Gradient<T, D> dresidual;
   Gradient<A, D> dweight;
@@ -108,9 +108,9 @@ struct BatchNormGradients {
     if (!dx.needed() && !dresidual.needed()) return;
     if (rows == 0) {
       sums = {};
-    } else if (dx.needed() && sum) {
+    } else if (dx.needed() && axis != nullptr) {
       const Tensor<double> here = sums.template to<Cpu>();
-      sum(here.span());
+      axis->all_reduce(here.span(), ReduceOp::sum, "batch norm").wait_on_host();
       sums = here.template to<D>();
     }
     Tensor<T, D> through_residual;
@@ -152,7 +152,7 @@ Variable<T, D> run(const BatchNormCall<T, D>& call) {
                                                   .weight = call.weight.value(),
                                                   .y = call.relu ? y : Tensor<T, D>()},
                                          .rows = statistics.rows,
-                                         .sum = call.options.sum,
+                                         .axis = call.options.axis,
                                          .dx = call.x.gradient(),
                                          .dresidual = call.residual.gradient(),
                                          .dweight = call.weight.gradient(),

@@ -51,7 +51,7 @@ void FlatStore::freeze(int index) {
   info.trainable = false;
 }
 
-void FlatStore::tie(int index, std::shared_ptr<const TensorAxis> ranks) {
+void FlatStore::tie(int index, Axis ranks) {
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_, "parameter {} was tied after the first use of the store's values", info.name);
   for (const ParameterInfo& other : parameters_) {

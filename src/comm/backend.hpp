@@ -17,28 +17,24 @@
 namespace trireme::comm {
 
 // One collective or receive under way.
-class Operation : public Awaited {
+class Operation : public Awaited, public PendingOperation {
  public:
   ~Operation() override = default;
   virtual RankContext& context() = 0;
+
+  bool done() final;
+  void wait_on_host() final;
+  void wait_on_stream() final;
 
   // Lets what this thread's current stream gets from now on wait for the result. False: that can wait on the host alone.
   virtual bool order_before_current() { return false; }
 
   // After an error: returns as soon as no other rank touches this operation's memory any more.
   virtual void abandon() noexcept = 0;
-};
 
-// A point-to-point message.
-struct Message {
-  void* data = nullptr;  // read by send, written by receive
-  std::size_t count = 0;
-  DType dtype = DType::uint8;
-  int peer = 0;  // rank in the group
-  int tag = 0;
-  std::string_view name = {};
-
-  std::size_t bytes() const { return count * size_of(dtype); }
+ private:
+  template <typename Action>
+  auto or_abandon(Action action);
 };
 
 // What a group needs from a way of communicating. Arguments are already checked.
@@ -54,8 +50,8 @@ class Backend {
 
   // Null when nothing is left to wait for.
   virtual std::unique_ptr<Operation> start(const Call& call) = 0;
-  virtual std::unique_ptr<Operation> receive(const Message& message) = 0;
-  virtual void send(const Message& message) = 0;
+  virtual std::unique_ptr<Operation> receive(const Call& message) = 0;
+  virtual void send(const Call& message) = 0;
 
   virtual std::shared_ptr<device::MemoryResource> memory() = 0;
   virtual std::uint64_t bytes_sent() { return 0; }   // by this rank to ranks of other nodes
@@ -70,10 +66,7 @@ class Backend {
 
 // What users of a group call: these keep the flight recorder too.
 Pending start(Backend& backend, const Call& call);
-Pending receive(Backend& backend, const Message& message);
-void send(Backend& backend, const Message& message);
-
-// The texts of all ranks, by rank. Blocking.
-std::vector<std::string> gather_texts(Backend& backend, std::string_view text, std::string_view name);
+Pending receive(Backend& backend, const Call& message);
+void send(Backend& backend, const Call& message);
 
 }  // namespace trireme::comm

@@ -37,17 +37,17 @@ Pending start(Backend& backend, const Call& call) {
                  recorded(flight, numbered.flight_number, [&] { return backend.start(numbered); }));
 }
 
-Pending receive(Backend& backend, const Message& message) {
+Pending receive(Backend& backend, const Call& message) {
   FlightRecorder* flight = backend.context().flight();
   std::uint64_t number = 0;
-  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), FlightKind::receive, message);
+  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), message);
   return pending(flight, number, recorded(flight, number, [&] { return backend.receive(message); }));
 }
 
-void send(Backend& backend, const Message& message) {
+void send(Backend& backend, const Call& message) {
   FlightRecorder* flight = backend.context().flight();
   std::uint64_t number = 0;
-  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), FlightKind::send, message);
+  if (flight != nullptr) number = flight->issue(backend.recorded, backend.members(), message);
   recorded(flight, number, [&] { backend.send(message); });
   if (flight != nullptr) flight->finish(number);
 }

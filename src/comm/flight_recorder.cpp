@@ -15,7 +15,6 @@
 #include <new>
 #include <utility>
 
-#include "comm/backend.hpp"
 #include "comm/flight_signals.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
@@ -192,24 +191,15 @@ std::uint64_t FlightRecorder::write(RecordedGroup& group, const Members& members
   return entry.number;
 }
 
-std::uint64_t FlightRecorder::issue(RecordedGroup& group, const Members& members, const Call& call) {
+std::uint64_t FlightRecorder::issue(RecordedGroup& group, const Members& members, const trireme::Call& call) {
   return write(group, members,
                {.count = call.count,
                 .kind = static_cast<FlightKind>(call.kind),
                 .op = static_cast<std::uint8_t>(call.op),
                 .dtype = static_cast<std::uint8_t>(call.dtype),
-                .peer = call.root},
+                .peer = call.peer,
+                .tag = call.tag},
                call.name);
-}
-
-std::uint64_t FlightRecorder::issue(RecordedGroup& group, const Members& members, FlightKind kind, const Message& message) {
-  return write(group, members,
-               {.count = message.count,
-                .kind = kind,
-                .dtype = static_cast<std::uint8_t>(message.dtype),
-                .peer = message.peer,
-                .tag = message.tag},
-               message.name);
 }
 
 void FlightRecorder::start(std::uint64_t number) {

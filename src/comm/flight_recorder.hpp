@@ -15,8 +15,6 @@
 
 namespace trireme::comm {
 
-struct Message;
-
 // Who records: the same `job` for all ranks of a launch.
 struct FlightOwner {
   int rank = 0;
@@ -56,8 +54,7 @@ class FlightRecorder {
   void join(RecordedGroup& group, const Members& members);  // before its first call
 
   // The number of the new entry, for the calls below; these pass over 0 and entries that the ring has lost.
-  std::uint64_t issue(RecordedGroup& group, const Members& members, const Call& call);
-  std::uint64_t issue(RecordedGroup& group, const Members& members, FlightKind kind, const Message& message);
+  std::uint64_t issue(RecordedGroup& group, const Members& members, const trireme::Call& call);
   void start(std::uint64_t number);  // worth its reading of the clock only for what takes long
   void finish(std::uint64_t number);
   void fail(std::uint64_t number);

@@ -11,14 +11,14 @@ constexpr auto relaxed = std::memory_order_relaxed;
 
 std::uint64_t pack(const Call& call) {
   return static_cast<std::uint64_t>(call.kind) | static_cast<std::uint64_t>(call.op) << 8 |
-         static_cast<std::uint64_t>(call.dtype) << 16 | static_cast<std::uint64_t>(call.root) << 32;
+         static_cast<std::uint64_t>(call.dtype) << 16 | static_cast<std::uint64_t>(call.peer) << 32;
 }
 
 Call unpack(std::uint64_t what) {
-  return {.kind = static_cast<Kind>(what & 0xff),
-          .op = static_cast<ReduceOp>(what >> 8 & 0xff),
-          .dtype = static_cast<DType>(what >> 16 & 0xff),
-          .root = static_cast<std::int32_t>(what >> 32)};
+  return trireme::Call{.kind = static_cast<CallKind>(what & 0xff),
+                       .op = static_cast<ReduceOp>(what >> 8 & 0xff),
+                       .dtype = static_cast<DType>(what >> 16 & 0xff),
+                       .peer = static_cast<std::int32_t>(what >> 32)};
 }
 
 std::size_t calls_offset(int ranks) { return static_cast<std::size_t>(ranks) * sizeof(RankProgress); }

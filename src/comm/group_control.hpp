@@ -42,7 +42,7 @@ class alignas(64) PublishedCall {
   static constexpr std::size_t name_words = 8;
 
   std::atomic<std::uint64_t> sequence_{0};  // written last
-  std::atomic<std::uint64_t> what_{0};      // kind, op, dtype, root
+  std::atomic<std::uint64_t> what_{0};      // kind, op, dtype, peer
   std::atomic<std::uint64_t> count_{0};
   std::atomic<std::uint64_t> name_hash_{0};
   std::atomic<std::uint64_t> segment_{0};

@@ -58,9 +58,9 @@ int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::f
   Members members = world_members(place.rank, place.size);
   const std::shared_ptr<Backend> world = make_tcp_group(context, link, members, world_id);
   members.label = "start-up";
-  const std::shared_ptr<Backend> start_up = make_tcp_group(context, link, members, start_up_id);
+  const Group start_up(make_tcp_group(context, link, members, start_up_id));
   const int code = run_rank(*context, world, [&](const Group&) {
-    const Exchange exchange = [&](std::string_view text) { return gather_texts(*start_up, text, "flight recorder"); };
+    const Exchange exchange = [&](std::string_view text) { return start_up.gather_texts(text, "flight recorder"); };
     context->record_to(open_flight(options, place.rank, place.size, exchange));
     return main(Group(world));
   });

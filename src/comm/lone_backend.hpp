@@ -14,8 +14,8 @@ class LoneBackend final : public Backend {
   const Members& members() const override { return members_; }
   RankContext& context() override { return *context_; }
   std::unique_ptr<Operation> start(const Call&) override { return nullptr; }
-  std::unique_ptr<Operation> receive(const Message& message) override { return mail_->receive(message); }
-  void send(const Message& message) override { mail_->send(message); }
+  std::unique_ptr<Operation> receive(const Call& message) override { return mail_->receive(message); }
+  void send(const Call& message) override { mail_->send(message); }
   std::shared_ptr<device::MemoryResource> memory() override { return device::host_memory(); }
   std::shared_ptr<Backend> make_group(const Members& members) override;
 

@@ -32,7 +32,7 @@ namespace {
 class ReceiveFromBox final : public Operation {
  public:
   ReceiveFromBox(std::shared_ptr<Mailboxes> boxes, std::shared_ptr<RankContext> context, const Members& members,
-                 int sender_node_rank, const Message& message)
+                 int sender_node_rank, const Call& message)
       : boxes_(std::move(boxes)),
         context_(std::move(context)),
         receipt_(members, message),
@@ -79,7 +79,7 @@ class BoxMail final : public Mail {
           std::vector<int> node_ranks)
       : boxes_(std::move(boxes)), context_(std::move(context)), members_(members), node_ranks_(std::move(node_ranks)) {}
 
-  void send(const Message& message) override {
+  void send(const Call& message) override {
     const auto* data = static_cast<const std::byte*>(message.data);
     boxes_->put({members_.me, message.peer, message.tag}, {.bytes = std::vector<std::byte>(data, data + message.bytes()),
                                                            .count = message.count,
@@ -91,7 +91,7 @@ class BoxMail final : public Mail {
     context_->node().wake({&receiver, 1});
   }
 
-  std::unique_ptr<Operation> receive(const Message& message) override {
+  std::unique_ptr<Operation> receive(const Call& message) override {
     const int sender = node_ranks_[static_cast<std::size_t>(message.peer)];
     return std::make_unique<ReceiveFromBox>(boxes_, context_, members_, sender, message);
   }

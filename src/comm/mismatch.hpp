@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/backend.hpp"
+#include "comm/members.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::comm {

@@ -65,7 +65,7 @@ class Postman {
 // While it is there the rank has to look: nobody tells it of a message.
 class ReceiveByMpi final : public Operation, public Progress {
  public:
-  ReceiveByMpi(std::shared_ptr<Postman> postman, const Members& members, int sender_node_rank, const Message& message)
+  ReceiveByMpi(std::shared_ptr<Postman> postman, const Members& members, int sender_node_rank, const Call& message)
       : postman_(std::move(postman)),
         sender_node_rank_(sender_node_rank),
         receipt_(members, message),
@@ -131,7 +131,7 @@ class ReceiveByMpi final : public Operation, public Progress {
   int sender_node_rank_;
   std::optional<std::chrono::steady_clock::time_point> left_since_;
   Receipt receipt_;
-  Message expected_;
+  Call expected_;
   std::vector<std::byte> envelope_;
   MPI_Request request_;
 };
@@ -143,7 +143,7 @@ class MpiMail final : public Mail {
         members_(members),
         node_ranks_(std::move(node_ranks)) {}
 
-  void send(const Message& message) override {
+  void send(const Call& message) override {
     Header header{.count = message.count, .dtype = message.dtype};
     std::copy_n(message.name.data(), std::min(message.name.size(), header.name.size()), header.name.data());
     std::vector<std::byte> envelope = make_envelope(message.bytes());
@@ -157,7 +157,7 @@ class MpiMail final : public Mail {
     postman_->context().node().wake({&receiver.node_rank, 1});
   }
 
-  std::unique_ptr<Operation> receive(const Message& message) override {
+  std::unique_ptr<Operation> receive(const Call& message) override {
     return std::make_unique<ReceiveByMpi>(postman_, members_, node_ranks_[static_cast<std::size_t>(message.peer)], message);
   }
 

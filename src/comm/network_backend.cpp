@@ -59,13 +59,15 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   const Members& members() const override { return parts_.members; }
   RankContext& context() override { return *parts_.context; }
   std::unique_ptr<Operation> start(const Call& call) override;
-  std::unique_ptr<Operation> receive(const Message& message) override { return parts_.mail->receive(message); }
-  void send(const Message& message) override {
+  std::unique_ptr<Operation> receive(const Call& message) override { return parts_.mail->receive(message); }
+  void send(const Call& message) override {
     if (!lane_.data.on_my_node[static_cast<std::size_t>(message.peer)]) message_bytes_sent_ += message.bytes();
     parts_.mail->send(message);
   }
   std::shared_ptr<device::MemoryResource> memory() override { return parts_.node_groups.memory->memory(); }
-  std::shared_ptr<Backend> make_group(const Members& members) override { return parts_.platform->make_group(*this, members); }
+  std::shared_ptr<Backend> make_group(const Members& members) override {
+    return parts_.platform->make_group(shared_from_this(), members);
+  }
   bool on_one_node() const override { return false; }
   std::vector<std::vector<int>> nodes() const override { return parts_.nodes.members; }
   std::uint64_t bytes_sent() override {
@@ -84,7 +86,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   bool advance(Flight& flight);
   Algorithm choose(const Call& call, int nodes, double lane_bytes) const;
   bool in_one_level(const Call& call) const { return call.op == ReduceOp::fixed_sum && !keeps_fixed_order_; }
-  bool is_compared(const Call& call) const { return call.work() == Kind::barrier || in_one_level(call); }  // in the node
+  bool is_compared(const Call& call) const { return call.work() == CallKind::barrier || in_one_level(call); }  // in the node
   Crossing::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
@@ -139,14 +141,14 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
 
 Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequence) const {
   Crossing::Work work{.call = call, .sequence = sequence, .small = {}, .plan = {}};
-  if (call.work() == Kind::barrier) return work;
+  if (call.work() == CallKind::barrier) return work;
   if (call.op == ReduceOp::mean)
     work.call.share = Share{.kind = call.kind, .op = ReduceOp::sum, .owners = {}};  // divided once, at the end
   if (in_one_level(call)) {
     work.plan = scattered_.plan(call, choose(call, parts_.members.size(), 0));
     return work;
   }
-  const bool reduces = call.kind == Kind::all_reduce;
+  const bool reduces = call.kind == CallKind::all_reduce;
   const std::size_t lane_bytes = call.bytes() / static_cast<std::size_t>(parts_.nodes.lanes);
   const bool small = options_.algorithm == Algorithm::automatic && reduces && lane_bytes <= small_bytes / 2;
   if (small) {
@@ -214,10 +216,10 @@ bool NetworkBackend::advance(Flight& flight) {
 }
 
 void NetworkBackend::divide_mean(const Call& call) const {
-  if (call.op != ReduceOp::mean || call.count == 0 || call.work() == Kind::barrier) return;
+  if (call.op != ReduceOp::mean || call.count == 0 || call.work() == CallKind::barrier) return;
   Range range;
-  if (call.kind == Kind::all_reduce) range = layout_.lane_range(call);
-  if (call.kind == Kind::reduce_scatter) {
+  if (call.kind == CallKind::all_reduce) range = layout_.lane_range(call);
+  if (call.kind == CallKind::reduce_scatter) {
     range = part_of(static_cast<std::int64_t>(call.count), parts_.members.me, parts_.members.size());
   }
   if (range.count() == 0) return;

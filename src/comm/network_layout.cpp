@@ -25,7 +25,7 @@ std::int64_t largest_part(const Call& call, int parts) {
   return largest;
 }
 
-Call with(Call call, Kind kind, std::span<const int> owners = {}) {
+Call with(Call call, CallKind kind, std::span<const int> owners = {}) {
   const bool mean = call.op == ReduceOp::mean;  // divided once, at the end
   call.share = {.kind = kind, .op = mean ? ReduceOp::sum : call.op, .owners = owners};
   return call;
@@ -42,28 +42,32 @@ NetworkLayout::NetworkLayout(const Nodes& nodes, int me, int ranks)
 
 Call NetworkLayout::inward(const Call& call) const {
   switch (call.kind) {
-    case Kind::all_reduce: return with(call, Kind::reduce_scatter, lane_owners_);
-    case Kind::reduce_scatter: return with(call, Kind::reduce_scatter, part_owners_);
-    case Kind::broadcast: {
-      if (nodes_.node_of(call.root) != nodes_.node) break;
-      const auto& root = part_owners_[static_cast<std::size_t>(call.root)];
-      return with(call, Kind::broadcast, {&root, 1});
+    case CallKind::all_reduce: return with(call, CallKind::reduce_scatter, lane_owners_);
+    case CallKind::reduce_scatter: return with(call, CallKind::reduce_scatter, part_owners_);
+    case CallKind::broadcast: {
+      if (nodes_.node_of(call.peer) != nodes_.node) break;
+      const auto& root = part_owners_[static_cast<std::size_t>(call.peer)];
+      return with(call, CallKind::broadcast, {&root, 1});
     }
-    case Kind::all_gather:
-    case Kind::barrier: break;
+    case CallKind::all_gather:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: break;
   }
   return comparison_of(call);
 }
 
 Call NetworkLayout::outward(const Call& call) const {
   switch (call.kind) {
-    case Kind::all_reduce: return with(call, Kind::all_gather, lane_owners_);
-    case Kind::all_gather: return with(call, Kind::all_gather, part_owners_);
-    case Kind::broadcast:
-      if (nodes_.node_of(call.root) == nodes_.node) break;
-      return with(call, Kind::all_gather, lane_owners_);
-    case Kind::reduce_scatter:
-    case Kind::barrier: break;
+    case CallKind::all_reduce: return with(call, CallKind::all_gather, lane_owners_);
+    case CallKind::all_gather: return with(call, CallKind::all_gather, part_owners_);
+    case CallKind::broadcast:
+      if (nodes_.node_of(call.peer) == nodes_.node) break;
+      return with(call, CallKind::all_gather, lane_owners_);
+    case CallKind::reduce_scatter:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: break;
   }
   return comparison_of(call);
 }
@@ -81,11 +85,13 @@ std::vector<int> NetworkLayout::lane_peers() const {
 
 ChunkedPlan NetworkLayout::plan(const Call& call, Algorithm algorithm) const {
   switch (call.kind) {
-    case Kind::barrier: break;
-    case Kind::all_reduce: return all_reduce_plan(call, algorithm);
-    case Kind::reduce_scatter: return scatter_plan(call);
-    case Kind::all_gather: return gather_plan(call);
-    case Kind::broadcast: return broadcast_plan(call);
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: break;
+    case CallKind::all_reduce: return all_reduce_plan(call, algorithm);
+    case CallKind::reduce_scatter: return scatter_plan(call);
+    case CallKind::all_gather: return gather_plan(call);
+    case CallKind::broadcast: return broadcast_plan(call);
   }
   return {};
 }
@@ -133,7 +139,7 @@ ChunkedPlan NetworkLayout::gather_plan(const Call& call) const {
 ChunkedPlan NetworkLayout::broadcast_plan(const Call& call) const {
   const std::int64_t size = message_elements(call);
   ChunkedPlan plan{.chunks = pieces(largest_part(call, nodes_.lanes), size), .plan = {}};
-  plan.plan = [this, size, root = nodes_.node_of(call.root), range = lane_range(call)](std::uint64_t number) {
+  plan.plan = [this, size, root = nodes_.node_of(call.peer), range = lane_range(call)](std::uint64_t number) {
     if (!nodes_.is_lane()) return WirePlan{};
     return comm::broadcast_plan(lane_peers(), nodes_.node, root, piece(range, number, size));
   };

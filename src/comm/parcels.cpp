@@ -18,7 +18,7 @@ Parcels::Parcels(const GroupControl& control, int ranks, int me)
     : control_(control), me_(me), from_(static_cast<std::size_t>(ranks)) {}
 
 bool Parcels::carry(const Call& call) const {
-  if (call.work() != Kind::all_reduce) return false;
+  if (call.work() != CallKind::all_reduce) return false;
   const std::size_t others = from_.size() - 1;
   const std::size_t most_bytes = others == 1 ? most_bytes_of_two_ranks : most_read_bytes / others;
   return call.bytes() <= std::min(most_bytes, GroupControl::parcel_bytes);

@@ -11,8 +11,8 @@ namespace trireme::comm {
 class Mail {
  public:
   virtual ~Mail() = default;
-  virtual void send(const Message& message) = 0;  // copies, never waits
-  virtual std::unique_ptr<Operation> receive(const Message& message) = 0;
+  virtual void send(const Call& message) = 0;  // copies, never waits
+  virtual std::unique_ptr<Operation> receive(const Call& message) = 0;
 };
 
 // What differs between ranks that are threads and ranks that are processes.
@@ -20,7 +20,8 @@ class Platform {
  public:
   virtual ~Platform() = default;
   virtual const AddressSpace& addresses() const = 0;
-  virtual std::shared_ptr<Backend> make_group(Backend& parent, const Members& members) = 0;  // collective over `parent`
+  // Collective over `parent`.
+  virtual std::shared_ptr<Backend> make_group(const std::shared_ptr<Backend>& parent, const Members& members) = 0;
   virtual std::shared_ptr<device::MemoryResource> memory(std::shared_ptr<Backend> group) = 0;
 };
 

@@ -109,7 +109,7 @@ class ProcessMemory final : public device::MemoryResource {
     // Each rank reserves its own part, so that the pages lie close to its cores.
     plan.on_map = [&](SharedSegment& segment) { segment.reserve(ProcessAddressSpace::part_offset(bytes, me), pages(bytes)); };
     const Sharing sharing =
-        share_segment([this](std::string_view text) { return gather_texts(*group_, text, "memory"); }, plan);
+        share_segment([this](std::string_view text) { return Group(group_).gather_texts(text, "memory"); }, plan);
     if (sharing.segment == nullptr) return allocate_private(bytes, sharing.failure);
 
     ProcessAddressSpace::Block block{.id = std::hash<std::string>{}(sharing.place) | 1,
@@ -127,7 +127,7 @@ class ProcessMemory final : public device::MemoryResource {
   }
 
   void require_same_size(std::size_t bytes) const {
-    const std::vector<std::string> sizes = gather_texts(*group_, std::to_string(bytes), "memory");
+    const std::vector<std::string> sizes = Group(group_).gather_texts(std::to_string(bytes), "memory");
     for (std::size_t rank = 1; rank < sizes.size(); ++rank) {
       if (sizes[rank] == sizes[0]) continue;
       const auto& ranks = group_->members().ranks;

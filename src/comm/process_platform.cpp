@@ -51,11 +51,11 @@ std::shared_ptr<Backend> ProcessPlatform::make_world() {
   return make([](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); }, members.ranks, members.me, members);
 }
 
-std::shared_ptr<Backend> ProcessPlatform::make_group(Backend& parent, const Members& members) {
+std::shared_ptr<Backend> ProcessPlatform::make_group(const std::shared_ptr<Backend>& parent, const Members& members) {
   std::vector<int> sharers;
-  for (const int rank : members.ranks) sharers.push_back(index_of(parent.members().ranks, rank));
-  return make([&](std::string_view text) { return gather_texts(parent, text, members.label); }, sharers, parent.members().me,
-              members);
+  for (const int rank : members.ranks) sharers.push_back(index_of(parent->members().ranks, rank));
+  return make([&](std::string_view text) { return Group(parent).gather_texts(text, members.label); }, sharers,
+              parent->members().me, members);
 }
 
 // One segment for what the members of this node share: the control of their group, or of the three node groups where the

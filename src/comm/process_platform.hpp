@@ -22,7 +22,7 @@ class ProcessPlatform final : public Platform, public std::enable_shared_from_th
   std::shared_ptr<Backend> make_world();
 
   const AddressSpace& addresses() const override { return *addresses_; }
-  std::shared_ptr<Backend> make_group(Backend& parent, const Members& members) override;
+  std::shared_ptr<Backend> make_group(const std::shared_ptr<Backend>& parent, const Members& members) override;
   std::shared_ptr<device::MemoryResource> memory(std::shared_ptr<Backend> group) override;
 
  private:

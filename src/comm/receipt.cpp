@@ -4,14 +4,14 @@
 
 namespace trireme::comm {
 
-Receipt::Receipt(const Members& members, const Message& message)
+Receipt::Receipt(const Members& members, const Call& message)
     : data_(message.data),
       count_(message.count),
       dtype_(message.dtype),
       sender_(members.ranks[static_cast<std::size_t>(message.peer)]),
       me_(members.ranks[static_cast<std::size_t>(members.me)]),
-      text_(fmt::format("receive({} x {} from rank {}, tag {}) in group \"{}\"", message.count, trireme::name_of(message.dtype),
-                        sender_, message.tag, members.label)),
+      text_(fmt::format("receive({} x {} from rank {}, tag {}) in group \"{}\"", message.count, name_of(message.dtype), sender_,
+                        message.tag, members.label)),
       name_(message.name) {}
 
 void Receipt::check(std::size_t count, DType dtype, std::string_view name) const {
@@ -20,8 +20,8 @@ void Receipt::check(std::size_t count, DType dtype, std::string_view name) const
                .message = fmt::format("ranks {} and {} disagree on a message: {}", sender_, me_, text_),
                .rank = me_,
                .name = name_,
-               .wanted = fmt::format("{} x {}", count_, trireme::name_of(dtype_)),
-               .had = fmt::format("{} x {} \"{}\" sent", count, trireme::name_of(dtype), name)});
+               .wanted = fmt::format("{} x {}", count_, name_of(dtype_)),
+               .had = fmt::format("{} x {} \"{}\" sent", count, name_of(dtype), name)});
 }
 
 Error Receipt::sender_left() const {

@@ -2,14 +2,16 @@
 
 #include <string>
 
-#include "comm/backend.hpp"
+#include "comm/call.hpp"
+#include "comm/members.hpp"
+#include "trireme/core/error.hpp"
 
 namespace trireme::comm {
 
 // What a receive expects, and the errors when it gets something else or nothing.
 class Receipt {
  public:
-  Receipt(const Members& members, const Message& message);
+  Receipt(const Members& members, const Call& message);
 
   void* data() const { return data_; }
   int sender() const { return sender_; }                                    // world rank

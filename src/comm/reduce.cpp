@@ -35,8 +35,6 @@ ReduceKernel choose(const ReduceKernelsOfType& kernels, ReduceOp op) {
 
 }  // namespace
 
-bool reducible(DType dtype) { return kernels_for(dtype) != nullptr; }
-
 void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, std::span<std::byte* const> to,
             std::size_t count) {
   const ReduceKernelsOfType* kernels = kernels_for(dtype);

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <span>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/core/collectives.hpp"
 
 namespace trireme::comm {
 
@@ -14,7 +14,5 @@ void reduce(ReduceOp op, DType dtype, std::span<const std::byte* const> from, st
 
 // The last step of a mean.
 void divide(DType dtype, std::byte* data, std::size_t count, int divisor);
-
-bool reducible(DType dtype);  // whether reduce() knows the type
 
 }  // namespace trireme::comm

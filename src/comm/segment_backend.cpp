@@ -64,10 +64,12 @@ SegmentBackend::SegmentBackend(std::shared_ptr<RankContext> context, std::shared
 
 SegmentBackend::~SegmentBackend() { context_->remove(this); }
 
-std::unique_ptr<Operation> SegmentBackend::receive(const Message& message) { return mail_->receive(message); }
-void SegmentBackend::send(const Message& message) { mail_->send(message); }
+std::unique_ptr<Operation> SegmentBackend::receive(const Call& message) { return mail_->receive(message); }
+void SegmentBackend::send(const Call& message) { mail_->send(message); }
 std::shared_ptr<device::MemoryResource> SegmentBackend::memory() { return platform_->memory(shared_from_this()); }
-std::shared_ptr<Backend> SegmentBackend::make_group(const Members& members) { return platform_->make_group(*this, members); }
+std::shared_ptr<Backend> SegmentBackend::make_group(const Members& members) {
+  return platform_->make_group(shared_from_this(), members);
+}
 
 std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   const std::uint64_t sequence = published_ + 1;
@@ -80,7 +82,8 @@ std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   calls_[sequence % slots] = call;
   const bool carried = parcels_.carry(call);
   if (carried && parcel_is_free(sequence)) parcels_.fill(call, sequence);
-  auto operation = std::make_unique<SegmentOperation>(shared_from_this(), sequence, !carried && call.work() != Kind::barrier);
+  auto operation =
+      std::make_unique<SegmentOperation>(shared_from_this(), sequence, !carried && call.work() != CallKind::barrier);
   shared_.control.call(members_.me, sequence).publish(call, address, sequence);
   published_ = sequence;
   shared_.control.progress(members_.me).published.store(sequence, std::memory_order_relaxed);
@@ -137,10 +140,10 @@ void SegmentBackend::gather_addresses(const Call& call) {
 bool SegmentBackend::work_on(const Call& call) {
   if (context_->node().failed()) return false;
   if (call.count == 0) return true;
-  if (call.work() == Kind::barrier) return true;
+  if (call.work() == CallKind::barrier) return true;
   if (parcels_.carry(call)) return work_on_parcels(call);
-  const bool staged = call.work() == Kind::broadcast ? blocks_[static_cast<std::size_t>(call.source())] == nullptr
-                                                     : std::ranges::find(blocks_, nullptr) != blocks_.end();
+  const bool staged = call.work() == CallKind::broadcast ? blocks_[static_cast<std::size_t>(call.source())] == nullptr
+                                                         : std::ranges::find(blocks_, nullptr) != blocks_.end();
   if (staged) return staging_.advance(call, blocks_);
   const Working working(shared_.control.progress(members_.me));
   if (context_->node().failed()) return false;

@@ -31,8 +31,8 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   const Members& members() const override { return members_; }
   RankContext& context() override { return *context_; }
   std::unique_ptr<Operation> start(const Call& call) override;
-  std::unique_ptr<Operation> receive(const Message& message) override;
-  void send(const Message& message) override;
+  std::unique_ptr<Operation> receive(const Call& message) override;
+  void send(const Call& message) override;
   std::shared_ptr<device::MemoryResource> memory() override;
   std::shared_ptr<Backend> make_group(const Members& members) override;
 

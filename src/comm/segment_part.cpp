@@ -65,18 +65,20 @@ void for_each_part(const Portion& portion, Action action) {
 
 void do_my_part(const Portion& portion) {
   switch (portion.call.work()) {
-    case Kind::barrier: return;
-    case Kind::all_reduce: {
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: return;
+    case CallKind::all_reduce: {
       const Range mine = part_of(portion.range.count(), portion.me, static_cast<int>(portion.from.size()));
       reduce_range(portion, {portion.range.begin + mine.begin, portion.range.begin + mine.end}, true);
       return;
     }
-    case Kind::reduce_scatter:
+    case CallKind::reduce_scatter:
       for_each_part(portion, [&](Range range, int owner) {
         if (owner == portion.me) reduce_range(portion, range, false);
       });
       return;
-    case Kind::all_gather:
+    case CallKind::all_gather:
       for_each_part(portion, [&](Range range, int owner) {
         if (portion.staged) {
           copy_range(portion, range, owner);
@@ -85,7 +87,7 @@ void do_my_part(const Portion& portion) {
         }
       });
       return;
-    case Kind::broadcast: copy_range(portion, portion.range, portion.call.source()); return;
+    case CallKind::broadcast: copy_range(portion, portion.range, portion.call.source()); return;
   }
 }
 

@@ -49,11 +49,13 @@ void Staging::fill(const Call& call, Range round) {
     }
   };
   switch (call.work()) {
-    case Kind::barrier: return;
-    case Kind::all_reduce: return copy_all_but_part(call, round, part_of(round.count(), me_, ranks), true);
-    case Kind::reduce_scatter: return copy_parts(false);
-    case Kind::all_gather: return copy_parts(true);
-    case Kind::broadcast:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: return;
+    case CallKind::all_reduce: return copy_all_but_part(call, round, part_of(round.count(), me_, ranks), true);
+    case CallKind::reduce_scatter: return copy_parts(false);
+    case CallKind::all_gather: return copy_parts(true);
+    case CallKind::broadcast:
       if (call.source() == me_) copy(call, round, {0, round.count()}, true);
       return;
   }
@@ -75,7 +77,7 @@ void Staging::combine(const Call& call, std::span<std::byte* const> blocks, Rang
 
 // Copies out what other ranks wrote; only all_reduce writes to others.
 void Staging::drain(const Call& call, Range round) {
-  if (call.work() != Kind::all_reduce) return;
+  if (call.work() != CallKind::all_reduce) return;
   copy_all_but_part(call, round, part_of(round.count(), me_, static_cast<int>(node_ranks_.size())), false);
 }
 

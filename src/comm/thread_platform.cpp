@@ -37,17 +37,18 @@ std::shared_ptr<Backend> ThreadPlatform::join(const Members& members, const std:
 }
 
 // The first member makes what the group shares; the others get its address and copy the pointer before it lets go.
-std::shared_ptr<Backend> ThreadPlatform::make_group(Backend& parent, const Members& members) {
+std::shared_ptr<Backend> ThreadPlatform::make_group(const std::shared_ptr<Backend>& parent, const Members& members) {
   std::shared_ptr<ThreadGroup> group;
   if (members.me == 0) group = std::make_shared<ThreadGroup>(members.size());
   const auto address = reinterpret_cast<std::uintptr_t>(members.me == 0 ? &group : nullptr);
-  const auto texts = gather_texts(parent, std::to_string(address), members.label);
+  const Group ranks_of_parent(parent);
+  const auto texts = ranks_of_parent.gather_texts(std::to_string(address), members.label);
   if (members.me != 0) {
-    const auto& ranks = parent.members().ranks;
+    const auto& ranks = parent->members().ranks;
     const auto leader = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), members.ranks.front()) - ranks.begin());
     group = *reinterpret_cast<const std::shared_ptr<ThreadGroup>*>(std::stoull(texts[leader]));
   }
-  gather_texts(parent, "", members.label);
+  ranks_of_parent.gather_texts("", members.label);
   return join(members, group);
 }
 

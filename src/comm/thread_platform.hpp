@@ -21,7 +21,7 @@ class ThreadPlatform final : public Platform, public std::enable_shared_from_thi
   std::shared_ptr<Backend> join(const Members& members, const std::shared_ptr<ThreadGroup>& group);
 
   const AddressSpace& addresses() const override { return addresses_; }
-  std::shared_ptr<Backend> make_group(Backend& parent, const Members& members) override;
+  std::shared_ptr<Backend> make_group(const std::shared_ptr<Backend>& parent, const Members& members) override;
   std::shared_ptr<device::MemoryResource> memory(std::shared_ptr<Backend>) override { return device::host_memory(); }
 
  private:

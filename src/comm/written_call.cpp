@@ -5,12 +5,12 @@
 
 namespace trireme::comm {
 
-WrittenCall write_call(const Call& call, std::uint64_t sequence) {
+WrittenCall write_call(const trireme::Call& call, std::uint64_t sequence) {
   WrittenCall written;
   written.sequence = sequence;
   written.count = call.count;
   written.name_hash = std::hash<std::string_view>{}(call.name);
-  written.root = call.root;
+  written.root = call.peer;
   written.kind = call.kind;
   written.op = call.op;
   written.dtype = call.dtype;
@@ -24,12 +24,12 @@ bool same(const WrittenCall& a, const WrittenCall& b) {
 }
 
 std::string describe(const WrittenCall& call) {
-  return describe(Call{.kind = call.kind,
-                       .op = call.op,
-                       .dtype = call.dtype,
-                       .root = call.root,
-                       .count = call.count,
-                       .name = call.name.data()},
+  return describe(trireme::Call{.kind = call.kind,
+                                .op = call.op,
+                                .dtype = call.dtype,
+                                .peer = call.root,
+                                .count = call.count,
+                                .name = call.name.data()},
                   call.sequence);
 }
 

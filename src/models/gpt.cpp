@@ -47,8 +47,8 @@ void copy(const Tensor<T, D>& from, const Tensor<T, D>& to) {
 
 // Of all tokens [batch, time], or of this rank's rows where an axis divides them.
 template <typename D>
-Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const TensorAxis* axis) {
-  const Range rows = axis == nullptr ? Range{0, tokens.numel()} : axis->part(tokens.numel());
+Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Collectives* axis) {
+  const Range rows = axis == nullptr ? Range{0, tokens.numel()} : even_part(tokens.numel(), *axis);
   Tensor<std::int32_t, D> positions({rows.count()});
   ops::positions(rows.begin, tokens.dim(1), positions);
   return positions;
@@ -56,9 +56,9 @@ Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, cons
 
 // Tokens [batch, time] and as many more sequences as it takes for a sequence-parallel axis to divide their rows.
 template <typename D>
-Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::int64_t width, const TensorAxis& axis) {
+Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::int64_t width, const Collectives& axis) {
   std::int64_t batch = tokens.dim(0);
-  while (!axis.divides_rows(batch * tokens.dim(1), width)) ++batch;
+  while (!divides_rows(batch * tokens.dim(1), width, axis)) ++batch;
   auto padded = Tensor<std::int32_t, D>::zeros({batch, tokens.dim(1)});
   copy(tokens, padded.narrow(0, tokens.dim(0)));
   return padded;
@@ -120,7 +120,7 @@ Variable<typename P::Master, D> Gpt<P, D>::embedded(const Tensor<std::int32_t, D
   require(tokens.shape().size() == 2 && tokens.dim(1) <= options_.block,
           "a GPT of {} positions reads tokens [batch, time], no longer than that, got {}", options_.block, tokens.shape());
   const auto sum = [&] {
-    const TensorAxis* axis = this->tensor_axis();
+    const Collectives* axis = this->tensor_axis();
     if (axis == nullptr) return token_embedding(tokens, t.wte->weight.master(), t.wpe->weight.master());
     const Variable<M, D> of_tokens = t.wte->forward(tokens);
     return add(of_tokens,
@@ -169,21 +169,21 @@ Variable<typename P::Compute, D> Gpt<P, D>::final_states(const Variable<M, D>& x
 template <typename P, typename D>
 std::optional<Variable<typename P::Master, D>> Gpt<P, D>::last_input(const Tensor<std::int32_t, D>& tokens) const {
   constexpr const char* name = "input of a stage";
-  const PipelineAxis* ranks = part_.pipeline.get();
+  const Collectives* ranks = part_.pipeline.get();
   require(ranks == nullptr || Tape::current() == nullptr,
           "a rank has one or some of the {} stages of this GPT: parallel::Pipeline trains them", part_.num_stages);
   Variable<M, D> x;
   for (const int stage : part_.stages) {
     if (ranks != nullptr && stage > 0) {
       Tensor<M, D> input(stage_shape(tokens.dim(0), tokens.dim(1)));
-      ranks->receive(input.span(), (stage - 1) % ranks->size(), name);
+      ranks->receive(input.span(), (stage - 1) % ranks->size(), 0, name).wait_on_host();
       x = Variable<M, D>(input);
     }
     if (stage + 1 == part_.num_stages) return stage == 0 ? embedded(tokens) : x;
     x = this->stage(stage, x, tokens);
     if (ranks != nullptr) {
       const Tensor<M, D> output = x.value();
-      ranks->send(std::span<const M>(output.span()), (stage + 1) % ranks->size(), name);
+      ranks->send(std::span<const M>(output.span()), (stage + 1) % ranks->size(), 0, name);
     }
   }
   return std::nullopt;
@@ -192,10 +192,10 @@ std::optional<Variable<typename P::Master, D>> Gpt<P, D>::last_input(const Tenso
 template <typename P, typename D>
 Variable<typename P::Compute, D> Gpt<P, D>::project(const Variable<T, D>& states, std::int64_t time) const {
   const auto weight = transformer_.wte->weight.variable();
-  const TensorAxis* axis = this->tensor_axis();
+  const Collectives* axis = this->tensor_axis();
   if (axis == nullptr) return linear(states, weight);
-  const Variable<T, D> logits = column_parallel_linear(states, weight, {}, *axis);
-  return axis->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
+  const Variable<T, D> logits = column_parallel_linear(states, weight, {}, *axis, this->sequence_parallel());
+  return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
 }
 
 template <typename P, typename D>
@@ -207,7 +207,7 @@ Variable<typename P::Compute, D> Gpt<P, D>::logits(const Tensor<std::int32_t, D>
 
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::loss_of(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
-  const TensorAxis* axis = this->tensor_axis();
+  const Collectives* axis = this->tensor_axis();
   if (axis == nullptr) return cross_entropy(logits, targets);
   return vocab_parallel_cross_entropy(logits, targets, transformer_.wte->held_rows().begin, options_.vocabulary, *axis);
 }
@@ -215,7 +215,7 @@ Loss<typename P::Master, D> Gpt<P, D>::loss_of(const Variable<T, D>& logits, con
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
                                             const Tensor<std::int32_t, D>& targets) const {
-  const PipelineAxis* ranks = part_.pipeline.get();
+  const Collectives* ranks = part_.pipeline.get();
   const std::optional<Variable<M, D>> x = last_input(tokens);
   if (ranks == nullptr) return last_stage(*x, targets);
   std::array<double, 2> result{};  // sum, kept
@@ -223,7 +223,7 @@ Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& token
     const Loss<M, D> loss = last_stage(*x, targets);
     result = {static_cast<double>(loss.sum.value().item()), loss.kept.item()};
   }
-  ranks->broadcast(std::span<double>(result), ranks->size() - 1, "loss");
+  ranks->broadcast(std::span<double>(result), ranks->size() - 1, "loss").wait_on_host();
   return {
       .sum = Variable<M, D>(Tensor<M, D>::full({}, static_cast<M>(result[0]))), .kept = result[1], .count = targets.numel()};
 }
@@ -237,7 +237,7 @@ Loss<typename P::Master, D> Gpt<P, D>::last_stage(const Variable<M, D>& x, const
 // x: of the last stage, tokens [batch, time] that may have been padded with sequences -> [batch, vocabulary].
 template <typename P, typename D>
 Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const Variable<M, D>& x, std::int64_t batch, std::int64_t time) const {
-  const TensorAxis* axis = this->tensor_axis();
+  const Collectives* axis = this->tensor_axis();
   Tensor<T, D> states = final_states(x, time).value();
   if (this->sequence_parallel()) states = gather_rows(Variable<T, D>(states), *axis).value();
   states = states.reshape({states.shape().rows(), options_.width});
@@ -251,18 +251,18 @@ Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const Variable<M, D>& x, s
   for (std::int64_t row = 0; row < batch; ++row) {
     copy(logits.narrow(row, 1), places.narrow(row * options_.vocabulary + held.begin, held.count()));
   }
-  axis->all_reduce(all.span(), "logits of the next token")->wait();
+  axis->all_reduce(all.span(), ReduceOp::sum, "logits of the next token").wait_on_stream();
   return all;
 }
 
 template <typename P, typename D>
 Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::int32_t, D>& tokens) const {
   require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
-  const PipelineAxis* ranks = part_.pipeline.get();
+  const Collectives* ranks = part_.pipeline.get();
   const std::optional<Variable<M, D>> x =
       last_input(this->sequence_parallel() ? divisible(tokens, options_.width, *this->tensor_axis()) : tokens);
   Tensor<T, D> logits = x ? last_logits(*x, tokens.dim(0), tokens.dim(1)) : Tensor<T, D>({tokens.dim(0), options_.vocabulary});
-  if (ranks != nullptr) ranks->broadcast(logits.span(), ranks->size() - 1, "logits of the next token");
+  if (ranks != nullptr) ranks->broadcast(logits.span(), ranks->size() - 1, "logits of the next token").wait_on_host();
   return logits;
 }
 

@@ -94,7 +94,7 @@ Tensor<T> whole(FlatStore& store, int index) {
   for (const auto& piece : parameter.placement.pieces()) {
     std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
   }
-  store.tensor_axis()->all_reduce(values.span(), parameter.name)->wait();
+  store.tensor_axis()->all_reduce(values.span(), ReduceOp::sum, parameter.name).wait_on_stream();
   return values;
 }
 
@@ -125,17 +125,17 @@ bool first_of_tensor_axis(FlatStore& store) { return store.tensor_axis() == null
 template <typename T>
 std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& format) {
   const Source& source = tensor.source;
-  const PipelineAxis* ranks = source.store->pipeline_axis().get();
+  const Collectives* ranks = source.store->pipeline_axis().get();
   const int here = ranks == nullptr ? 0 : ranks->rank();
   std::vector<float> values;
   if (here == source.owner) values = values_here<T>(source, format);
   if (source.owner == 0 || !first_of_tensor_axis(*source.store)) return values;
   const std::string& name = tensor.described.name;
   if (here == source.owner) {
-    ranks->send(std::span<const float>(values), 0, name);
+    ranks->send(std::span<const float>(values), 0, 0, name);
   } else if (here == 0) {
     values.resize(static_cast<std::size_t>(tensor.described.shape.numel()));
-    ranks->receive(std::span(values), source.owner, name);
+    ranks->receive(std::span(values), source.owner, 0, name).wait_on_host();
   }
   return values;
 }
@@ -148,7 +148,7 @@ void save_weights(const std::vector<PrefixedStore>& stores, const std::string& p
   metadata.try_emplace("format", "pt");
   const std::vector<StoredTensor> tensors = stored_tensors(stores, format);
   const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
-    const PipelineAxis* ranks = model.store.pipeline_axis().get();
+    const Collectives* ranks = model.store.pipeline_axis().get();
     return first_of_tensor_axis(model.store) && (ranks == nullptr || ranks->rank() == 0);
   });
   // A rank that can't write still takes what the others give: none of them waits for it.

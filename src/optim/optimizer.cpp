@@ -215,7 +215,7 @@ void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
   static_assert(sizeof(ops::UpdateSquares) == 2 * sizeof(double));
   const std::span sums(&squares_.data()->weight, 2 * static_cast<std::size_t>(none));
   if (shard_) shard_->sum_over_ranks(sums);
-  if (axis != nullptr) axis->all_reduce(sums, "parameter norms")->wait();
+  if (axis != nullptr) axis->all_reduce(sums, ReduceOp::sum, "parameter norms").wait_on_stream();
 }
 
 template <typename P, typename D>

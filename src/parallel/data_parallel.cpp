@@ -173,14 +173,8 @@ void DataParallel::synchronize_buffers(bool synchronize_batch_norm) {
     }
     buffer_runs_.back().elements.end += buffer.shape.numel();
   }
-  SumOverRanks sum_over_ranks;
-  if (statistics) {
-    batch_norm_ = group_.split(0, group_.rank(), "batch norm");
-    sum_over_ranks = [own = *batch_norm_](std::span<double> values) {
-      own.all_reduce(values, ReduceOp::sum, "batch norm").wait_on_host();
-    };
-  }
-  store_.set_sum_over_ranks(std::move(sum_over_ranks));
+  if (statistics) batch_norm_ = std::make_shared<const Group>(group_.split(0, group_.rank(), "batch norm"));
+  store_.set_batch_axis(batch_norm_);
 }
 
 std::vector<int> DataParallel::trainable() const {

@@ -101,14 +101,15 @@ void Reduction::sum_tied(bool wait) {
     }
     for (const Range& range : ranges) {
       if (range.count() == 0) continue;
-      with_gradients(owner_.store_, range,
-                     [&](auto gradients) { tied_->sums.push_back(info.tied->all_reduce(gradients, info.name)); });
+      with_gradients(owner_.store_, range, [&](auto gradients) {
+        tied_->sums.push_back(info.tied->all_reduce(gradients, ReduceOp::sum, info.name));
+      });
     }
   }
   if (wait) {
-    for (const auto& sum : tied_->sums) count_waiting([&] { sum->wait(); });
+    for (Pending& sum : tied_->sums) wait_for(sum);
   }
-  tied_->done = std::ranges::all_of(tied_->sums, [&](const auto& sum) { return wait || sum->done(); });
+  tied_->done = std::ranges::all_of(tied_->sums, [&](Pending& sum) { return wait || sum.done(); });
 }
 
 void Reduction::launch_complete() {
@@ -218,7 +219,7 @@ StepSummary Reduction::finish_on_device() {
 }
 
 void Reduction::wait_for(Pending& pending) {
-  count_waiting([&] { pending.wait(); });
+  count_waiting([&] { pending.wait_on_stream(); });
 }
 
 void Reduction::wait_for_buckets() {

@@ -135,7 +135,7 @@ void ReplicaComparison::append(std::vector<double>& summary, const Range& compar
   };
   if (replicas_.size() > 1) put(part_, replicas_.rank(), replicas_.size(), digest_of(compared));
   if (tied_ < 0) return;
-  const TensorAxis& stages = *store_.parameter(tied_).tied;
+  const Collectives& stages = *store_.parameter(tied_).tied;
   put(num_parts_, stages.rank(), stages.size(), digest_of(tensors_[static_cast<std::size_t>(tied_)], of_tied));
 }
 

@@ -29,7 +29,7 @@ class Gathers final : public Shard::Publication {
 
   void finish() override {
     for (std::size_t index = 0; index < pending_.size(); ++index) {
-      pending_[index].wait();
+      pending_[index].wait_on_stream();
       store_.round_values(slices_[index].range);
     }
   }
@@ -49,7 +49,7 @@ SlicedShard::SlicedShard(FlatStore& store, const Group& group, std::vector<Slice
 std::unique_ptr<Shard::Publication> SlicedShard::publish() { return std::make_unique<Gathers>(store_, group_, slices_); }
 
 void SlicedShard::sum_over_ranks(std::span<double> values) {
-  group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait();
+  group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_stream();
 }
 
 }  // namespace trireme::parallel

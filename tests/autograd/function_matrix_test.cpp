@@ -28,18 +28,12 @@ struct Case {
 };
 
 // An axis of one rank.
-class LoneAxis final : public TensorAxis {
+class LoneAxis final : public Collectives {
  public:
-  LoneAxis() : TensorAxis(0, 1, false) {}
+  LoneAxis() : Collectives(0, 1) {}
 
  private:
-  struct Done final : Transfer {
-    bool done() override { return true; }
-    void wait() override {}
-  };
-  std::unique_ptr<Transfer> start(Collective, void*, std::size_t, DType, std::string_view) const override {
-    return std::make_unique<Done>();
-  }
+  Pending start(const Call&) const override { return {}; }
 };
 
 const LoneAxis& lone_axis() {
@@ -226,13 +220,13 @@ std::vector<Case> tensor_parallel_cases() {
   const auto targets = integers({3}, {3, 1, 0});
   return {{"column_parallel_linear",
            {random({3, 5}, 1), random({4, 5}, 2), random({4}, 3)},
-           [](const Inputs& in) { return column_parallel_linear(in[0], in[1], in[2], lone_axis()); }},
+           [](const Inputs& in) { return column_parallel_linear(in[0], in[1], in[2], lone_axis(), false); }},
           {"row_parallel_linear",
            {random({3, 5}, 1), random({4, 5}, 2), random({4}, 3)},
-           [](const Inputs& in) { return row_parallel_linear(in[0], in[1], in[2], lone_axis()); }},
+           [](const Inputs& in) { return row_parallel_linear(in[0], in[1], in[2], lone_axis(), false); }},
           {"vocab_parallel_embedding",
            {random({5, 3}, 1)},
-           [=](const Inputs& in) { return vocab_parallel_embedding(index, in[0], 0, 5, lone_axis()); }},
+           [=](const Inputs& in) { return vocab_parallel_embedding(index, in[0], 0, 5, lone_axis(), false); }},
           {"vocab_parallel_cross_entropy",
            {random({3, 4}, 1)},
            [=](const Inputs& in) { return vocab_parallel_cross_entropy(in[0], targets, 0, 4, lone_axis()).sum; }},
@@ -323,7 +317,7 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
   const Variable<double> image = random({1, 3, 3, 3}, 1);
   const Tensor<std::int32_t> no_index;
   const auto index = integers({1, 3}, {0, 1, 2});
-  const TensorAxis& axis = lone_axis();
+  const Collectives& axis = lone_axis();
   const auto layer = [&](const Variable<double>& x, const Variable<double>& h0, const Variable<double>& weight_ih,
                          const Variable<double>& weight_hh) {
     const std::vector<RecurrentVariables<double>> directions{
@@ -401,12 +395,12 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"recurrent_layer: operand 2 of 7", [&] { layer(m, none, m, m); }},
       {"recurrent_layer: operand 4 of 7", [&] { layer(m, m, none, m); }},
       {"recurrent_layer: operand 5 of 7", [&] { layer(m, m, m, none); }},
-      {"column_parallel_linear: operand 1 of 3", [&] { column_parallel_linear(none, m, v, axis); }},
-      {"column_parallel_linear: operand 2 of 3", [&] { column_parallel_linear(m, none, v, axis); }},
-      {"row_parallel_linear: operand 1 of 3", [&] { row_parallel_linear(none, m, v, axis); }},
-      {"row_parallel_linear: operand 2 of 3", [&] { row_parallel_linear(m, none, v, axis); }},
-      {"vocab_parallel_embedding: operand 1 of 2", [&] { vocab_parallel_embedding(no_index, m, 0, 3, axis); }},
-      {"vocab_parallel_embedding: operand 2 of 2", [&] { vocab_parallel_embedding(index, none, 0, 3, axis); }},
+      {"column_parallel_linear: operand 1 of 3", [&] { column_parallel_linear(none, m, v, axis, false); }},
+      {"column_parallel_linear: operand 2 of 3", [&] { column_parallel_linear(m, none, v, axis, false); }},
+      {"row_parallel_linear: operand 1 of 3", [&] { row_parallel_linear(none, m, v, axis, false); }},
+      {"row_parallel_linear: operand 2 of 3", [&] { row_parallel_linear(m, none, v, axis, false); }},
+      {"vocab_parallel_embedding: operand 1 of 2", [&] { vocab_parallel_embedding(no_index, m, 0, 3, axis, false); }},
+      {"vocab_parallel_embedding: operand 2 of 2", [&] { vocab_parallel_embedding(index, none, 0, 3, axis, false); }},
       {"vocab_parallel_cross_entropy: operand 1 of 2", [&] { vocab_parallel_cross_entropy(none, index, 0, 3, axis); }},
       {"vocab_parallel_cross_entropy: operand 2 of 2", [&] { vocab_parallel_cross_entropy(m, no_index, 0, 3, axis); }},
       {"sum_gradient: operand 1 of 1", [&] { sum_gradient(none, axis); }},

@@ -374,9 +374,8 @@ void check_nodes(const Group& world) {
 // What a group of GPUs asks of the host's: the ranks compare a call whose data move elsewhere.
 void check_comparisons(const Group& world) {
   const auto backend = comm::backend_of(world);
-  for (const comm::Kind kind :
-       {comm::Kind::all_reduce, comm::Kind::reduce_scatter, comm::Kind::all_gather, comm::Kind::broadcast}) {
-    const comm::Call call{.kind = kind, .op = ReduceOp::mean, .dtype = DType::float32, .count = 1000, .name = "elsewhere"};
+  for (const CallKind kind : {CallKind::all_reduce, CallKind::reduce_scatter, CallKind::all_gather, CallKind::broadcast}) {
+    const trireme::Call call{.kind = kind, .op = ReduceOp::mean, .dtype = DType::float32, .count = 1000, .name = "elsewhere"};
     if (const auto operation = backend->start(comm::comparison_of(call))) comm::wait_for(backend->context(), *operation);
   }
   check_reductions<float>(world);

@@ -191,7 +191,7 @@ int disagree_on_kind(const Group& world) {
 int disagree_on_a_comparison(const Group& world) {
   const auto compare = [&world](std::size_t count) {
     const auto backend = comm::backend_of(world);
-    const comm::Call call{.kind = comm::Kind::all_reduce, .dtype = DType::float32, .count = count};
+    const trireme::Call call{.kind = CallKind::all_reduce, .dtype = DType::float32, .count = count};
     const auto operation = backend->start(comm::comparison_of(call));
     comm::wait_for(backend->context(), *operation);
   };

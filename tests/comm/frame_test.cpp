@@ -97,8 +97,8 @@ TEST_CASE("a parser takes no frame of another mark, and none that is too large")
 }
 
 TEST_CASE("a call to the hub is one of a member, with the data it names") {
-  FrameHeader call{.kind = FrameKind::call, .rank = 0, .work = Kind::all_reduce, .group = 5};
-  call.call = write_call({.kind = Kind::all_reduce, .dtype = DType::float32, .count = 10}, 1);
+  FrameHeader call{.kind = FrameKind::call, .rank = 0, .work = CallKind::all_reduce, .group = 5};
+  call.call = write_call({.kind = CallKind::all_reduce, .dtype = DType::float32, .count = 10}, 1);
   CHECK(fault(call, 40).empty());
   CHECK_THAT(fault(call, 39), ContainsSubstring("other data"));
   CHECK_THAT(fault(call, 40, 0), ContainsSubstring("another rank's name"));
@@ -114,7 +114,7 @@ TEST_CASE("a call to the hub is one of a member, with the data it names") {
   CHECK_THAT(changed([](FrameHeader& header) { header.call.root = 2; }), ContainsSubstring("unknown root"));
   CHECK_THAT(changed([](FrameHeader& header) { header.call.count = std::uint64_t{1} << 62; }), ContainsSubstring("other data"));
   CHECK_THAT(changed([](FrameHeader& header) { header.call.dtype = DType{99}; }), ContainsSubstring("unknown call"));
-  CHECK_THAT(changed([](FrameHeader& header) { header.work = Kind{99}; }), ContainsSubstring("unknown call"));
+  CHECK_THAT(changed([](FrameHeader& header) { header.work = CallKind{99}; }), ContainsSubstring("unknown call"));
 }
 
 TEST_CASE("a message to the hub is for a member") {

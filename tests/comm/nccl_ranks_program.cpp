@@ -62,13 +62,13 @@ void check_collectives(const Group& gpu) {
     gpu.all_reduce(span_of(data), ReduceOp::fixed_sum).wait_on_host();
     expect_equal(data, all, "a fixed sum", sum);
     data = fresh();
-    gpu.all_reduce(span_of(data), ReduceOp::max).wait();
+    gpu.all_reduce(span_of(data), ReduceOp::max).wait_on_stream();
     expect_equal(data, all, "a maximum", highest);
     data = fresh();
-    gpu.reduce_scatter(span_of(data)).wait();
+    gpu.reduce_scatter(span_of(data)).wait_on_stream();
     expect_equal(data, gpu.part(count, gpu.rank()), "a reduce_scatter", sum);
     data = fresh();
-    gpu.all_gather(span_of(data)).wait();
+    gpu.all_gather(span_of(data)).wait_on_stream();
     for (int rank = 0; rank < gpu.size(); ++rank) {
       expect_equal(data, gpu.part(count, rank), "an all_gather", [rank](std::int64_t i) { return value_of<T>(rank, i); });
     }
@@ -83,7 +83,7 @@ void check_memory(const Group& gpu) {
   std::vector<float> host(count, static_cast<float>(gpu.rank() + 1));
   const device::Storage storage(gpu.memory(), count * sizeof(float));
   device::copy_bytes(Cuda{}, storage.data(), Cpu{}, host.data(), storage.bytes());
-  gpu.all_reduce(std::span(static_cast<float*>(storage.data()), count), ReduceOp::mean).wait();
+  gpu.all_reduce(std::span(static_cast<float*>(storage.data()), count), ReduceOp::mean).wait_on_stream();
   device::copy_bytes(Cpu{}, host.data(), Cuda{}, storage.data(), storage.bytes());
   const float mean = static_cast<float>(gpu.size() + 1) / 2;
   for (const float value : host) expect(std::abs(value - mean) < 1e-5F, "the mean {}, not {}", mean, value);
@@ -111,8 +111,8 @@ void check_host(const Group& gpu) {
 // One rank's part of it is launched with other numbers than it was recorded with.
 void check_graph(const Group& gpu) {
   auto data = Tensor<float, Cuda>::full({5000}, 1.0F);
-  gpu.all_reduce(span_of(data)).wait();
-  const device::Graph graph([&] { gpu.all_reduce(span_of(data)).wait(); });
+  gpu.all_reduce(span_of(data)).wait_on_stream();
+  const device::Graph graph([&] { gpu.all_reduce(span_of(data)).wait_on_stream(); });
   for (const float times : {2.0F, 3.0F}) {
     const float own = times * static_cast<float>(gpu.rank());
     device::fill(Cuda{}, data.data(), &own, sizeof(own), 5000);
@@ -142,7 +142,7 @@ int fail(const Group& gpu) {
   auto data = Tensor<float, Cuda>::full({1 << 20}, 1.0F);
   gpu.all_reduce(span_of(data)).wait_on_host();
   if (gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
-  gpu.all_reduce(span_of(data)).wait();
+  gpu.all_reduce(span_of(data)).wait_on_stream();
   device::current_stream().wait();
   gpu.barrier("after");
   return 0;

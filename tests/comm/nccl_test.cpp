@@ -163,8 +163,8 @@ TEST_CASE("waiting for a collective on GPUs is up to the stream, for one on the 
     CHECK(run_on(make, 2, [](const Group& gpu) {
             GpuData<float> data(gpu, std::vector<float>(100, 1.0F));
             std::vector<float> host(100, 2.0F);
-            gpu.all_reduce(data.span()).wait();
-            gpu.all_reduce(std::span(host)).wait();
+            gpu.all_reduce(data.span()).wait_on_stream();
+            gpu.all_reduce(std::span(host)).wait_on_stream();
             expect(data.on_host()[99] == 2.0F && host[99] == 4.0F, "{} {}", data.on_host()[99], host[99]);
           }) == 0);
   }
@@ -173,10 +173,10 @@ TEST_CASE("waiting for a collective on GPUs is up to the stream, for one on the 
 TEST_CASE("nobody waits for collectives that a graph records, whatever is under way before them") {
   const int code = run(2, [](const Group& gpu) {
     GpuData<float> data(gpu, std::vector<float>(10, 1.0F));
-    gpu.all_reduce(data.span()).wait();
+    gpu.all_reduce(data.span()).wait_on_stream();
     {
       const FakeCapture capture;
-      gpu.all_reduce(data.span(), ReduceOp::sum, "recorded").wait();
+      gpu.all_reduce(data.span(), ReduceOp::sum, "recorded").wait_on_stream();
       const Pending given_up = gpu.all_reduce(data.span(), ReduceOp::sum, "given up");
     }
     gpu.all_reduce(data.span()).wait_on_host();

@@ -139,11 +139,12 @@ struct Net : nn::Module<P> {
 
   Loss<typename P::Master> loss(const Stream& stream, const Tensor<std::int32_t>& targets) const {
     const nn::Embedding<P>& table = output ? *output : *embed;
-    const TensorAxis* axis = this->tensor_axis();
+    const Collectives* axis = this->tensor_axis();
     const auto states = norm->forward(stream);
     if (axis == nullptr) return cross_entropy(linear(states, table.weight.variable()), targets);
-    return vocab_parallel_cross_entropy(column_parallel_linear(states, table.weight.variable(), {}, *axis), targets,
-                                        table.held_rows().begin, vocabulary, *axis);
+    return vocab_parallel_cross_entropy(
+        column_parallel_linear(states, table.weight.variable(), {}, *axis, this->sequence_parallel()), targets,
+        table.held_rows().begin, vocabulary, *axis);
   }
 
  private:

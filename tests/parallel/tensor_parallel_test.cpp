@@ -55,7 +55,7 @@ struct Grouped : nn::Module<Float64> {
     const auto attended = attention.forward(norm.forward(embedding.forward(in)), {}, time);
     const auto logits = head.forward(last.forward(dropout.forward(attended, time)));
     if (tensor_axis() == nullptr) return cross_entropy(logits, out);
-    return vocab_parallel_cross_entropy(logits, out, tensor_axis()->part(37).begin, 37, *tensor_axis());
+    return vocab_parallel_cross_entropy(logits, out, even_part(37, *tensor_axis()).begin, 37, *tensor_axis());
   }
 };
 

@@ -23,20 +23,14 @@ constexpr double long_wait = 5;  // seconds that the ranks of a job that goes on
 
 std::string call_text(const FlightEntry& entry) {
   const std::string name = plain(entry.name.data(), entry.name.size());
-  if (is_collective(entry)) {
-    return describe(Call{.kind = static_cast<Kind>(entry.kind),
-                         .op = static_cast<trireme::ReduceOp>(entry.op),
-                         .dtype = static_cast<trireme::DType>(entry.dtype),
-                         .root = entry.peer,
-                         .count = static_cast<std::size_t>(entry.count),
-                         .name = name},
-                    entry.sequence);
-  }
-  const bool sends = entry.kind == FlightKind::send;
-  std::string text =
-      fmt::format("{}({} x {} {} rank {}, tag {})", sends ? "send" : "receive", entry.count,
-                  trireme::name_of(static_cast<trireme::DType>(entry.dtype)), sends ? "to" : "from", entry.peer, entry.tag);
-  return name.empty() ? text : fmt::format("{} \"{}\"", text, name);
+  const trireme::Call call{.kind = static_cast<trireme::CallKind>(entry.kind),
+                           .op = static_cast<trireme::ReduceOp>(entry.op),
+                           .dtype = static_cast<trireme::DType>(entry.dtype),
+                           .peer = entry.peer,
+                           .tag = entry.tag,
+                           .count = static_cast<std::size_t>(entry.count),
+                           .name = name};
+  return is_collective(entry) ? describe(call, entry.sequence) : trireme::describe(call);
 }
 
 bool ended_badly(const RankView& view) { return view.state == RankState::failed || view.state == RankState::vanished; }

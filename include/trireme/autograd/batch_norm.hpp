@@ -1,7 +1,7 @@
 #pragma once
 
-#include "trireme/autograd/sum_over_ranks.hpp"
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/collectives.hpp"
 
 namespace trireme {
 
@@ -17,7 +17,7 @@ struct BatchNormArguments {
   bool training = true;   // normalise by the batch; otherwise by the running statistics
   double momentum = 0.1;  // new = (1 - momentum) * old + momentum * batch
   double epsilon = 1e-5;  // is added to the variance
-  SumOverRanks sum = {};  // makes it the batch of all ranks, which may hold different numbers of rows, or none
+  Axis axis = {};         // makes it the batch of all its ranks, which may hold different numbers of rows, or none
 };
 
 // x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]

@@ -10,13 +10,11 @@
 #include <vector>
 
 #include "trireme/autograd/buffer_plane.hpp"
-#include "trireme/autograd/pipeline_axis.hpp"
 #include "trireme/autograd/placement.hpp"
 #include "trireme/autograd/plane_device.hpp"
 #include "trireme/autograd/shard.hpp"
-#include "trireme/autograd/sum_over_ranks.hpp"
-#include "trireme/autograd/tensor_axis.hpp"
 #include "trireme/autograd/training_modes.hpp"
+#include "trireme/core/collectives.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
@@ -45,9 +43,9 @@ struct ParameterInfo {
   Shape shape;          // of what lies here
   Placement placement;  // that in the whole parameter
   Initializer initializer;
-  std::shared_ptr<const TensorAxis> tied = {};  // ranks of other stages that hold it too: gradients are summed
-  bool trainable = true;                        // a frozen parameter has no gradient and no optimizer state
-  std::int64_t offset = 0;                      // of its first element in every plane
+  Axis tied = {};           // ranks of other stages that hold it too: gradients are summed
+  bool trainable = true;    // a frozen parameter has no gradient and no optimizer state
+  std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
 };
 
@@ -73,7 +71,7 @@ class FlatStore {
 
   // Before the store is laid out, on all of these ranks; one parameter a model, since stages finish several in different
   // orders.
-  void tie(int index, std::shared_ptr<const TensorAxis> ranks);
+  void tie(int index, Axis ranks);
 
   // Beside the parameters; they have the element type of values.
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
@@ -200,16 +198,16 @@ class FlatStore {
   void set_requires_gradient(bool on) { requires_gradient_ = on; }
 
   // Between which ranks the list of layers is divided; null, as at first: all parameters of the model are here.
-  const std::shared_ptr<const PipelineAxis>& pipeline_axis() const { return pipeline_axis_; }
-  void set_pipeline_axis(std::shared_ptr<const PipelineAxis> axis) { pipeline_axis_ = std::move(axis); }
+  const Axis& pipeline_axis() const { return pipeline_axis_; }
+  void set_pipeline_axis(Axis axis) { pipeline_axis_ = std::move(axis); }
 
   // Between which ranks layers are split; null, as at first: each layer lies here as a whole.
-  const std::shared_ptr<const TensorAxis>& tensor_axis() const { return tensor_axis_; }
-  void set_tensor_axis(std::shared_ptr<const TensorAxis> axis) { tensor_axis_ = std::move(axis); }
+  const Axis& tensor_axis() const { return tensor_axis_; }
+  void set_tensor_axis(Axis axis) { tensor_axis_ = std::move(axis); }
 
-  // How layers whose result depends on the whole batch add up over the ranks that share it.
-  const SumOverRanks& sum_over_ranks() const { return sum_over_ranks_; }
-  void set_sum_over_ranks(SumOverRanks sum) { sum_over_ranks_ = std::move(sum); }
+  // Which ranks share the batch of layers whose result depends on all of it; null, as at first: this rank has all of it.
+  const Axis& batch_axis() const { return batch_axis_; }
+  void set_batch_axis(Axis axis) { batch_axis_ = std::move(axis); }
 
  private:
   void lay_out();
@@ -260,9 +258,9 @@ class FlatStore {
   TrainingModes modes_;
   bool requires_gradient_ = true;
   bool in_step_ = false;
-  SumOverRanks sum_over_ranks_;
-  std::shared_ptr<const TensorAxis> tensor_axis_;
-  std::shared_ptr<const PipelineAxis> pipeline_axis_;
+  Axis pipeline_axis_;
+  Axis tensor_axis_;
+  Axis batch_axis_;
 };
 
 }  // namespace trireme

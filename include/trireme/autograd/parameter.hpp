@@ -55,8 +55,8 @@ class Parameter {
   Tensor<M, D> value() const { return store_->values<M, D>(index_); }
   Tensor<M, D> gradient() const { return store_->gradient<M, D>(index_); }
 
-  void freeze() const { store_->freeze(index_); }  // before the first use of any value
-  void tie(std::shared_ptr<const TensorAxis> ranks) const { store_->tie(index_, std::move(ranks)); }  // likewise
+  void freeze() const { store_->freeze(index_); }                        // before the first use of any value
+  void tie(Axis ranks) const { store_->tie(index_, std::move(ranks)); }  // likewise
 
   // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
   // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.

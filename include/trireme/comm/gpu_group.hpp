@@ -21,7 +21,7 @@ enum class GpuCollectives : std::uint8_t {
 // the host's goes through `host`, and so do barriers, texts, messages and what ranks tell each other of failures.
 // On the GPU
 //   - a collective begins when what was put into the current stream before the call is done;
-//   - Pending::wait() lets the current stream wait for the result, and the host goes on;
+//   - Pending::wait_on_stream() lets the current stream wait for the result, and the host goes on;
 //   - all ranks compare their calls while the data already move, so an Error{rank_mismatch} comes with a later call or wait;
 //   - a rank that fails, a deadline that passes and an error of NCCL's end what is under way on all ranks;
 //   - fixed_sum and messages are staged;

@@ -61,7 +61,7 @@ class Linear : public Module<P, D> {
       of_weight.ranges = of_bias.ranges = output_parts(options);
     } else if (split_ == TensorSplit::row) {
       of_weight.dim = 1;
-      of_weight.ranges = {this->tensor_axis()->part(options.in)};
+      of_weight.ranges = {even_part(options.in, *this->tensor_axis())};
     }
     weight = this->add_parameter("weight", of_weight, options.weight_initializer.value_or(standard));
     if (options.bias) bias = this->add_parameter("bias", of_bias, options.bias_initializer.value_or(standard));
@@ -70,8 +70,10 @@ class Linear : public Module<P, D> {
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
     switch (split_) {
-      case TensorSplit::column: return column_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis());
-      case TensorSplit::row: return row_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis());
+      case TensorSplit::column:
+        return column_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis(), this->sequence_parallel());
+      case TensorSplit::row:
+        return row_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis(), this->sequence_parallel());
       case TensorSplit::none: break;
     }
     require(!this->sequence_parallel(), "{}: a linear layer of a sequence-parallel model must be split, by column or by row",
@@ -113,7 +115,7 @@ class Linear : public Module<P, D> {
     std::vector<Range> parts;
     std::int64_t first = 0;
     for (const std::int64_t count : packed) {
-      const Range part = this->tensor_axis()->part(count);
+      const Range part = even_part(count, *this->tensor_axis());
       parts.push_back({first + part.begin, first + part.end});
       first += count;
     }
@@ -220,18 +222,20 @@ class Embedding : public Module<P, D> {
     Placement placement{.shape = {options.rows, options.width}};
     if (split_) {
       placement.dim = 0;
-      placement.ranges = {this->tensor_axis()->part(options.rows)};
+      placement.ranges = {even_part(options.rows, *this->tensor_axis())};
     }
     weight = this->add_parameter("weight", placement, initializer);
   }
 
-  // Where it is split and the axis is sequence-parallel: this rank's rows [rows, width].
+  // Where it is split and the model sequence-parallel: this rank's rows [rows, width].
   Variable<M, D> forward(const Tensor<std::int32_t, D>& index) const {
-    if (split_) return vocab_parallel_embedding(index, weight.master(), held_rows().begin, rows_, *this->tensor_axis());
+    if (split_)
+      return vocab_parallel_embedding(index, weight.master(), held_rows().begin, rows_, *this->tensor_axis(),
+                                      this->sequence_parallel());
     return embedding(index, this->shared(weight), padding_idx_);
   }
 
-  Range held_rows() const { return split_ ? this->tensor_axis()->part(rows_) : Range{0, rows_}; }
+  Range held_rows() const { return split_ ? even_part(rows_, *this->tensor_axis()) : Range{0, rows_}; }
 
   Parameter<T, D, M> weight;
 
@@ -243,7 +247,7 @@ class Embedding : public Module<P, D> {
 
 // Dropout whose random numbers are named after this module: any number of ranks drops the same elements, and a second call in
 // the same micro-batch drops others. Its tape needs TapeOptions. Evaluation, or a forward pass without a tape, drops nothing.
-// Dim 0 counts samples or, where the axis is sequence-parallel, this rank's rows, of which rows_per_sample make one. Not for
+// Dim 0 counts samples or, in a sequence-parallel model, this rank's rows, of which rows_per_sample make one. Not for
 // what lies between a column-parallel and a row-parallel layer, whose features are divided.
 template <typename P, typename D = Cpu>
 class Dropout : public Module<P, D> {

@@ -1,12 +1,10 @@
 #pragma once
 
 #include <algorithm>
-#include <memory>
 #include <span>
 #include <vector>
 
-#include "trireme/autograd/pipeline_axis.hpp"
-#include "trireme/autograd/tensor_axis.hpp"
+#include "trireme/core/collectives.hpp"
 #include "trireme/core/range.hpp"
 
 namespace trireme::nn {
@@ -14,15 +12,18 @@ namespace trireme::nn {
 // The part of a model that a rank holds: parallel::model_part makes it of a mesh. A model takes one at construction; written
 // once, it is then plain or split.
 struct ModelPart {
-  std::shared_ptr<const TensorAxis> tensor = {};  // null: layers as a whole
+  Axis tensor = {};  // null: layers as a whole
+  // Between split layers every rank of the tensor axis has its own rows [rows / size, width] of what they pass on, not all of
+  // them (Korthikanti et al. 2022, arXiv 2205.05198).
+  bool sequence_parallel = false;
 
   // The stages of a pipeline, and those that lie here.
   int num_stages = 1;
   std::vector<int> stages = {0};
-  std::shared_ptr<const PipelineAxis> pipeline = {};  // null: all stages lie here
+  Axis pipeline = {};  // null: all stages lie here
   // The ranks of the first and of the last stage, on both of them: what these stages share is held twice. Null: one rank has
   // both.
-  std::shared_ptr<const TensorAxis> ends = {};
+  Axis ends = {};
   std::vector<double> layer_costs = {};  // by which models divide their layers into stages; empty: as evenly as can be
 
   bool has_stage(int stage) const { return std::ranges::find(stages, stage) != stages.end(); }

@@ -35,11 +35,13 @@ class Module {
                 "gradients are kept in the master type, the one that sums of the compute type have");
 
   explicit Module(const ModelPart& part = {})
-      : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>, plane_device<D>())) {
+      : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>, plane_device<D>())),
+        sequence_parallel_(part.tensor != nullptr && part.sequence_parallel) {
     store_->set_tensor_axis(part.tensor);
     store_->set_pipeline_axis(part.pipeline);
   }
-  Module(const Module& parent, std::string_view name) : store_(parent.store_), name_(parent.dotted(name)) {}
+  Module(const Module& parent, std::string_view name)
+      : store_(parent.store_), name_(parent.dotted(name)), sequence_parallel_(parent.sequence_parallel_) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
@@ -47,8 +49,8 @@ class Module {
   FlatStore& store() const { return *store_; }
 
   // The ranks that hold this model's split layers between them; null where they lie here as a whole.
-  const TensorAxis* tensor_axis() const { return store_->tensor_axis().get(); }
-  bool sequence_parallel() const { return tensor_axis() != nullptr && tensor_axis()->sequence_parallel(); }
+  const Collectives* tensor_axis() const { return store_->tensor_axis().get(); }
+  bool sequence_parallel() const { return sequence_parallel_; }  // ModelPart: each of them has its own rows
 
   // Gives every parameter and buffer of this module, and of those within it, its first values; they depend on the seed and the
   // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize({...}).
@@ -75,7 +77,7 @@ class Module {
             name_, layer);
   }
 
-  // A parameter that every rank of the tensor axis holds and, where the axis is sequence-parallel, uses for its own rows.
+  // A parameter that every rank of the tensor axis holds and, in a sequence-parallel model, uses for its own rows.
   Variable<M, D> shared(const Parameter<T, D, M>& parameter) const {
     const Variable<M, D> value = parameter.master();
     return sequence_parallel() && value.slot() != nullptr ? sum_gradient(value, *tensor_axis()) : value;
@@ -93,6 +95,7 @@ class Module {
 
   std::shared_ptr<FlatStore> store_;
   std::string name_;
+  bool sequence_parallel_;
 };
 
 }  // namespace trireme::nn

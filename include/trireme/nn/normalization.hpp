@@ -57,7 +57,7 @@ class BatchNorm2d : public Module<P, D> {
     return {.training = this->training(),
             .momentum = options_.momentum,
             .epsilon = options_.epsilon,
-            .sum = this->store().sum_over_ranks()};
+            .axis = this->store().batch_axis()};
   }
 
   BatchNormOptions options_;

@@ -158,7 +158,7 @@ class Reduction final : public GradientListener {
   // on all. So whatever the reductions make of it, its copies stay the same.
   struct Tied {
     std::size_t bucket = 0;
-    std::vector<std::unique_ptr<TensorAxis::Transfer>> sums = {};
+    std::vector<Pending> sums = {};
     bool begun = false;
     bool done = false;
   };
@@ -270,7 +270,7 @@ class DataParallel {
   std::vector<int> position_of_;                         // of a parameter among the trainable ones, in their order
   std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared
   int virtual_shards_;
-  std::optional<Group> batch_norm_;     // where batch norm is synchronised
+  Axis batch_norm_;                     // null where batch norm is not synchronised
   std::vector<BufferRun> buffer_runs_;  // what the ranks reduce after each step
 };
 

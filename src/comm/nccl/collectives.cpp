@@ -92,14 +92,16 @@ ncclRedOp_t nccl_op(ReduceOp op) {
 
 ncclResult_t put(const NcclApi& api, const Call& call, const NcclCaller& caller) {
   switch (call.kind) {
-    case Kind::barrier: break;  // of the host
-    case Kind::all_reduce:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: break;  // of the host
+    case CallKind::all_reduce:
       return api.all_reduce(call.data, call.data, call.count, nccl_type(call.dtype), nccl_op(call.op), caller.communicator,
                             caller.stream);
-    case Kind::reduce_scatter: return put_reduce_scatter(api, call, caller);
-    case Kind::all_gather: return put_all_gather(api, call, caller);
-    case Kind::broadcast:
-      return api.broadcast(call.data, call.data, call.bytes(), ncclUint8, call.root, caller.communicator, caller.stream);
+    case CallKind::reduce_scatter: return put_reduce_scatter(api, call, caller);
+    case CallKind::all_gather: return put_all_gather(api, call, caller);
+    case CallKind::broadcast:
+      return api.broadcast(call.data, call.data, call.bytes(), ncclUint8, call.peer, caller.communicator, caller.stream);
   }
   return ncclSuccess;
 }

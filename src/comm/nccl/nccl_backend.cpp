@@ -44,7 +44,7 @@ ncclUniqueId share_id(const NcclApi& api, Backend& host) {
     const ncclResult_t result = api.get_unique_id(&id);
     if (result != ncclSuccess) throw nccl_error(api, result, nullptr, "ncclGetUniqueId");
   }
-  start(host, {.kind = Kind::broadcast, .data = &id, .count = sizeof(id), .name = "NCCL's id"}).wait_on_host();
+  start(host, trireme::Call{.kind = CallKind::broadcast, .data = &id, .count = sizeof(id), .name = "NCCL's id"}).wait_on_host();
   return id;
 }
 

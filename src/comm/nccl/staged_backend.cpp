@@ -59,20 +59,20 @@ std::unique_ptr<Operation> StagedBackend::start(const Call& call) {
   return std::make_unique<StagedOperation>(std::move(buffer), std::move(operation));
 }
 
-std::unique_ptr<Operation> StagedBackend::receive(const Message& message) {
+std::unique_ptr<Operation> StagedBackend::receive(const Call& message) {
   if (!stream_->reaches(message.data)) return host_->receive(message);
   StagingBuffer buffer(stream_, message.data, message.bytes());
-  Message staged = message;
+  Call staged = message;
   staged.data = buffer.host();
   auto operation = host_->receive(staged);
   return std::make_unique<StagedOperation>(std::move(buffer), std::move(operation));
 }
 
-void StagedBackend::send(const Message& message) {
+void StagedBackend::send(const Call& message) {
   if (!stream_->reaches(message.data)) return host_->send(message);
   StagingBuffer buffer(stream_, message.data, message.bytes());
   buffer.read();
-  Message staged = message;
+  Call staged = message;
   staged.data = buffer.host();
   host_->send(staged);
 }

@@ -18,8 +18,8 @@ class StagedBackend : public Backend {
   const Members& members() const override { return host_->members(); }
   RankContext& context() override { return host_->context(); }
   std::unique_ptr<Operation> start(const Call& call) override;
-  std::unique_ptr<Operation> receive(const Message& message) override;
-  void send(const Message& message) override;
+  std::unique_ptr<Operation> receive(const Call& message) override;
+  void send(const Call& message) override;
   std::shared_ptr<device::MemoryResource> memory() override { return stream_->gpu_memory(); }
   std::uint64_t bytes_sent() override { return host_->bytes_sent(); }
   bool on_one_node() const override { return host_->on_one_node(); }

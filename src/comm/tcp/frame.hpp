@@ -10,6 +10,7 @@
 
 #include "comm/tcp/socket.hpp"
 #include "comm/written_call.hpp"
+#include "trireme/core/error.hpp"
 
 namespace trireme::comm {
 
@@ -40,7 +41,7 @@ struct FrameHeader {
   std::int32_t to = 0;  // world rank
   std::int32_t tag = 0;
   std::int32_t exit_code = 0;
-  Kind work = Kind::barrier;
+  CallKind work = CallKind::barrier;
   ErrorCode code = ErrorCode::internal;
   std::uint64_t group = 0;
   WrittenCall call = {};  // with the number in its group; of a letter the count, type and name

@@ -12,7 +12,7 @@ constexpr std::size_t most_text_bytes = std::size_t{1} << 20;
 bool is_below(std::int32_t number, std::size_t end) { return number >= 0 && static_cast<std::size_t>(number) < end; }
 
 bool is_known(const WrittenCall& call) {
-  return call.kind <= Kind::broadcast && call.op <= ReduceOp::fixed_sum && call.dtype <= DType::float64;
+  return call.kind <= CallKind::broadcast && call.op <= ReduceOp::fixed_sum && call.dtype <= DType::float64;
 }
 
 // Of all elements of a call or message; nothing: more than any frame has.
@@ -25,11 +25,13 @@ std::optional<std::uint64_t> bytes_of(const WrittenCall& call) {
 // That a member of a group gives to a call.
 std::uint64_t given_bytes(const FrameHeader& header, std::uint64_t all, std::size_t ranks) {
   switch (header.work) {
-    case Kind::barrier: return 0;
-    case Kind::all_reduce:
-    case Kind::reduce_scatter: return all;
-    case Kind::broadcast: return header.call.root == header.rank ? all : 0;
-    case Kind::all_gather:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: return 0;
+    case CallKind::all_reduce:
+    case CallKind::reduce_scatter: return all;
+    case CallKind::broadcast: return header.call.root == header.rank ? all : 0;
+    case CallKind::all_gather:
       return static_cast<std::uint64_t>(
                  part_of(static_cast<std::int64_t>(header.call.count), header.rank, static_cast<int>(ranks)).count()) *
              size_of(header.call.dtype);
@@ -52,7 +54,7 @@ std::string_view fault_of_members(const Frame& frame, int rank, int ranks, const
 
 std::string_view fault_of_call(const Frame& frame, const std::vector<std::int32_t>& members) {
   const FrameHeader& header = frame.header;
-  if (!is_known(header.call) || header.work > Kind::broadcast) return "an unknown call";
+  if (!is_known(header.call) || header.work > CallKind::broadcast) return "an unknown call";
   if (!is_below(header.call.root, members.size())) return "a call with an unknown root";
   const auto all = bytes_of(header.call);
   if (!all || frame.data.size() != given_bytes(header, *all, members.size())) return "a call with other data than it says";

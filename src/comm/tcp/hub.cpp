@@ -36,11 +36,13 @@ Data compute(const std::vector<std::optional<Frame>>& calls) {
   const FrameHeader& header = calls.front()->header;
   Data result;
   switch (header.work) {
-    case Kind::barrier: break;
-    case Kind::all_reduce:
-    case Kind::reduce_scatter: return reduce_all(calls);
-    case Kind::broadcast: return calls[static_cast<std::size_t>(header.call.root)]->data;
-    case Kind::all_gather:
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: break;
+    case CallKind::all_reduce:
+    case CallKind::reduce_scatter: return reduce_all(calls);
+    case CallKind::broadcast: return calls[static_cast<std::size_t>(header.call.root)]->data;
+    case CallKind::all_gather:
       for (const auto& one : calls) result.insert(result.end(), one->data.begin(), one->data.end());
       break;
   }
@@ -48,7 +50,7 @@ Data compute(const std::vector<std::optional<Frame>>& calls) {
 }
 
 std::span<const std::byte> share_of(const Data& result, const FrameHeader& header, int rank, int ranks) {
-  if (header.work != Kind::reduce_scatter) return result;
+  if (header.work != CallKind::reduce_scatter) return result;
   const Range part = part_of(static_cast<std::int64_t>(header.call.count), rank, ranks);
   const std::size_t size = size_of(header.call.dtype);
   return std::span(result).subspan(static_cast<std::size_t>(part.begin) * size, static_cast<std::size_t>(part.count()) * size);

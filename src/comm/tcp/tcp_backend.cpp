@@ -18,11 +18,13 @@ namespace {
 std::span<const std::byte> given(const Call& call, const Members& members) {
   const std::span data(static_cast<const std::byte*>(call.data), call.bytes());
   switch (call.work()) {
-    case Kind::barrier: return {};
-    case Kind::all_reduce:
-    case Kind::reduce_scatter: return data;
-    case Kind::broadcast: return call.root == members.me ? data : data.first(0);
-    case Kind::all_gather: {
+    case CallKind::send:
+    case CallKind::receive:
+    case CallKind::barrier: return {};
+    case CallKind::all_reduce:
+    case CallKind::reduce_scatter: return data;
+    case CallKind::broadcast: return call.peer == members.me ? data : data.first(0);
+    case CallKind::all_gather: {
       const Range part = part_of(static_cast<std::int64_t>(call.count), members.me, members.size());
       const std::size_t size = size_of(call.dtype);
       return data.subspan(static_cast<std::size_t>(part.begin) * size, static_cast<std::size_t>(part.count()) * size);
@@ -33,7 +35,7 @@ std::span<const std::byte> given(const Call& call, const Members& members) {
 
 // Where in a call's data the hub's answer goes.
 std::size_t offset_of_result(const Call& call, const Members& members) {
-  if (call.work() != Kind::reduce_scatter) return 0;
+  if (call.work() != CallKind::reduce_scatter) return 0;
   const Range part = part_of(static_cast<std::int64_t>(call.count), members.me, members.size());
   return static_cast<std::size_t>(part.begin) * size_of(call.dtype);
 }
@@ -133,17 +135,17 @@ class TcpBackend final : public Backend {
     return std::make_unique<TcpOperation>(context_, link_, members_, call, HubLink::CallId{id_, sequence_});
   }
 
-  void send(const Message& message) override {
+  void send(const Call& message) override {
     FrameHeader header{.kind = FrameKind::letter,
                        .rank = members_.me,
                        .size = message.peer,
                        .to = members_.ranks[static_cast<std::size_t>(message.peer)],
                        .tag = message.tag,
                        .group = id_};
-    header.call = write_call({.dtype = message.dtype, .count = message.count, .name = message.name}, 0);
+    header.call = write_call(message, 0);
     link_->send(header, {static_cast<const std::byte*>(message.data), message.bytes()});
   }
-  std::unique_ptr<Operation> receive(const Message& message) override { return mail_->receive(message); }
+  std::unique_ptr<Operation> receive(const Call& message) override { return mail_->receive(message); }
 
   std::shared_ptr<device::MemoryResource> memory() override { return device::host_memory(); }
   bool on_one_node() const override { return false; }
