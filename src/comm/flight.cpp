@@ -10,8 +10,8 @@
 namespace trireme::comm {
 namespace {
 
-std::string folder_of(const LaunchOptions& options) {
-  if (!options.flight_directory.empty()) return options.flight_directory;
+std::string folder_of(const std::string& directory) {
+  if (!directory.empty()) return directory;
   const char* variable = std::getenv("TRIREME_FLIGHT_DIR");
   return variable == nullptr ? "" : variable;
 }
@@ -31,9 +31,9 @@ std::string describe(const Error& error) { return std::to_string(error.fields().
 
 }  // namespace
 
-std::vector<std::shared_ptr<FlightRecorder>> open_flights(const LaunchOptions& options, int ranks) {
+std::vector<std::shared_ptr<FlightRecorder>> open_flights(const std::string& directory, int ranks) {
   std::vector<std::shared_ptr<FlightRecorder>> flights(static_cast<std::size_t>(ranks));
-  const std::string folder = folder_of(options);
+  const std::string folder = folder_of(directory);
   if (folder.empty()) return flights;
   const std::uint64_t job = new_job();
   for (int rank = 0; rank < ranks; ++rank) {
@@ -43,8 +43,8 @@ std::vector<std::shared_ptr<FlightRecorder>> open_flights(const LaunchOptions& o
   return flights;
 }
 
-std::shared_ptr<FlightRecorder> open_flight(const LaunchOptions& options, int rank, int ranks, const Exchange& exchange) {
-  const std::vector<std::string> folders = exchange(folder_of(options));
+std::shared_ptr<FlightRecorder> open_flight(const std::string& directory, int rank, int ranks, const Exchange& exchange) {
+  const std::vector<std::string> folders = exchange(folder_of(directory));
   std::string folder;
   for (const std::string& one : folders) {
     if (folder.empty()) folder = one;

@@ -51,7 +51,7 @@ int launch_alone(const LaunchOptions& options, const std::function<int(Group)>& 
   set_threads(threads_of_rank(CPU_COUNT(&cores), 1, options.threads_per_rank));
   const auto context =
       std::make_shared<RankContext>(RankContext::Place{.shares_all = true, .deadline = options.deadline}, make_node_control(1));
-  context->record_to(open_flights(options, 1).front());
+  context->record_to(open_flights(options.flight_directory, 1).front());
   return run_rank(*context, std::make_shared<LoneBackend>(context, world_members(0, 1)), main);
 }
 

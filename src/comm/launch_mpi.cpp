@@ -102,7 +102,7 @@ int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& ma
   const Exchange exchange = [](std::string_view text) { return gather_texts(MPI_COMM_WORLD, text); };
   const std::shared_ptr<Backend> world = platform->make_world();
   const int code = run_rank(*context, world, [&](const Group& group) {
-    context->record_to(open_flight(options, group.rank(), group.size(), exchange));
+    context->record_to(open_flight(options.flight_directory, group.rank(), group.size(), exchange));
     return main(Group(world));
   });
   outbox->drain();

@@ -61,7 +61,7 @@ int launch_tcp(const LaunchOptions& options, const JobPlace& place, const std::f
   const Group start_up(make_tcp_group(context, link, members, start_up_id));
   const int code = run_rank(*context, world, [&](const Group&) {
     const Exchange exchange = [&](std::string_view text) { return start_up.gather_texts(text, "flight recorder"); };
-    context->record_to(open_flight(options, place.rank, place.size, exchange));
+    context->record_to(open_flight(options.flight_directory, place.rank, place.size, exchange));
     return main(Group(world));
   });
   return link->finish(*context, code);

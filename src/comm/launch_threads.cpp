@@ -65,7 +65,7 @@ int launch_threads(const LaunchOptions& options, const std::function<int(Group)>
   const int cores = CPU_COUNT(&mask);
   const std::shared_ptr<NodeControl> node = make_node_control(ranks);
   const auto group = std::make_shared<ThreadGroup>(ranks);
-  const auto flights = open_flights(options, ranks);
+  const auto flights = open_flights(options.flight_directory, ranks);
 
   std::vector<int> codes(static_cast<std::size_t>(ranks));
   Returns returns(ranks);

@@ -9,7 +9,7 @@
 #include "comm/process_memory.hpp"
 #include "comm/shared_segment.hpp"
 #include "comm/wire_plan.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/algorithm.hpp"
 
 namespace trireme::comm {
 

@@ -5,8 +5,9 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
+
+#include "comm/exchange.hpp"
 
 namespace trireme::comm {
 
@@ -35,9 +36,6 @@ class SharedSegment {
   int descriptor_;
   std::byte* data_ = nullptr;
 };
-
-// Gives every rank the text of each.
-using Exchange = std::function<std::vector<std::string>(std::string_view text)>;
 
 struct SharingPlan {
   std::size_t bytes = 0;

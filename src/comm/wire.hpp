@@ -10,7 +10,7 @@
 
 #include "comm/rank_context.hpp"
 #include "comm/wire_requests.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/algorithm.hpp"
 
 namespace trireme::comm {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/comm/group.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/algorithm.hpp"
 
 namespace trireme::comm {
 

@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/comm/algorithm.hpp"
 #include "trireme/comm/gpu_group.hpp"
 #include "trireme/comm/group.hpp"
 
@@ -19,13 +20,6 @@ enum class BackendKind : std::uint8_t {
 // What started a job's processes, by which they find each other. `automatic` takes the first whose variables are set:
 // mpirun's; torchrun's RANK, WORLD_SIZE, MASTER_ADDR; srun's SLURM_PROCID, SLURM_NTASKS; else this process is alone.
 enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
-
-// How ranks of different nodes all-reduce. `automatic` takes the one that a measured model of the link predicts to be fastest.
-enum class Algorithm : std::uint8_t { automatic, exchange, direct, ring, halving_doubling };
-
-// Who moves data between nodes while a rank computes: a thread that sleeps between its looks, or nobody until the rank calls
-// comm::progress() or waits. Inside a node it is always the latter.
-enum class ProgressMode : std::uint8_t { thread, cooperative };
 
 struct LaunchOptions {
   int ranks = 1;  // thread backend; the others take the number of processes
