@@ -15,7 +15,7 @@
 #include "contenders.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 namespace {
 

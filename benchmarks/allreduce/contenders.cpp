@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "comm/reduce.hpp"
+#include "comm/reduce/reduce.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 // A way to sum the buffers of all ranks in place.
 class Contender {

@@ -9,7 +9,7 @@
 #include "measurement/measurement.hpp"
 #include "report.hpp"
 #include "sweep.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/compression.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gradient_sets.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 struct WaysOptions {
   std::string model;  // its name

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "backward.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // A training step of no model: a simulated backward pass whose gradients DataParallel reduces. The parameters are registered so

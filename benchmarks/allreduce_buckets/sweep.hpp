@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gradient_sets.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 
 struct SweepOptions {

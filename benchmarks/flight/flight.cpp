@@ -14,10 +14,10 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "comm/flight_recorder.hpp"
+#include "comm/flight/flight_recorder.hpp"
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/device/memory.hpp"
 
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 double median(std::vector<double> values);  // at least one
 

@@ -11,7 +11,7 @@
 
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/parallel/model_part.hpp"
 #include "trireme/parallel/pipeline.hpp"
 

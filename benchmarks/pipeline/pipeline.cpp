@@ -12,7 +12,7 @@
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/nn/layers.hpp"
 
 using namespace trireme;

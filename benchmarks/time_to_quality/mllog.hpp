@@ -4,7 +4,7 @@
 #include <source_location>
 #include <string>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 // What MLPerf writes while a run trains, one line for each event, which PyPI's mlperf-logging reads:
 //   :::MLLOG {"namespace": "", "time_ms": 1790000000000, "event_type": "POINT_IN_TIME", "key": "seed", "value": 1, ...}

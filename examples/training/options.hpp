@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "trireme/comm/group.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/base/group.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/schedule.hpp"

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "training/options.hpp"
-#include "trireme/comm/gpu_group.hpp"
+#include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/memory.hpp"

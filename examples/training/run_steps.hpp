@@ -8,7 +8,7 @@
 #include "training/options.hpp"
 #include "training/progress.hpp"
 #include "training/run_checkpoints.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/core/step_summary.hpp"
 
 // What a trainer brings to the steps of its run.

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/core/state.hpp"
 
 namespace trireme::checkpoint {

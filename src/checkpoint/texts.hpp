@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::checkpoint {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parallel/bucket_profile.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/bucket_plan.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::parallel {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::tests {
 

@@ -7,7 +7,7 @@
 
 #include "checkpoint/layouts.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;

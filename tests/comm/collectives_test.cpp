@@ -14,7 +14,7 @@
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 using namespace trireme;
 using trireme::test::expect;

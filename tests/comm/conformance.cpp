@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/backend.hpp"
+#include "comm/base/backend.hpp"
 #include "comm/expect.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"

@@ -3,8 +3,8 @@
 #include <functional>
 #include <span>
 
-#include "trireme/comm/group.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/base/group.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 namespace trireme::test {
 

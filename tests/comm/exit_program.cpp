@@ -7,8 +7,8 @@
 #include <thread>
 #include <vector>
 
-#include "comm/backend.hpp"
-#include "trireme/comm/launch.hpp"
+#include "comm/base/backend.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 namespace {
 

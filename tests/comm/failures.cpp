@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "comm/backend.hpp"
+#include "comm/base/backend.hpp"
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
 

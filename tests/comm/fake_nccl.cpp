@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/reduce.hpp"
+#include "comm/reduce/reduce.hpp"
 #include "device/fake_gpu.hpp"
 
 namespace trireme::test {

@@ -4,7 +4,7 @@
 #include <span>
 #include <string>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::test {
 

@@ -5,7 +5,7 @@
 
 #include "comm/expect.hpp"
 #include "comm/faults.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 using namespace trireme;
 

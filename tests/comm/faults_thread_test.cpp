@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "comm/faults.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 using namespace trireme;
 

@@ -1,4 +1,4 @@
-#include "comm/job_place.hpp"
+#include "comm/launch/job_place.hpp"
 
 #include <map>
 #include <string>

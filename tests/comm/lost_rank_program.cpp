@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 using namespace trireme;
 using namespace std::chrono_literals;

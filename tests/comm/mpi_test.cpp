@@ -7,7 +7,7 @@
 
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
-#include "comm/wire.hpp"
+#include "comm/wire/wire.hpp"
 
 // Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
 //   comm_mpi_test [ALGORITHM [PROGRESS]]

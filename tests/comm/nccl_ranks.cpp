@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme::test {

@@ -1,4 +1,4 @@
-#include "comm/node_control.hpp"
+#include "comm/base/node_control.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

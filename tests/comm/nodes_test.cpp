@@ -1,4 +1,4 @@
-#include "comm/nodes.hpp"
+#include "comm/base/nodes.hpp"
 
 #include "catch.hpp"
 

@@ -1,4 +1,4 @@
-#include "comm/shared_segment.hpp"
+#include "comm/base/shared_segment.hpp"
 
 #include <sys/mman.h>
 #include <sys/wait.h>

@@ -20,7 +20,7 @@
 
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
-#include "comm/launch.hpp"
+#include "comm/launch/launch.hpp"
 #include "comm/tcp/frame.hpp"
 #include "comm/tcp/proof.hpp"
 

@@ -1,4 +1,4 @@
-#include "comm/wire_plan.hpp"
+#include "comm/wire/wire_plan.hpp"
 
 #include <array>
 #include <map>

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::tests {
 

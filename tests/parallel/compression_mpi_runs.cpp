@@ -3,7 +3,7 @@
 #include <cstdio>
 
 #include "compression_runs.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 int main() {
   return trireme::launch(trireme::BackendKind::mpi, {}, [](const trireme::Group& world) {

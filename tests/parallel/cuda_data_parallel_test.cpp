@@ -6,7 +6,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/comm/gpu_group.hpp"
+#include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"

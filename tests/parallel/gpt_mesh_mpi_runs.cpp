@@ -1,7 +1,7 @@
 // A GPT on data, pipeline and tensor axes of processes, also where they count as several nodes: mpirun -n N gpt_mesh_mpi_runs
 
 #include "gpt_mesh_runs.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 int main() {
   using trireme::tests::GptLayout;

@@ -1,7 +1,7 @@
 // Pipelines on processes: mpirun -n N pipeline_mpi_runs
 
 #include "pipeline_runs.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 int main() {
   using trireme::tests::PipelineSetup;

@@ -1,7 +1,7 @@
 // Silent corruption on processes: mpirun -n N silent_corruption_mpi_runs
 
 #include "silent_corruption_runs.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 int main() {
   return trireme::launch(trireme::BackendKind::mpi, {}, [](const trireme::Group& world) {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 // Training in which something goes wrong without a word, on meshes that use all ranks of the world.
 namespace trireme::tests {

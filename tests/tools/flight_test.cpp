@@ -15,12 +15,12 @@
 #include <vector>
 
 #include "catch.hpp"
-#include "comm/call.hpp"
-#include "comm/flight_recorder.hpp"
-#include "comm/flight_signals.hpp"
+#include "comm/calls/call.hpp"
+#include "comm/flight/flight_recorder.hpp"
+#include "comm/flight/flight_signals.hpp"
 #include "job.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "verdict.hpp"
 
 using namespace trireme;

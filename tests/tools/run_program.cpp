@@ -13,7 +13,7 @@
 #include <string_view>
 #include <thread>
 
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/run_status.hpp"
 

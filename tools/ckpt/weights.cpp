@@ -6,7 +6,7 @@
 #include "commands.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/data/vocabulary.hpp"

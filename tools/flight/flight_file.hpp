@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/flight_format.hpp"
+#include "comm/flight/flight_format.hpp"
 
 // One rank's recording, as far as it can be believed.
 struct FlightFile {

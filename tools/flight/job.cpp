@@ -7,7 +7,7 @@
 #include <cstring>
 #include <map>
 
-#include "comm/flight_signals.hpp"
+#include "comm/flight/flight_signals.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme::comm;

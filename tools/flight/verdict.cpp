@@ -9,8 +9,8 @@
 #include <set>
 #include <utility>
 
-#include "comm/call.hpp"
-#include "comm/members.hpp"
+#include "comm/calls/call.hpp"
+#include "comm/calls/members.hpp"
 #include "trireme/core/error.hpp"
 #include "wait_graph.hpp"
 

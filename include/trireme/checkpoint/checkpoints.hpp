@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "trireme/checkpoint/manifest.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
 

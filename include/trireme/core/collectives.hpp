@@ -69,17 +69,17 @@ class [[nodiscard]] Pending {
   void wait_on_host();  // returns when the host can read the result; throws what went wrong
 
   // What this thread then gives its GPU finds the result; for host memory: wait_on_host(). Of a collective on a GPU's memory
-  // (comm/gpu_group.hpp) it returns at once, and what goes wrong meanwhile is thrown by later calls and waits.
+  // (comm/nccl/gpu_group.hpp) it returns at once, and what goes wrong meanwhile is thrown by later calls and waits.
   void wait_on_stream();
 
  private:
   std::unique_ptr<PendingOperation> operation_;
 };
 
-// Ranks that work together, as all rooms see them; Group (comm/group.hpp) is one, and a fake for tests has to write start()
-// alone. All ranks call its collectives in the same order with the same counts. `name` appears in errors.
-// Element types: float, double, bfloat16, float16 (reduced in float, rounded once a node and once a hop between nodes),
-// std::int32_t, std::int64_t, std::uint64_t, std::uint8_t (the last without arithmetic).
+// Ranks that work together, as all rooms see them; Group (comm/base/group.hpp) is one, and a fake for tests has to write
+// start() alone. All ranks call its collectives in the same order with the same counts. `name` appears in errors. Element
+// types: float, double, bfloat16, float16 (reduced in float, rounded once a node and once a hop between nodes), std::int32_t,
+// std::int64_t, std::uint64_t, std::uint8_t (the last without arithmetic).
 class Collectives {
  public:
   Collectives(int rank, int size);

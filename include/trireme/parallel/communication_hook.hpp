@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/tensor/tensor.hpp"
 

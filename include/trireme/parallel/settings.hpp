@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/comm/group.hpp"
+#include "trireme/comm/base/group.hpp"
 
 namespace trireme::parallel {
 

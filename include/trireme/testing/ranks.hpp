@@ -2,7 +2,7 @@
 
 #include <functional>
 
-#include "trireme/comm/launch.hpp"
+#include "trireme/comm/launch/launch.hpp"
 
 namespace trireme::testing {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "comm/call.hpp"
+#include "comm/calls/call.hpp"
 #include "comm/nccl/api.hpp"
 
 namespace trireme::comm {

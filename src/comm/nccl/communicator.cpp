@@ -6,7 +6,7 @@
 #include <system_error>
 #include <utility>
 
-#include "comm/waiting.hpp"
+#include "comm/base/waiting.hpp"
 
 namespace trireme::comm {
 

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <thread>
 
-#include "comm/members.hpp"
+#include "comm/base/rank_context.hpp"
+#include "comm/calls/members.hpp"
 #include "comm/nccl/api.hpp"
-#include "comm/rank_context.hpp"
 
 namespace trireme::comm {
 

@@ -1,4 +1,4 @@
-#include "trireme/comm/gpu_group.hpp"
+#include "trireme/comm/nccl/gpu_group.hpp"
 
 #include <fmt/format.h>
 

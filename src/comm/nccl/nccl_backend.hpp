@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "comm/backend.hpp"
+#include "comm/base/backend.hpp"
 #include "comm/nccl/communicator.hpp"
 #include "comm/nccl/staged_backend.hpp"
 #include "comm/nccl/watchdog.hpp"

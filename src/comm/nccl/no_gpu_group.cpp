@@ -1,5 +1,5 @@
 // Groups of GPUs in a build without CUDA: none.
-#include "trireme/comm/gpu_group.hpp"
+#include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "comm/backend.hpp"
+#include "comm/base/backend.hpp"
 #include "comm/nccl/communication_stream.hpp"
 
 namespace trireme::comm {

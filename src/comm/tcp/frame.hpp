@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "comm/calls/written_call.hpp"
 #include "comm/tcp/socket.hpp"
-#include "comm/written_call.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::comm {

@@ -7,8 +7,8 @@
 #include <exception>
 #include <utility>
 
-#include "comm/members.hpp"
-#include "comm/reduce.hpp"
+#include "comm/calls/members.hpp"
+#include "comm/reduce/reduce.hpp"
 #include "comm/tcp/proof.hpp"
 #include "trireme/core/exit_code.hpp"
 

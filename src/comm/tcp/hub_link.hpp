@@ -7,8 +7,8 @@
 #include <thread>
 #include <utility>
 
-#include "comm/mailboxes.hpp"
-#include "comm/rank_context.hpp"
+#include "comm/base/rank_context.hpp"
+#include "comm/shared/mailboxes.hpp"
 #include "comm/tcp/frame.hpp"
 
 namespace trireme::comm {

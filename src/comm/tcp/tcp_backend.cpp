@@ -6,10 +6,10 @@
 #include <functional>
 #include <utility>
 
-#include "comm/lone_backend.hpp"
-#include "comm/mismatch.hpp"
-#include "comm/nodes.hpp"
-#include "comm/platform.hpp"
+#include "comm/base/nodes.hpp"
+#include "comm/calls/mismatch.hpp"
+#include "comm/shared/lone_backend.hpp"
+#include "comm/shared/platform.hpp"
 
 namespace trireme::comm {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "comm/backend.hpp"
+#include "comm/base/backend.hpp"
 #include "comm/tcp/hub_link.hpp"
 
 namespace trireme::comm {

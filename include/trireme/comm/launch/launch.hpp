@@ -1,0 +1,48 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <string_view>
+
+#include "trireme/comm/base/group.hpp"
+#include "trireme/comm/nccl/gpu_group.hpp"
+#include "trireme/comm/wire/algorithm.hpp"
+
+namespace trireme {
+
+enum class BackendKind : std::uint8_t {
+  thread,  // ranks are threads of this process
+  mpi,     // ranks are the processes that mpirun started; one without it, unless another launcher started several
+  nccl,    // ranks are processes with a GPU each, however they were started: StartUp, comm/nccl/gpu_group.hpp
+};
+
+// What started a job's processes, by which they find each other. `automatic` takes the first whose variables are set:
+// mpirun's; torchrun's RANK, WORLD_SIZE, MASTER_ADDR; srun's SLURM_PROCID, SLURM_NTASKS; else this process is alone.
+enum class StartUp : std::uint8_t { automatic, mpi, torchrun, slurm, single };
+
+struct LaunchOptions {
+  int ranks = 1;  // thread backend; the others take the number of processes
+  // OpenMP threads; 0: OMP_NUM_THREADS, or where it is not set, cores of this rank's affinity mask / ranks that share them.
+  int threads_per_rank = 0;
+  std::chrono::milliseconds deadline = std::chrono::minutes(10);  // of every wait for other ranks
+  Algorithm algorithm = Algorithm::automatic;
+  ProgressMode progress = ProgressMode::thread;
+  // Each rank writes what it calls to rank-<rank>.flight in this folder, for trireme-flight; empty: TRIREME_FLIGHT_DIR, or
+  // where that is not set, nothing is written.
+  std::string flight_directory = {};
+  StartUp start_up = StartUp::automatic;                       // nccl backend
+  GpuCollectives gpu_collectives = GpuCollectives::automatic;  // likewise
+};
+
+// Runs `main` once on every rank with the world group and returns this process's exit code: the largest of its ranks'.
+// A rank that throws makes all other ranks throw Error{peer_failed} at their next wait; the first error is printed once,
+// and the exit code is exit_code_of() it (core/exit_code.hpp), 4 for std::bad_alloc, else 1.
+int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
+
+BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"
+Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
+ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
+StartUp parse_start_up(std::string_view name);       // "automatic", "mpi", "torchrun", "slurm" or "single"
+
+}  // namespace trireme

@@ -1,0 +1,123 @@
+#include "comm/base/rank_context.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <new>
+
+#include "trireme/comm/base/group.hpp"
+#include "trireme/core/exit_code.hpp"
+
+namespace trireme::comm {
+namespace {
+
+thread_local RankContext* current = nullptr;
+
+Failure failure_of(const Error& error, int rank) {
+  const int where = error.fields().rank;
+  return {.rank = where >= 0 ? where : rank,
+          .exit_code = static_cast<int>(exit_code_of(error.code())),
+          .code = error.code(),
+          .sequence = error.fields().sequence,
+          .text = error.what()};
+}
+
+// -1: no Error.
+int code_of(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return static_cast<int>(error.code());
+  } catch (...) {
+    return -1;
+  }
+}
+
+}  // namespace
+
+void RankContext::advance() {
+  // By index: what advances may add another.
+  for (std::size_t index = 0; index < active_.size(); ++index) active_[index]->advance();
+}
+
+bool RankContext::needs_polling() const {
+  for (const Progress* progress : active_) {
+    if (progress->needs_polling()) return true;
+  }
+  return false;
+}
+
+void RankContext::sleep(Awaited& awaited, std::chrono::microseconds timeout) {
+  struct Announced {
+    RankContext& context;
+    std::uint32_t seen = context.node().announce_sleep(context.node_rank());
+    ~Announced() { context.node().end_sleep(context.node_rank()); }
+  };
+  const Announced announced{*this};
+  advance();
+  wake_others();
+  if (awaited.ready() || node_->failed()) return;
+  awaited.check_peers();
+  node_->sleep(place_.node_rank, announced.seen, timeout);
+}
+
+void RankContext::throw_failure() const {
+  const Failure failure = node_->failure();
+  // That the ranks disagree is every rank's failure, whoever found out.
+  const bool shared = failure.code == ErrorCode::rank_mismatch;
+  throw Error({.code = shared ? ErrorCode::rank_mismatch : ErrorCode::peer_failed,
+               .message = fmt::format("rank {} failed: {}", failure.rank, failure.text),
+               .rank = failure.rank,
+               .sequence = failure.sequence});
+}
+
+bool RankContext::record_failure(const Error& error) { return node_->record_failure(failure_of(error, place_.rank)); }
+
+Failure RankContext::describe(const std::exception_ptr& failure) const {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const Error& error) {
+    return failure_of(error, place_.rank);
+  } catch (const std::bad_alloc&) {
+    return {.rank = place_.rank,
+            .exit_code = static_cast<int>(ExitCode::out_of_memory),
+            .code = ErrorCode::out_of_memory,
+            .text = "there is not enough memory"};
+  } catch (const std::exception& error) {
+    return {.rank = place_.rank, .text = error.what()};
+  } catch (...) {
+    return {.rank = place_.rank, .text = "an exception that is no std::exception"};
+  }
+}
+
+void RankContext::end(const std::exception_ptr& failure) {
+  const Failure described = describe(failure);
+  node_->record_failure(described);
+  if (flight_ == nullptr) return;
+  flight_->end(
+      {.exit_code = described.exit_code, .error_code = code_of(failure), .rank = described.rank, .text = described.text});
+}
+
+int RankContext::conclude(int code) {
+  if (!node_->failed()) return code;
+  const Failure first = node_->failure();
+  if (node_->claim_report()) fmt::print(stderr, "trireme: rank {} failed: {}\n", first.rank, first.text);
+  return std::max(code, first.exit_code);
+}
+
+void RankContext::leave() { node_->leave(place_.node_rank); }
+
+RankContext* current_rank() { return current; }
+
+CurrentRank::CurrentRank(RankContext& context) : before_(current) { current = &context; }
+CurrentRank::~CurrentRank() { current = before_; }
+
+void progress() {
+  if (current == nullptr) return;
+  current->advance();
+  current->wake_others();
+  current->check_failure();
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,115 @@
+#include "comm/mpi/crossing.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+#include "comm/reduce/reduce.hpp"
+
+namespace trireme::comm {
+
+struct Crossing::Envelope {
+  WrittenCall call;
+  alignas(64) std::array<std::byte, small_bytes> elements;
+};
+
+namespace {
+
+int tag_of(std::uint64_t sequence) { return static_cast<int>(sequence % (1 << 20)); }
+
+}  // namespace
+
+Crossing::Crossing(Lane& lane, Work work)
+    : lane_(lane),
+      work_(std::move(work)),
+      transfer_(lane.data, work_.call, work_.sequence, work_.plan),
+      envelopes_(lane.peers.size()),
+      receives_(lane.peers.size()) {}
+
+Crossing::~Crossing() = default;
+
+bool Crossing::advance() {
+  if (!announced_) {
+    if (work_.small.count() > 0 && !released_.load(std::memory_order_acquire)) return false;
+    announce();
+  }
+  if (!compared_ && !compare()) return false;
+  if (!released_.load(std::memory_order_acquire)) return false;
+  return transfer_.advance() && done(sends_);
+}
+
+void Crossing::announce() {
+  announced_ = true;
+  if (lane_.peers.empty()) return;
+  const auto mine = static_cast<std::size_t>(lane_.node);
+  Envelope& envelope = envelopes_[mine];
+  envelope.call = write_call(work_.call, work_.sequence);
+  const std::size_t element = size_of(work_.call.dtype);
+  const std::size_t bytes = static_cast<std::size_t>(work_.small.count()) * element;
+  if (bytes > 0) {
+    const auto* own = static_cast<const std::byte*>(work_.call.data) + static_cast<std::size_t>(work_.small.begin) * element;
+    std::memcpy(envelope.elements.data(), own, bytes);
+  }
+  const int tag = tag_of(work_.sequence);
+  const std::size_t size = offsetof(Envelope, elements) + bytes;
+  for (std::size_t node = 0; node < lane_.peers.size(); ++node) {
+    if (node == mine) continue;
+    const int peer = lane_.peers[node];
+    check_mpi(MPI_Irecv(&envelopes_[node], sizeof(Envelope), MPI_BYTE, peer, tag, lane_.calls,
+                        &lane_.data.requests->add(receives_[node])),
+              "MPI_Irecv");
+    check_mpi(MPI_Isend(&envelope, static_cast<int>(size), MPI_BYTE, peer, tag, lane_.calls, &lane_.data.requests->add(sends_)),
+              "MPI_Isend");
+    lane_.data.bytes_sent += size;
+  }
+}
+
+bool Crossing::compare() {
+  for (const WireRequests::Batch& receive : receives_) {
+    if (!done(receive)) return false;
+  }
+  compared_ = true;
+  for (const Envelope& envelope : envelopes_) {
+    if (!same(envelope.call, envelopes_[static_cast<std::size_t>(lane_.node)].call)) differs_.store(true);
+  }
+  require(!differs(), "the nodes disagree");  // the backend, which knows all ranks, makes an error of it
+  if (work_.small.count() > 0) reduce_small();
+  return true;
+}
+
+void Crossing::reduce_small() {
+  std::vector<const std::byte*> from;
+  for (const Envelope& envelope : envelopes_) from.push_back(envelope.elements.data());
+  std::byte* to =
+      static_cast<std::byte*>(work_.call.data) + static_cast<std::size_t>(work_.small.begin) * size_of(work_.call.dtype);
+  reduce(work_.call.arithmetic(), work_.call.dtype, from, {&to, 1}, static_cast<std::size_t>(work_.small.count()));
+}
+
+std::vector<std::optional<WrittenCall>> Crossing::calls() {
+  std::vector<std::optional<WrittenCall>> calls(lane_.peers.size());
+  for (std::size_t node = 0; node < calls.size(); ++node) {
+    if (announced_ && !stopped_ && receives_[node].outstanding == 0) calls[node] = envelopes_[node].call;
+  }
+  return calls;
+}
+
+void Crossing::stop() noexcept {
+  transfer_.stop();
+  stopped_ = !compared_;
+  WireRequests& requests = *lane_.data.requests;
+  std::vector<MPI_Request> rest = requests.give_up(sends_);
+  for (WireRequests::Batch& receive : receives_) {
+    for (MPI_Request request : requests.give_up(receive)) {
+      MPI_Cancel(&request);
+      rest.push_back(request);
+    }
+  }
+  int all = 0;
+  MPI_Testall(static_cast<int>(rest.size()), rest.data(), &all, MPI_STATUSES_IGNORE);
+  // Never freed: MPI may still use them.
+  if (all == 0) envelopes_ = *new std::vector<Envelope>(std::move(envelopes_));
+}
+
+}  // namespace trireme::comm

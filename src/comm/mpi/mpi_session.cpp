@@ -1,0 +1,70 @@
+#include "comm/mpi/mpi_session.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <thread>
+
+#include "comm/wire/mpi_calls.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::comm {
+namespace {
+
+constexpr std::chrono::milliseconds longest_closing_nap{50};
+constexpr std::chrono::seconds abort_patience{5};  // with another rank that ends the job
+
+// For other ranks to leave after a failure.
+std::chrono::milliseconds grace_of(const RankContext& context) {
+  return std::clamp<std::chrono::milliseconds>(context.deadline(), std::chrono::seconds(3), std::chrono::seconds(5));
+}
+
+// mpirun of Open MPI ends the job of a process that just exits, and sometimes crashes or hangs after MPI_Abort.
+[[noreturn]] void end_job(int exit_code) {
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr) {
+    std::fflush(nullptr);
+    std::_Exit(exit_code);
+  }
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::abort();
+}
+
+}  // namespace
+
+MpiSession::MpiSession() {
+  int initialized = 0;
+  check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  int provided = MPI_THREAD_SINGLE;
+  if (initialized == 0) {
+    check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
+    owner_ = true;
+  } else {
+    check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+  }
+  require(provided >= MPI_THREAD_SERIALIZED, "MPI was initialised with thread level {}, trireme needs MPI_THREAD_SERIALIZED",
+          provided);
+  check_mpi(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+}
+
+int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
+  context.leave();
+  alarm.leave();
+  NodeControl& node = context.node();
+  auto end = std::chrono::steady_clock::time_point::max();
+  std::chrono::milliseconds nap{1};
+  while (!node.all_left() || !alarm.all_left()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
+    if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);
+    alarm.advance();
+    int found = 0;  // any call moves the messages that others still receive
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+    std::this_thread::sleep_for(nap);
+    nap = std::min(2 * nap, longest_closing_nap);
+  }
+  if (owner_) MPI_Finalize();
+  return context.conclude(code);
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <vector>
+
+#include "comm/base/nodes.hpp"
+#include "comm/calls/call.hpp"
+#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_transfer.hpp"
+
+namespace trireme::comm {
+
+// What each level of a collective does, for one rank: a call in its node before the network, the transfers between nodes, a
+// call in its node after.
+class NetworkLayout {
+ public:
+  NetworkLayout(const Nodes& nodes, int me, int ranks);
+
+  Call inward(const Call& call) const;
+  Call outward(const Call& call) const;
+  ChunkedPlan plan(const Call& call, Algorithm algorithm) const;
+
+  // The elements of a call that this rank reduces with its counterparts of other nodes.
+  Range lane_range(const Call& call) const;
+
+ private:
+  ChunkedPlan all_reduce_plan(const Call& call, Algorithm algorithm) const;
+  ChunkedPlan scatter_plan(const Call& call) const;
+  ChunkedPlan gather_plan(const Call& call) const;
+  ChunkedPlan broadcast_plan(const Call& call) const;
+  std::vector<int> lane_peers() const;
+
+  Nodes nodes_;
+  int me_;
+  int ranks_;
+  std::vector<int> lane_owners_;  // node index by lane
+  std::vector<int> part_owners_;  // node index by group rank: who in this node stands for that rank's part
+};
+
+}  // namespace trireme::comm

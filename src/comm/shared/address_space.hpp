@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "comm/shared/group_control.hpp"
+
+namespace trireme::comm {
+
+// How the ranks of one node reach each other's buffers.
+class AddressSpace {
+ public:
+  virtual ~AddressSpace() = default;
+
+  // The address of this rank's `data` for the world ranks `readers`; segment 0 when one of them can't reach all of it.
+  virtual Address publish(void* data, std::size_t bytes, std::span<const int> readers) const = 0;
+
+  // Where this rank finds what world rank `owner` published as `address`.
+  virtual std::byte* reach(Address address, int owner) const = 0;
+};
+
+// Ranks that are threads: a pointer means the same to all.
+class ThreadAddressSpace final : public AddressSpace {
+ public:
+  Address publish(void* data, std::size_t /*bytes*/, std::span<const int> /*readers*/) const override {
+    return {.segment = 1, .offset = reinterpret_cast<std::uintptr_t>(data)};
+  }
+  std::byte* reach(Address address, int /*owner*/) const override {
+    return reinterpret_cast<std::byte*>(static_cast<std::uintptr_t>(address.offset));
+  }
+};
+
+}  // namespace trireme::comm

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "comm/calls/call.hpp"
+#include "comm/shared/group_control.hpp"
+
+namespace trireme::comm {
+
+// Small all-reduces: a rank's data travel beside its call, and every rank reduces all of them into its own buffer. Nobody
+// touches a buffer of others, so a rank waits for the calls of the others but not for their work.
+class Parcels {
+ public:
+  Parcels(const GroupControl& control, int ranks, int me);
+
+  bool carry(const Call& call) const;  // the same answer on all ranks
+
+  // Lays this rank's data down. Its place is free once all ranks have finished call `sequence - GroupControl::parcels`.
+  void fill(const Call& call, std::uint64_t sequence);
+  bool all_filled(std::uint64_t sequence) const;
+  void reduce(const Call& call, std::uint64_t sequence);
+
+ private:
+  GroupControl control_;
+  int me_;
+  std::vector<const std::byte*> from_;
+};
+
+}  // namespace trireme::comm

@@ -1,0 +1,173 @@
+#include "comm/wire/wire_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+
+#include "comm/calls/call.hpp"
+
+namespace trireme::comm {
+namespace {
+
+class Planner {
+ public:
+  Planner(std::span<const int> peers, int me, Range range)
+      : peers_(peers), me_(me), count_(static_cast<int>(peers.size())), range_(range) {}
+
+  WirePlan exchange() const {
+    WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = static_cast<std::size_t>(me_)};
+    for_others([&](int other) {
+      step.sends.push_back({peer(other), range_});
+      step.receives.push_back({peer(other), range_});
+    });
+    return {step};
+  }
+
+  WirePlan direct() const {
+    WireStep reduce{.sends = {}, .receives = {}, .reduces = true, .place = static_cast<std::size_t>(me_)};
+    WireStep share;
+    for_others([&](int other) {
+      reduce.sends.push_back({peer(other), part(other)});
+      reduce.receives.push_back({peer(other), part(me_)});
+      share.sends.push_back({peer(other), part(me_)});
+      share.receives.push_back({peer(other), part(other)});
+    });
+    return {reduce, share};
+  }
+
+  WirePlan ring() const {
+    WirePlan plan;
+    const int next = peer((me_ + 1) % count_);
+    const int previous = peer((me_ + count_ - 1) % count_);
+    for (int turn = 0; turn < 2 * (count_ - 1); ++turn) {
+      const bool reduces = turn < count_ - 1;
+      plan.push_back({.sends = {{next, part(around(me_ - turn))}},
+                      .receives = {{previous, part(around(me_ - turn - 1))}},
+                      .reduces = reduces,
+                      .place = 1});
+    }
+    return plan;
+  }
+
+  WirePlan halving_doubling() const {
+    const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(count_)));
+    const bool folds = power < count_;
+    const bool outside = me_ >= power;
+    const bool has_guest = me_ + power < count_;
+    WirePlan plan;
+    if (folds) {
+      WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = 0};
+      if (outside) step.sends.push_back({peer(me_ - power), range_});
+      if (has_guest) step.receives.push_back({peer(me_ + power), range_});
+      plan.push_back(step);
+    }
+    // Halving: my elements shrink to those whose bits of the part number agree with mine so far.
+    Range kept = range_;
+    WirePlan halving;
+    for (int distance = power / 2; distance > 0; distance /= 2) {
+      if (outside) {
+        halving.emplace_back();
+        continue;
+      }
+      const auto [lower, upper] = halves(kept);
+      const bool keep_lower = (me_ & distance) == 0;
+      const int partner = peer(me_ ^ distance);
+      halving.push_back({.sends = {{partner, keep_lower ? upper : lower}},
+                         .receives = {{partner, keep_lower ? lower : upper}},
+                         .reduces = true,
+                         .place = keep_lower ? 0U : 1U});
+      kept = keep_lower ? lower : upper;
+    }
+    WirePlan doubling;
+    for (const WireStep& step : halving) {
+      WireStep back;
+      if (!outside) back = {.sends = step.receives, .receives = step.sends};
+      doubling.insert(doubling.begin(), back);
+    }
+    plan.insert(plan.end(), halving.begin(), halving.end());
+    plan.insert(plan.end(), doubling.begin(), doubling.end());
+    if (folds) {
+      WireStep step;
+      if (has_guest) step.sends.push_back({peer(me_ + power), range_});
+      if (outside) step.receives.push_back({peer(me_ - power), range_});
+      plan.push_back(step);
+    }
+    return plan;
+  }
+
+ private:
+  int peer(int number) const { return peers_[static_cast<std::size_t>(number)]; }
+  int around(int number) const { return ((number % count_) + count_) % count_; }
+  Range part(int number) const {
+    const Range part = part_of(range_.count(), number, count_);
+    return {range_.begin + part.begin, range_.begin + part.end};
+  }
+  static std::array<Range, 2> halves(Range range) {
+    const std::int64_t middle = range.begin + part_of(range.count(), 0, 2).end;
+    return {Range{range.begin, middle}, Range{middle, range.end}};
+  }
+  template <typename Action>
+  void for_others(Action action) const {
+    for (int other = 0; other < count_; ++other) {
+      if (other != me_) action(other);
+    }
+  }
+
+  std::span<const int> peers_;
+  int me_;
+  int count_;
+  Range range_;
+};
+
+}  // namespace
+
+WirePlan all_reduce_plan(Algorithm algorithm, std::span<const int> peers, int me, Range range) {
+  const Planner planner(peers, me, range);
+  switch (algorithm) {
+    case Algorithm::exchange: return planner.exchange();
+    case Algorithm::direct: return planner.direct();
+    case Algorithm::ring: return planner.ring();
+    case Algorithm::halving_doubling: return planner.halving_doubling();
+    case Algorithm::automatic: break;
+  }
+  return planner.direct();
+}
+
+WirePlan broadcast_plan(std::span<const int> peers, int me, int root, Range range) {
+  const int count = static_cast<int>(peers.size());
+  const auto behind_root = [&](int place) { return peers[static_cast<std::size_t>((root + place) % count)]; };
+  const int place = (me - root + count) % count;
+  WirePlan plan(static_cast<std::size_t>(count - 1));
+  if (place > 0) plan[static_cast<std::size_t>(place - 1)].receives = {{behind_root(place - 1), range}};
+  if (place < count - 1) plan[static_cast<std::size_t>(place)].sends = {{behind_root(place + 1), range}};
+  return plan;
+}
+
+double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const LinkModel& link) {
+  const double others = nodes - 1;
+  const double least = 2 * bytes * others / nodes;  // bytes a node sends at least
+  const bool power_of_two = std::has_single_bit(static_cast<unsigned>(nodes));
+  // A message costs its sender about a tenth of the latency, so many small ones are no longer free.
+  const auto seconds = [&](double steps, double messages, double volume) {
+    return steps * link.latency_seconds + messages * 0.1 * link.latency_seconds + volume * link.seconds_per_byte;
+  };
+  switch (algorithm) {
+    case Algorithm::exchange: return seconds(1, others, bytes * others);
+    case Algorithm::ring: return seconds(2 * others, 2 * others, least);
+    case Algorithm::halving_doubling: {
+      const double rounds = 2.0 * (std::bit_width(static_cast<unsigned>(nodes)) - 1);
+      return seconds(rounds, rounds, least) + (power_of_two ? 0 : seconds(2, 2, 2 * bytes));
+    }
+    case Algorithm::direct:
+    case Algorithm::automatic: break;
+  }
+  return seconds(2, 2 * others, least);
+}
+
+Algorithm choose_algorithm(int nodes, double bytes, const LinkModel& link) {
+  constexpr std::array all = {Algorithm::exchange, Algorithm::direct, Algorithm::halving_doubling, Algorithm::ring};
+  return *std::ranges::min_element(all, {},
+                                   [&](Algorithm algorithm) { return all_reduce_seconds(algorithm, nodes, bytes, link); });
+}
+
+}  // namespace trireme::comm

@@ -1,0 +1,125 @@
+#include "comm/wire/wire_transfer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "comm/reduce/reduce.hpp"
+
+namespace trireme::comm {
+namespace {
+
+constexpr int most_active_chunks = 64;
+constexpr std::chrono::seconds patience{2};
+
+int tag_of(std::uint64_t chunk, std::size_t step) {
+  constexpr std::uint64_t chunk_numbers = 1 << 10;  // far more than are under way
+  constexpr std::uint64_t steps = 1 << 10;
+  return static_cast<int>(chunk % chunk_numbers * steps + step % steps);
+}
+
+}  // namespace
+
+WireTransfer::WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedPlan plan)
+    : channel_(channel), call_(call), sequence_(sequence), plan_(std::move(plan)) {}
+
+bool WireTransfer::advance() {
+  start_chunks();
+  for (Chunk& chunk : active_) {
+    while (chunk.step < chunk.plan.size() && advance(chunk)) {
+    }
+  }
+  while (!active_.empty() && active_.front().step == active_.front().plan.size()) {
+    active_.pop_front();
+    --channel_.active_chunks;
+    start_chunks();
+  }
+  return channel_.starting > sequence_ && active_.empty();
+}
+
+void WireTransfer::start_chunks() {
+  if (channel_.starting != sequence_) return;
+  if (next_ == 0) base_ = channel_.chunks;
+  while (next_ < plan_.chunks && channel_.active_chunks < most_active_chunks) {
+    active_.push_back({.number = base_ + next_, .plan = plan_.plan(next_), .requests = {}, .received = {}});
+    ++next_;
+    ++channel_.active_chunks;
+  }
+  if (next_ < plan_.chunks) return;
+  channel_.chunks = base_ + plan_.chunks;
+  ++channel_.starting;
+}
+
+// One step of one chunk; true when it is done.
+bool WireTransfer::advance(Chunk& chunk) {
+  const WireStep& step = chunk.plan[chunk.step];
+  if (!chunk.started) start(chunk, step);
+  chunk.started = true;
+  if (!done(chunk.requests)) return false;
+  take(chunk, step);
+  chunk.started = false;
+  ++chunk.step;
+  return true;
+}
+
+void WireTransfer::start(Chunk& chunk, const WireStep& step) {
+  const int tag = tag_of(chunk.number, chunk.step);
+  for (const auto& [peer, range] : step.receives) {
+    if (channel_.spare.empty()) channel_.spare.emplace_back();
+    chunk.received.push_back(std::move(channel_.spare.back()));
+    channel_.spare.pop_back();
+    std::vector<std::byte>& buffer = chunk.received.back();
+    buffer.resize(bytes_of(range));
+    if (buffer.empty()) continue;
+    check_mpi(MPI_Irecv(buffer.data(), static_cast<int>(buffer.size()), MPI_BYTE, peer, tag, channel_.communicator,
+                        &channel_.requests->add(chunk.requests)),
+              "MPI_Irecv");
+  }
+  for (const auto& [peer, range] : step.sends) {
+    if (range.count() == 0) continue;
+    if (!channel_.on_my_node[static_cast<std::size_t>(peer)]) channel_.bytes_sent += bytes_of(range);
+    check_mpi(MPI_Isend(at(range.begin), static_cast<int>(bytes_of(range)), MPI_BYTE, peer, tag, channel_.communicator,
+                        &channel_.requests->add(chunk.requests)),
+              "MPI_Isend");
+  }
+}
+
+void WireTransfer::take(Chunk& chunk, const WireStep& step) {
+  if (step.reduces && !step.receives.empty()) {
+    const Range range = step.receives.front().range;
+    std::vector<const std::byte*> from;
+    for (const auto& buffer : chunk.received) from.push_back(buffer.data());
+    from.insert(from.begin() + static_cast<std::ptrdiff_t>(step.place), at(range.begin));
+    std::byte* to = at(range.begin);
+    reduce(call_.arithmetic(), call_.dtype, from, {&to, 1}, static_cast<std::size_t>(range.count()));
+  } else {
+    for (std::size_t index = 0; index < step.receives.size(); ++index) {
+      const std::vector<std::byte>& buffer = chunk.received[index];
+      if (!buffer.empty()) std::memcpy(at(step.receives[index].range.begin), buffer.data(), buffer.size());
+    }
+  }
+  std::ranges::move(chunk.received, std::back_inserter(channel_.spare));
+  chunk.received.clear();
+}
+
+// Receives go to buffers of our own, so only sends still need the caller's memory.
+void WireTransfer::stop() noexcept {
+  std::vector<MPI_Request> requests;
+  for (Chunk& chunk : active_) std::ranges::copy(channel_.requests->give_up(chunk.requests), std::back_inserter(requests));
+  const auto end = std::chrono::steady_clock::now() + patience;
+  int done = 0;
+  while (done == 0 && std::chrono::steady_clock::now() < end) {
+    MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+  }
+  if (done == 0) new std::deque<Chunk>(std::move(active_));  // never freed: MPI may still write to the buffers
+  active_.clear();
+}
+
+std::byte* WireTransfer::at(std::int64_t element) const {
+  return static_cast<std::byte*>(call_.data) + static_cast<std::size_t>(element) * size_of(call_.dtype);
+}
+
+std::size_t WireTransfer::bytes_of(Range range) const { return static_cast<std::size_t>(range.count()) * size_of(call_.dtype); }
+
+}  // namespace trireme::comm

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <vector>
+
+#include "comm/calls/call.hpp"
+#include "comm/wire/mpi_calls.hpp"
+#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_requests.hpp"
+
+namespace trireme::comm {
+
+// What the transfers of one group share; used by whoever has the wire's turn.
+struct WireChannel {
+  MPI_Comm communicator = MPI_COMM_NULL;
+  WireRequests* requests = nullptr;
+  std::vector<bool> on_my_node;  // by group rank
+  int active_chunks = 0;
+  std::uint64_t starting = 1;                 // the call whose chunks may start: all ranks start chunks in one order
+  std::uint64_t chunks = 0;                   // of all calls so far, as every rank counts them
+  std::uint64_t bytes_sent = 0;               // to ranks of other nodes
+  std::vector<std::vector<std::byte>> spare;  // receive buffers of earlier chunks
+};
+
+// The elements of a collective in chunks, each with a plan of its own. Some chunks are under way at a time, so that one is
+// reduced while others travel.
+struct ChunkedPlan {
+  std::uint64_t chunks = 0;  // the same number on all ranks
+  std::function<WirePlan(std::uint64_t chunk)> plan;
+};
+
+// One call's data on the wire.
+class WireTransfer {
+ public:
+  WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedPlan plan);
+  WireTransfer(const WireTransfer&) = delete;
+  WireTransfer& operator=(const WireTransfer&) = delete;
+
+  bool advance();        // true when all chunks have been through all their steps
+  void stop() noexcept;  // gives the requests up
+
+ private:
+  struct Chunk {
+    std::uint64_t number = 0;  // since the group began
+    WirePlan plan;
+    std::size_t step = 0;
+    bool started = false;
+    WireRequests::Batch requests;
+    std::vector<std::vector<std::byte>> received;
+  };
+  void start_chunks();
+  bool advance(Chunk& chunk);
+  void start(Chunk& chunk, const WireStep& step);
+  void take(Chunk& chunk, const WireStep& step);
+  std::byte* at(std::int64_t element) const;
+  std::size_t bytes_of(Range range) const;
+
+  WireChannel& channel_;
+  Call call_;
+  std::uint64_t sequence_;
+  ChunkedPlan plan_;
+  std::uint64_t base_ = 0;
+  std::uint64_t next_ = 0;
+  std::deque<Chunk> active_;
+};
+
+}  // namespace trireme::comm
