@@ -132,7 +132,9 @@ void Tape::use(FlatStore& store, int parameter) { ++uses_of(store).missing[stati
 void Tape::contributed(FlatStore& store, int parameter) {
   Uses& uses = uses_of(store);
   int& missing = uses.missing[static_cast<std::size_t>(parameter)];
-  require(missing > 0, "parameter {} got a gradient after its last use was counted: list it among the inputs of each operation",
+  require(missing > 0,
+          "parameter {} got a gradient after its last use was counted: give it one contribution for each operation of which it "
+          "is an operand",
           store.parameter(parameter).name);
   if (--missing == 0 && uses.listener != nullptr) uses.listener->on_final(parameter);
 }
@@ -187,24 +189,17 @@ void Tape::run_weight_gradients() {
 
 namespace detail {
 
-void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given) {
+void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given, int operands) {
   const auto place = std::find(given.begin(), given.end(), false) - given.begin();
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, given.size()),
+               .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, operands),
                .hint = "a Variable or Tensor that was only declared holds nothing: give it a value first"});
 }
 
-Tape* tape_for(std::string_view operation, std::initializer_list<GradientSlot*> inputs) {
-  Tape* tape = Tape::current();
-  const bool needed = std::any_of(inputs.begin(), inputs.end(), [](const GradientSlot* input) { return input != nullptr; });
-  if (tape == nullptr || !needed) return nullptr;
-  for (GradientSlot* input : inputs) {
-    if (input == nullptr) continue;
-    require(input->on(*tape),
-            "{}: an input was recorded on another tape, which has ended, is suspended or not the innermost one", operation);
-    input->count_use();
-  }
-  return tape;
+void count_use(std::string_view operation, const Tape& tape, GradientSlot& slot) {
+  require(slot.on(tape), "{}: an operand was recorded on another tape, which has ended, is suspended or not the innermost one",
+          operation);
+  slot.count_use();
 }
 
 }  // namespace detail

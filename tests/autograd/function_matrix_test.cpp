@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backward_function.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
-#include "trireme/autograd/record.hpp"
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
@@ -311,7 +311,8 @@ TEST_CASE("gradients of every function, of one use, between other uses, and of p
 TEST_CASE("a gradient of another number of elements is refused") {
   Tape tape;
   const auto x = watch(random({2, 3}, 1), [](const Tensor<double>&) {});
-  const auto y = record("wrong", random({2}, 1), {x.slot()}, [dx = x.gradient()](const Tensor<double>& dy) { dx.give(dy); });
+  const auto y = record(tests::BackwardFunction{"wrong", [](const auto& dy, const auto& dx) { dx.give(dy); }},
+                        Result<double>{.existing = random({2}, 1)}, x);
   CHECK_THROWS_WITH(sum(y).backward(), "a tensor of shape [2] cannot become [2, 3]");
 }
 
@@ -340,7 +341,7 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"multiply: operand 2 of 2", [&] { multiply(one, none); }},
       {"scale: operand 1 of 1", [&] { scale(none, 2); }},
       {"sum: operand 1 of 1", [&] { sum(none); }},
-      {"activation: operand 1 of 1", [&] { relu(none); }},
+      {"relu: operand 1 of 1", [&] { relu(none); }},
       {"leaky_relu: operand 1 of 1", [&] { leaky_relu(none); }},
       {"softplus: operand 1 of 1", [&] { softplus(none); }},
       {"transpose: operand 1 of 1", [&] { transpose(none, 0, 1); }},

@@ -54,6 +54,8 @@ class TensorSlot : public GradientSlot {
 template <typename T, typename D = Cpu>
 class Gradient {
  public:
+  using value_type = T;
+  using device_type = D;
   using Slot = detail::TensorSlot<T, D>;
 
   Gradient() = default;
