@@ -27,6 +27,9 @@ class GradientSlot {
   Tape& tape() const;          // an error unless it is this thread's current tape
   virtual void count_use() {}  // an operation lists the variable among its inputs
 
+  // What the gradient is summed in: one for all slots of a parameter.
+  virtual const void* place() const { return this; }
+
  private:
   std::uint64_t tape_serial_;
 };
