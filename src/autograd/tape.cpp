@@ -18,6 +18,7 @@ namespace trireme {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
+thread_local detail::OpenContribution* innermost_contribution = nullptr;
 
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial{0};
@@ -40,6 +41,22 @@ Tape& GradientSlot::tape() const {
   require(tape != nullptr && on(*tape), "backward() on a value whose tape has ended, is suspended or not the innermost one");
   return *tape;
 }
+
+namespace detail {
+
+OpenContribution::OpenContribution(const GradientSlot& slot) : place_(slot.place()), outer_(innermost_contribution) {
+  innermost_contribution = this;
+}
+
+OpenContribution::~OpenContribution() { innermost_contribution = outer_; }
+
+OpenContribution* OpenContribution::to(const GradientSlot& slot) {
+  OpenContribution* open = innermost_contribution;
+  while (open != nullptr && open->place_ != slot.place()) open = open->outer_;
+  return open;
+}
+
+}  // namespace detail
 
 // Ranks may be threads that were given copies of the same options: each counts for itself.
 struct StreamCalls::Counts {

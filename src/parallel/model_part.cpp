@@ -36,7 +36,9 @@ class GroupAxis final : public TensorAxis {
       case DType::bfloat16: return start(collective, std::span(static_cast<bfloat16*>(data), count), name);
       case DType::float16: return start(collective, std::span(static_cast<float16*>(data), count), name);
       case DType::float32: return start(collective, std::span(static_cast<float*>(data), count), name);
-      default: throw Error({.message = fmt::format("a tensor axis adds up numbers with a fraction, not {}", name_of(dtype))});
+      default:
+        throw Error({.code = ErrorCode::invalid_argument,
+                     .message = fmt::format("a tensor axis adds up numbers with a fraction, not {}", name_of(dtype))});
     }
   }
 

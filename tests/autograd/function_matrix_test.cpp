@@ -109,6 +109,12 @@ std::vector<Case> product_cases() {
        [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
       {"linear without bias", {random({3, 5}, 1), random({4, 5}, 2)}, [](const Inputs& in) { return linear(in[0], in[1]); }},
       {"linear by itself", {random({3, 3}, 1)}, [](const Inputs& in) { return linear(in[0], in[0]); }},
+      {"linear of a bias that is its x",
+       {random({3}, 1), random({3, 3}, 2)},
+       [](const Inputs& in) { return linear(in[0], in[1], in[0]); }},
+      {"linear_gelu_linear of one weight and one bias",
+       {random({2, 3}, 1), random({3, 3}, 2), random({3}, 3)},
+       [](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[1], in[2]); }},
       {"linear_gelu_linear",
        {random({3, 4}, 1), random({5, 4}, 2), random({5}, 3), random({2, 5}, 4), random({2}, 5)},
        [](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[3], in[4]); }},
@@ -144,7 +150,12 @@ std::vector<Case> product_cases() {
        [](const Inputs& in) { return recurrent(ops::RecurrentCell::lstm, in, in[1]); }},
       {"gru",
        {random({2, 3, 2}, 1), random({2, 2, 3}, 2), random({9, 2}, 3), random({9, 3}, 4), random({9}, 5), random({9}, 6)},
-       [](const Inputs& in) { return recurrent(ops::RecurrentCell::gru, in, {}); }}};
+       [](const Inputs& in) { return recurrent(ops::RecurrentCell::gru, in, {}); }},
+      {"gru of one weight and one bias",
+       {random({2, 3, 3}, 1), random({2, 2, 3}, 2), random({9, 3}, 3), random({9}, 4)},
+       [](const Inputs& in) {
+         return recurrent(ops::RecurrentCell::gru, {in[0], in[1], in[2], in[2], in[3], in[3]}, {});
+       }}};
 }
 
 std::vector<Case> norm_cases() {
@@ -170,6 +181,23 @@ std::vector<Case> norm_cases() {
            [](const Inputs& in) { return residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5).second; }},
           {"residual_layer_norm of x twice", rows,
            [](const Inputs& in) { return residual_layer_norm(in[0], in[0], in[1], in[2], 1e-5).second; }},
+          {"layer_norm of a weight that is its bias",
+           {rows[0], rows[1]},
+           [](const Inputs& in) { return layer_norm(in[0], in[1], in[1], 1e-5); }},
+          {"layer_norm over two dims of a weight that is its bias",
+           {random({3, 2, 4}, 1), random({2, 4}, 2)},
+           [](const Inputs& in) { return layer_norm(in[0], in[1], in[1], 1e-5, 2); }},
+          {"layer_norm of x alone", {rows[1]}, [](const Inputs& in) { return layer_norm(in[0], in[0], in[0], 1e-5); }},
+          {"residual_layer_norm of a weight that is its bias",
+           {rows[0], with_residual[1], rows[1]},
+           [](const Inputs& in) {
+             const auto [stream, y] = residual_layer_norm(in[0], in[1], in[2], in[2], 1e-5);
+             return add(stream, y);
+           }},
+          {"residual_layer_norm of x alone",
+           {rows[1]},
+           [](const Inputs& in) { return residual_layer_norm(in[0], in[0], in[0], in[0], 1e-5).second; }},
+          {"rms_norm of x by itself", {rows[1]}, [](const Inputs& in) { return rms_norm(in[0], in[0], 1e-5); }},
           {"rms_norm", {rows[0], rows[1]}, [](const Inputs& in) { return rms_norm(in[0], in[1], 1e-5); }},
           {"residual_rms_norm",
            {with_residual[0], with_residual[1], with_residual[2]},
@@ -183,7 +211,15 @@ std::vector<Case> norm_cases() {
           {"batch_norm_relu", images, [](const Inputs& in) { return batch_norm_relu(in[0], in[1], in[2], {}); }},
           {"batch_norm_add_relu", images_with_residual,
            [](const Inputs& in) { return batch_norm_add_relu(in[0], in[3], in[1], in[2], {}); }},
-          {"group_norm", images, [](const Inputs& in) { return group_norm(in[0], in[1], in[2], 2); }}};
+          {"batch_norm of a weight that is its bias",
+           {images[0], images[1]},
+           [](const Inputs& in) { return batch_norm(in[0], in[1], in[1], {}); }},
+          {"batch_norm_add_relu of x twice", images,
+           [](const Inputs& in) { return batch_norm_add_relu(in[0], in[0], in[1], in[2], {}); }},
+          {"group_norm", images, [](const Inputs& in) { return group_norm(in[0], in[1], in[2], 2); }},
+          {"group_norm of a weight that is its bias", {images[0], images[1]}, [](const Inputs& in) {
+             return group_norm(in[0], in[1], in[1], 2);
+           }}};
 }
 
 std::vector<Case> image_cases() {
@@ -194,6 +230,9 @@ std::vector<Case> image_cases() {
           {"conv_transpose2d",
            {random({1, 2, 2, 2}, 1), random({2, 2, 2, 2}, 2), random({2}, 3)},
            [](const Inputs& in) { return conv_transpose2d(in[0], in[1], in[2], {.stride = 2}); }},
+          {"conv2d of x by itself",
+           {random({2, 2, 2, 2}, 1)},
+           [](const Inputs& in) { return conv2d(in[0], in[0], {}, {.padding = 1}); }},
           {"max_pool2d", {x}, [](const Inputs& in) { return max_pool2d(in[0], {.kernel = 2}); }},
           {"avg_pool2d", {x}, [](const Inputs& in) { return avg_pool2d(in[0], {.kernel = 2}); }},
           {"adaptive_max_pool2d", {x}, [](const Inputs& in) { return adaptive_max_pool2d(in[0], 3); }},

@@ -28,6 +28,9 @@ class GradientSlot {
   virtual void count_use() {}                                // the variable is an operand of an operation
   virtual std::string_view parameter() const { return {}; }  // its name, if it is one
 
+  // What the gradient is summed in: one for all slots of a parameter.
+  virtual const void* place() const { return this; }
+
  private:
   std::uint64_t tape_serial_;
 };
