@@ -25,7 +25,7 @@ struct Options {
 struct Nothing {
   static constexpr std::string_view name = "nothing";
   void forward(const auto&, auto&) const {}
-  void backward(const auto& dy, const auto&, const auto& dx) const { dx.give(dy); }
+  void backward(auto& dy, const auto&, const auto& dx) const { dx.give(std::move(dy)); }
 };
 
 class Node final : public Tape::Node {

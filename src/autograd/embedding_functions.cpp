@@ -23,14 +23,15 @@ struct Embedding {
   }
 };
 
+template <typename D>
 struct TokenEmbedding {
   static constexpr std::string_view name = "token_embedding";
-  void forward(const auto& tokens, const auto& positions, const auto& token_weight, const auto& position_weight,
-               auto& y) const {
+  Tensor<std::int32_t, D> positions;
+  void forward(const auto& tokens, const auto& token_weight, const auto& position_weight, auto& y) const {
     ops::embedding(tokens, token_weight, y);
     ops::embedding(positions, position_weight, y, true);
   }
-  void backward(const auto& dy, const auto& tokens, const auto& positions, const auto& dtoken, const auto& dposition) const {
+  void backward(const auto& dy, const auto& tokens, const auto& dtoken, const auto& dposition) const {
     contribute_rows(dposition, positions, dy);
     contribute_rows(dtoken, tokens, dy);
   }
@@ -60,7 +61,7 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
     ops::positions(0, tokens.dim(1), positions);
     return Result<T, D>{with_one_more_dim(tokens.shape(), token_weight.shape().back())};
   };
-  return record(TokenEmbedding{}, result, kept(tokens), kept(positions), token_weight, position_weight);
+  return record(TokenEmbedding<D>{positions}, result, kept(tokens), token_weight, position_weight);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                     \

@@ -52,14 +52,14 @@ template <typename D>
 struct Float8Linear {
   static constexpr std::string_view name = "float8_linear";
   static constexpr bool repeatable = false;
-  Float8History<D> history;
+  Float8History<D> history;                 // of dy alone when forward has run
   Float8Operand<float8_e4m3, D> of_x = {};  // the transposes, which forward leaves to backward alone
   Float8Operand<float8_e4m3, D> of_weight = {};
 
   void forward(const auto& x, const auto& weight, const auto& bias, auto& y) {
     const bool has_backward = Tape::current() != nullptr;
-    const auto x8 = quantized<float8_e4m3>(x, History<D>{history.x, history.update}, has_backward);
-    const auto weight8 = quantized<float8_e4m3>(weight, History<D>{history.weight, history.update}, has_backward);
+    const auto x8 = quantized<float8_e4m3>(x, History<D>{std::move(history.x), history.update}, has_backward);
+    const auto weight8 = quantized<float8_e4m3>(weight, History<D>{std::move(history.weight), history.update}, has_backward);
     ops::float8_matmul(as_it_is(x8), as_it_is(weight8), bias, y);
     of_x = transposed(x8);
     of_weight = transposed(weight8);
@@ -70,7 +70,7 @@ struct Float8Linear {
     dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
     dx.contribute([&](auto& out, bool accumulate) { ops::float8_matmul(as_it_is(dy8), of_weight, {}, out, accumulate); });
   }
-  void describe(Attributes& to) const { to["scaling"] = std::string(history.x.defined() ? "delayed" : "current"); }
+  void describe(Attributes& to) const { to["scaling"] = std::string(history.dy.defined() ? "delayed" : "current"); }
 };
 
 }  // namespace

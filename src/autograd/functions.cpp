@@ -127,6 +127,7 @@ struct Dropout {
 template <typename To, typename From, typename D>
 Variable<To, D> cast(const Variable<From, D>& x) {
   if constexpr (std::same_as<To, From>) {
+    require_operands(Cast::name, x);
     return x;
   } else {
     return record(Cast{}, Result<To, D>{x.shape()}, x);
@@ -183,13 +184,13 @@ Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& opt
 
 template <typename T, typename D>
 Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows) {
+  require_operands(Dropout::name, x);
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
   Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
   const std::uint64_t of_stream = hash_name(stream);
   const auto [at, call] = tape->next_call("dropout", of_stream);
-  const std::int64_t samples = x.shape().size() == 0 ? 1 : x.shape()[0];
-  const std::int64_t per_row = samples == 0 ? 0 : x.shape().numel() / samples;
+  const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
   const bool known = Tensor<T, D>::on_host || at.on_device == nullptr;
   const std::int64_t first_row = (known ? at.first_sample * rows.per_sample : 0) + rows.first;
   const ops::RandomKey key{.seed = at.seed,

@@ -1,5 +1,6 @@
 #include "trireme/autograd/record.hpp"
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -7,6 +8,7 @@
 #include "gradient_check.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
 namespace trireme {
@@ -91,6 +93,20 @@ TEST_CASE("an observer sees each operation forward and backward once") {
 
   net.forward(x);
   CHECK(diary.entries.size() == 2 * names.size());  // the observation has ended
+}
+
+TEST_CASE("an observer is told what forward does beside its results") {
+  struct Batch : nn::Module<Float64> {
+    nn::BatchNorm2d<Float64> norm{*this, "norm", {.channels = 3}};
+  } model;
+  model.initialize({.seed = 1});
+  struct Repeatable : Observer {
+    std::map<std::string, bool> of;
+    void before(Pass, const OperationView& view) override { of[std::string(view.name)] = view.repeatable; }
+  } repeatable;
+  const Observation observation(repeatable);
+  sum(model.norm.forward(random({2, 2, 2, 3}, 1)));
+  CHECK(repeatable.of == std::map<std::string, bool>{{"batch_norm", false}, {"sum", true}});
 }
 
 TEST_CASE("operations without a tape pass the gate too") {

@@ -33,6 +33,7 @@ struct Operand {
 struct OperationView {
   std::uint64_t number = 0;  // of the operations of this thread; the same in forward and backward
   std::string_view name;
+  bool repeatable = true;  // forward has no effect but its results: no running statistics, no collective
   // Backward has kept some of them, or their elements alone: only forward shows them.
   std::span<const Operand> operands;
   std::span<const Operand> results;  // uninitialised before forward

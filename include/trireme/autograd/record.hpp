@@ -41,13 +41,9 @@ auto allocated(const Marked<X, marks>& result) {
 }
 
 template <typename R>
-struct ResultMarks {
-  static constexpr Marks marks = {};
-};
-template <typename X, Marks marks_>
-struct ResultMarks<Marked<X, marks_>> {
-  static constexpr Marks marks = marks_;
-};
+inline constexpr Marks marks_of_result = {};
+template <typename X, Marks marks>
+inline constexpr Marks marks_of_result<Marked<X, marks>> = marks;
 
 // Results as a tuple, from one, a tuple, or a function of either.
 template <typename R>
@@ -61,16 +57,6 @@ auto as_tuple(R results) {
   }
 }
 
-// An element of a tuple, or nothing.
-template <bool wanted>
-auto only_if(auto&& value) {
-  if constexpr (wanted) {
-    return std::tuple<std::remove_cvref_t<decltype(value)>>(std::forward<decltype(value)>(value));
-  } else {
-    return std::tuple<>();
-  }
-}
-
 template <typename O>
 concept Describes = requires(const O& operation, Attributes& to) {
   operation.describe(to);
@@ -78,7 +64,10 @@ concept Describes = requires(const O& operation, Attributes& to) {
 
 template <typename O>
 OperationView view_of_operation(const O& operation, std::uint64_t number) {
-  OperationView view{.number = number, .name = operation.name, .operands = {}, .results = {}};
+  OperationView view;
+  view.number = number;
+  view.name = operation.name;
+  if constexpr (requires { O::repeatable; }) view.repeatable = O::repeatable;
   if constexpr (Describes<O>) {
     view.operation = &operation;
     view.describe = [](const void* of, Attributes& to) { static_cast<const O*>(of)->describe(to); };
@@ -217,12 +206,59 @@ void run_forward(O& operation, Tensors& tensors, const Given<Operands>&... given
   if (gate.observation != nullptr) gate.observation->after(Pass::forward, view);
 }
 
+// The tape that an operation is to be on; null: it is dropped. Counts the uses of its operands.
+struct Recording {
+  Tape* tape = nullptr;
+  bool has_weights = false;
+};
+template <typename... Operands>
+Recording recording_for(std::string_view operation, const Given<Operands>&... given) {
+  Tape* tape = Tape::current();
+  if (tape == nullptr) return {};
+  Recording recording;
+  const auto look = [&](const auto& operand, bool weight) {
+    operand.each_slot([&](GradientSlot* slot) {
+      if (slot == nullptr) return;
+      count_use(operation, *tape, *slot);
+      recording.tape = tape;
+      recording.has_weights = recording.has_weights || weight;
+    });
+  };
+  (look(given, Given<Operands>::marks.weight), ...);
+  return recording;
+}
+
+// Tuples of one element, or of none where it is not wanted.
+template <bool wanted, typename X>
+auto element_if(const X& x) {
+  if constexpr (wanted) {
+    return std::tuple<X>(x);
+  } else {
+    return std::tuple<>();
+  }
+}
+template <typename X>
+auto kept_of(const Given<X>& given) {
+  if constexpr (Given<X>::marks.kept) {
+    return std::tuple(given.value());
+  } else {
+    return std::tuple<>();
+  }
+}
 template <typename X>
 auto gradient_of(const Given<X>& given) {
   if constexpr (Given<X>::has_gradient) {
     return std::tuple(given.gradient());
   } else {
     return std::tuple<>();
+  }
+}
+template <Marks marks, typename T, typename D>
+auto variable_of(Tape* tape, Tensor<T, D>& result) {
+  if constexpr (marks.internal) {
+    return std::tuple<>();
+  } else {
+    return std::tuple(tape == nullptr ? Variable<T, D>(std::move(result)) : recorded(*tape, std::move(result)));
   }
 }
 
@@ -234,6 +270,35 @@ auto returned(std::tuple<Variables...> variables) {
   } else {
     return variables;
   }
+}
+
+template <typename O, typename... Results, typename... Operands>
+auto run(O operation, const std::tuple<Results...>& results, const Given<Operands>&... given) {
+  auto tensors = std::apply([](const auto&... result) { return std::tuple(allocated(result)...); }, results);
+  run_forward(operation, tensors, given...);
+  const Recording recording = recording_for(operation.name, given...);
+  const auto variables_of_results = [&] {
+    return std::apply(
+        [&](auto&... result) { return std::tuple_cat(variable_of<marks_of_result<Results>>(recording.tape, result)...); },
+        tensors);
+  };
+  if (recording.tape != nullptr) {
+    auto kept = std::apply(
+        [&](const auto&... result) {
+          return std::tuple_cat(kept_of(given)..., element_if<marks_of_result<Results>.kept>(result)...);
+        },
+        tensors);
+    auto variables = variables_of_results();
+    auto gradients_of_results =
+        std::apply([](const auto&... variable) { return std::tuple(variable.gradient()...); }, variables);
+    auto gradients = std::tuple_cat(gradient_of(given)...);
+    constexpr bool splits = (Given<Operands>::marks.weight || ...);
+    using Node = OperationNode<splits, O, decltype(gradients_of_results), decltype(kept), decltype(gradients)>;
+    recording.tape->add(std::make_unique<Node>(std::move(operation), std::move(gradients_of_results), std::move(kept),
+                                               std::move(gradients), recording.has_weights));
+    return returned(std::move(variables));
+  }
+  return returned(variables_of_results());
 }
 
 }  // namespace detail
@@ -256,51 +321,8 @@ auto returned(std::tuple<Variables...> variables) {
 // weight_gradients() runs in between.
 template <typename O, typename R, typename... Operands>
 auto record(O operation, R results, const Operands&... operands) {
-  const auto run = [&](const detail::Given<Operands>&... given) {
-    detail::require_present(operation.name, given...);
-    const auto wanted = detail::as_tuple(std::move(results));
-    using Wanted = std::remove_const_t<decltype(wanted)>;
-    auto tensors = std::apply([](const auto&... result) { return std::tuple(detail::allocated(result)...); }, wanted);
-    detail::run_forward(operation, tensors, given...);
-
-    return [&]<std::size_t... i>(std::index_sequence<i...>) {
-      constexpr auto marks_of = []<std::size_t n>(std::integral_constant<std::size_t, n>) {
-        return detail::ResultMarks<std::tuple_element_t<n, Wanted>>::marks;
-      };
-      constexpr bool splits = (detail::Given<Operands>::marks.weight || ...);
-      Tape* tape = Tape::current();
-      bool needed = false;
-      bool has_weights = false;
-      if (tape != nullptr) {
-        const auto look = [&](const auto& one) {
-          one.each_slot([&](GradientSlot* slot) {
-            if (slot == nullptr) return;
-            detail::count_use(operation.name, *tape, *slot);
-            needed = true;
-            has_weights = has_weights || std::remove_cvref_t<decltype(one)>::marks.weight;
-          });
-        };
-        (look(given), ...);
-      }
-      if (!needed) {
-        return detail::returned(std::tuple_cat(detail::only_if<!marks_of(std::integral_constant<std::size_t, i>()).internal>(
-            Variable(std::get<i>(std::move(tensors))))...));
-      }
-      auto kept =
-          std::tuple_cat(detail::only_if<detail::Given<Operands>::marks.kept>(given.value())...,
-                         detail::only_if<marks_of(std::integral_constant<std::size_t, i>()).kept>(std::get<i>(tensors))...);
-      auto gradients = std::tuple_cat(detail::gradient_of(given)...);
-      auto variables = std::tuple_cat(detail::only_if<!marks_of(std::integral_constant<std::size_t, i>()).internal>(
-          detail::recorded(*tape, std::get<i>(std::move(tensors))))...);
-      auto slots = std::apply([](const auto&... variable) { return std::tuple(variable.gradient()...); }, variables);
-      using Node = detail::OperationNode<splits, O, decltype(slots), decltype(kept), decltype(gradients)>;
-      tape->add(
-          std::make_unique<Node>(std::move(operation), std::move(slots), std::move(kept), std::move(gradients), has_weights));
-      return detail::returned(std::move(variables));
-    }
-    (std::make_index_sequence<std::tuple_size_v<Wanted>>());
-  };
-  return run(detail::Given<Operands>(operands)...);
+  require_operands(operation.name, operands...);
+  return detail::run(std::move(operation), detail::as_tuple(std::move(results)), detail::Given<Operands>(operands)...);
 }
 
 // A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
