@@ -1,6 +1,6 @@
-// What the gate of operations (autograd/record.hpp) costs an operation: one that does nothing is called through the gate and beside
-// it, in turn. Beside it means what any way to write it down needs: a result is allocated, and on a tape a node that keeps the
-// operand, with the gradient of its result.
+// What the gate of operations (autograd/record.hpp) costs an operation: one that does nothing is called through the gate and
+// beside it, in turn. Beside it means what any way to write it down needs: a result is allocated, and on a tape a node that
+// keeps the operand, with the gradient of its result.
 //   OMP_NUM_THREADS=1 gate [--json FILE]
 
 #include <fmt/format.h>

@@ -11,10 +11,10 @@
 #include "ops/threads.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/ops/batched_matmul.hpp"
-#include "trireme/ops/cast.hpp"
-#include "trireme/ops/matmul.hpp"
-#include "trireme/ops/reduce.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
