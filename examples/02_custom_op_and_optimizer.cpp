@@ -6,22 +6,25 @@
 
 using namespace trireme;
 
-// softsign(x) = x / (1 + |x|). `record` puts it on the tape; its backward pass contributes to each listed input once.
-Variable<float> softsign(const Variable<float>& x) {
-  require_operands("softsign", x);
-  Tensor<float> y(x.shape());
-  for (std::int64_t index = 0; index < y.numel(); ++index) {
-    y.data()[index] = x.value().data()[index] / (1 + std::abs(x.value().data()[index]));
+// softsign(x) = x / (1 + |x|)
+struct Softsign {
+  static constexpr std::string_view name = "softsign";
+
+  void forward(const Tensor<float>& x, Tensor<float>& y) const {
+    for (std::int64_t index = 0; index < y.numel(); ++index) {
+      y.data()[index] = x.data()[index] / (1 + std::abs(x.data()[index]));
+    }
   }
-  return record("softsign", y, {x.slot()}, [value = x.value(), dx = x.gradient()](const Tensor<float>& dy) {
+  void backward(const Tensor<float>& dy, const Tensor<float>& x, const Gradient<float>& dx) const {
     dx.contribute([&](Tensor<float>& out, bool accumulate) {
       for (std::int64_t index = 0; index < out.numel(); ++index) {
-        const float divisor = 1 + std::abs(value.data()[index]);
+        const float divisor = 1 + std::abs(x.data()[index]);
         out.data()[index] = dy.data()[index] / (divisor * divisor) + (accumulate ? out.data()[index] : 0);
       }
     });
-  });
-}
+  }
+};
+Variable<float> softsign(const Variable<float>& x) { return record(Softsign{}, Result<float>{x.shape()}, kept(x)); }
 
 // Lion (Chen et al. 2023, arXiv 2302.06675): the sign of an average of momentum and gradient. optim::Lion is the same, as
 // vector code.

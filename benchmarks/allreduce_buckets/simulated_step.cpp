@@ -14,6 +14,19 @@ namespace {
 
 using Order = std::vector<std::size_t>;
 
+struct Simulated {
+  static constexpr std::string_view name = "simulated";
+  const Backward& step;
+  std::size_t gradient;
+
+  void forward(const auto&...) const {}
+  void backward(const Tensor<float>& dy, const Gradient<float>& dsum, const Gradient<float>& dparameter) const {
+    step.compute(gradient);
+    dparameter.contribute([](Tensor<float>& values, bool) { std::ranges::fill(values.span(), 1.0F); });
+    dsum.give(dy);
+  }
+};
+
 // A parameter for each gradient. The store lists those last that are registered first.
 struct Gradients : nn::Module<Float32> {
   Gradients(std::span<const GradientSize> gradients, const Order& store_order) : parameters(gradients.size()) {
@@ -26,14 +39,7 @@ struct Gradients : nn::Module<Float32> {
   Loss<float> loss(const Backward& backward, const Order& order) const {
     Variable<float> sum(Tensor<float>::zeros({}));
     for (auto index = order.rbegin(); index != order.rend(); ++index) {
-      const Parameter<float>& parameter = parameters[*index];
-      sum = record("simulated", Tensor<float>::zeros({}), {sum.slot(), parameter.variable().slot()},
-                   [&backward, gradient = *index, dparameter = parameter.variable().gradient(),
-                    dsum = sum.gradient()](const Tensor<float>& dy) {
-                     backward.compute(gradient);
-                     dparameter.contribute([](Tensor<float>& values, bool) { std::ranges::fill(values.span(), 1.0F); });
-                     dsum.give(dy);
-                   });
+      sum = record(Simulated{backward, *index}, Result<float>{.existing = sum.value()}, sum, parameters[*index].variable());
     }
     return {.sum = sum, .kept = 1, .count = 1};
   }

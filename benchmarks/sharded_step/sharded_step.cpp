@@ -25,6 +25,16 @@ struct Options {
 
 constexpr std::int64_t parameter_numel = 768 * 3072;  // the largest matrices of a GPT-2
 
+struct GradientAtNoCost {
+  static constexpr std::string_view name = "gradient at no cost";
+
+  void forward(const auto&...) const {}
+  void backward(const Tensor<float>& dy, const Gradient<float>& dsum, const Gradient<float>& dparameter) const {
+    dparameter.contribute([](Tensor<float>&, bool) {});
+    dsum.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
+  }
+};
+
 // Parameters whose gradients are there at no cost: what is measured begins where backward ends.
 struct Parameters : nn::Module<Float32> {
   explicit Parameters(std::int64_t numel) {
@@ -39,12 +49,7 @@ struct Parameters : nn::Module<Float32> {
     value.data()[0] = 0;
     Variable<float> sum(value);
     for (const auto& parameter : all) {
-      const Variable<float> weight = parameter.variable();
-      sum = record("gradients at no cost", value, {sum.slot(), weight.slot()},
-                   [dx = sum.gradient(), dw = weight.gradient()](const Tensor<float>& dy) {
-                     dw.contribute([](Tensor<float>&, bool) {});
-                     dx.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
-                   });
+      sum = record(GradientAtNoCost{}, Result<float>{.existing = value}, sum, parameter.variable());
     }
     return {.sum = sum, .kept = 1, .count = 1};
   }

@@ -5,47 +5,81 @@
 
 namespace trireme {
 
+namespace {
+
+struct Attention {
+  static constexpr std::string_view name = "scaled_dot_product_attention";
+  ops::AttentionOptions options;
+
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& hidden_keys, Tensor<T, D>& out,
+               Tensor<A, D>& log_sum_exp) const {
+    ops::scaled_dot_product_attention<T, D>(
+        {.options = options, .q = q, .kv = kv, .hidden_keys = hidden_keys, .out = out, .log_sum_exp = log_sum_exp});
+  }
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void backward(const Tensor<T, D>& dout, const Tensor<T, D>& q, const Tensor<T, D>& kv,
+                const Tensor<std::int32_t, D>& hidden_keys, const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp,
+                const Gradient<T, D>& dq, const Gradient<T, D>& dkv) const {
+    Tensor<T, D> of_q(q.shape());
+    // Rows of a cache that are not in use have no gradient.
+    Tensor<T, D> of_kv = kv.defined() ? Tensor<T, D>::zeros(kv.shape()) : Tensor<T, D>();
+    ops::scaled_dot_product_attention_backward<T, D>({.options = options,
+                                                      .q = q,
+                                                      .kv = kv,
+                                                      .hidden_keys = hidden_keys,
+                                                      .out = out,
+                                                      .log_sum_exp = log_sum_exp,
+                                                      .dout = dout,
+                                                      .dq = of_q,
+                                                      .dkv = of_kv});
+    dq.give(std::move(of_q));
+    dkv.give(std::move(of_kv));
+  }
+  void describe(Attributes& to) const {
+    to["heads"] = std::int64_t{options.heads};
+    to["kv_heads"] = std::int64_t{options.kv_heads};
+    to["causal"] = std::int64_t{options.causal};
+    to["scale"] = options.scale;
+    to["keys"] = options.keys;
+    to["value_size"] = options.value_size;
+  }
+};
+
+struct Rotary {
+  static constexpr std::string_view name = "rotary";
+  ops::RotaryOptions options;
+
+  void forward(const auto& x, auto& y) const { ops::rotary(x, options, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    Tensor<T, D> contribution(dy.shape());
+    ops::rotary_backward(dy, options, contribution);
+    dx.give(std::move(contribution));
+  }
+  void describe(Attributes& to) const {
+    to["size"] = options.size;
+    to["heads"] = options.heads;
+    to["first_position"] = options.first_position;
+    to["base"] = options.base;
+  }
+};
+
+}  // namespace
+
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options, const Tensor<std::int32_t, D>& hidden_keys) {
-  require_operands("scaled_dot_product_attention", q, optional(kv), optional(hidden_keys));
-  const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
-  const ops::AttentionForward<T, D> pass{.options = options,
-                                         .q = q.value(),
-                                         .kv = kv.value(),
-                                         .hidden_keys = hidden_keys,
-                                         .out = Tensor<T, D>(shape),
-                                         .log_sum_exp = Tensor<Accumulate<T>, D>({shape[0], options.heads, shape[1]})};
-  ops::scaled_dot_product_attention(pass);
-  return record("scaled_dot_product_attention", pass.out, {q.slot(), kv.slot()},
-                [pass, dq = q.gradient(), dkv = kv.gradient()](const Tensor<T, D>& dout) {
-                  Tensor<T, D> of_q(pass.q.shape());
-                  // Rows of a cache that are not in use have no gradient.
-                  Tensor<T, D> of_kv = pass.kv.defined() ? Tensor<T, D>::zeros(pass.kv.shape()) : Tensor<T, D>();
-                  ops::scaled_dot_product_attention_backward<T, D>({.options = pass.options,
-                                                                    .q = pass.q,
-                                                                    .kv = pass.kv,
-                                                                    .hidden_keys = pass.hidden_keys,
-                                                                    .out = pass.out,
-                                                                    .log_sum_exp = pass.log_sum_exp,
-                                                                    .dout = dout,
-                                                                    .dq = of_q,
-                                                                    .dkv = of_kv});
-                  dq.give(std::move(of_q));
-                  dkv.give(std::move(of_kv));
-                });
+  const auto results = [&] {
+    const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
+    return std::tuple(kept(Result<T, D>{shape}), internal(Result<Accumulate<T>, D>{{shape[0], options.heads, shape[1]}}));
+  };
+  return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(hidden_keys)));
 }
 
 template <typename T, typename D>
 Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options) {
-  require_operands("rotary", x);
-  Tensor<T, D> y(x.shape());
-  ops::rotary(x.value(), options, y);
-  return record("rotary", std::move(y), {x.slot()}, [options, dx = x.gradient()](const Tensor<T, D>& dy) {
-    Tensor<T, D> contribution(dy.shape());
-    ops::rotary_backward(dy, options, contribution);
-    dx.give(std::move(contribution));
-  });
+  return record(Rotary{options}, Result<T, D>{x.shape()}, x);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                \

@@ -13,93 +13,51 @@
 namespace trireme {
 namespace {
 
-template <typename T, typename D>
-struct BatchNormCall {
-  using A = Accumulate<T>;
-  std::string_view name;
-  Variable<T, D> x;
-  Variable<T, D> residual;  // may be undefined
-  Variable<A, D> weight;
-  Variable<A, D> bias;
-  RunningStatistics<A, D> running;
-  BatchNormArguments options;
-  bool relu;
-};
-
-template <typename T, typename D>
-void check(const BatchNormCall<T, D>& call) {
-  const Shape& shape = call.x.shape();
-  require(shape.size() > 0 && shape.back() > 0, "{}: x has shape {}; the last dim, the channels, must not be empty", call.name,
-          shape);
-  const auto check_vector = [&](std::string_view what, const Tensor<Accumulate<T>, D>& vector) {
-    require(!vector.defined() || vector.numel() == shape.back(), "{}: {} has shape {}, but x {} has {} channels", call.name,
-            what, vector.shape(), shape, shape.back());
+template <typename A, typename D>
+void check(std::string_view name, const Shape& x, const Tensor<A, D>& weight, const Tensor<A, D>& bias,
+           const RunningStatistics<A, D>& running, const BatchNormArguments& options) {
+  require(x.size() > 0 && x.back() > 0, "{}: x has shape {}; the last dim, the channels, must not be empty", name, x);
+  const auto check_vector = [&](std::string_view what, const Tensor<A, D>& vector) {
+    require(!vector.defined() || vector.numel() == x.back(), "{}: {} has shape {}, but x {} has {} channels", name, what,
+            vector.shape(), x, x.back());
   };
-  check_vector("weight", call.weight.value());
-  check_vector("bias", call.bias.value());
-  check_vector("the running mean", call.running.mean);
-  check_vector("the running variance", call.running.var);
-  require(call.options.training || (call.running.mean.defined() && call.running.var.defined()),
-          "{}: evaluation needs running statistics", call.name);
+  check_vector("weight", weight);
+  check_vector("bias", bias);
+  check_vector("the running mean", running.mean);
+  check_vector("the running variance", running.var);
+  require(options.training || (running.mean.defined() && running.var.defined()), "{}: evaluation needs running statistics",
+          name);
 }
 
-template <typename D>
-struct Statistics {
-  Tensor<double, D> mean;
-  Tensor<double, D> rstd;
-  double rows = 0;  // of all ranks
-};
+// What the batch norms have in common.
+template <bool relu_>
+struct BatchNormalization {
+  static constexpr bool repeatable = false;
+  static constexpr bool relu = relu_;
+  BatchNormArguments options;
+  double rows = 0;  // of all ranks; 0 where mean and rstd are constants
 
-// Of the batch; updates the running ones. Ranks add up on the host, which waits for a GPU's sums.
-template <typename T, typename D>
-Statistics<D> batch_statistics(const BatchNormCall<T, D>& call) {
-  const Shape channels{call.x.shape().back()};
-  Tensor<double, D> sums({2 * channels[0]});
-  ops::batch_norm_sums(call.x.value(), sums);
-  auto rows = static_cast<double>(call.x.shape().rows());
-  if (call.options.axis != nullptr) {
-    const Tensor<double> here = sums.template to<Cpu>();
-    std::vector<double> all(here.data(), here.data() + here.numel());
-    all.push_back(rows);
-    call.options.axis->all_reduce(std::span(all), ReduceOp::sum, "batch norm").wait_on_host();
-    rows = all.back();
-    sums = Tensor<double, D>::from(sums.shape(), std::span<const double>(all).first(all.size() - 1));
+  void describe(Attributes& to) const {
+    to["training"] = std::int64_t{options.training};
+    to["momentum"] = options.momentum;
+    to["epsilon"] = options.epsilon;
   }
-  require(rows > 1, "{}: training needs more than one value per channel, x {} makes {} over all ranks", call.name,
-          call.x.shape(), rows);
-  const Statistics<D> batch{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels), .rows = rows};
-  ops::batch_norm_statistics<Accumulate<T>, D>({.sums = sums,
-                                                .rows = rows,
-                                                .epsilon = call.options.epsilon,
-                                                .momentum = call.options.momentum,
-                                                .running_mean = call.running.mean,
-                                                .running_var = call.running.var,
-                                                .mean = batch.mean,
-                                                .rstd = batch.rstd});
-  return batch;
-}
 
-template <typename T, typename D>
-Statistics<D> running_statistics(const BatchNormCall<T, D>& call) {
-  const Shape channels{call.x.shape().back()};
-  Statistics<D> result{.mean = Tensor<double, D>(channels), .rstd = Tensor<double, D>(channels)};
-  ops::batch_norm_running_statistics(call.running.mean, call.running.var, call.options.epsilon, result.mean, result.rstd);
-  return result;
-}
+ protected:
+  template <typename T, typename D>
+  void run(std::string_view name, const RunningStatistics<Accumulate<T>, D>& running, ops::BatchNormForward<T, D> pass) {
+    if (options.training) {
+      find_statistics(name, running, pass);
+    } else {
+      ops::batch_norm_running_statistics(running.mean, running.var, options.epsilon, pass.mean, pass.rstd);
+    }
+    pass.relu = relu;
+    ops::batch_norm(pass);
+  }
 
-template <typename T, typename D>
-struct BatchNormGradients {
-  using A = Accumulate<T>;
-  ops::BatchNormBackward<T, D> pass;
-  double rows;  // of all ranks; 0 where mean and rstd are constants
-  Axis axis;
-  Gradient<T, D> dx;
-  Gradient<T, D> dresidual;
-  Gradient<A, D> dweight;
-  Gradient<A, D> dbias;
-
-  void operator()(const Tensor<T, D>& dy) {
-    pass.dy = dy;
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void run_backward(const ops::BatchNormBackward<T, D>& pass, const Gradient<T, D>& dx, const Gradient<T, D>& dresidual,
+                    const Gradient<A, D>& dweight, const Gradient<A, D>& dbias) const {
     const std::int64_t channels = pass.mean.numel();
     Tensor<double, D> sums({2 * channels});
     ops::batch_norm_backward_sums(pass, sums);
@@ -108,56 +66,144 @@ struct BatchNormGradients {
     if (!dx.needed() && !dresidual.needed()) return;
     if (rows == 0) {
       sums = {};
-    } else if (dx.needed() && axis != nullptr) {
+    } else if (dx.needed() && options.axis != nullptr) {
       const Tensor<double> here = sums.template to<Cpu>();
-      axis->all_reduce(here.span(), ReduceOp::sum, "batch norm").wait_on_host();
+      options.axis->all_reduce(here.span(), ReduceOp::sum, "batch norm").wait_on_host();
       sums = here.template to<D>();
     }
+    const Shape& shape = pass.dy.shape();
     Tensor<T, D> through_residual;
-    if (dresidual.needed()) through_residual = Tensor<T, D>(dy.shape());
+    if (dresidual.needed()) through_residual = Tensor<T, D>(shape);
     if (dx.needed()) {
       dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
         ops::batch_norm_backward(pass, sums, rows, out, accumulate, through_residual);
       });
     } else {
-      Tensor<T, D> unused(dy.shape());
+      Tensor<T, D> unused(shape);
       ops::batch_norm_backward(pass, sums, rows, unused, false, through_residual);
     }
     if (dresidual.needed()) dresidual.give(std::move(through_residual));
   }
 
  private:
+  // Of the batch; updates the running ones. Ranks add up on the host, which waits for a GPU's sums.
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void find_statistics(std::string_view name, const RunningStatistics<A, D>& running, const ops::BatchNormForward<T, D>& pass) {
+    const Shape& shape = pass.x.shape();
+    Tensor<double, D> sums({2 * shape.back()});
+    ops::batch_norm_sums(pass.x, sums);
+    rows = static_cast<double>(shape.rows());
+    if (options.axis != nullptr) {
+      const Tensor<double> here = sums.template to<Cpu>();
+      std::vector<double> all(here.data(), here.data() + here.numel());
+      all.push_back(rows);
+      options.axis->all_reduce(std::span(all), ReduceOp::sum, "batch norm").wait_on_host();
+      rows = all.back();
+      sums = Tensor<double, D>::from(sums.shape(), std::span<const double>(all).first(all.size() - 1));
+    }
+    require(rows > 1, "{}: training needs more than one value per channel, x {} makes {} over all ranks", name, shape, rows);
+    ops::batch_norm_statistics<A, D>({.sums = sums,
+                                      .rows = rows,
+                                      .epsilon = options.epsilon,
+                                      .momentum = options.momentum,
+                                      .running_mean = running.mean,
+                                      .running_var = running.var,
+                                      .mean = pass.mean,
+                                      .rstd = pass.rstd});
+  }
+
+  template <typename A, typename D>
   static void contribute(const Gradient<A, D>& gradient, const Tensor<double, D>& sums) {
     gradient.contribute([&](Tensor<A, D>& out, bool accumulate) { ops::batch_norm_weight_gradient(sums, out, accumulate); });
   }
 };
 
-template <typename T, typename D>
-Variable<T, D> run(const BatchNormCall<T, D>& call) {
-  check(call);
-  const Statistics<D> statistics = call.options.training ? batch_statistics(call) : running_statistics(call);
-  const Tensor<T, D> y(call.x.shape());
-  ops::batch_norm<T, D>({.x = call.x.value(),
-                         .mean = statistics.mean,
-                         .rstd = statistics.rstd,
-                         .weight = call.weight.value(),
-                         .bias = call.bias.value(),
-                         .residual = call.residual.value(),
-                         .relu = call.relu,
-                         .y = y});
-  return record(call.name, y, {call.x.slot(), call.residual.slot(), call.weight.slot(), call.bias.slot()},
-                BatchNormGradients<T, D>{.pass = {.x = call.x.value(),
-                                                  .mean = statistics.mean,
-                                                  .rstd = statistics.rstd,
-                                                  .weight = call.weight.value(),
-                                                  .y = call.relu ? y : Tensor<T, D>()},
-                                         .rows = statistics.rows,
-                                         .axis = call.options.axis,
-                                         .dx = call.x.gradient(),
-                                         .dresidual = call.residual.gradient(),
-                                         .dweight = call.weight.gradient(),
-                                         .dbias = call.bias.gradient()});
+struct BatchNorm : BatchNormalization<false> {
+  static constexpr std::string_view name = "batch_norm";
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, const auto& weight, const auto& bias, const auto& running_mean, const auto& running_var,
+               const auto& y, const auto& mean, const auto& rstd) {
+    run<T, D>(name, {running_mean, running_var}, {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .y = y});
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& mean, const auto& rstd,
+                const Gradient<T, D>& dx, const auto& dweight, const auto& dbias) const {
+    run_backward<T, D>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .dy = dy}, dx, {}, dweight, dbias);
+  }
+};
+
+struct BatchNormRelu : BatchNormalization<true> {
+  static constexpr std::string_view name = "batch_norm_relu";
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, const auto& weight, const auto& bias, const auto& running_mean, const auto& running_var,
+               const auto& y, const auto& mean, const auto& rstd) {
+    run<T, D>(name, {running_mean, running_var}, {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .y = y});
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& y, const auto& mean, const auto& rstd,
+                const Gradient<T, D>& dx, const auto& dweight, const auto& dbias) const {
+    run_backward<T, D>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = dy}, dx, {}, dweight, dbias);
+  }
+};
+
+struct BatchNormAddRelu : BatchNormalization<true> {
+  static constexpr std::string_view name = "batch_norm_add_relu";
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, const auto& residual, const auto& weight, const auto& bias, const auto& running_mean,
+               const auto& running_var, const auto& y, const auto& mean, const auto& rstd) {
+    run<T, D>(name, {running_mean, running_var},
+              {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .residual = residual, .y = y});
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& y, const auto& mean, const auto& rstd,
+                const Gradient<T, D>& dx, const Gradient<T, D>& dresidual, const auto& dweight, const auto& dbias) const {
+    run_backward<T, D>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = dy}, dx, dresidual, dweight, dbias);
+  }
+};
+
+template <typename O, typename T, typename D, typename A = Accumulate<T>>
+Variable<T, D> record_batch_norm(const Variable<A, D>& weight, const Variable<A, D>& bias,
+                                 const RunningStatistics<A, D>& running, const BatchNormArguments& options,
+                                 const Variable<T, D>& x, const auto&... residual) {
+  const auto results = [&] {
+    check(O::name, x.shape(), weight.value(), bias.value(), running, options);
+    const Result<T, D> y{x.shape()};
+    const Result<double, D> of_channels{{x.shape().back()}};
+    if constexpr (O::relu) {
+      return std::tuple(kept(y), internal(of_channels), internal(of_channels));
+    } else {
+      return std::tuple(y, internal(of_channels), internal(of_channels));
+    }
+  };
+  return record(O{{options}}, results, kept(x), residual..., kept(optional(weight)), optional(bias), optional(running.mean),
+                optional(running.var));
 }
+
+struct GroupNorm {
+  static constexpr std::string_view name = "group_norm";
+  int groups;
+  double epsilon;
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, const auto& weight, const auto& bias, const auto& y, const auto& mean,
+               const auto& rstd) const {
+    ops::group_norm<T, D>(
+        {.x = x, .groups = groups, .weight = weight, .bias = bias, .epsilon = epsilon, .y = y, .mean = mean, .rstd = rstd});
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& mean, const auto& rstd,
+                const Gradient<T, D>& dx, const auto& dweight, const auto& dbias) const {
+    ops::GroupNormBackward<T, D> pass{.x = x, .groups = groups, .weight = weight, .mean = mean, .rstd = rstd, .dy = dy};
+    contribute_to_all(pass, dx, dweight, dbias, [](const auto& full) { ops::group_norm_backward(full); });
+  }
+  void describe(Attributes& to) const {
+    to["groups"] = std::int64_t{groups};
+    to["epsilon"] = epsilon;
+  }
+};
 
 }  // namespace
 
@@ -165,57 +211,33 @@ template <typename T, typename D>
 Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
                           const BatchNormArguments& options) {
-  require_operands("batch_norm", x, optional(weight), optional(bias));
-  return run<T, D>({"batch_norm", x, {}, weight, bias, running, options, false});
+  return record_batch_norm<BatchNorm>(weight, bias, running, options, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                                const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
                                const BatchNormArguments& options) {
-  require_operands("batch_norm_relu", x, optional(weight), optional(bias));
-  return run<T, D>({"batch_norm_relu", x, {}, weight, bias, running, options, true});
+  return record_batch_norm<BatchNormRelu>(weight, bias, running, options, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
                                    const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
                                    const RunningStatistics<Accumulate<T>, D>& running, const BatchNormArguments& options) {
-  require_operands("batch_norm_add_relu", x, residual, optional(weight), optional(bias));
-  return run<T, D>({"batch_norm_add_relu", x, residual, weight, bias, running, options, true});
+  return record_batch_norm<BatchNormAddRelu>(weight, bias, running, options, x, residual);
 }
 
 template <typename T, typename D>
 Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
                           const Variable<Accumulate<T>, D>& bias, int groups, double epsilon) {
-  require_operands("group_norm", x, optional(weight), optional(bias));
-  require(x.shape().size() >= 2 && groups > 0, "group_norm: x {} is not [batch, ..., channels], or {} groups are below 1",
-          x.shape(), groups);
-  const Shape of_groups{x.shape()[0], groups};
-  const ops::GroupNormForward<T, D> forward{.x = x.value(),
-                                            .groups = groups,
-                                            .weight = weight.value(),
-                                            .bias = bias.value(),
-                                            .epsilon = epsilon,
-                                            .y = Tensor<T, D>(x.shape()),
-                                            .mean = Tensor<double, D>(of_groups),
-                                            .rstd = Tensor<double, D>(of_groups)};
-  ops::group_norm(forward);
-  return record(
-      "group_norm", forward.y, {x.slot(), weight.slot(), bias.slot()},
-      [pass =
-           ops::GroupNormBackward<T, D>{
-               .x = x.value(), .groups = groups, .weight = weight.value(), .mean = forward.mean, .rstd = forward.rstd},
-       dx = x.gradient(), dweight = weight.gradient(), dbias = bias.gradient()](const Tensor<T, D>& dy) mutable {
-        pass.dy = dy;
-        const auto run = [&](const Tensor<T, D>& out, bool accumulate) {
-          pass.dx = out;
-          pass.accumulate_dx = accumulate;
-          contribute_to_weights(pass, dweight, dbias, [](const auto& full) { ops::group_norm_backward(full); });
-        };
-        if (!dx.needed()) return run(Tensor<T, D>(dy.shape()), false);
-        dx.contribute(run);
-      });
+  const auto results = [&] {
+    require(x.shape().size() >= 2 && groups > 0, "group_norm: x {} is not [batch, ..., channels], or {} groups are below 1",
+            x.shape(), groups);
+    const Result<double, D> of_groups{{x.shape()[0], groups}};
+    return std::tuple(Result<T, D>{x.shape()}, internal(of_groups), internal(of_groups));
+  };
+  return record(GroupNorm{groups, epsilon}, results, kept(x), kept(optional(weight)), optional(bias));
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                          \

@@ -13,52 +13,74 @@ void require_dims(std::string_view op, const Shape& x, const Shape& weight) {
           op, x, weight);
 }
 
+struct Conv2d {
+  static constexpr std::string_view name = "conv2d";
+  ops::Conv2dOptions options;
+
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const { ops::conv2d(x, weight, bias, options, y); }
+  void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&...) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::conv2d_backward_data(dy, weight, options, out, accumulate); });
+  }
+  void weight_gradients(const auto& dy, const auto& x, const auto&, const auto&, const auto& dweight, const auto& dbias) const {
+    dweight.contribute([&](auto& out, bool accumulate) { ops::conv2d_backward_weight(x, dy, options, out, accumulate); });
+    dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const {
+    to["stride"] = std::vector{options.stride.height, options.stride.width};
+    to["padding"] = std::vector{options.padding.height, options.padding.width};
+    to["dilation"] = std::vector{options.dilation.height, options.dilation.width};
+    to["groups"] = options.groups;
+  }
+};
+
+struct ConvTranspose2d {
+  static constexpr std::string_view name = "conv_transpose2d";
+  ops::ConvTranspose2dOptions options;
+
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const {
+    ops::conv_transpose2d(x, weight, bias, options, y);
+  }
+  void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&...) const {
+    dx.contribute(
+        [&](auto& out, bool accumulate) { ops::conv_transpose2d_backward_data(dy, weight, options, out, accumulate); });
+  }
+  void weight_gradients(const auto& dy, const auto& x, const auto&, const auto&, const auto& dweight, const auto& dbias) const {
+    dweight.contribute(
+        [&](auto& out, bool accumulate) { ops::conv_transpose2d_backward_weight(x, dy, options, out, accumulate); });
+    dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const {
+    to["stride"] = std::vector{options.stride.height, options.stride.width};
+    to["padding"] = std::vector{options.padding.height, options.padding.width};
+    to["output_padding"] = std::vector{options.output_padding.height, options.output_padding.width};
+    to["dilation"] = std::vector{options.dilation.height, options.dilation.width};
+    to["groups"] = options.groups;
+  }
+};
+
 }  // namespace
 
 template <typename T, typename D>
 Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias, const ops::Conv2dOptions& options) {
-  require_operands("conv2d", x, weight, optional(bias));
-  using A = Accumulate<T>;
-  require_dims("conv2d", x.shape(), weight.shape());
-  const auto extent = ops::conv2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
-  Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[0]});
-  ops::conv2d(x.value(), weight.value(), bias.value(), options, y);
-  return record_split(
-      "conv2d", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
-      [weight = weight.value(), gradient = x.gradient(), options](const Tensor<T, D>& dy) {
-        gradient.contribute(
-            [&](Tensor<T, D>& dx, bool accumulate) { ops::conv2d_backward_data(dy, weight, options, dx, accumulate); });
-      },
-      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
-        dweight.contribute(
-            [&](Tensor<A, D>& dw, bool accumulate) { ops::conv2d_backward_weight(x, dy, options, dw, accumulate); });
-        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-      });
+  const auto result = [&] {
+    require_dims("conv2d", x.shape(), weight.shape());
+    const auto extent = ops::conv2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
+    return Result<T, D>{{x.shape()[0], extent.height, extent.width, weight.shape()[0]}};
+  };
+  return record(Conv2d{options}, result, kept(x), kept(trireme::weight(weight)), trireme::weight(optional(bias)));
 }
 
 template <typename T, typename D>
 Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                 const Variable<Accumulate<T>, D>& bias, const ops::ConvTranspose2dOptions& options) {
-  require_operands("conv_transpose2d", x, weight, optional(bias));
-  using A = Accumulate<T>;
-  require_dims("conv_transpose2d", x.shape(), weight.shape());
-  const auto extent =
-      ops::conv_transpose2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
-  Tensor<T, D> y({x.shape()[0], extent.height, extent.width, weight.shape()[1] * options.groups});
-  ops::conv_transpose2d(x.value(), weight.value(), bias.value(), options, y);
-  return record_split(
-      "conv_transpose2d", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
-      [weight = weight.value(), gradient = x.gradient(), options](const Tensor<T, D>& dy) {
-        gradient.contribute([&](Tensor<T, D>& dx, bool accumulate) {
-          ops::conv_transpose2d_backward_data(dy, weight, options, dx, accumulate);
-        });
-      },
-      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), options](const Tensor<T, D>& dy) {
-        dweight.contribute(
-            [&](Tensor<A, D>& dw, bool accumulate) { ops::conv_transpose2d_backward_weight(x, dy, options, dw, accumulate); });
-        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-      });
+  const auto result = [&] {
+    require_dims("conv_transpose2d", x.shape(), weight.shape());
+    const auto extent =
+        ops::conv_transpose2d_extent({x.shape()[1], x.shape()[2]}, {weight.shape()[2], weight.shape()[3]}, options);
+    return Result<T, D>{{x.shape()[0], extent.height, extent.width, weight.shape()[1] * options.groups}};
+  };
+  return record(ConvTranspose2d{options}, result, kept(x), kept(trireme::weight(weight)), trireme::weight(optional(bias)));
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                        \

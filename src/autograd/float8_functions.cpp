@@ -48,32 +48,41 @@ Float8Operand<F, D> transposed(const Quantized<F, D>& x) {
   return {x.transposed, x.scale};
 }
 
+template <typename D>
+struct Float8Linear {
+  static constexpr std::string_view name = "float8_linear";
+  static constexpr bool repeatable = false;
+  Float8History<D> history;                 // of dy alone when forward has run
+  Float8Operand<float8_e4m3, D> of_x = {};  // the transposes, which forward leaves to backward alone
+  Float8Operand<float8_e4m3, D> of_weight = {};
+
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) {
+    const bool has_backward = Tape::current() != nullptr;
+    const auto x8 = quantized<float8_e4m3>(x, History<D>{std::move(history.x), history.update}, has_backward);
+    const auto weight8 = quantized<float8_e4m3>(weight, History<D>{std::move(history.weight), history.update}, has_backward);
+    ops::float8_matmul(as_it_is(x8), as_it_is(weight8), bias, y);
+    of_x = transposed(x8);
+    of_weight = transposed(weight8);
+  }
+  void backward(const auto& dy, const auto& dx, const auto& dweight, const auto& dbias) const {
+    const auto dy8 = quantized<float8_e5m2>(dy, History<D>{history.dy, history.update});
+    dweight.contribute([&](auto& out, bool accumulate) { ops::float8_matmul(transposed(dy8), of_x, {}, out, accumulate); });
+    dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
+    dx.contribute([&](auto& out, bool accumulate) { ops::float8_matmul(as_it_is(dy8), of_weight, {}, out, accumulate); });
+  }
+  void describe(Attributes& to) const { to["scaling"] = std::string(history.dy.defined() ? "delayed" : "current"); }
+};
+
 }  // namespace
 
 template <typename D>
 Variable<bfloat16, D> float8_linear(const Variable<bfloat16, D>& x, const Variable<bfloat16, D, float>& weight,
                                     const Variable<float, D>& bias, const Float8History<D>& history) {
-  require_operands("float8_linear", x, weight, optional(bias));
-  require_product("float8_linear", x.shape(), weight.shape());
-  const bool has_backward = Tape::current() != nullptr;
-  const auto x8 = quantized<float8_e4m3>(x.value(), History<D>{history.x, history.update}, has_backward);
-  const auto weight8 = quantized<float8_e4m3>(weight.value(), History<D>{history.weight, history.update}, has_backward);
-  Tensor<bfloat16, D> y(with_last_dim(x.shape(), weight.shape()[0]));
-  ops::float8_matmul(as_it_is(x8), as_it_is(weight8), bias.value(), y);
-  // Backward keeps the transposes alone.
-  return record(
-      "float8_linear", std::move(y), {x.slot(), weight.slot(), bias.slot()},
-      [of_x = transposed(x8), of_weight = transposed(weight8), of_dy = History<D>{history.dy, history.update},
-       dx = x.gradient(), dweight = weight.gradient(), dbias = bias.gradient()](const Tensor<bfloat16, D>& dy) {
-        const auto dy8 = quantized<float8_e5m2>(dy, of_dy);
-        dweight.contribute([&](Tensor<float, D>& gradient, bool accumulate) {
-          ops::float8_matmul(transposed(dy8), of_x, {}, gradient, accumulate);
-        });
-        dbias.contribute([&](Tensor<float, D>& gradient, bool accumulate) { ops::sum_rows(dy, gradient, accumulate); });
-        dx.contribute([&](Tensor<bfloat16, D>& gradient, bool accumulate) {
-          ops::float8_matmul(as_it_is(dy8), of_weight, {}, gradient, accumulate);
-        });
-      });
+  const auto result = [&] {
+    require_product("float8_linear", x.shape(), weight.shape());
+    return Result<bfloat16, D>{with_last_dim(x.shape(), weight.shape()[0])};
+  };
+  return record(Float8Linear<D>{history}, result, x, weight, optional(bias));
 }
 
 template Variable<bfloat16, TRIREME_DEVICE> float8_linear(const Variable<bfloat16, TRIREME_DEVICE>&,

@@ -9,18 +9,128 @@
 #include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
+namespace {
+
+struct Cast {
+  static constexpr std::string_view name = "cast";
+  void forward(const auto& x, auto& y) const { ops::cast(x, y); }
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::cast(dy, out, accumulate); });
+  }
+};
+
+struct Reshape {
+  static constexpr std::string_view name = "reshape";
+  void forward(const auto&, auto&) const {}
+  void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
+};
+
+struct Add {
+  static constexpr std::string_view name = "add";
+  void forward(const auto& a, const auto& b, auto& y) const { ops::add(a, b, y); }
+  void backward(const auto& dy, const auto& da, const auto& db) const {
+    da.give(dy);
+    db.give(dy);
+  }
+};
+
+struct Multiply {
+  static constexpr std::string_view name = "multiply";
+  void forward(const auto& a, const auto& b, auto& y) const { ops::multiply(a, b, y); }
+  void backward(const auto& dy, const auto& a, const auto& b, const auto& da, const auto& db) const {
+    da.contribute([&](auto& out, bool accumulate) { ops::multiply(dy, b, out, accumulate); });
+    db.contribute([&](auto& out, bool accumulate) { ops::multiply(dy, a, out, accumulate); });
+  }
+};
+
+template <typename A>
+struct Scale {
+  static constexpr std::string_view name = "scale";
+  A factor;
+  void forward(const auto& x, auto& y) const { ops::scale(x, factor, y); }
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::scale(dy, factor, out, accumulate); });
+  }
+  void describe(Attributes& to) const { to["factor"] = static_cast<double>(factor); }
+};
+
+struct Sum {
+  static constexpr std::string_view name = "sum";
+  Shape shape;  // of what is summed
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, Tensor<T, D>& y) const {
+    y = ops::full<T>({}, ops::sum(x));
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    dx.give(ops::full<T>(shape, Scalar<T, D>(dy)));
+  }
+};
+
+std::string_view name_of(ops::Activation kind) {
+  switch (kind) {
+    case ops::Activation::gelu_tanh: return "gelu_tanh";
+    case ops::Activation::gelu_erf: return "gelu_erf";
+    case ops::Activation::relu: return "relu";
+    case ops::Activation::silu: return "silu";
+    case ops::Activation::sigmoid: return "sigmoid";
+    case ops::Activation::tanh: return "tanh";
+  }
+  return {};
+}
+
+struct Activation {
+  std::string_view name;
+  ops::Activation kind;
+  void forward(const auto& x, auto& y) const { ops::activation(kind, x, y); }
+  void backward(const auto& dy, const auto& x, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::activation_backward(kind, x, dy, out, accumulate); });
+  }
+};
+
+struct LeakyRelu {
+  static constexpr std::string_view name = "leaky_relu";
+  double slope;
+  void forward(const auto& x, auto& y) const { ops::leaky_relu(x, slope, y); }
+  void backward(const auto& dy, const auto& x, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::leaky_relu_backward(x, slope, dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const { to["slope"] = slope; }
+};
+
+struct Softplus {
+  static constexpr std::string_view name = "softplus";
+  ops::SoftplusOptions options;
+  void forward(const auto& x, auto& y) const { ops::softplus(x, options, y); }
+  void backward(const auto& dy, const auto& x, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::softplus_backward(x, options, dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const {
+    to["beta"] = options.beta;
+    to["threshold"] = options.threshold;
+  }
+};
+
+struct Dropout {
+  static constexpr std::string_view name = "dropout";
+  double probability;
+  ops::RandomKey key;
+  void forward(const auto& x, auto& y) const { ops::dropout(x, probability, key, y); }
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::dropout(dy, probability, key, out, accumulate); });
+  }
+  void describe(Attributes& to) const { to["probability"] = probability; }
+};
+
+}  // namespace
 
 template <typename To, typename From, typename D>
 Variable<To, D> cast(const Variable<From, D>& x) {
-  require_operands("cast", x);
   if constexpr (std::same_as<To, From>) {
+    require_operands(Cast::name, x);
     return x;
   } else {
-    Tensor<To, D> y(x.shape());
-    ops::cast(x.value(), y);
-    return record("cast", std::move(y), {x.slot()}, [dx = x.gradient()](const Tensor<To, D>& dy) {
-      dx.contribute([&](Tensor<From, D>& out, bool accumulate) { ops::cast(dy, out, accumulate); });
-    });
+    return record(Cast{}, Result<To, D>{x.shape()}, x);
   }
 }
 
@@ -33,84 +143,48 @@ template Variable<float16, TRIREME_DEVICE> cast(const Variable<float, TRIREME_DE
 
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
-  require_operands("reshape", x);
-  return record("reshape", x.value().reshape(shape), {x.slot()},
-                [dx = x.gradient()](Tensor<T, D> dy) { dx.give(std::move(dy)); });
+  return record(
+      Reshape{}, [&] { return Result<T, D>{.existing = x.value().reshape(shape)}; }, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
-  require_operands("add", a, b);
-  Tensor<T, D> y(a.shape());
-  ops::add(a.value(), b.value(), y);
-  return record("add", std::move(y), {a.slot(), b.slot()}, [da = a.gradient(), db = b.gradient()](const Tensor<T, D>& dy) {
-    da.give(dy);
-    db.give(dy);
-  });
+  return record(Add{}, Result<T, D>{a.shape()}, a, b);
 }
 
 template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
-  require_operands("multiply", a, b);
-  Tensor<T, D> y(a.shape());
-  ops::multiply(a.value(), b.value(), y);
-  return record("multiply", std::move(y), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dy) {
-    a.gradient().contribute([&](Tensor<T, D>& da, bool accumulate) { ops::multiply(dy, b.value(), da, accumulate); });
-    b.gradient().contribute([&](Tensor<T, D>& db, bool accumulate) { ops::multiply(dy, a.value(), db, accumulate); });
-  });
+  return record(Multiply{}, Result<T, D>{a.shape()}, kept(a), kept(b));
 }
 
 template <typename T, typename D>
 Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
-  require_operands("scale", x);
-  Tensor<T, D> y(x.shape());
-  ops::scale(x.value(), factor, y);
-  return record("scale", std::move(y), {x.slot()}, [factor, dx = x.gradient()](const Tensor<T, D>& dy) {
-    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::scale(dy, factor, out, accumulate); });
-  });
+  return record(Scale<Accumulate<T>>{factor}, Result<T, D>{x.shape()}, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> sum(const Variable<T, D>& x) {
-  require_operands("sum", x);
-  return record(
-      "sum", ops::full<T>({}, ops::sum(x.value())), {x.slot()},
-      [shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) { dx.give(ops::full<T>(shape, Scalar<T, D>(dy))); });
+  return record(Sum{x.shape()}, Result<T, D>{}, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
-  require_operands("activation", x);
-  Tensor<T, D> y(x.shape());
-  ops::activation(kind, x.value(), y);
-  return record("activation", std::move(y), {x.slot()}, [kind, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
-    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::activation_backward(kind, value, dy, out, accumulate); });
-  });
+  return record(Activation{name_of(kind), kind}, Result<T, D>{x.shape()}, kept(x));
 }
 
 template <typename T, typename D>
 Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope) {
-  require_operands("leaky_relu", x);
-  Tensor<T, D> y(x.shape());
-  ops::leaky_relu(x.value(), slope, y);
-  return record("leaky_relu", std::move(y), {x.slot()}, [slope, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
-    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::leaky_relu_backward(value, slope, dy, out, accumulate); });
-  });
+  return record(LeakyRelu{slope}, Result<T, D>{x.shape()}, kept(x));
 }
 
 template <typename T, typename D>
 Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options) {
-  require_operands("softplus", x);
-  Tensor<T, D> y(x.shape());
-  ops::softplus(x.value(), options, y);
-  return record("softplus", std::move(y), {x.slot()}, [options, value = x.value(), dx = x.gradient()](const Tensor<T, D>& dy) {
-    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::softplus_backward(value, options, dy, out, accumulate); });
-  });
+  return record(Softplus{options}, Result<T, D>{x.shape()}, kept(x));
 }
 
 template <typename T, typename D>
 Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows) {
-  require_operands("dropout", x);
+  require_operands(Dropout::name, x);
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
   Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
@@ -126,11 +200,7 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
                            .first_index = static_cast<std::uint64_t>(first_row * per_row),
                            .on_device = known ? nullptr : at.on_device,
                            .per_sample = static_cast<std::uint64_t>(rows.per_sample * per_row)};
-  Tensor<T, D> y(x.shape());
-  ops::dropout(x.value(), probability, key, y);
-  return record("dropout", std::move(y), {x.slot()}, [probability, key, dx = x.gradient()](const Tensor<T, D>& dy) {
-    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::dropout(dy, probability, key, out, accumulate); });
-  });
+  return record(Dropout{probability, key}, Result<T, D>{x.shape()}, x);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                           \

@@ -17,62 +17,112 @@ void require_targets(const Variable<T, D>& logits, const Tensor<std::int32_t, D>
           targets.numel(), logits.shape());
 }
 
-template <typename T, typename D, typename A = Accumulate<T>>
-Variable<A, D> elementwise_sum(ops::ElementwiseLoss kind, const Variable<T, D>& x, const Tensor<A, D>& target,
-                               double positive_weight = 1) {
-  const Scalar<double, D> sum = ops::elementwise_loss(kind, x.value(), target, positive_weight);
-  return record("elementwise_loss", ops::full<A>({}, sum), {x.slot()},
-                [kind, target, positive_weight, value = x.value(), dx = x.gradient()](const Tensor<A, D>& dy) {
-                  dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
-                    ops::elementwise_loss_backward(kind, value, target, Scalar<A, D>(dy), out, accumulate, positive_weight);
-                  });
-                });
+template <typename A, typename D>
+void describe_options(const ops::CrossEntropyOptions<A, D>& options, Attributes& to) {
+  to["label_smoothing"] = options.label_smoothing;
 }
+
+struct ElementwiseLoss {
+  std::string_view name;
+  ops::ElementwiseLoss kind;
+  double positive_weight = 1;
+
+  template <typename T, typename D, typename A>
+  void forward(const Tensor<T, D>& x, const Tensor<A, D>& target, Tensor<A, D>& sum) const {
+    sum = ops::full<A>({}, ops::elementwise_loss(kind, x, target, positive_weight));
+  }
+  template <typename T, typename D, typename A>
+  void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& x, const Tensor<A, D>& target, const Gradient<T, D>& dx) const {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
+      ops::elementwise_loss_backward(kind, x, target, Scalar<A, D>(dsum), out, accumulate, positive_weight);
+    });
+  }
+  void describe(Attributes& to) const {
+    if (kind == ops::ElementwiseLoss::binary_cross_entropy) to["positive_weight"] = positive_weight;
+    if (kind == ops::ElementwiseLoss::kl_divergence_log_target) to["log_target"] = std::int64_t{1};
+  }
+};
+
+template <typename T, typename D, typename A = Accumulate<T>>
+Variable<A, D> elementwise_sum(const ElementwiseLoss& loss, const Variable<T, D>& x, const Tensor<A, D>& target) {
+  return record(loss, Result<A, D>{}, kept(x), kept(target));
+}
+
+template <typename A, typename D>
+struct CrossEntropy {
+  static constexpr std::string_view name = "cross_entropy";
+  ops::CrossEntropyOptions<A, D> options;
+
+  template <typename T>
+  void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<A, D>&,
+               Scalar<double, D>& kept_targets, Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
+    const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits, targets, log_sum_exp, options);
+    sum = ops::full<A>({}, result.sum);
+    kept_targets = result.kept;
+  }
+  template <typename T>
+  void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+    // The logits are rarely needed again: their gradient takes their place.
+    Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
+    ops::cross_entropy_backward(logits, targets, log_sum_exp, Scalar<A, D>(dsum), gradient, options);
+    dlogits.give(std::move(gradient));
+  }
+  void describe(Attributes& to) const { describe_options(options, to); }
+};
+
+template <typename A, typename D>
+struct CrossEntropyRows {
+  static constexpr std::string_view name = "cross_entropy_rows";
+  ops::CrossEntropyOptions<A, D> options;
+
+  template <typename T>
+  void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<A, D>&, Tensor<A, D>& losses,
+               Tensor<A, D>& log_sum_exp) const {
+    ops::cross_entropy(logits, targets, log_sum_exp, options);
+    ops::cross_entropy_rows(logits, targets, log_sum_exp, losses, options);
+  }
+  template <typename T>
+  void backward(const Tensor<A, D>& dlosses, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+    Tensor<T, D> gradient(logits.shape());
+    ops::cross_entropy_rows_backward(logits, targets, log_sum_exp, dlosses, gradient, options);
+    dlogits.give(std::move(gradient));
+  }
+  void describe(Attributes& to) const { describe_options(options, to); }
+};
 
 }  // namespace
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                      const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
-  require_operands("cross_entropy", logits, targets, optional(options.class_weight));
-  require_targets(logits, targets);
   using A = Accumulate<T>;
-  Tensor<A, D> log_sum_exp({targets.numel()});
-  const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
-  Variable<A, D> sum =
-      record("cross_entropy", ops::full<A>({}, result.sum), {logits.slot()},
-             [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp, options](const Tensor<A, D>& dy) {
-               // The logits are rarely needed again: their gradient takes their place.
-               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
-               ops::cross_entropy_backward(value, targets, log_sum_exp, Scalar<A, D>(dy), gradient, options);
-               dlogits.give(std::move(gradient));
-             });
-  return {.sum = std::move(sum), .kept = result.kept, .count = targets.numel()};
+  const auto results = [&] {
+    require_targets(logits, targets);
+    return std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}}));
+  };
+  Loss<A, D> loss{.sum = {}, .count = targets.numel()};
+  loss.sum = record(CrossEntropy<A, D>{options}, results, kept(logits), kept(targets), optional(options.class_weight),
+                    written(loss.kept));
+  return loss;
 }
 
 template <typename T, typename D>
 Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                               const ops::CrossEntropyOptions<Accumulate<T>, D>& options) {
-  require_operands("cross_entropy_rows", logits, targets, optional(options.class_weight));
-  require_targets(logits, targets);
   using A = Accumulate<T>;
-  Tensor<A, D> log_sum_exp({targets.numel()});
-  Tensor<A, D> losses(targets.shape());
-  ops::cross_entropy(logits.value(), targets, log_sum_exp, options);
-  ops::cross_entropy_rows(logits.value(), targets, log_sum_exp, losses, options);
-  return record("cross_entropy_rows", std::move(losses), {logits.slot()},
-                [value = logits.value(), dlogits = logits.gradient(), targets, log_sum_exp, options](const Tensor<A, D>& dy) {
-                  Tensor<T, D> gradient(value.shape());
-                  ops::cross_entropy_rows_backward(value, targets, log_sum_exp, dy, gradient, options);
-                  dlogits.give(std::move(gradient));
-                });
+  const auto results = [&] {
+    require_targets(logits, targets);
+    return std::tuple(Result<A, D>{targets.shape()}, internal(Result<A, D>{{targets.numel()}}));
+  };
+  return record(CrossEntropyRows<A, D>{options}, results, kept(logits), kept(targets), optional(options.class_weight));
 }
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
-  require_operands("mse_loss", x, target);
   const std::int64_t count = target.numel();
-  return {.sum = elementwise_sum(ops::ElementwiseLoss::squared_error, x, target),
+  return {.sum = elementwise_sum({"mse_loss", ops::ElementwiseLoss::squared_error}, x, target),
           .kept = static_cast<double>(count),
           .count = count};
 }
@@ -80,20 +130,20 @@ Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate
 template <typename T, typename D>
 Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                        double positive_weight) {
-  require_operands("bce_with_logits", logits, target);
   const std::int64_t count = target.numel();
-  return {.sum = elementwise_sum(ops::ElementwiseLoss::binary_cross_entropy, logits, target, positive_weight),
-          .kept = static_cast<double>(count),
-          .count = count};
+  return {
+      .sum = elementwise_sum({"bce_with_logits", ops::ElementwiseLoss::binary_cross_entropy, positive_weight}, logits, target),
+      .kept = static_cast<double>(count),
+      .count = count};
 }
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<Accumulate<T>, D>& target,
                                      bool log_target) {
-  require_operands("kl_divergence", log_probabilities, target);
   const auto kind = log_target ? ops::ElementwiseLoss::kl_divergence_log_target : ops::ElementwiseLoss::kl_divergence;
+  Variable<Accumulate<T>, D> sum = elementwise_sum({"kl_divergence", kind}, log_probabilities, target);
   const std::int64_t rows = target.shape().rows();
-  return {.sum = elementwise_sum(kind, log_probabilities, target), .kept = static_cast<double>(rows), .count = rows};
+  return {.sum = std::move(sum), .kept = static_cast<double>(rows), .count = rows};
 }
 
 template <typename T, typename D>

@@ -13,85 +13,115 @@
 
 namespace trireme {
 
+namespace {
+
+struct Matmul {
+  static constexpr std::string_view name = "matmul";
+
+  void forward(const auto& a, const auto& b, auto& c) const { ops::batched_matmul(a, b, c); }
+  template <typename T, typename D, typename G>
+  void backward(const Tensor<T, D>& dc, const Tensor<T, D>& a, const Tensor<T, D>& b, const Gradient<T, D>& da,
+                const Gradient<G, D>& db) const {
+    da.contribute([&](Tensor<T, D>& out, bool accumulate) {
+      ops::batched_matmul_backward<T, D>({.a = a, .b = b, .dc = dc, .da = out, .accumulate_da = accumulate});
+    });
+    db.contribute([&](Tensor<G, D>& out, bool accumulate) {
+      ops::batched_matmul_backward<T, D, G>({.a = a, .b = b, .dc = dc, .db = out, .accumulate_db = accumulate});
+    });
+  }
+};
+
+// dweight += dy^T x, dbias += the sums of dy's columns.
+void contribute_to_weights(const auto& dy, const auto& x, const auto& dweight, const auto& dbias) {
+  dweight.contribute(
+      [&](auto& out, bool accumulate) { ops::matmul(dy, x, out, {.transpose_a = true, .accumulate = accumulate}); });
+  dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
+}
+
+struct Linear {
+  static constexpr std::string_view name = "linear";
+
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const { ops::linear(x, weight, bias, y); }
+  void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&, const auto&) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::matmul(dy, weight, out, {.accumulate = accumulate}); });
+  }
+  void weight_gradients(const auto& dy, const auto& x, const auto&, const auto&, const auto& dweight, const auto& dbias) const {
+    contribute_to_weights(dy, x, dweight, dbias);
+  }
+};
+
+template <typename T, typename D>
+struct LinearGeluLinear {
+  using A = Accumulate<T>;
+  static constexpr std::string_view name = "linear_gelu_linear";
+
+  void forward(const Tensor<T, D>& x, const Tensor<T, D>& weight1, const Tensor<A, D>& bias1, const Tensor<T, D>& weight2,
+               const Tensor<A, D>& bias2, Tensor<T, D>& y, Tensor<T, D>& gelu_input, Tensor<T, D>& middle) const {
+    ops::linear_gelu(x, weight1, bias1, gelu_input, middle);
+    ops::linear(middle, weight2, bias2, y);
+  }
+  void input_gradients(const Tensor<T, D>& dy, const Tensor<T, D>&, const Tensor<T, D>& weight1, const Tensor<T, D>& weight2,
+                       Tensor<T, D>& gelu_input, const Tensor<T, D>&, const Gradient<T, D>& dx, const auto&...) {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
+      ops::matmul(between(dy, weight2, gelu_input), weight1, out, {.accumulate = accumulate});
+    });
+  }
+  void weight_gradients(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<T, D>&, const Tensor<T, D>& weight2,
+                        Tensor<T, D>& gelu_input, Tensor<T, D>& middle, const Gradient<T, D>&, const Gradient<A, D>& dweight1,
+                        const Gradient<A, D>& dbias1, const Gradient<A, D>& dweight2, const Gradient<A, D>& dbias2) {
+    contribute_to_weights(dy, middle, dweight2, dbias2);
+    middle = {};
+    if (dweight1.needed() || dbias1.needed()) {
+      contribute_to_weights(between(dy, weight2, gelu_input), x, dweight1, dbias1);
+    }
+  }
+
+ private:
+  // The gradient of gelu_input, which takes its place when either part of backward first asks for it.
+  const Tensor<T, D>& between(const Tensor<T, D>& dy, const Tensor<T, D>& weight2, Tensor<T, D>& gelu_input) {
+    if (!std::exchange(between_known_, true)) {
+      Tensor<T, D> gradient(gelu_input.shape());
+      ops::linear_gelu_backward(dy, weight2, gelu_input, gradient);
+      gelu_input = std::move(gradient);
+    }
+    return gelu_input;
+  }
+
+  bool between_known_ = false;
+};
+
+}  // namespace
+
 template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                     const Variable<T, D, G>& b) {
-  require_operands("matmul", a, b);
-  Tensor<T, D> c(ops::batched_matmul_shape(a.shape(), b.shape()));
-  ops::batched_matmul(a.value(), b.value(), c);
-  return record("matmul", std::move(c), {a.slot(), b.slot()}, [a, b](const Tensor<T, D>& dc) {
-    a.gradient().contribute([&](Tensor<T, D>& da, bool accumulate) {
-      ops::batched_matmul_backward<T, D>({.a = a.value(), .b = b.value(), .dc = dc, .da = da, .accumulate_da = accumulate});
-    });
-    b.gradient().contribute([&](Tensor<G, D>& db, bool accumulate) {
-      ops::batched_matmul_backward<T, D, G>({.a = a.value(), .b = b.value(), .dc = dc, .db = db, .accumulate_db = accumulate});
-    });
-  });
+  return record(
+      Matmul{}, [&] { return Result<T, D>{ops::batched_matmul_shape(a.shape(), b.shape())}; }, kept(a), kept(b));
 }
 
 template <typename T, typename D>
 Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                       const Variable<Accumulate<T>, D>& bias) {
-  require_operands("linear", x, weight, optional(bias));
-  using A = Accumulate<T>;
-  require_product("linear", x.shape(), weight.shape());
-  Tensor<T, D> y(with_last_dim(x.shape(), weight.shape()[0]));
-  ops::linear(x.value(), weight.value(), bias.value(), y);
-  return record_split(
-      "linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
-      [weight = weight.value(), gradient = x.gradient()](const Tensor<T, D>& dy) {
-        gradient.contribute(
-            [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(dy, weight, dx, {.accumulate = accumulate}); });
-      },
-      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient()](const Tensor<T, D>& dy) {
-        dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-          ops::matmul(dy, x, dw, {.transpose_a = true, .accumulate = accumulate});
-        });
-        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-      });
+  const auto result = [&] {
+    require_product("linear", x.shape(), weight.shape());
+    return Result<T, D>{with_last_dim(x.shape(), weight.shape()[0])};
+  };
+  return record(Linear{}, result, kept(x), kept(trireme::weight(weight)), trireme::weight(optional(bias)));
 }
 
 template <typename T, typename D>
 Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
                                   const Variable<Accumulate<T>, D>& bias1, const Variable<T, D, Accumulate<T>>& weight2,
                                   const Variable<Accumulate<T>, D>& bias2) {
-  require_operands("linear_gelu_linear", x, weight1, optional(bias1), weight2, optional(bias2));
-  using A = Accumulate<T>;
-  require_product("linear_gelu_linear", x.shape(), weight1.shape());
-  Tensor<T, D> gelu_input(with_last_dim(x.shape(), weight1.shape()[0]));
-  require_product("linear_gelu_linear", gelu_input.shape(), weight2.shape());
-  Tensor<T, D> middle(gelu_input.shape());
-  ops::linear_gelu(x.value(), weight1.value(), bias1.value(), gelu_input, middle);
-  Tensor<T, D> y(with_last_dim(x.shape(), weight2.shape()[0]));
-  ops::linear(middle, weight2.value(), bias2.value(), y);
-  // The gradient of gelu_input, which takes its place when either part of backward first asks for it.
-  const auto between = [weight = weight2.value(), tensor = std::make_shared<Tensor<T, D>>(std::move(gelu_input)),
-                        known = std::make_shared<bool>(false)](const Tensor<T, D>& dy) -> const Tensor<T, D>& {
-    if (!std::exchange(*known, true)) {
-      Tensor<T, D> gradient(tensor->shape());
-      ops::linear_gelu_backward(dy, weight, *tensor, gradient);
-      *tensor = std::move(gradient);
-    }
-    return *tensor;
+  const auto results = [&] {
+    require_product("linear_gelu_linear", x.shape(), weight1.shape());
+    const Shape middle = with_last_dim(x.shape(), weight1.shape()[0]);
+    require_product("linear_gelu_linear", middle, weight2.shape());
+    return std::tuple(Result<T, D>{with_last_dim(x.shape(), weight2.shape()[0])}, internal(Result<T, D>{middle}),
+                      internal(Result<T, D>{middle}));
   };
-  return record_split(
-      "linear_gelu_linear", std::move(y), {x.slot()}, {weight1.slot(), bias1.slot(), weight2.slot(), bias2.slot()},
-      [between, weight = weight1.value(), gradient = x.gradient()](const Tensor<T, D>& dy) {
-        gradient.contribute(
-            [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(between(dy), weight, dx, {.accumulate = accumulate}); });
-      },
-      [between, x = x.value(), middle, dweight1 = weight1.gradient(), dbias1 = bias1.gradient(), dweight2 = weight2.gradient(),
-       dbias2 = bias2.gradient()](const Tensor<T, D>& dy) mutable {
-        dweight2.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-          ops::matmul(dy, middle, dw, {.transpose_a = true, .accumulate = accumulate});
-        });
-        middle = {};
-        dbias2.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-        dweight1.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-          ops::matmul(between(dy), x, dw, {.transpose_a = true, .accumulate = accumulate});
-        });
-        dbias1.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(between(dy), db, accumulate); });
-      });
+  return record(LinearGeluLinear<T, D>(), results, kept(x), kept(weight(weight1)), weight(optional(bias1)),
+                kept(weight(weight2)), weight(optional(bias2)));
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                        \

@@ -23,4 +23,17 @@ void contribute_to_weights(Pass& pass, const Gradient<A, D>& dweight, const Grad
   });
 }
 
+// The same with the gradient of x, which backward(pass) computes in any case.
+template <typename Pass, typename X, typename A, typename D, typename Backward>
+void contribute_to_all(Pass& pass, const Gradient<X, D>& dx, const Gradient<A, D>& dweight, const Gradient<A, D>& dbias,
+                       const Backward& backward) {
+  const auto run = [&](const Tensor<X, D>& out, bool accumulate) {
+    pass.dx = out;
+    pass.accumulate_dx = accumulate;
+    contribute_to_weights(pass, dweight, dbias, backward);
+  };
+  if (!dx.needed()) return run(Tensor<X, D>(pass.dy.shape()), false);
+  dx.contribute(run);
+}
+
 }  // namespace trireme

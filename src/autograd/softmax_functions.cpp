@@ -15,43 +15,54 @@ Variable<T, D> over_dim(const Variable<T, D>& x, int dim, const Function& functi
   return transpose(function(transpose(x, dim, -1)), dim, -1);
 }
 
+struct Transpose {
+  static constexpr std::string_view name = "transpose";
+  int first;
+  int second;
+  Shape shape;  // of the operand
+  void forward(const auto& x, auto& y) const { ops::transpose(x, first, second, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    Tensor<T, D> contribution(shape);
+    ops::transpose(dy, first, second, contribution);
+    dx.give(std::move(contribution));
+  }
+  void describe(Attributes& to) const { to["dims"] = std::vector<std::int64_t>{first, second}; }
+};
+
+struct Softmax {
+  static constexpr std::string_view name = "softmax";
+  void forward(const auto& x, auto& y) const { ops::softmax(x, y); }
+  void backward(const auto& dy, const auto& y, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::softmax_backward(y, dy, out, accumulate); });
+  }
+};
+
+struct LogSoftmax {
+  static constexpr std::string_view name = "log_softmax";
+  void forward(const auto& x, auto& y) const { ops::log_softmax(x, y); }
+  void backward(const auto& dy, const auto& y, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::log_softmax_backward(y, dy, out, accumulate); });
+  }
+};
+
 }  // namespace
 
 template <typename T, typename D>
 Variable<T, D> transpose(const Variable<T, D>& x, int first, int second) {
-  require_operands("transpose", x);
-  Tensor<T, D> y(ops::transposed_shape(x.shape(), first, second));
-  ops::transpose(x.value(), first, second, y);
-  return record("transpose", std::move(y), {x.slot()},
-                [first, second, shape = x.shape(), dx = x.gradient()](const Tensor<T, D>& dy) {
-                  Tensor<T, D> contribution(shape);
-                  ops::transpose(dy, first, second, contribution);
-                  dx.give(std::move(contribution));
-                });
+  return record(
+      Transpose{first, second, x.shape()}, [&] { return Result<T, D>{ops::transposed_shape(x.shape(), first, second)}; }, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> softmax(const Variable<T, D>& x, int dim) {
-  require_operands("softmax", x);
-  return over_dim(x, dim, [](const Variable<T, D>& rows) {
-    Tensor<T, D> y(rows.shape());
-    ops::softmax(rows.value(), y);
-    return record("softmax", y, {rows.slot()}, [y, dx = rows.gradient()](const Tensor<T, D>& dy) {
-      dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::softmax_backward(y, dy, out, accumulate); });
-    });
-  });
+  return over_dim(x, dim, [](const Variable<T, D>& rows) { return record(Softmax{}, kept(Result<T, D>{rows.shape()}), rows); });
 }
 
 template <typename T, typename D>
 Variable<T, D> log_softmax(const Variable<T, D>& x, int dim) {
-  require_operands("log_softmax", x);
-  return over_dim(x, dim, [](const Variable<T, D>& rows) {
-    Tensor<T, D> y(rows.shape());
-    ops::log_softmax(rows.value(), y);
-    return record("log_softmax", y, {rows.slot()}, [y, dx = rows.gradient()](const Tensor<T, D>& dy) {
-      dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::log_softmax_backward(y, dy, out, accumulate); });
-    });
-  });
+  return over_dim(x, dim,
+                  [](const Variable<T, D>& rows) { return record(LogSoftmax{}, kept(Result<T, D>{rows.shape()}), rows); });
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                  \

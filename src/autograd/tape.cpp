@@ -18,6 +18,7 @@ namespace trireme {
 namespace {
 
 thread_local Tape* current_tape = nullptr;
+thread_local detail::OpenContribution* innermost_contribution = nullptr;
 
 std::uint64_t next_serial() {
   static std::atomic<std::uint64_t> serial{0};
@@ -40,6 +41,22 @@ Tape& GradientSlot::tape() const {
   require(tape != nullptr && on(*tape), "backward() on a value whose tape has ended, is suspended or not the innermost one");
   return *tape;
 }
+
+namespace detail {
+
+OpenContribution::OpenContribution(const GradientSlot& slot) : place_(slot.place()), outer_(innermost_contribution) {
+  innermost_contribution = this;
+}
+
+OpenContribution::~OpenContribution() { innermost_contribution = outer_; }
+
+OpenContribution* OpenContribution::to(const GradientSlot& slot) {
+  OpenContribution* open = innermost_contribution;
+  while (open != nullptr && open->place_ != slot.place()) open = open->outer_;
+  return open;
+}
+
+}  // namespace detail
 
 // Ranks may be threads that were given copies of the same options: each counts for itself.
 struct StreamCalls::Counts {
@@ -132,7 +149,9 @@ void Tape::use(FlatStore& store, int parameter) { ++uses_of(store).missing[stati
 void Tape::contributed(FlatStore& store, int parameter) {
   Uses& uses = uses_of(store);
   int& missing = uses.missing[static_cast<std::size_t>(parameter)];
-  require(missing > 0, "parameter {} got a gradient after its last use was counted: list it among the inputs of each operation",
+  require(missing > 0,
+          "parameter {} got a gradient after its last use was counted: give it one contribution for each operation of which it "
+          "is an operand",
           store.parameter(parameter).name);
   if (--missing == 0 && uses.listener != nullptr) uses.listener->on_final(parameter);
 }
@@ -187,24 +206,17 @@ void Tape::run_weight_gradients() {
 
 namespace detail {
 
-void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given) {
+void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given, int operands) {
   const auto place = std::find(given.begin(), given.end(), false) - given.begin();
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, given.size()),
+               .message = fmt::format("{}: operand {} of {} is undefined", operation, place + 1, operands),
                .hint = "a Variable or Tensor that was only declared holds nothing: give it a value first"});
 }
 
-Tape* tape_for(std::string_view operation, std::initializer_list<GradientSlot*> inputs) {
-  Tape* tape = Tape::current();
-  const bool needed = std::any_of(inputs.begin(), inputs.end(), [](const GradientSlot* input) { return input != nullptr; });
-  if (tape == nullptr || !needed) return nullptr;
-  for (GradientSlot* input : inputs) {
-    if (input == nullptr) continue;
-    require(input->on(*tape),
-            "{}: an input was recorded on another tape, which has ended, is suspended or not the innermost one", operation);
-    input->count_use();
-  }
-  return tape;
+void count_use(std::string_view operation, const Tape& tape, GradientSlot& slot) {
+  require(slot.on(tape), "{}: an operand was recorded on another tape, which has ended, is suspended or not the innermost one",
+          operation);
+  slot.count_use();
 }
 
 }  // namespace detail

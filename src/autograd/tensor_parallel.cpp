@@ -31,16 +31,30 @@ Tensor<T, D> own_rows(const Tensor<T, D>& all, const Collectives& axis) {
   return all.reshape({rows, all.shape().back()}).narrow(own.begin, own.count());
 }
 
+Shape all_rows_of(const Shape& own, const Collectives& axis) {
+  const Shape all{own.rows() * axis.size(), own.back()};
+  require_shared_rows(all[0], all[1], axis);
+  return all;
+}
+
 // All rows of what each rank has a part of.
 template <typename T, typename D>
-Tensor<T, D> gathered(const Tensor<T, D>& own, const Collectives& axis, std::string_view name) {
-  const std::int64_t rows = own.shape().rows() * axis.size();
-  const std::int64_t width = own.shape().back();
-  require_shared_rows(rows, width, axis);
-  Tensor<T, D> all({rows, width});
+void gather(const Tensor<T, D>& own, const Collectives& axis, std::string_view name, Tensor<T, D>& all) {
   device::copy_bytes(D{}, own_rows(all, axis).data(), D{}, own.data(), own.span().size_bytes());
   axis.all_gather(all.span(), name).wait_on_stream();
+}
+template <typename T, typename D>
+Tensor<T, D> gathered(const Tensor<T, D>& own, const Collectives& axis, std::string_view name) {
+  Tensor<T, D> all(all_rows_of(own.shape(), axis));
+  gather(own, axis, name, all);
   return all;
+}
+
+// What is left of the rows of a sum: in a sequence-parallel model those of this rank.
+Shape summed_shape(const Shape& all, const Collectives& axis, bool sequence_parallel) {
+  if (!sequence_parallel) return all;
+  require_shared_rows(all.rows(), all.back(), axis);
+  return {all.rows() / axis.size(), all.back()};
 }
 
 // Parts of a sum on their way to the rows' owners, or to all ranks.
@@ -57,6 +71,12 @@ class Summation {
     pending_.wait_on_stream();
     return sequence_parallel_ ? own_rows(sum_, axis_).clone() : sum_;
   }
+  void wait_for(Tensor<T, D>& y) {  // the same in y, which may be the part
+    pending_.wait_on_stream();
+    if (sequence_parallel_) {
+      device::copy_bytes(D{}, y.data(), D{}, own_rows(sum_, axis_).data(), y.span().size_bytes());
+    }
+  }
 
  private:
   Tensor<T, D> sum_;
@@ -65,136 +85,210 @@ class Summation {
   Pending pending_;
 };
 
+void contribute_to_weight(const auto& dy, const auto& x, const auto& dweight) {
+  dweight.contribute(
+      [&](auto& out, bool accumulate) { ops::matmul(dy, x, out, {.transpose_a = true, .accumulate = accumulate}); });
+}
+void contribute_to_bias(const auto& dy, const auto& dbias) {
+  dbias.contribute([&](auto& out, bool accumulate) { ops::sum_rows(dy, out, accumulate); });
+}
+
+struct ColumnParallelLinear {
+  static constexpr std::string_view name = "column_parallel_linear";
+  static constexpr bool repeatable = false;
+  const Collectives& axis;
+  bool sequence_parallel;
+
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const {
+    ops::linear(all_rows(x), weight, bias, y);
+  }
+  template <typename T, typename D>
+  auto input_gradients(const Tensor<T, D>& dy, const Tensor<T, D>&, const Tensor<T, D>& weight, const Gradient<T, D>& dx,
+                       const auto&...) const {
+    std::shared_ptr<Summation<T, D>> sum;
+    if (dx.needed()) {
+      Tensor<T, D> part(with_last_dim(dy.shape(), weight.shape()[1]));
+      ops::matmul(dy, weight, part);
+      sum = std::make_shared<Summation<T, D>>(std::move(part), axis, sequence_parallel,
+                                              "input gradient of a column-parallel layer");
+    }
+    return [sum, &dx] {
+      if (sum) dx.give(sum->wait());
+    };
+  }
+  template <typename T, typename D>
+  void weight_gradients(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<T, D>&, const Gradient<T, D>&,
+                        const auto& dweight, const auto& dbias) const {
+    if (dweight.needed()) contribute_to_weight(dy, all_rows(x), dweight);
+    contribute_to_bias(dy, dbias);
+  }
+
+ private:
+  template <typename T, typename D>
+  Tensor<T, D> all_rows(const Tensor<T, D>& own) const {
+    return sequence_parallel ? gathered(own, axis, "input of a column-parallel layer") : own;
+  }
+};
+
+template <typename T, typename D>
+struct RowParallelLinear {
+  using A = Accumulate<T>;
+  static constexpr std::string_view name = "row_parallel_linear";
+  static constexpr bool repeatable = false;
+  const Collectives& axis;
+  bool sequence_parallel;
+  // All rows of the gradient, gathered for the input's gradient, read once more for that of the weight.
+  Tensor<T, D> all = {};
+
+  void forward(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<A, D>& bias, Tensor<T, D>& y) const {
+    Tensor<T, D> part = sequence_parallel ? Tensor<T, D>(with_last_dim(x.shape(), weight.shape()[0])) : y;
+    ops::linear(x, weight, axis.rank() == 0 ? bias : Tensor<A, D>(), part);
+    Summation<T, D>(std::move(part), axis, sequence_parallel, "output of a row-parallel layer").wait_for(y);
+  }
+  auto input_gradients(const Tensor<T, D>& own, const Tensor<T, D>&, const Tensor<T, D>& weight, const Gradient<T, D>& dx,
+                       const auto&...) {
+    all = sequence_parallel ? gathered(own, axis, "output gradient of a row-parallel layer") : own;
+    return [dy = all, &weight, &dx] {
+      dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::matmul(dy, weight, out, {.accumulate = accumulate}); });
+    };
+  }
+  void weight_gradients(const Tensor<T, D>&, const Tensor<T, D>& x, const Tensor<T, D>&, const Gradient<T, D>&,
+                        const Gradient<A, D>& dweight, const Gradient<A, D>& dbias) {
+    const Tensor<T, D> dy = std::exchange(all, {});
+    contribute_to_weight(dy, x, dweight);
+    contribute_to_bias(dy, dbias);
+  }
+};
+
+struct VocabParallelEmbedding {
+  static constexpr std::string_view name = "vocab_parallel_embedding";
+  static constexpr bool repeatable = false;
+  ops::VocabRange rows;
+  const Collectives& axis;
+  bool sequence_parallel;
+
+  template <typename T, typename D>
+  void forward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, Tensor<T, D>& y) const {
+    Tensor<T, D> part = sequence_parallel ? Tensor<T, D>(with_one_more_dim(index.shape(), weight.shape().back())) : y;
+    ops::embedding_part(index, weight, rows, part);
+    Summation<T, D>(std::move(part), axis, sequence_parallel, "vocabulary-parallel embedding").wait_for(y);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& own, const Tensor<std::int32_t, D>& index, const Gradient<T, D>& dweight) const {
+    const Tensor<T, D> dy = sequence_parallel ? gathered(own, axis, "gradient of a vocabulary-parallel embedding") : own;
+    dweight.contribute(
+        [&](Tensor<T, D>& out, bool accumulate) { ops::embedding_part_backward(index, dy, rows, out, accumulate); });
+  }
+};
+
+struct VocabParallelCrossEntropy {
+  static constexpr std::string_view name = "vocab_parallel_cross_entropy";
+  static constexpr bool repeatable = false;
+  ops::VocabRange held;
+  const Collectives& axis;
+
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Scalar<double, D>& kept_targets,
+               Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
+    const std::int64_t rows = targets.numel();
+    // Each rank's log-sum-exps and, in the last row, the logits of the targets: one sum tells all of them to all.
+    Tensor<A, D> parts = Tensor<A, D>::full({axis.size() + 1, rows}, A(0));
+    Tensor<A, D> own = parts.narrow(axis.rank(), 1).reshape({rows});
+    Tensor<A, D> of_targets = parts.narrow(axis.size(), 1).reshape({rows});
+    ops::partial_cross_entropy(logits, targets, held, own, of_targets);
+    axis.all_reduce(parts.span(), ReduceOp::sum, "vocabulary-parallel cross-entropy").wait_on_stream();
+    const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, log_sum_exp);
+    sum = ops::full<A>({}, result.sum);
+    kept_targets = result.kept;
+  }
+  template <typename T, typename D, typename A = Accumulate<T>>
+  void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dlogits) const {
+    // As in cross_entropy the gradient takes the place of the logits.
+    Tensor<T, D> gradient = logits.shares_storage() ? Tensor<T, D>(logits.shape()) : logits;
+    ops::partial_cross_entropy_backward(logits, targets, held, log_sum_exp, Scalar<A, D>(dsum), gradient);
+    dlogits.give(std::move(gradient));
+  }
+};
+
+struct SumGradient {
+  static constexpr std::string_view name = "sum_gradient";
+  const Collectives& axis;
+
+  void forward(const auto&, auto&) const {}
+  void backward(auto& dy, const auto& dx) const {
+    if (dy.shares_storage()) dy = dy.clone();
+    axis.all_reduce(dy.span(), ReduceOp::sum, "gradient of a parameter that all ranks use").wait_on_stream();
+    dx.give(std::move(dy));
+  }
+};
+
+struct GatherRows {
+  static constexpr std::string_view name = "gather_rows";
+  static constexpr bool repeatable = false;
+  Shape shape;  // of the own rows
+  const Collectives& axis;
+
+  void forward(const auto& x, auto& y) const { gather(x, axis, "rows", y); }
+  void backward(const auto& dy, const auto& dx) const { dx.give(own_rows(dy, axis).clone().reshape(shape)); }
+};
+
 }  // namespace
 
 template <typename T, typename D>
 Variable<T, D> column_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                       const Variable<Accumulate<T>, D>& bias, const Collectives& axis, bool sequence_parallel) {
-  require_operands("column_parallel_linear", x, weight, optional(bias));
-  using A = Accumulate<T>;
-  require_product("column_parallel_linear", x.shape(), weight.shape());
-  const auto all_rows = [&axis, sequence_parallel](const Tensor<T, D>& own) {
-    return sequence_parallel ? gathered(own, axis, "input of a column-parallel layer") : own;
+  const auto result = [&] {
+    require_product("column_parallel_linear", x.shape(), weight.shape());
+    const Shape rows = sequence_parallel ? all_rows_of(x.shape(), axis) : x.shape();
+    return Result<T, D>{with_last_dim(rows, weight.shape()[0])};
   };
-  const Tensor<T, D> input = all_rows(x.value());
-  Tensor<T, D> y(with_last_dim(input.shape(), weight.shape()[0]));
-  ops::linear(input, weight.value(), bias.value(), y);
-  return record_split(
-      "column_parallel_linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
-      [weight = weight.value(), gradient = x.gradient(), &axis, sequence_parallel](const Tensor<T, D>& dy) {
-        std::shared_ptr<Summation<T, D>> sum;
-        if (gradient.needed()) {
-          Tensor<T, D> dx(with_last_dim(dy.shape(), weight.shape()[1]));
-          ops::matmul(dy, weight, dx);
-          sum = std::make_shared<Summation<T, D>>(std::move(dx), axis, sequence_parallel,
-                                                  "input gradient of a column-parallel layer");
-        }
-        return [sum, &gradient] {
-          if (sum) gradient.give(sum->wait());
-        };
-      },
-      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), all_rows](const Tensor<T, D>& dy) {
-        if (dweight.needed()) {
-          const Tensor<T, D> again = all_rows(x);
-          dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-            ops::matmul(dy, again, dw, {.transpose_a = true, .accumulate = accumulate});
-          });
-        }
-        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-      });
+  return record(ColumnParallelLinear{axis, sequence_parallel}, result, kept(x), kept(trireme::weight(weight)),
+                trireme::weight(optional(bias)));
 }
 
 template <typename T, typename D>
 Variable<T, D> row_parallel_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
                                    const Variable<Accumulate<T>, D>& bias, const Collectives& axis, bool sequence_parallel) {
-  require_operands("row_parallel_linear", x, weight, optional(bias));
-  using A = Accumulate<T>;
-  require_product("row_parallel_linear", x.shape(), weight.shape());
-  Tensor<T, D> part(with_last_dim(x.shape(), weight.shape()[0]));
-  ops::linear(x.value(), weight.value(), axis.rank() == 0 ? bias.value() : Tensor<A, D>(), part);
-  Tensor<T, D> y = Summation<T, D>(std::move(part), axis, sequence_parallel, "output of a row-parallel layer").wait();
-  // All rows of the gradient, gathered for the input's gradient, read once more for that of the weight.
-  const auto all = std::make_shared<Tensor<T, D>>();
-  return record_split(
-      "row_parallel_linear", std::move(y), {x.slot()}, {weight.slot(), bias.slot()},
-      [weight = weight.value(), gradient = x.gradient(), all, &axis, sequence_parallel](const Tensor<T, D>& own) {
-        *all = sequence_parallel ? gathered(own, axis, "output gradient of a row-parallel layer") : own;
-        return [dy = *all, &weight, &gradient] {
-          gradient.contribute(
-              [&](Tensor<T, D>& dx, bool accumulate) { ops::matmul(dy, weight, dx, {.accumulate = accumulate}); });
-        };
-      },
-      [x = x.value(), dweight = weight.gradient(), dbias = bias.gradient(), all](const Tensor<T, D>&) {
-        const Tensor<T, D> dy = std::exchange(*all, {});
-        dweight.contribute([&](Tensor<A, D>& dw, bool accumulate) {
-          ops::matmul(dy, x, dw, {.transpose_a = true, .accumulate = accumulate});
-        });
-        dbias.contribute([&](Tensor<A, D>& db, bool accumulate) { ops::sum_rows(dy, db, accumulate); });
-      });
+  const auto result = [&] {
+    require_product("row_parallel_linear", x.shape(), weight.shape());
+    return Result<T, D>{summed_shape(with_last_dim(x.shape(), weight.shape()[0]), axis, sequence_parallel)};
+  };
+  return record(RowParallelLinear<T, D>{axis, sequence_parallel}, result, kept(x), kept(trireme::weight(weight)),
+                trireme::weight(optional(bias)));
 }
 
 template <typename T, typename D>
 Variable<T, D> vocab_parallel_embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
                                         std::int64_t first_row, std::int64_t table_rows, const Collectives& axis,
                                         bool sequence_parallel) {
-  require_operands("vocab_parallel_embedding", index, weight);
-  const ops::VocabRange rows{.first = first_row, .total = table_rows};
-  Tensor<T, D> part(with_one_more_dim(index.shape(), weight.shape().back()));
-  ops::embedding_part(index, weight.value(), rows, part);
-  Tensor<T, D> y = Summation<T, D>(std::move(part), axis, sequence_parallel, "vocabulary-parallel embedding").wait();
-  return record("vocab_parallel_embedding", std::move(y), {weight.slot()},
-                [index, rows, dweight = weight.gradient(), &axis, sequence_parallel](const Tensor<T, D>& own) {
-                  const Tensor<T, D> dy =
-                      sequence_parallel ? gathered(own, axis, "gradient of a vocabulary-parallel embedding") : own;
-                  dweight.contribute([&](Tensor<T, D>& dw, bool accumulate) {
-                    ops::embedding_part_backward(index, dy, rows, dw, accumulate);
-                  });
-                });
+  const auto result = [&] {
+    return Result<T, D>{summed_shape(with_one_more_dim(index.shape(), weight.shape().back()), axis, sequence_parallel)};
+  };
+  return record(VocabParallelEmbedding{{.first = first_row, .total = table_rows}, axis, sequence_parallel}, result, kept(index),
+                weight);
 }
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     std::int64_t first_class, std::int64_t classes, const Collectives& axis) {
-  require_operands("vocab_parallel_cross_entropy", logits, targets);
   using A = Accumulate<T>;
-  const ops::VocabRange held{.first = first_class, .total = classes};
-  const std::int64_t rows = targets.numel();
-  // Each rank's log-sum-exps and, in the last row, the logits of the targets: one sum tells all of them to all.
-  Tensor<A, D> parts = Tensor<A, D>::full({axis.size() + 1, rows}, A(0));
-  Tensor<A, D> own = parts.narrow(axis.rank(), 1).reshape({rows});
-  Tensor<A, D> of_targets = parts.narrow(axis.size(), 1).reshape({rows});
-  ops::partial_cross_entropy(logits.value(), targets, held, own, of_targets);
-  axis.all_reduce(parts.span(), ReduceOp::sum, "vocabulary-parallel cross-entropy").wait_on_stream();
-  Tensor<A, D> log_sum_exp({rows});
-  const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, log_sum_exp);
-  Variable<A, D> sum =
-      record("vocab_parallel_cross_entropy", ops::full<A>({}, result.sum), {logits.slot()},
-             [value = logits.value(), dlogits = logits.gradient(), targets, held, log_sum_exp](const Tensor<A, D>& dy) {
-               // As in cross_entropy the gradient takes the place of the logits.
-               Tensor<T, D> gradient = value.shares_storage() ? Tensor<T, D>(value.shape()) : value;
-               ops::partial_cross_entropy_backward(value, targets, held, log_sum_exp, Scalar<A, D>(dy), gradient);
-               dlogits.give(std::move(gradient));
-             });
-  return {.sum = std::move(sum), .kept = result.kept, .count = rows};
+  Loss<A, D> loss{.sum = {}, .count = targets.numel()};
+  loss.sum = record(VocabParallelCrossEntropy{{.first = first_class, .total = classes}, axis},
+                    std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}})), kept(logits), kept(targets),
+                    written(loss.kept));
+  return loss;
 }
 
 template <typename T, typename D>
 Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collectives& axis) {
-  require_operands("sum_gradient", x);
-  return record("sum_gradient", x.value(), {x.slot()}, [dx = x.gradient(), &axis](Tensor<T, D> dy) {
-    if (dy.shares_storage()) dy = dy.clone();
-    axis.all_reduce(dy.span(), ReduceOp::sum, "gradient of a parameter that all ranks use").wait_on_stream();
-    dx.give(std::move(dy));
-  });
+  return record(SumGradient{axis}, Result<T, D>{.existing = x.value()}, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> gather_rows(const Variable<T, D>& x, const Collectives& axis) {
-  require_operands("gather_rows", x);
-  return record("gather_rows", gathered(x.value(), axis, "rows"), {x.slot()},
-                [dx = x.gradient(), shape = x.shape(), &axis](const Tensor<T, D>& dy) {
-                  dx.give(own_rows(dy, axis).clone().reshape(shape));
-                });
+  return record(
+      GatherRows{x.shape(), axis}, [&] { return Result<T, D>{all_rows_of(x.shape(), axis)}; }, x);
 }
 
 #define TRIREME_INSTANTIATE(T, A)                                                                                            \

@@ -94,6 +94,16 @@ fs::path free_name(const FileSystem& files, const fs::path& wanted) {
   }
 }
 
+// Durably, and before the checkpoint of this step is there: whoever looks for the newest never finds both.
+void put_later_aside(FileSystem& files, const fs::path& directory, std::int64_t step) {
+  std::vector<Version> later = committed_versions(files, directory);
+  std::erase_if(later, [step](const Version& version) { return version.step <= step; });
+  for (const Version& version : later) {
+    files.rename(directory / version.name, free_name(files, directory / fmt::format("{}{}", aside_prefix, version.name)));
+  }
+  if (!later.empty()) files.sync_folder(directory);
+}
+
 fs::path temporary_path(const fs::path& directory, const std::string& job, const std::string& name) {
   return directory / fmt::format("{}{}-{}", temporary_prefix, job, name);
 }
@@ -181,12 +191,9 @@ void commit(FileSystem& files, const fs::path& directory, const fs::path& tempor
   write_durably(files, unnamed, manifest);
   files.rename(unnamed, temporary / manifest_name);
   files.sync_folder(temporary);
+  put_later_aside(files, directory, step);
   files.rename(temporary, directory / next_name(files, directory, step));
   files.sync_folder(directory);
-  for (const Version& later : committed_versions(files, directory)) {
-    if (later.step <= step) continue;
-    files.rename(directory / later.name, free_name(files, directory / fmt::format("{}{}", aside_prefix, later.name)));
-  }
 }
 
 std::vector<std::string> keep_newest(FileSystem& files, const fs::path& directory, int keep, const std::string& job) {

@@ -26,7 +26,7 @@ void make_directory(FileSystem& files, const std::filesystem::path& directory);
 void remove_leftovers(FileSystem& files, const std::filesystem::path& directory, const std::string& job);
 
 // Makes a checkpoint of a folder that has all shards. One with the same step stays until keep_newest(); later steps are those
-// of a run that was left for an earlier checkpoint, and are put aside as "left-...".
+// of a run that was left for an earlier checkpoint, and are put aside as "left-..." first.
 void commit(FileSystem& files, const std::filesystem::path& directory, const std::filesystem::path& temporary,
             std::int64_t step, const std::string& manifest);
 

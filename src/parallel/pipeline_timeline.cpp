@@ -34,7 +34,8 @@ class VirtualTime {
     for (std::size_t rank = 0; rank < next_.size(); ++rank) {
       const auto& actions = schedule_.actions[rank];
       if (next_[rank] < actions.size()) {
-        throw Error({.message = fmt::format("schedule {}: no rank can go on, rank {} waits in {}", schedule_.name, rank,
+        throw Error({.code = ErrorCode::invalid_argument,
+                     .message = fmt::format("schedule {}: no rank can go on, rank {} waits in {}", schedule_.name, rank,
                                             actions[next_[rank]].str())});
       }
       timeline_.seconds = std::max(timeline_.seconds, now(rank));

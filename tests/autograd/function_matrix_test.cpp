@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "backward_function.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
-#include "trireme/autograd/record.hpp"
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
@@ -103,6 +103,12 @@ std::vector<Case> product_cases() {
        [](const Inputs& in) { return linear(in[0], in[1], in[2]); }},
       {"linear without bias", {random({3, 5}, 1), random({4, 5}, 2)}, [](const Inputs& in) { return linear(in[0], in[1]); }},
       {"linear by itself", {random({3, 3}, 1)}, [](const Inputs& in) { return linear(in[0], in[0]); }},
+      {"linear of a bias that is its x",
+       {random({3}, 1), random({3, 3}, 2)},
+       [](const Inputs& in) { return linear(in[0], in[1], in[0]); }},
+      {"linear_gelu_linear of one weight and one bias",
+       {random({2, 3}, 1), random({3, 3}, 2), random({3}, 3)},
+       [](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[1], in[2]); }},
       {"linear_gelu_linear",
        {random({3, 4}, 1), random({5, 4}, 2), random({5}, 3), random({2, 5}, 4), random({2}, 5)},
        [](const Inputs& in) { return linear_gelu_linear(in[0], in[1], in[2], in[3], in[4]); }},
@@ -138,7 +144,12 @@ std::vector<Case> product_cases() {
        [](const Inputs& in) { return recurrent(ops::RecurrentCell::lstm, in, in[1]); }},
       {"gru",
        {random({2, 3, 2}, 1), random({2, 2, 3}, 2), random({9, 2}, 3), random({9, 3}, 4), random({9}, 5), random({9}, 6)},
-       [](const Inputs& in) { return recurrent(ops::RecurrentCell::gru, in, {}); }}};
+       [](const Inputs& in) { return recurrent(ops::RecurrentCell::gru, in, {}); }},
+      {"gru of one weight and one bias",
+       {random({2, 3, 3}, 1), random({2, 2, 3}, 2), random({9, 3}, 3), random({9}, 4)},
+       [](const Inputs& in) {
+         return recurrent(ops::RecurrentCell::gru, {in[0], in[1], in[2], in[2], in[3], in[3]}, {});
+       }}};
 }
 
 std::vector<Case> norm_cases() {
@@ -164,6 +175,23 @@ std::vector<Case> norm_cases() {
            [](const Inputs& in) { return residual_layer_norm(in[0], in[1], in[2], in[3], 1e-5).second; }},
           {"residual_layer_norm of x twice", rows,
            [](const Inputs& in) { return residual_layer_norm(in[0], in[0], in[1], in[2], 1e-5).second; }},
+          {"layer_norm of a weight that is its bias",
+           {rows[0], rows[1]},
+           [](const Inputs& in) { return layer_norm(in[0], in[1], in[1], 1e-5); }},
+          {"layer_norm over two dims of a weight that is its bias",
+           {random({3, 2, 4}, 1), random({2, 4}, 2)},
+           [](const Inputs& in) { return layer_norm(in[0], in[1], in[1], 1e-5, 2); }},
+          {"layer_norm of x alone", {rows[1]}, [](const Inputs& in) { return layer_norm(in[0], in[0], in[0], 1e-5); }},
+          {"residual_layer_norm of a weight that is its bias",
+           {rows[0], with_residual[1], rows[1]},
+           [](const Inputs& in) {
+             const auto [stream, y] = residual_layer_norm(in[0], in[1], in[2], in[2], 1e-5);
+             return add(stream, y);
+           }},
+          {"residual_layer_norm of x alone",
+           {rows[1]},
+           [](const Inputs& in) { return residual_layer_norm(in[0], in[0], in[0], in[0], 1e-5).second; }},
+          {"rms_norm of x by itself", {rows[1]}, [](const Inputs& in) { return rms_norm(in[0], in[0], 1e-5); }},
           {"rms_norm", {rows[0], rows[1]}, [](const Inputs& in) { return rms_norm(in[0], in[1], 1e-5); }},
           {"residual_rms_norm",
            {with_residual[0], with_residual[1], with_residual[2]},
@@ -177,7 +205,15 @@ std::vector<Case> norm_cases() {
           {"batch_norm_relu", images, [](const Inputs& in) { return batch_norm_relu(in[0], in[1], in[2], {}); }},
           {"batch_norm_add_relu", images_with_residual,
            [](const Inputs& in) { return batch_norm_add_relu(in[0], in[3], in[1], in[2], {}); }},
-          {"group_norm", images, [](const Inputs& in) { return group_norm(in[0], in[1], in[2], 2); }}};
+          {"batch_norm of a weight that is its bias",
+           {images[0], images[1]},
+           [](const Inputs& in) { return batch_norm(in[0], in[1], in[1], {}); }},
+          {"batch_norm_add_relu of x twice", images,
+           [](const Inputs& in) { return batch_norm_add_relu(in[0], in[0], in[1], in[2], {}); }},
+          {"group_norm", images, [](const Inputs& in) { return group_norm(in[0], in[1], in[2], 2); }},
+          {"group_norm of a weight that is its bias", {images[0], images[1]}, [](const Inputs& in) {
+             return group_norm(in[0], in[1], in[1], 2);
+           }}};
 }
 
 std::vector<Case> image_cases() {
@@ -188,6 +224,9 @@ std::vector<Case> image_cases() {
           {"conv_transpose2d",
            {random({1, 2, 2, 2}, 1), random({2, 2, 2, 2}, 2), random({2}, 3)},
            [](const Inputs& in) { return conv_transpose2d(in[0], in[1], in[2], {.stride = 2}); }},
+          {"conv2d of x by itself",
+           {random({2, 2, 2, 2}, 1)},
+           [](const Inputs& in) { return conv2d(in[0], in[0], {}, {.padding = 1}); }},
           {"max_pool2d", {x}, [](const Inputs& in) { return max_pool2d(in[0], {.kernel = 2}); }},
           {"avg_pool2d", {x}, [](const Inputs& in) { return avg_pool2d(in[0], {.kernel = 2}); }},
           {"adaptive_max_pool2d", {x}, [](const Inputs& in) { return adaptive_max_pool2d(in[0], 3); }},
@@ -305,7 +344,8 @@ TEST_CASE("gradients of every function, of one use, between other uses, and of p
 TEST_CASE("a gradient of another number of elements is refused") {
   Tape tape;
   const auto x = watch(random({2, 3}, 1), [](const Tensor<double>&) {});
-  const auto y = record("wrong", random({2}, 1), {x.slot()}, [dx = x.gradient()](const Tensor<double>& dy) { dx.give(dy); });
+  const auto y = record(tests::BackwardFunction{"wrong", [](const auto& dy, const auto& dx) { dx.give(dy); }},
+                        Result<double>{.existing = random({2}, 1)}, x);
   CHECK_THROWS_WITH(sum(y).backward(), "a tensor of shape [2] cannot become [2, 3]");
 }
 
@@ -334,7 +374,7 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"multiply: operand 2 of 2", [&] { multiply(one, none); }},
       {"scale: operand 1 of 1", [&] { scale(none, 2); }},
       {"sum: operand 1 of 1", [&] { sum(none); }},
-      {"activation: operand 1 of 1", [&] { relu(none); }},
+      {"relu: operand 1 of 1", [&] { relu(none); }},
       {"leaky_relu: operand 1 of 1", [&] { leaky_relu(none); }},
       {"softplus: operand 1 of 1", [&] { softplus(none); }},
       {"transpose: operand 1 of 1", [&] { transpose(none, 0, 1); }},
@@ -354,10 +394,10 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"rms_norm: operand 1 of 2", [&] { rms_norm(none, v, 1e-5); }},
       {"residual_rms_norm: operand 1 of 3", [&] { residual_rms_norm(none, m, v, 1e-5); }},
       {"residual_rms_norm: operand 2 of 3", [&] { residual_rms_norm(m, none, v, 1e-5); }},
-      {"batch_norm: operand 1 of 3", [&] { batch_norm(none, v, v, {}); }},
-      {"batch_norm_relu: operand 1 of 3", [&] { batch_norm_relu(none, v, v, {}); }},
-      {"batch_norm_add_relu: operand 1 of 4", [&] { batch_norm_add_relu(none, m, v, v, {}); }},
-      {"batch_norm_add_relu: operand 2 of 4", [&] { batch_norm_add_relu(m, none, v, v, {}); }},
+      {"batch_norm: operand 1 of 5", [&] { batch_norm(none, v, v, {}); }},
+      {"batch_norm_relu: operand 1 of 5", [&] { batch_norm_relu(none, v, v, {}); }},
+      {"batch_norm_add_relu: operand 1 of 6", [&] { batch_norm_add_relu(none, m, v, v, {}); }},
+      {"batch_norm_add_relu: operand 2 of 6", [&] { batch_norm_add_relu(m, none, v, v, {}); }},
       {"group_norm: operand 1 of 3", [&] { group_norm(none, v, v, 1); }},
       {"scaled_dot_product_attention: operand 1 of 3", [&] { scaled_dot_product_attention(none, image, {}); }},
       {"rotary: operand 1 of 1", [&] { rotary(none, {.size = 2, .heads = 1}); }},
@@ -391,10 +431,10 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
        [&] {
          unflatten(none, {1, 1}, 1);
        }},
-      {"recurrent_layer: operand 1 of 7", [&] { layer(none, m, m, m); }},
-      {"recurrent_layer: operand 2 of 7", [&] { layer(m, none, m, m); }},
-      {"recurrent_layer: operand 4 of 7", [&] { layer(m, m, none, m); }},
-      {"recurrent_layer: operand 5 of 7", [&] { layer(m, m, m, none); }},
+      {"recurrent_layer: operand 1 of 8", [&] { layer(none, m, m, m); }},
+      {"recurrent_layer: operand 2 of 8", [&] { layer(m, none, m, m); }},
+      {"recurrent_layer: operand 4 of 8", [&] { layer(m, m, none, m); }},
+      {"recurrent_layer: operand 5 of 8", [&] { layer(m, m, m, none); }},
       {"column_parallel_linear: operand 1 of 3", [&] { column_parallel_linear(none, m, v, axis, false); }},
       {"column_parallel_linear: operand 2 of 3", [&] { column_parallel_linear(m, none, v, axis, false); }},
       {"row_parallel_linear: operand 1 of 3", [&] { row_parallel_linear(none, m, v, axis, false); }},

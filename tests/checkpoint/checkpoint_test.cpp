@@ -288,6 +288,47 @@ TEST_CASE("a run that goes back puts later checkpoints aside") {
   CHECK(system->exists("/run/left-step-000000020/manifest.json"));
 }
 
+TEST_CASE("where a run that went back has a checkpoint, none that it left is later, whenever the power is lost") {
+  const auto prepared = [] {
+    auto system = std::make_shared<SimulatedFileSystem>();
+    run_ranks(2, [&](const Group& world) {
+      for (const std::int64_t step : {10, 20, 30}) save_sample(world, system, 0, step);
+    });
+    return system;
+  };
+  const auto go_back = [](const std::shared_ptr<SimulatedFileSystem>& system) {
+    run_ranks(2, [&](const Group& world) {
+      SampleState sample(world.rank(), world.size(), 0);
+      sample.fill(15);
+      Checkpoints(world, options_on(system)).save(15, sample.state());
+    });
+  };
+  const auto undisturbed = prepared();
+  const std::int64_t first = undisturbed->calls();
+  go_back(undisturbed);
+  CHECK(undisturbed->exists("/run/left-step-000000020/manifest.json"));
+  CHECK(undisturbed->exists("/run/left-step-000000030/manifest.json"));
+  const std::int64_t last = undisturbed->calls();
+  for (std::int64_t call = first + 1; call <= last + 1; ++call) {
+    const auto system = prepared();
+    system->lose_power_at(call);
+    bool lost = false;
+    try {
+      go_back(system);
+    } catch (const std::exception&) {
+      lost = true;
+    }
+    CHECK(lost == (call <= last));
+    for (const double keep : {0.0, 0.3, 0.5, 0.8, 1.0}) {
+      INFO("power lost at call " << call << ", " << keep << " of the changes kept");
+      const auto after = system->after_power_loss(keep, static_cast<std::uint64_t>(call));
+      const std::vector<std::int64_t> steps = checkpoint::committed_steps("/run", *after);
+      const bool saved = std::ranges::find(steps, 15) != steps.end();
+      CHECK((saved ? steps.back() == 15 : lost));
+    }
+  }
+}
+
 TEST_CASE("a step that is saved again is there at any moment") {
   const auto save = [](const std::shared_ptr<SimulatedFileSystem>& system, std::uint64_t content) {
     run_ranks(2, [&](const Group& world) {

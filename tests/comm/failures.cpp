@@ -98,11 +98,26 @@ int miss_a_message(const Group& world) {
 
 bool shares_memory() { return std::getenv("TRIREME_RANKS_PER_NODE") == nullptr; }
 
+// However late the others are to see that their deadline has passed.
+void wait_for_a_failure() {
+  const auto end = std::chrono::steady_clock::now() + 30s;
+  try {
+    while (std::chrono::steady_clock::now() < end) {
+      comm::progress();
+      std::this_thread::sleep_for(1ms);
+    }
+  } catch (const Error&) {
+    return;
+  }
+  fail_check("another rank's failure");
+}
+
 int miss_a_deadline(const Group& world) {
   world.barrier("together");
   std::vector<float> data(10);
   if (is_last(world)) {
-    std::this_thread::sleep_for(600ms);
+    std::this_thread::sleep_for(300ms);
+    wait_for_a_failure();
     const auto go_on = [&] {
       world.all_reduce(std::span(data), ReduceOp::sum, "gradient").wait_on_host();  // what the others sent may be here
       world.barrier("together again");
@@ -129,7 +144,10 @@ int miss_a_deadline(const Group& world) {
 int miss_a_deadline_of_another_group(const Group& world) {
   const Group pair = world.split(world.rank() < 2 ? 0 : 1, world.rank(), "pair");
   world.barrier("together");
-  if (world.rank() == 2) std::this_thread::sleep_for(1400ms);
+  if (world.rank() == 2) {
+    std::this_thread::sleep_for(800ms);
+    wait_for_a_failure();
+  }
   try {
     (world.rank() == 0 ? pair : world).barrier(world.rank() == 0 ? "aside" : "along");
   } catch (const Error& error) {

@@ -9,7 +9,12 @@
 #include "ops/base/parallel.hpp"
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/matmul/batched_matmul.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/reduce/reduce.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -156,4 +161,52 @@ TEST_CASE("what a thread of a parallel loop throws, the loop throws when all thr
     }
     CHECK_THROWS_AS(parallel_ranges(3, 1, 1, [](std::int64_t, std::int64_t) { throw std::bad_alloc(); }), std::bad_alloc);
   });
+}
+
+TEST_CASE("operations refuse tensors that are undefined, by name") {
+  const Tensor<double> one = Tensor<double>::full({}, 1);
+  const Tensor<double> m = Tensor<double>::full({3, 3}, 1);
+  const Tensor<double> none;
+  Tensor<double> to = one.clone();
+  Tensor<double> to_m = m.clone();
+  Tensor<double> nowhere;
+  Tensor<float> nowhere_float;
+  const RandomKey key{};
+  const std::vector<std::pair<std::string, std::function<void()>>> refused{
+      {"activation: x", [&] { activation(Activation::relu, none, to); }},
+      {"activation: x", [&] { activation(Activation::relu, none, nowhere); }},
+      {"activation: y", [&] { activation(Activation::relu, one, nowhere); }},
+      {"activation_backward: x", [&] { activation_backward(Activation::relu, none, one, to, false); }},
+      {"activation_backward: dy", [&] { activation_backward(Activation::relu, one, none, to, false); }},
+      {"activation_backward: dx", [&] { activation_backward(Activation::relu, one, one, nowhere, false); }},
+      {"add: a", [&] { add(none, one, to); }},
+      {"add: b", [&] { add(one, none, to); }},
+      {"add: c", [&] { add(one, one, nowhere); }},
+      {"multiply: a", [&] { multiply(none, one, to); }},
+      {"multiply: b", [&] { multiply(one, none, to); }},
+      {"scale: a", [&] { scale(none, 2.0, to); }},
+      {"scale: c", [&] { scale(one, 2.0, nowhere); }},
+      {"leaky_relu: x", [&] { leaky_relu(none, 0.1, to); }},
+      {"leaky_relu_backward: x", [&] { leaky_relu_backward(none, 0.1, one, to, false); }},
+      {"softplus: x", [&] { softplus(none, {}, to); }},
+      {"softplus_backward: x", [&] { softplus_backward(none, {}, one, to, false); }},
+      {"dropout: x", [&] { dropout(none, 0.1, key, to); }},
+      {"dropout: y", [&] { dropout(one, 0.1, key, nowhere); }},
+      {"cast: x", [&] { cast(Tensor<bfloat16>(), nowhere_float); }},
+      {"cast: y", [&] { cast(Tensor<bfloat16>::full({}, bfloat16(1)), nowhere_float); }},
+      {"sum: x", [&] { sum(none); }},
+      {"sum_rows: x", [&] { sum_rows(none, to, false); }},
+      {"sum_rows: columns", [&] { sum_rows(m, nowhere, false); }},
+      {"matmul: a", [&] { matmul(none, m, to_m); }},
+      {"matmul: b", [&] { matmul(m, none, to_m); }},
+      {"matmul: c", [&] { matmul(m, m, nowhere); }},
+      {"linear: x", [&] { linear(none, m, {}, to_m); }},
+      {"linear: weight", [&] { linear(m, none, {}, to_m); }},
+      {"linear: y", [&] { linear(m, m, {}, nowhere); }},
+      {"batched_matmul: a", [&] { batched_matmul(none, m, to_m); }},
+      {"batched_matmul: c", [&] { batched_matmul(m, m, nowhere); }}};
+  for (const auto& [message, call] : refused) {
+    CAPTURE(message);
+    CHECK_THROWS_WITH(call(), ContainsSubstring(message + " is undefined"));
+  }
 }

@@ -1,9 +1,9 @@
 #include <chrono>
 #include <mutex>
 
+#include "backward_function.hpp"
 #include "batch_norm_runs.hpp"
 #include "catch.hpp"
-#include "trireme/autograd/record.hpp"
 #include "trireme/testing/ranks.hpp"
 #include "trireme/trireme.hpp"
 
@@ -101,10 +101,11 @@ TEST_CASE("a rank that fails in backward ends the wait of the others' batch norm
     parallel::DataParallel data_parallel(model, ProcessMesh(world));
     Tape tape;
     const auto y = model.forward(Tensor<float>::full({4, 3}, static_cast<float>(world.rank())));
-    const auto last = record("fails", y.value().clone(), {y.slot()}, [&world, dx = y.gradient()](const Tensor<float>& dy) {
+    const auto fail = [&world](const auto& dy, const auto& dx) {
       require(world.rank() != 1, "rank 1 fails in backward");
       dx.give(dy);
-    });
+    };
+    const auto last = record(tests::BackwardFunction{"fails", fail}, Result<float>{.existing = y.value().clone()}, y);
     sum(last).backward();
   });
   CHECK(text.find("rank 1 fails in backward") != std::string::npos);

@@ -7,6 +7,7 @@
 #include <map>
 #include <numeric>
 
+#include "backward_function.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/trireme.hpp"
@@ -48,16 +49,16 @@ struct Net : nn::Module<Float32> {
   Loss<float, Cpu> loss(const Written& written, int step, int rank) const {
     Variable<float> sum = Tensor<float>::zeros({1});
     for (const auto& parameter : all) {
-      const Variable<float> weight = parameter.variable();
-      sum = record("written gradients", Tensor<float>::zeros({1}), {sum.slot(), weight.slot()},
-                   [&, parameter, step, rank, dx = sum.gradient(), dw = weight.gradient()](const Tensor<float>& dy) {
-                     dw.contribute([&](Tensor<float>& out, bool) {
-                       for (std::int64_t index = 0; index < out.numel(); ++index) {
-                         out.data()[index] = static_cast<float>(written(parameter.info(), index, step, rank));
-                       }
-                     });
-                     dx.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
-                   });
+      const auto write = [&written, parameter, step, rank](const auto& dy, const auto& dsum, const auto& dweight) {
+        dweight.contribute([&](Tensor<float>& out, bool) {
+          for (std::int64_t index = 0; index < out.numel(); ++index) {
+            out.data()[index] = static_cast<float>(written(parameter.info(), index, step, rank));
+          }
+        });
+        dsum.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
+      };
+      sum = record(tests::BackwardFunction{"written gradients", write}, Result<float>{.existing = Tensor<float>::zeros({1})},
+                   sum, parameter.variable());
     }
     return {.sum = sum, .kept = 1, .count = 1};
   }

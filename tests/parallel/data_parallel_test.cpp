@@ -38,7 +38,7 @@ struct Net : nn::Module<Float64> {
   }
 };
 
-struct Result {
+struct Trained {
   std::vector<double> losses;
   std::vector<double> norms;
   std::vector<double> values;
@@ -67,8 +67,8 @@ std::pair<Tensor<double>, Tensor<std::int32_t>> batch(const Setup& setup, int st
   return {x, targets};
 }
 
-Result train(const Setup& setup) {
-  Result result;
+Trained train(const Setup& setup) {
+  Trained result;
   std::mutex mutex;
   testing::run_ranks(setup.ranks, [&](const Group& world) {
     Net model;
@@ -108,11 +108,11 @@ Result train(const Setup& setup) {
 }
 
 // The same steps on whole batches, without groups.
-Result train_alone(const Setup& setup) {
+Trained train_alone(const Setup& setup) {
   Net model;
   model.initialize({.seed = 3});
   optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
-  Result result;
+  Trained result;
   for (int step = 0; step < 5; ++step) {
     const auto [x, targets] = batch(setup, step, 0, samples);
     Tape tape;
@@ -134,7 +134,7 @@ Result train_alone(const Setup& setup) {
   return result;
 }
 
-void expect_equal(const Result& got, const Result& wanted) {
+void expect_equal(const Trained& got, const Trained& wanted) {
   REQUIRE(got.losses.size() == wanted.losses.size());
   for (std::size_t step = 0; step < wanted.losses.size(); ++step) {
     CHECK(got.losses[step] == Approx(wanted.losses[step]).epsilon(1e-12));
@@ -151,13 +151,13 @@ void expect_equal(const Result& got, const Result& wanted) {
 }  // namespace
 
 TEST_CASE("any number of ranks, micro-batches and buckets trains the same model") {
-  const Result wanted = train({});
+  const Trained wanted = train({});
   CHECK(wanted.losses.back() < wanted.losses.front());
   for (const int ranks : {1, 2, 4}) {
     for (const int micro_batches : {1, 2}) {
       for (const std::int64_t bucket_bytes : {std::int64_t{64}, std::int64_t{2048}, std::int64_t{1} << 20}) {
         CAPTURE(ranks, micro_batches, bucket_bytes);
-        const Result got = train({.ranks = ranks, .micro_batches = micro_batches, .bucket_bytes = bucket_bytes});
+        const Trained got = train({.ranks = ranks, .micro_batches = micro_batches, .bucket_bytes = bucket_bytes});
         expect_equal(got, wanted);
       }
     }
@@ -172,7 +172,7 @@ TEST_CASE("bucket sizes count bytes, and a bucket ends with the parameter that f
 TEST_CASE("ranks with different numbers of kept targets, none at all too") {
   for (const auto& ignored : {std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample % 3 == 0; }),
                               std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample >= 4; })}) {
-    const Result wanted = train({.ignored = ignored});
+    const Trained wanted = train({.ignored = ignored});
     expect_equal(train({.ranks = 2, .ignored = ignored}), wanted);
     expect_equal(train({.ranks = 4, .ignored = ignored}), wanted);
     expect_equal(train({.ranks = 2, .micro_batches = 2, .ignored = ignored}), wanted);
@@ -184,7 +184,7 @@ TEST_CASE("a loss with class weights is the mean by weight over all ranks") {
   setup.ignored = [](std::int64_t sample) { return sample % 3 == 0; };  // the ranks' sums of weights differ
   setup.loss.class_weight = Tensor<double>::from({classes}, std::vector<double>{0.25, 3, 1, 0.5});
   setup.loss.label_smoothing = 0.1;
-  const Result wanted = train_alone(setup);
+  const Trained wanted = train_alone(setup);
   for (const int ranks : {1, 2, 4}) {
     for (const int micro_batches : {1, 2}) {
       CAPTURE(ranks, micro_batches);
@@ -196,7 +196,7 @@ TEST_CASE("a loss with class weights is the mean by weight over all ranks") {
 }
 
 TEST_CASE("no kept target anywhere changes nothing") {
-  const Result result = train({.ranks = 2, .ignored = [](std::int64_t) { return true; }});
+  const Trained result = train({.ranks = 2, .ignored = [](std::int64_t) { return true; }});
   Net fresh;
   fresh.initialize({.seed = 3});
   const auto values = fresh.store().values<double>();
@@ -209,14 +209,14 @@ TEST_CASE("a parameter that only some ranks use gets their gradient; one that no
   fresh.initialize({.seed = 3});
   const auto& never = fresh.never.weight.info();
   const auto& rare = fresh.rare.weight.info();
-  const auto moved = [&](const Result& result, const ParameterInfo& parameter) {
+  const auto moved = [&](const Trained& result, const ParameterInfo& parameter) {
     const auto values = fresh.store().values<double>();
     return result.values[static_cast<std::size_t>(parameter.offset)] != values.data()[parameter.offset];
   };
-  const Result by_one = train({.ranks = 2, .rare_from_rank = 1});
+  const Trained by_one = train({.ranks = 2, .rare_from_rank = 1});
   CHECK(moved(by_one, rare));
   CHECK_FALSE(moved(by_one, never));
-  const Result by_none = train({.ranks = 2});
+  const Trained by_none = train({.ranks = 2});
   CHECK_FALSE(moved(by_none, rare));
   CHECK_FALSE(moved(by_none, fresh.frozen.weight.info()));
 }

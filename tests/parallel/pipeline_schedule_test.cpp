@@ -166,4 +166,9 @@ TEST_CASE("ranks that wait for each other are refused") {
   std::erase(first, PipelineAction{Kind::backward, 0, 0});
   first.insert(first.begin() + 2, {{Kind::receive_backward, 0, 0}, {Kind::backward, 0, 0}});
   CHECK_THROWS_WITH(require_valid(schedule), ContainsSubstring("no rank can go on, rank 0 waits in B 0.0"));
+  try {
+    require_valid(schedule);
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::invalid_argument);
+  }
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "backward_function.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/loss/loss.hpp"
@@ -213,16 +214,16 @@ struct Large : nn::Module<Float32> {
   Loss<float, Cpu> loss(int step, int rank) const {
     Variable<float> sum = Tensor<float>::zeros({1});
     for (const auto& parameter : {first, second}) {
-      const Variable<float> weight = parameter.variable();
-      sum = record("written gradients", Tensor<float>::zeros({1}), {sum.slot(), weight.slot()},
-                   [step, rank, dx = sum.gradient(), dw = weight.gradient()](const Tensor<float>& dy) {
-                     dw.contribute([&](Tensor<float>& out, bool) {
-                       for (std::int64_t index = 0; index < out.numel(); ++index) {
-                         out.data()[index] = static_cast<float>((index * 31 + step * 7 + rank) % 101 - 50);
-                       }
-                     });
-                     dx.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
-                   });
+      const auto write = [step, rank](const auto& dy, const auto& dsum, const auto& dweight) {
+        dweight.contribute([&](Tensor<float>& out, bool) {
+          for (std::int64_t index = 0; index < out.numel(); ++index) {
+            out.data()[index] = static_cast<float>((index * 31 + step * 7 + rank) % 101 - 50);
+          }
+        });
+        dsum.contribute([&](Tensor<float>& out, bool) { out.data()[0] = dy.data()[0]; });
+      };
+      sum = record(tests::BackwardFunction{"written gradients", write}, Result<float>{.existing = Tensor<float>::zeros({1})},
+                   sum, parameter.variable());
     }
     return {.sum = sum, .kept = 1, .count = 1};
   }

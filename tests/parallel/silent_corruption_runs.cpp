@@ -8,6 +8,7 @@
 #include <limits>
 #include <optional>
 
+#include "backward_function.hpp"
 #include "state_digest.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/trireme.hpp"
@@ -58,10 +59,11 @@ enum class Fault { none, loss_is_nan, backward_makes_inf, gradient_is_inf };
 
 // The same value, whose gradient is inf.
 Variable<float> with_inf_gradient(const Variable<float>& x) {
-  return record("inf in backward", x.value(), {x.slot()}, [dx = x.gradient()](const Tensor<float>& dy) {
+  const auto make_inf = [](const auto& dy, const auto& dx) {
     dx.contribute(
         [&](Tensor<float>& out, bool) { std::fill_n(out.data(), dy.numel(), std::numeric_limits<float>::infinity()); });
-  });
+  };
+  return record(tests::BackwardFunction{"inf in backward", make_inf}, Result<float>{.existing = x.value()}, x);
 }
 
 Tensor<std::int32_t> tokens(std::uint64_t step, std::int64_t first, int shift) {

@@ -1,45 +1,207 @@
 #pragma once
 
+// What an operation is given at the gate (autograd/record.hpp), and its marks.
+
 #include <initializer_list>
 #include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
 
+#include "trireme/autograd/observer.hpp"
 #include "trireme/autograd/variable.hpp"
 
 namespace trireme {
 
+// A result of an operation: the gate allocates it, unless it exists, as that of a reshape.
+template <typename T, typename D = Cpu>
+struct Result {
+  Shape shape = {};
+  Tensor<T, D> existing = {};
+};
+
 namespace detail {
 
-struct OperandThatMayBeUndefined {};
+struct Marks {
+  bool kept = false;
+  bool optional = false;
+  bool weight = false;
+  bool internal = false;
+};
 
+// An operand by reference, a result by value.
+template <typename What>
+struct Stored {
+  using type = const What&;
+};
 template <typename T, typename D>
-bool is_given(const Tensor<T, D>& operand) {
-  return operand.defined();
-}
-template <typename T, typename D, typename G>
-bool is_given(const Variable<T, D, G>& operand) {
-  return operand.value().defined();
-}
-inline bool is_given(OperandThatMayBeUndefined) { return true; }
+struct Stored<Result<T, D>> {
+  using type = Result<T, D>;
+};
 
-[[noreturn]] void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given);
+template <typename What, Marks marks_>
+struct Marked {
+  static constexpr Marks marks = marks_;
+  typename Stored<What>::type what;
+};
+
+template <Marks marks, typename X>
+auto marked(const X& x) {
+  return Marked<X, marks>{x};
+}
+template <Marks marks, typename X, Marks others>
+auto marked(const Marked<X, others>& x) {
+  constexpr Marks both{.kept = marks.kept || others.kept,
+                       .optional = marks.optional || others.optional,
+                       .weight = marks.weight || others.weight,
+                       .internal = marks.internal || others.internal};
+  return Marked<X, both>{x.what};
+}
+
+template <typename X>
+struct Written {
+  X& value;
+};
 
 }  // namespace detail
 
-// Marks an operand that may be undefined, as a layer's bias.
-template <typename Operand>
-detail::OperandThatMayBeUndefined optional(const Operand&) {
-  return {};
+// Marks of operands and results. They combine: kept(weight(w)).
+auto kept(const auto& x) { return detail::marked<detail::Marks{.kept = true}>(x); }          // backward() reads it
+auto optional(const auto& x) { return detail::marked<detail::Marks{.optional = true}>(x); }  // may be undefined, alone of all
+auto weight(const auto& x) { return detail::marked<detail::Marks{.weight = true}>(x); }      // its gradient can wait
+auto internal(const auto& x) {
+  return detail::marked<detail::Marks{.kept = true, .internal = true}>(x);
+}  // for backward() alone
+
+// A variable of the caller's that forward() fills beside the results: after the operands.
+template <typename X>
+detail::Written<X> written(X& x) {
+  return {x};
 }
 
-// The first line of every operation, with all its variables and tensors in their order: an undefined one looks like a scalar
-// but holds nothing. "add: operand 1 of 2 is undefined".
-//
-//   require_operands("linear", x, weight, optional(bias));
-template <typename... Operand>
-void require_operands(std::string_view operation, const Operand&... operands) {
-  if (!(detail::is_given(operands) && ...)) [[unlikely]] {
-    detail::throw_undefined_operand(operation, {detail::is_given(operands)...});
+namespace detail {
+
+template <typename X>
+struct IsVariable : std::false_type {};
+template <typename T, typename D, typename G>
+struct IsVariable<Variable<T, D, G>> : std::true_type {};
+
+// An operand as the gate sees it.
+template <typename X>
+struct Given {
+  static constexpr Marks marks = {};
+  static constexpr bool has_gradient = IsVariable<X>::value;
+  const X& x;
+
+  explicit Given(const X& given) : x(given) {}
+  bool present() const {
+    if constexpr (has_gradient) return x.value().defined();
+    if constexpr (!has_gradient) return x.defined();
   }
+  decltype(auto) value() const {
+    if constexpr (has_gradient) return (x.value());
+    if constexpr (!has_gradient) return (x);
+  }
+  auto gradient() const { return x.gradient(); }
+  void each_slot(const auto& visit) const {
+    if constexpr (has_gradient) visit(x.slot());
+  }
+};
+
+template <typename X>
+struct Given<std::vector<X>> {
+  static constexpr Marks marks = {};
+  static constexpr bool has_gradient = IsVariable<X>::value;
+  const std::vector<X>& x;
+
+  explicit Given(const std::vector<X>& given) : x(given) {}
+  bool present() const {
+    for (const X& each : x) {
+      if (!Given<X>(each).present()) return false;
+    }
+    return true;
+  }
+  decltype(auto) value() const {
+    if constexpr (has_gradient) {
+      std::vector<std::remove_cvref_t<decltype(Given<X>(x.front()).value())>> values;
+      for (const X& each : x) values.push_back(each.value());
+      return values;
+    } else {
+      return (x);
+    }
+  }
+  auto gradient() const {
+    std::vector<std::remove_cvref_t<decltype(x.front().gradient())>> gradients;
+    for (const X& each : x) gradients.push_back(each.gradient());
+    return gradients;
+  }
+  void each_slot(const auto& visit) const {
+    for (const X& each : x) Given<X>(each).each_slot(visit);
+  }
+};
+
+template <typename X, Marks marks_>
+struct Given<Marked<X, marks_>> : Given<X> {
+  static constexpr Marks marks = marks_;
+  explicit Given(const Marked<X, marks_>& given) : Given<X>(given.what) {}
+  bool present() const { return marks.optional || Given<X>::present(); }
+};
+
+template <typename X>
+struct Given<Written<X>> {
+  static constexpr Marks marks = {};
+  static constexpr bool has_gradient = false;
+  X& x;
+
+  explicit Given(const Written<X>& given) : x(given.value) {}
+  bool present() const { return true; }
+  X& value() const { return x; }
+  void each_slot(const auto&) const {}
+};
+
+template <typename X>
+inline constexpr bool is_operand = true;
+template <typename X>
+inline constexpr bool is_operand<Written<X>> = false;
+
+template <typename T, typename D>
+Operand view_of(const Tensor<T, D>& tensor, const GradientSlot* slot = nullptr) {
+  return {.storage = tensor.storage(),
+          .offset = tensor.offset_in_bytes(),
+          .shape = tensor.shape(),
+          .dtype = dtype_of<T>,
+          .parameter = slot == nullptr ? std::string_view() : slot->parameter()};
+}
+template <typename T, typename D, typename G>
+Operand view_of(const Variable<T, D, G>& variable) {
+  return view_of(variable.value(), variable.slot());
+}
+template <typename X>
+void add_views(const Given<Written<X>>&, std::vector<Operand>&) {}
+template <typename X>
+void add_views(const Given<X>& given, std::vector<Operand>& to) {
+  if constexpr (requires { given.x.begin(); }) {
+    for (const auto& each : given.x) to.push_back(view_of(each));
+  } else {
+    to.push_back(view_of(given.x));
+  }
+}
+
+[[noreturn]] void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given, int operands);
+
+template <typename... Operands>
+void require_present(std::string_view operation, const Given<Operands>&... given) {
+  if (!(given.present() && ...)) [[unlikely]] {
+    throw_undefined_operand(operation, {given.present()...}, (int{is_operand<Operands>} + ...));
+  }
+}
+
+}  // namespace detail
+
+// "distillation_loss: operand 2 of 2 is undefined". The gate does it; for a function that looks at its operands before that.
+template <typename... Operands>
+void require_operands(std::string_view function, const Operands&... operands) {
+  detail::require_present(function, detail::Given<Operands>(operands)...);
 }
 
 }  // namespace trireme

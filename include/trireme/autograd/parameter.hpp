@@ -19,6 +19,8 @@ class ParameterSlot final : public TensorSlot<T, D> {
       : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index) {}
 
   void count_use() override { this->tape().use(store_, index_); }
+  std::string_view parameter() const override { return store_.parameter(index_).name; }
+  const void* place() const override { return &store_.parameter(index_); }
   std::pair<Tensor<T, D>, bool> open() override {
     store_.require_open_gradient(index_);
     return {store_.gradient<T, D>(index_), store_.has_gradient(index_)};

@@ -24,8 +24,12 @@ class GradientSlot {
   virtual ~GradientSlot() = default;
 
   bool on(const Tape& tape) const;
-  Tape& tape() const;          // an error unless it is this thread's current tape
-  virtual void count_use() {}  // an operation lists the variable among its inputs
+  Tape& tape() const;                                        // an error unless it is this thread's current tape
+  virtual void count_use() {}                                // the variable is an operand of an operation
+  virtual std::string_view parameter() const { return {}; }  // its name, if it is one
+
+  // What the gradient is summed in: one for all slots of a parameter.
+  virtual const void* place() const { return this; }
 
  private:
   std::uint64_t tape_serial_;

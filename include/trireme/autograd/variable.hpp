@@ -4,6 +4,7 @@
 #include <memory>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "trireme/autograd/tape.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
@@ -47,6 +48,28 @@ class TensorSlot : public GradientSlot {
   Tensor<T, D> sum_;
 };
 
+// A contribution that is being written. Others to the same gradient that come meanwhile, as where one variable is the weight
+// and the bias of a norm, are kept until it is there.
+class OpenContribution {
+ public:
+  explicit OpenContribution(const GradientSlot& slot);
+  ~OpenContribution();
+  OpenContribution(const OpenContribution&) = delete;
+  OpenContribution& operator=(const OpenContribution&) = delete;
+
+  static OpenContribution* to(const GradientSlot& slot);  // this thread's; null: none is being written
+
+ private:
+  const void* place_;
+  OpenContribution* outer_;
+};
+
+template <typename T, typename D>
+struct OpenContributionOf : OpenContribution {
+  using OpenContribution::OpenContribution;
+  std::vector<Tensor<T, D>> kept;
+};
+
 }  // namespace detail
 
 // Where contributions to one variable's gradient are summed. A handle; copies mean the same gradient.
@@ -54,6 +77,8 @@ class TensorSlot : public GradientSlot {
 template <typename T, typename D = Cpu>
 class Gradient {
  public:
+  using value_type = T;
+  using device_type = D;
   using Slot = detail::TensorSlot<T, D>;
 
   Gradient() = default;
@@ -63,19 +88,32 @@ class Gradient {
   Slot* slot() const { return slot_.get(); }
 
   // Calls write(tensor, accumulate): it fills the tensor, or adds to it when `accumulate` is true. Exactly one contribution
-  // (or give) for each input that an operation lists.
+  // (or give) for each input that an operation lists. write() may make others, to this gradient too.
   template <typename Write>
   void contribute(Write&& write) const {
     if (!slot_) return;
+    if (detail::OpenContribution::to(*slot_) != nullptr) {
+      Tensor<T, D> contribution(slot_->shape());
+      write(contribution, false);
+      return give(std::move(contribution));
+    }
+    detail::OpenContributionOf<T, D> open(*slot_);
     auto [sum, accumulate] = slot_->open();
     write(sum, accumulate);
     slot_->close(std::move(sum));
+    for (Tensor<T, D>& contribution : open.kept) slot_->give(std::move(contribution));
   }
 
   // Contributes a tensor that is complete already, as many elements as the value's. It may be kept and shared: write to it no
   // more.
   void give(Tensor<T, D> contribution) const {
-    if (slot_) slot_->give(contribution.reshape(slot_->shape()));
+    if (!slot_) return;
+    contribution = contribution.reshape(slot_->shape());
+    if (auto* open = detail::OpenContribution::to(*slot_)) {
+      static_cast<detail::OpenContributionOf<T, D>*>(open)->kept.push_back(std::move(contribution));
+    } else {
+      slot_->give(std::move(contribution));
+    }
   }
 
  private:

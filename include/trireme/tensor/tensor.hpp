@@ -110,6 +110,13 @@ class Tensor {
 
   bool shares_storage() const noexcept { return storage_.use_count() > 1; }  // other tensors hold the block too
 
+  // The block, and where in it the elements begin; null for an undefined tensor.
+  std::shared_ptr<const device::Storage> storage() const { return storage_; }
+  std::int64_t offset_in_bytes() const {
+    return storage_ == nullptr ? 0
+                               : reinterpret_cast<const std::byte*>(data_) - static_cast<const std::byte*>(storage_->data());
+  }
+
  private:
   static std::size_t bytes_of(const Shape& shape) {
     std::int64_t bytes = 0;

@@ -21,9 +21,9 @@ void scaled_dot_product_attention(const AttentionForward<T, D>& pass) {
 template <typename T, typename D>
 void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass) {
   const AttentionSizes sizes = checked_attention_sizes(pass);
-  require_shape("attention", "dout", pass.dout.shape(), pass.out.shape());
-  require_shape("attention", "dq", pass.dq.shape(), pass.q.shape());
-  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());
+  require_shape("attention", "dout", pass.dout, pass.out.shape());
+  require_shape("attention", "dq", pass.dq, pass.q.shape());
+  require_shape("attention", "dkv", pass.dkv.shape(), pass.kv.shape());  // both undefined where packed
   Attention<D>::backward(pass, sizes);
 }
 

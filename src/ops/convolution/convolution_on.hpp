@@ -52,7 +52,7 @@ void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
             const Conv2dOptions& options, Tensor<T, D>& y) {
   auto shape = convolution_shape("conv2d", x.shape(), weight.shape(), y.shape(), options);
   shape.bias = bias.defined();
-  if (shape.bias) require_count("conv2d", "bias", bias.shape(), shape.out);
+  if (shape.bias) require_count("conv2d", "bias", bias, shape.out);
   if (shape.batch > 0) Convolution<D>::forward(shape, x, weight, bias, y);
 }
 
@@ -75,7 +75,7 @@ template <typename T, typename D>
 void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
                       const ConvTranspose2dOptions& options, Tensor<T, D>& y) {
   const auto shape = transposed_shape("conv_transpose2d", x.shape(), weight.shape(), y.shape(), options);
-  if (bias.defined()) require_count("conv_transpose2d", "bias", bias.shape(), shape.in);
+  if (bias.defined()) require_count("conv_transpose2d", "bias", bias, shape.in);
   if (shape.batch == 0) return;
   Convolution<D>::backward_data(shape, x, weight, y);
   if (bias.defined()) Convolution<D>::add_bias(y, bias);

@@ -14,7 +14,8 @@ struct Casts {
 
 template <typename From, typename To, typename D>
 void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate) {
-  require_shape("cast", "y", y.shape(), x.shape());
+  require_defined("cast", "x", x);
+  require_shape("cast", "y", y, x.shape());
   Casts<D>::cast(x.numel(), x.data(), y.data(), accumulate);
 }
 

@@ -15,7 +15,8 @@ struct Dropouts {
 
 template <typename T, typename D>
 void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y, bool accumulate) {
-  require_shape("dropout", "y", y.shape(), x.shape());
+  require_defined("dropout", "x", x);
+  require_shape("dropout", "y", y, x.shape());
   require(probability >= 0 && probability < 1, "dropout: the probability is {}, but must lie in [0, 1)", probability);
   Dropouts<D>::dropout(Dropout<T>{.x = x.data(),
                                   .factor = static_cast<Accumulate<T>>(1 / (1 - probability)),

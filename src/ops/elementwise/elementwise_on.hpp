@@ -23,34 +23,39 @@ struct Elementwise {
 
 template <typename T, typename D>
 void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y) {
-  require_shape("activation", "y", y.shape(), x.shape());
+  require_defined("activation", "x", x);
+  require_shape("activation", "y", y, x.shape());
   Elementwise<D>::activation(kind, x.numel(), x.data(), y.data());
 }
 
 template <typename T, typename D>
 void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
-  require_shape("activation_backward", "dy", dy.shape(), x.shape());
-  require_shape("activation_backward", "dx", dx.shape(), x.shape());
+  require_defined("activation_backward", "x", x);
+  require_shape("activation_backward", "dy", dy, x.shape());
+  require_shape("activation_backward", "dx", dx, x.shape());
   Elementwise<D>::activation_backward(kind, x.numel(), x.data(), dy.data(), dx.data(), accumulate);
 }
 
 template <typename T, typename D>
 void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c) {
-  require_shape("add", "b", b.shape(), a.shape());
-  require_shape("add", "c", c.shape(), a.shape());
+  require_defined("add", "a", a);
+  require_shape("add", "b", b, a.shape());
+  require_shape("add", "c", c, a.shape());
   Elementwise<D>::add(a.numel(), a.data(), b.data(), c.data());
 }
 
 template <typename T, typename D>
 void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate) {
-  require_shape("multiply", "b", b.shape(), a.shape());
-  require_shape("multiply", "c", c.shape(), a.shape());
+  require_defined("multiply", "a", a);
+  require_shape("multiply", "b", b, a.shape());
+  require_shape("multiply", "c", c, a.shape());
   Elementwise<D>::multiply(a.numel(), a.data(), b.data(), c.data(), accumulate);
 }
 
 template <typename T, typename D>
 void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate) {
-  require_shape("scale", "c", c.shape(), a.shape());
+  require_defined("scale", "a", a);
+  require_shape("scale", "c", c, a.shape());
   Elementwise<D>::scale(a.numel(), a.data(), factor, c.data(), accumulate);
 }
 

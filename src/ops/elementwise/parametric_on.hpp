@@ -25,14 +25,16 @@ inline void require_valid(const SoftplusOptions& options) {
 
 template <typename T, typename D>
 void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y) {
-  require_shape("leaky_relu", "y", y.shape(), x.shape());
+  require_defined("leaky_relu", "x", x);
+  require_shape("leaky_relu", "y", y, x.shape());
   Parametric<D>::leaky_relu(x.numel(), x.data(), static_cast<Accumulate<T>>(slope), y.data());
 }
 
 template <typename T, typename D>
 void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
-  require_shape("leaky_relu_backward", "dy", dy.shape(), x.shape());
-  require_shape("leaky_relu_backward", "dx", dx.shape(), x.shape());
+  require_defined("leaky_relu_backward", "x", x);
+  require_shape("leaky_relu_backward", "dy", dy, x.shape());
+  require_shape("leaky_relu_backward", "dx", dx, x.shape());
   Parametric<D>::leaky_relu_backward(x.numel(), x.data(), static_cast<Accumulate<T>>(slope), dy.data(), dx.data(), accumulate);
 }
 
@@ -40,7 +42,8 @@ template <typename T, typename D>
 void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y) {
   using A = Accumulate<T>;
   require_valid(options);
-  require_shape("softplus", "y", y.shape(), x.shape());
+  require_defined("softplus", "x", x);
+  require_shape("softplus", "y", y, x.shape());
   Parametric<D>::softplus(x.numel(), x.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold), y.data());
 }
 
@@ -49,8 +52,9 @@ void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, co
                        bool accumulate) {
   using A = Accumulate<T>;
   require_valid(options);
-  require_shape("softplus_backward", "dy", dy.shape(), x.shape());
-  require_shape("softplus_backward", "dx", dx.shape(), x.shape());
+  require_defined("softplus_backward", "x", x);
+  require_shape("softplus_backward", "dy", dy, x.shape());
+  require_shape("softplus_backward", "dx", dx, x.shape());
   Parametric<D>::softplus_backward(x.numel(), x.data(), static_cast<A>(options.beta), static_cast<A>(options.threshold),
                                    dy.data(), dx.data(), accumulate);
 }

@@ -26,7 +26,7 @@ struct Rotary {
 
 template <typename T, typename D>
 void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& options, double direction, Tensor<T, D>& y) {
-  require_shape(op, "y", y.shape(), x.shape());
+  require_shape(op, "y", y, x.shape());
   require(options.size > 0 && options.size % 2 == 0, "{}: the head size is {}, but must be even", op, options.size);
   require(x.shape().size() == 3 && options.heads >= 0 && x.dim(2) >= options.heads * options.size,
           "{}: x of shape {} does not hold [batch, time, {} heads of {}]", op, x.shape(), options.heads, options.size);

@@ -42,7 +42,7 @@ inline bool moves_nothing(const TransposeSizes& sizes) { return sizes.middle == 
 
 template <typename T, typename D>
 void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y) {
-  require_shape("transpose", "y", y.shape(), transposed_shape(x.shape(), first, second));
+  require_shape("transpose", "y", y, transposed_shape(x.shape(), first, second));
   const auto [a, b] = std::minmax({transposed_place(x.shape(), first), transposed_place(x.shape(), second)});
   const auto copy = [&] { device::copy_bytes(D{}, y.data(), D{}, x.data(), static_cast<std::size_t>(x.numel()) * sizeof(T)); };
   if (x.numel() == 0 || a == b) return copy();

@@ -20,15 +20,17 @@ struct ElementwiseLosses {
 template <typename T, typename D>
 Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                    double positive_weight) {
-  require_shape("elementwise_loss", "target", target.shape(), x.shape());
+  require_defined("elementwise_loss", "x", x);
+  require_shape("elementwise_loss", "target", target, x.shape());
   return ElementwiseLosses<D>::sum(kind, x.numel(), x.data(), target.data(), static_cast<Accumulate<T>>(positive_weight));
 }
 
 template <typename T, typename D>
 void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
                                const ScalarFor<T, D>& scale, Tensor<T, D>& dx, bool accumulate, double positive_weight) {
-  require_shape("elementwise_loss_backward", "target", target.shape(), x.shape());
-  require_shape("elementwise_loss_backward", "dx", dx.shape(), x.shape());
+  require_defined("elementwise_loss_backward", "x", x);
+  require_shape("elementwise_loss_backward", "target", target, x.shape());
+  require_shape("elementwise_loss_backward", "dx", dx, x.shape());
   ElementwiseLosses<D>::backward(kind, x.numel(), x.data(), target.data(), static_cast<Accumulate<T>>(positive_weight),
                                  argument_of(scale), dx.data(), accumulate);
 }

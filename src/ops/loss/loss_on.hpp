@@ -32,10 +32,10 @@ CrossEntropyRows<T> cross_entropy_rows_of(std::string_view op, const Tensor<T, D
                                           const CrossEntropyOptions<Accumulate<T>, D>& options) {
   const std::int64_t classes = logits.shape().back();
   require(classes > 0, "{}: logits have shape {}; there must be a class", op, logits.shape());
-  require_count(op, "targets", targets.shape(), logits.shape().rows());
+  require_count(op, "targets", targets, logits.shape().rows());
   require(options.label_smoothing >= 0 && options.label_smoothing <= 1, "{}: label_smoothing is {}, but must lie in [0, 1]", op,
           options.label_smoothing);
-  if (options.class_weight.defined()) require_count(op, "class_weight", options.class_weight.shape(), classes);
+  if (options.class_weight.defined()) require_count(op, "class_weight", options.class_weight, classes);
   return {.logits = logits.data(),
           .targets = targets.data(),
           .class_weight = options.class_weight.data(),
@@ -57,8 +57,8 @@ void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D
                         Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,
                         const CrossEntropyOptions<Accumulate<T>, D>& options) {
   const auto rows = cross_entropy_rows_of("cross_entropy", logits, targets, options);
-  require_count("cross_entropy", "log_sum_exp", log_sum_exp.shape(), rows.count);
-  require_count("cross_entropy", "sums", sums.shape(), 3);
+  require_count("cross_entropy", "log_sum_exp", log_sum_exp, rows.count);
+  require_count("cross_entropy", "sums", sums, 3);
   CrossEntropy<D>::sums(rows, log_sum_exp.data(), sums.data());
 }
 
@@ -66,7 +66,7 @@ template <typename T, typename D>
 void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
                             Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options) {
   const auto rows = cross_entropy_rows_of("cross_entropy_in_place", logits, targets, options);
-  require_count("cross_entropy_in_place", "sums", sums.shape(), 3);
+  require_count("cross_entropy_in_place", "sums", sums, 3);
   CrossEntropy<D>::in_place(rows, scale, logits.data(), sums.data());
 }
 
@@ -101,8 +101,8 @@ void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_
                             const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_backward";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), rows.count);
-  require_shape(op, "dlogits", dlogits.shape(), logits.shape());
+  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_shape(op, "dlogits", dlogits, logits.shape());
   CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = argument_of(scale), .of_rows = nullptr}, dlogits.data());
 }
 
@@ -112,8 +112,8 @@ void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D
                         const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_rows";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), rows.count);
-  require_count(op, "losses", losses.shape(), rows.count);
+  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_count(op, "losses", losses, rows.count);
   CrossEntropy<D>::losses(rows, log_sum_exp.data(), losses.data());
 }
 
@@ -123,9 +123,9 @@ void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::i
                                  Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options) {
   constexpr std::string_view op = "cross_entropy_rows_backward";
   const auto rows = cross_entropy_rows_of(op, logits, targets, options);
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), rows.count);
-  require_count(op, "dlosses", dlosses.shape(), rows.count);
-  require_shape(op, "dlogits", dlogits.shape(), logits.shape());
+  require_count(op, "log_sum_exp", log_sum_exp, rows.count);
+  require_count(op, "dlosses", dlosses, rows.count);
+  require_shape(op, "dlogits", dlogits, logits.shape());
   CrossEntropy<D>::backward(rows, log_sum_exp.data(), {.of_all = {}, .of_rows = dlosses.data()}, dlogits.data());
 }
 

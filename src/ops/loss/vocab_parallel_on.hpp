@@ -32,7 +32,7 @@ HeldRows held_rows(std::string_view op, const Tensor<std::int32_t, D>& index, co
   require(weight.shape().size() == 2 && held.first >= 0 && held.first + weight.dim(0) <= held.total,
           "{}: a weight of shape {} from row {} on does not lie in a table of {} rows", op, weight.shape(), held.first,
           held.total);
-  require_count(op, "rows", rows.shape(), index.numel() * weight.dim(1));
+  require_count(op, "rows", rows, index.numel() * weight.dim(1));
   return {.index = index.data(), .places = index.numel(), .held = held, .count = weight.dim(0), .width = weight.dim(1)};
 }
 
@@ -41,8 +41,8 @@ HeldClasses<T> held_classes(std::string_view op, const Tensor<T, D>& logits, con
                             const VocabRange& held, const Tensor<Accumulate<T>, D>& log_sum_exp) {
   require(logits.shape().size() > 0 && held.first >= 0 && held.first + logits.shape().back() <= held.total,
           "{}: logits of shape {} from class {} on do not lie in {} classes", op, logits.shape(), held.first, held.total);
-  require_count(op, "targets", targets.shape(), logits.shape().back() == 0 ? targets.numel() : logits.shape().rows());
-  require_count(op, "log_sum_exp", log_sum_exp.shape(), targets.numel());
+  require_count(op, "targets", targets, logits.shape().back() == 0 ? targets.numel() : logits.shape().rows());
+  require_count(op, "log_sum_exp", log_sum_exp, targets.numel());
   return {.logits = logits.data(),
           .targets = targets.data(),
           .rows = targets.numel(),
@@ -67,7 +67,7 @@ void partial_cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t
                            Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& target_logits) {
   constexpr std::string_view op = "partial_cross_entropy";
   const HeldClasses<T> rows = held_classes(op, logits, targets, held, log_sum_exp);
-  require_count(op, "target_logits", target_logits.shape(), targets.numel());
+  require_count(op, "target_logits", target_logits, targets.numel());
   VocabParallel<D>::partial_cross_entropy(rows, log_sum_exp.data(), target_logits.data());
 }
 
@@ -76,8 +76,8 @@ CrossEntropyResult<D> join_cross_entropy(const Tensor<A, D>& parts, const Tensor
                                          Tensor<A, D>& log_sum_exp) {
   const CrossEntropyParts<A> of{
       .parts = parts.data(), .targets = targets.data(), .ranks = parts.dim(0) - 1, .rows = targets.numel()};
-  require_count("join_cross_entropy", "parts", parts.shape(), (of.ranks + 1) * of.rows);
-  require_count("join_cross_entropy", "log_sum_exp", log_sum_exp.shape(), of.rows);
+  require_count("join_cross_entropy", "parts", parts, (of.ranks + 1) * of.rows);
+  require_count("join_cross_entropy", "log_sum_exp", log_sum_exp, of.rows);
   return VocabParallel<D>::join(of, log_sum_exp.data());
 }
 
@@ -87,7 +87,7 @@ void partial_cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std
                                     Tensor<T, D>& dlogits) {
   constexpr std::string_view op = "partial_cross_entropy_backward";
   const HeldClasses<T> rows = held_classes(op, logits, targets, held, log_sum_exp);
-  require_shape(op, "dlogits", dlogits.shape(), logits.shape());
+  require_shape(op, "dlogits", dlogits, logits.shape());
   VocabParallel<D>::partial_cross_entropy_backward(rows, log_sum_exp.data(), argument_of(scale), dlogits.data());
 }
 

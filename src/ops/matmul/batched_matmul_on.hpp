@@ -55,6 +55,9 @@ void multiply_all(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c,
 
 template <typename T, typename D>
 void batched_matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, MatmulOptions options) {
+  require_defined("batched_matmul", "a", a);
+  require_defined("batched_matmul", "b", b);
+  require_defined("batched_matmul", "c", c);
   require(detail::is_batch(a.shape()) && detail::is_batch(b.shape()) && detail::is_batch(c.shape()) &&
               detail::broadcasts_to(c.shape(), a.shape()) && detail::broadcasts_to(c.shape(), b.shape()),
           "batched_matmul: a {} and b {} do not broadcast to c {}", a.shape(), b.shape(), c.shape());
@@ -65,17 +68,19 @@ void batched_matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& 
 
 template <typename T, typename D, typename G>
 void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass) {
+  require_defined("batched_matmul_backward", "a", pass.a);
+  require_defined("batched_matmul_backward", "b", pass.b);
   const Shape batch = batched_matmul_shape(pass.a.shape(), pass.b.shape());
-  require_shape("batched_matmul_backward", "dc", pass.dc.shape(), batch);
+  require_shape("batched_matmul_backward", "dc", pass.dc, batch);
   const bool single = pass.b.shape().size() == 2;
   if (pass.da.defined()) {
-    require_shape("batched_matmul_backward", "da", pass.da.shape(), pass.a.shape());
+    require_shape("batched_matmul_backward", "da", pass.da, pass.a.shape());
     const MatmulOptions options{.transpose_b = true, .accumulate = pass.accumulate_da};
     auto da = pass.da;
     single ? matmul(pass.dc, pass.b, da, options) : detail::multiply_all(pass.dc, pass.b, da, batch, options);
   }
   if (pass.db.defined()) {
-    require_shape("batched_matmul_backward", "db", pass.db.shape(), pass.b.shape());
+    require_shape("batched_matmul_backward", "db", pass.db, pass.b.shape());
     const MatmulOptions options{.transpose_a = true, .accumulate = pass.accumulate_db};
     auto db = pass.db;
     single ? matmul(pass.a, pass.dc, db, options) : detail::multiply_all(pass.a, pass.dc, db, batch, options);

@@ -20,12 +20,18 @@ struct Matmul {
 template <typename T, typename C, typename D>
 requires std::same_as<C, T> || std::same_as<C, Accumulate<T>>
 void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options) {
+  require_defined("matmul", "a", a);
+  require_defined("matmul", "b", b);
+  require_defined("matmul", "c", c);
   const MatmulShape shape = matmul_shape<T, C>(a.shape(), b.shape(), c.shape(), options);
   Matmul<D>::template run<T, C>(shape, a, b, {}, c);
 }
 
 template <typename T, typename D>
 void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y) {
+  require_defined("linear", "x", x);
+  require_defined("linear", "weight", weight);
+  require_defined("linear", "y", y);
   require(weight.shape().size() == 2, "linear: the weight has shape {}, but needs [out, in]", weight.shape());
   const std::int64_t in = weight.dim(1);
   const std::int64_t out = weight.dim(0);
@@ -35,7 +41,7 @@ void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
   require(y.shape().size() > 0 && y.shape().back() == out && y.shape().rows() == rows,
           "linear: y has shape {}, but x of shape {} and a weight of shape {} need [..., {}]", y.shape(), x.shape(),
           weight.shape(), out);
-  if (bias.defined()) require_count("linear", "bias", bias.shape(), out);
+  if (bias.defined()) require_count("linear", "bias", bias, out);
   const MatmulShape shape{.m = rows,
                           .n = out,
                           .k = in,

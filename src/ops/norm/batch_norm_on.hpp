@@ -66,10 +66,10 @@ template <typename Pass>
 void require_pass(std::string_view op, const Pass& pass) {
   require_channels(op, pass.x.shape());
   const std::int64_t channels = pass.x.shape().back();
-  require_count(op, "mean", pass.mean.shape(), channels);
-  require_count(op, "rstd", pass.rstd.shape(), channels);
-  if (pass.weight.defined()) require_count(op, "weight", pass.weight.shape(), channels);
-  if (pass.y.defined()) require_shape(op, "y", pass.y.shape(), pass.x.shape());
+  require_count(op, "mean", pass.mean, channels);
+  require_count(op, "rstd", pass.rstd, channels);
+  if (pass.weight.defined()) require_count(op, "weight", pass.weight, channels);
+  if (pass.y.defined()) require_shape(op, "y", pass.y, pass.x.shape());
 }
 
 }  // namespace batch_norm_checks
@@ -87,9 +87,9 @@ void batch_norm_statistics(const BatchNormStatistics<A, D>& pass) {
   const std::int64_t channels = pass.mean.numel();
   require(pass.rows > 1, "{}: a variance needs more than one row, there are {}", op, pass.rows);
   batch_norm_checks::require_sums(op, pass.sums.shape(), channels);
-  require_count(op, "rstd", pass.rstd.shape(), channels);
-  if (pass.running_mean.defined()) require_count(op, "running_mean", pass.running_mean.shape(), channels);
-  if (pass.running_var.defined()) require_count(op, "running_var", pass.running_var.shape(), channels);
+  require_count(op, "rstd", pass.rstd, channels);
+  if (pass.running_mean.defined()) require_count(op, "running_mean", pass.running_mean, channels);
+  if (pass.running_var.defined()) require_count(op, "running_var", pass.running_var, channels);
   BatchNorm<D>::statistics(pass);
 }
 
@@ -98,18 +98,18 @@ void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tenso
                                    Tensor<double, D>& mean, Tensor<double, D>& rstd) {
   constexpr std::string_view op = "batch_norm_running_statistics";
   const std::int64_t channels = running_mean.numel();
-  require_count(op, "running_var", running_var.shape(), channels);
-  require_count(op, "mean", mean.shape(), channels);
-  require_count(op, "rstd", rstd.shape(), channels);
+  require_count(op, "running_var", running_var, channels);
+  require_count(op, "mean", mean, channels);
+  require_count(op, "rstd", rstd, channels);
   BatchNorm<D>::running_statistics(running_mean, running_var, epsilon, mean, rstd);
 }
 
 template <typename T, typename D>
 void batch_norm(const BatchNormForward<T, D>& pass) {
   batch_norm_checks::require_pass("batch_norm", pass);
-  require_shape("batch_norm", "y", pass.y.shape(), pass.x.shape());
-  if (pass.bias.defined()) require_count("batch_norm", "bias", pass.bias.shape(), pass.x.shape().back());
-  if (pass.residual.defined()) require_shape("batch_norm", "residual", pass.residual.shape(), pass.x.shape());
+  require_shape("batch_norm", "y", pass.y, pass.x.shape());
+  if (pass.bias.defined()) require_count("batch_norm", "bias", pass.bias, pass.x.shape().back());
+  if (pass.residual.defined()) require_shape("batch_norm", "residual", pass.residual, pass.x.shape());
   BatchNorm<D>::forward(pass);
 }
 
@@ -117,14 +117,14 @@ template <typename T, typename D>
 void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums) {
   constexpr std::string_view op = "batch_norm_backward_sums";
   batch_norm_checks::require_pass(op, pass);
-  require_shape(op, "dy", pass.dy.shape(), pass.x.shape());
+  require_shape(op, "dy", pass.dy, pass.x.shape());
   batch_norm_checks::require_sums(op, sums.shape(), pass.x.shape().back());
   BatchNorm<D>::backward_sums(pass, sums);
 }
 
 template <typename A, typename D>
 void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate) {
-  require_count("batch_norm_weight_gradient", "gradient", gradient.shape(), sums.numel());
+  require_count("batch_norm_weight_gradient", "gradient", gradient, sums.numel());
   BatchNorm<D>::weight_gradient(sums, gradient, accumulate);
 }
 
@@ -133,9 +133,9 @@ void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<doubl
                          bool accumulate_dx, const Tensor<T, D>& dresidual) {
   constexpr std::string_view op = "batch_norm_backward";
   batch_norm_checks::require_pass(op, pass);
-  require_shape(op, "dy", pass.dy.shape(), pass.x.shape());
-  require_shape(op, "dx", dx.shape(), pass.x.shape());
-  if (dresidual.defined()) require_shape(op, "dresidual", dresidual.shape(), pass.x.shape());
+  require_shape(op, "dy", pass.dy, pass.x.shape());
+  require_shape(op, "dx", dx, pass.x.shape());
+  if (dresidual.defined()) require_shape(op, "dresidual", dresidual, pass.x.shape());
   if (sums.defined()) batch_norm_checks::require_sums(op, sums.shape(), pass.x.shape().back());
   BatchNorm<D>::backward(pass, {.sums = sums, .rows = rows, .dx = dx, .accumulate_dx = accumulate_dx, .dresidual = dresidual});
 }

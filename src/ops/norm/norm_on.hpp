@@ -28,15 +28,15 @@ void forward(std::string_view op, NormKind kind, const NormForward<T, D>& pass) 
   const bool has_mean = kind == NormKind::layer;
   const Shape& shape = pass.x.shape();
   require(shape.size() > 0 && shape.back() > 0, "{}: x has shape {}; the last dim must not be empty", op, shape);
-  require_shape(op, "y", pass.y.shape(), shape);
-  if (has_mean) require_count(op, "mean", pass.mean.shape(), shape.rows());
-  require_count(op, "rstd", pass.rstd.shape(), shape.rows());
+  require_shape(op, "y", pass.y, shape);
+  if (has_mean) require_count(op, "mean", pass.mean, shape.rows());
+  require_count(op, "rstd", pass.rstd, shape.rows());
   require_vector(op, "weight", pass.weight, shape.back());
   require(has_mean || !pass.bias.defined(), "{}: adds no bias, but one of shape {} is given", op, pass.bias.shape());
   require_vector(op, "bias", pass.bias, shape.back());
   if (pass.residual.defined()) {
-    require_shape(op, "residual", pass.residual.shape(), shape);
-    require_shape(op, "x_sum", pass.x_sum.shape(), shape);
+    require_shape(op, "residual", pass.residual, shape);
+    require_shape(op, "x_sum", pass.x_sum, shape);
   }
   Norms<D>::forward(kind, pass);
 }
@@ -45,15 +45,15 @@ template <typename T, typename D>
 void backward(std::string_view op, NormKind kind, const NormBackward<T, D>& pass) {
   const bool has_mean = kind == NormKind::layer;
   const Shape& shape = pass.x.shape();
-  require_shape(op, "dy", pass.dy.shape(), shape);
-  require_shape(op, "dx", pass.dx.shape(), shape);
-  if (has_mean) require_count(op, "mean", pass.mean.shape(), shape.rows());
-  require_count(op, "rstd", pass.rstd.shape(), shape.rows());
+  require_shape(op, "dy", pass.dy, shape);
+  require_shape(op, "dx", pass.dx, shape);
+  if (has_mean) require_count(op, "mean", pass.mean, shape.rows());
+  require_count(op, "rstd", pass.rstd, shape.rows());
   require_vector(op, "weight", pass.weight, shape.back());
   require_vector(op, "dweight", pass.dweight, shape.back());
   require(has_mean || !pass.dbias.defined(), "{}: has no bias, but dbias of shape {} is given", op, pass.dbias.shape());
   require_vector(op, "dbias", pass.dbias, shape.back());
-  if (pass.dresidual.defined()) require_shape(op, "dresidual", pass.dresidual.shape(), shape);
+  if (pass.dresidual.defined()) require_shape(op, "dresidual", pass.dresidual, shape);
   Norms<D>::backward(kind, pass);
 }
 

@@ -26,7 +26,7 @@ namespace pooling {
 
 template <typename T, typename D>
 void max(std::string_view op, const PoolWindows& windows, const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax) {
-  require_shape(op, "argmax", argmax.shape(), y.shape());
+  require_shape(op, "argmax", argmax, y.shape());
   require_places(op, windows);
   Pooling<D>::max(windows, x, y, argmax);
 }
@@ -34,7 +34,7 @@ void max(std::string_view op, const PoolWindows& windows, const Tensor<T, D>& x,
 template <typename T, typename D>
 void max_backward(std::string_view op, const PoolWindows& windows, const Tensor<T, D>& dy, const PoolArgmax<D>& argmax,
                   Tensor<T, D>& dx, bool accumulate) {
-  require_shape(op, "argmax", argmax.shape(), dy.shape());
+  require_shape(op, "argmax", argmax, dy.shape());
   Pooling<D>::max_backward(windows, dy, argmax, dx, accumulate);
 }
 

@@ -38,23 +38,23 @@ RecurrentRows checked_rows(const RecurrentForward<T, D>& pass) {
           pass.weights.weight_hh.shape());
   const RecurrentRows rows = recurrent_rows(pass);
   const Shape state{rows.batch, rows.hidden};
-  require_shape(name, "weight_hh", pass.weights.weight_hh.shape(), {rows.gates, rows.hidden});
-  require_shape(name, "weight_ih", pass.weights.weight_ih.shape(), {rows.gates, pass.x.dim(2)});
-  if (pass.weights.bias_ih.defined()) require_shape(name, "bias_ih", pass.weights.bias_ih.shape(), {rows.gates});
-  if (pass.weights.bias_hh.defined()) require_shape(name, "bias_hh", pass.weights.bias_hh.shape(), {rows.gates});
-  require_shape(name, "h0", pass.h0.shape(), state);
-  require_shape(name, "h_n", pass.h_n.shape(), state);
+  require_shape(name, "weight_hh", pass.weights.weight_hh, {rows.gates, rows.hidden});
+  require_shape(name, "weight_ih", pass.weights.weight_ih, {rows.gates, pass.x.dim(2)});
+  if (pass.weights.bias_ih.defined()) require_shape(name, "bias_ih", pass.weights.bias_ih, {rows.gates});
+  if (pass.weights.bias_hh.defined()) require_shape(name, "bias_hh", pass.weights.bias_hh, {rows.gates});
+  require_shape(name, "h0", pass.h0, state);
+  require_shape(name, "h_n", pass.h_n, state);
   if (pass.cell == RecurrentCell::lstm) {
-    require_shape(name, "c0", pass.c0.shape(), state);
-    require_shape(name, "c_n", pass.c_n.shape(), state);
+    require_shape(name, "c0", pass.c0, state);
+    require_shape(name, "c_n", pass.c_n, state);
   }
-  require_shape(name, "gates", pass.gates.shape(), {rows.batch, rows.time, rows.gates});
-  require_shape(name, "inner", pass.inner.shape(), {rows.batch, rows.time, rows.hidden});
+  require_shape(name, "gates", pass.gates, {rows.batch, rows.time, rows.gates});
+  require_shape(name, "inner", pass.inner, {rows.batch, rows.time, rows.hidden});
   require(pass.out.shape().size() == 3 && pass.out.dim(0) == rows.batch && pass.out.dim(1) == rows.time &&
               pass.out_offset >= 0 && pass.out_offset + rows.hidden <= pass.out.dim(2),
           "{}: out has shape {}, but needs [{}, {}, at least {}]", name, pass.out.shape(), rows.batch, rows.time,
           pass.out_offset + rows.hidden);
-  if (pass.lengths.defined()) require_shape(name, "lengths", pass.lengths.shape(), {rows.batch});
+  if (pass.lengths.defined()) require_shape(name, "lengths", pass.lengths, {rows.batch});
   return rows;
 }
 
@@ -69,11 +69,11 @@ void recurrent(const RecurrentForward<T, D>& pass) {
 template <typename T, typename D>
 void recurrent_backward(const RecurrentForward<T, D>& pass, const RecurrentBackward<T, D>& backward) {
   constexpr const char* name = "recurrent_backward";
-  require_shape(name, "dout", backward.dout.shape(), pass.out.shape());
-  require_shape(name, "dh", backward.dh.shape(), pass.h_n.shape());
-  if (pass.cell == RecurrentCell::lstm) require_shape(name, "dc", backward.dc.shape(), pass.h_n.shape());
-  require_shape(name, "h_old", backward.h_old.shape(), pass.inner.shape());
-  if (pass.cell == RecurrentCell::gru) require_shape(name, "drecurrent", backward.drecurrent.shape(), pass.gates.shape());
+  require_shape(name, "dout", backward.dout, pass.out.shape());
+  require_shape(name, "dh", backward.dh, pass.h_n.shape());
+  if (pass.cell == RecurrentCell::lstm) require_shape(name, "dc", backward.dc, pass.h_n.shape());
+  require_shape(name, "h_old", backward.h_old, pass.inner.shape());
+  if (pass.cell == RecurrentCell::gru) require_shape(name, "drecurrent", backward.drecurrent, pass.gates.shape());
   Recurrent<D>::backward(pass, backward, recurrent_rows(pass));
 }
 

@@ -18,13 +18,15 @@ struct Reduce {
 
 template <typename T, typename D>
 void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate) {
+  require_defined("sum_rows", "x", x);
   const std::int64_t width = x.shape().back();
-  require_count("sum_rows", "columns", columns.shape(), width);
+  require_count("sum_rows", "columns", columns, width);
   Reduce<D>::sum_rows(x.data(), x.shape().rows(), width, columns.data(), accumulate);
 }
 
 template <typename T, typename D>
 Scalar<double, D> sum(const Tensor<T, D>& x) {
+  require_defined("sum", "x", x);
   return Reduce<D>::sum(x.data(), x.numel());
 }
 

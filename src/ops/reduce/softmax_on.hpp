@@ -30,7 +30,7 @@ inline void require_row(std::string_view op, const Shape& shape) {
 template <typename T, typename D>
 void forward(std::string_view op, SoftmaxKind kind, const Tensor<T, D>& x, Tensor<T, D>& y) {
   require_row(op, x.shape());
-  require_shape(op, "y", y.shape(), x.shape());
+  require_shape(op, "y", y, x.shape());
   Softmax<D>::forward(kind, x.shape().rows(), x.shape().back(), x.data(), y.data());
 }
 
@@ -38,8 +38,8 @@ template <typename T, typename D>
 void backward(std::string_view op, SoftmaxKind kind, const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx,
               bool accumulate) {
   require_row(op, y.shape());
-  require_shape(op, "dy", dy.shape(), y.shape());
-  require_shape(op, "dx", dx.shape(), y.shape());
+  require_shape(op, "dy", dy, y.shape());
+  require_shape(op, "dx", dx, y.shape());
   Softmax<D>::backward(kind, y.shape().rows(), y.shape().back(), y.data(), dy.data(), dx.data(), accumulate);
 }
 

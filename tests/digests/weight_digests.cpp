@@ -1,0 +1,384 @@
+// Trains small models for 20 steps in every combination of precision, reduction, mesh and accumulation, and prints a line for
+// each:
+//   model precision reduction DATAxPIPELINExTENSOR micro-batches  DIGEST-OF-WEIGHTS DIGEST-OF-LOSSES-AND-NORMS
+// or `refused` for the digests. Two runs on one machine print the same text. weight_digests [TEXT]: only lines that begin so.
+
+#include <fmt/format.h>
+
+#include <atomic>
+#include <concepts>
+#include <cstdio>
+#include <map>
+#include <optional>
+
+#include "trireme/core/digest.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/testing/ranks.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr int steps = 20;
+constexpr std::int64_t samples = 12;  // of a step, on all ranks together; what micro-batches do not divide is left out
+constexpr std::int64_t time_steps = 6;
+constexpr std::int64_t vocabulary = 40;
+constexpr std::int64_t side = 8;  // of an image
+constexpr std::int64_t classes = 5;
+constexpr std::int64_t latent = 7;
+
+const std::vector<std::string> models_trained = {"gpt", "cnn", "resnet", "lstm", "gan", "mlp"};
+const std::vector<std::string> precisions = {"Float32", "MixedBfloat16", "MixedFloat16"};
+const std::vector<std::string> reductions = {"plain", "sharded", "fixed_bits", "int8"};
+const std::vector<MeshOptions> meshes = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {2, 2, 1}, {1, 1, 2}, {2, 1, 2}};
+
+// Virtual shards are divided into powers of two.
+std::vector<int> accumulations_of(const std::string& reduction) { return {1, reduction == "fixed_bits" ? 2 : 3}; }
+
+struct Combination {
+  std::string model;
+  std::string precision;
+  std::string reduction;
+  MeshOptions mesh;
+  int accumulation = 1;
+
+  std::string str() const {
+    return fmt::format("{} {} {} {}x{}x{} {}", model, precision, reduction, mesh.data, mesh.pipeline, mesh.tensor,
+                       accumulation);
+  }
+};
+
+struct Refused {};  // thrown on all ranks where the library or a model does not have the combination
+
+struct Outcome {                                                         // of a rank
+  std::map<std::pair<std::string, std::int64_t>, std::uint64_t> pieces;  // digests, by tensor and the first element's place
+  std::vector<double> losses;                                            // and norms
+
+  void add(const StepSummary& summary) {
+    losses.push_back(summary.loss());
+    losses.push_back(summary.is_finite() ? summary.gradient_norm : 0);  // of an overflow: inf or nan
+  }
+  void add(FlatStore& store, const std::string& prefix = {}) {
+    State state;
+    store.add_to(state, prefix);
+    for (const StateTensor& tensor : state.tensors()) {
+      for (const StatePiece& piece : tensor.pieces) {
+        pieces[{tensor.name, piece.elements.begin}] =
+            digest(tensor.name, tensor.dtype, piece.data, piece.elements.count(), piece.elements.begin);
+      }
+    }
+  }
+};
+
+struct MicroBatch {
+  std::int64_t step = 0;
+  int index = 0;
+  std::int64_t first = 0;  // sample, of all steps
+  std::int64_t rows = 0;
+};
+
+TapeOptions names_of(const MicroBatch& batch) {
+  return {.seed = 3, .step = static_cast<std::uint64_t>(batch.step), .first_sample = batch.first};
+}
+
+// [rows, time_steps]; targets are shifted by one.
+Tensor<std::int32_t> tokens_of(const MicroBatch& batch, std::int64_t shift) {
+  Tensor<std::int32_t> tokens({batch.rows, time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    const std::int64_t at = batch.first * time_steps + i + shift;
+    tokens.data()[i] = static_cast<std::int32_t>((at * at + 3 * at) % vocabulary);
+  }
+  return tokens;
+}
+
+// Random numbers in (-1, 1); dim 0 of the shape counts the batch's samples.
+Tensor<float> noise_of(const MicroBatch& batch, std::string_view stream, const Shape& shape) {
+  Tensor<float> noise(shape);
+  const std::int64_t first = batch.first * (noise.numel() / batch.rows);
+  for (std::int64_t i = 0; i < noise.numel(); ++i) {
+    const auto index = static_cast<std::uint64_t>(first + i);
+    noise.data()[i] = static_cast<float>(2 * philox_uniform(5, hash_name(stream), index) - 1);
+  }
+  return noise;
+}
+
+Tensor<std::int32_t> labels_of(const MicroBatch& batch) {
+  Tensor<std::int32_t> labels({batch.rows});
+  for (std::int64_t i = 0; i < batch.rows; ++i) labels.data()[i] = static_cast<std::int32_t>((batch.first + i) % classes);
+  return labels;
+}
+
+// The training of one store.
+template <typename P>
+class Training {
+ public:
+  Training(FlatStore& store, const ProcessMesh& mesh, const Combination& combination, const std::string& optimizer,
+           double learning_rate)
+      : mesh_(mesh),
+        accumulation_(combination.accumulation),
+        scaler_({.growth_interval = 7, .enabled = std::same_as<P, MixedFloat16>}) {
+    store.initialize<float>(7);
+    reduce_by(combination, store);
+    optimizer_ = optim::make_optimizer<P>(optimizer, store, {.learning_rate = learning_rate, .weight_decay = 0.01});
+  }
+
+  MicroBatch micro_batch(std::int64_t step, int index) const {
+    const std::int64_t rows = samples / mesh_.data().size() / accumulation_;
+    return {.step = step,
+            .index = index,
+            .first = step * samples + (mesh_.data().rank() * accumulation_ + index) * rows,
+            .rows = rows};
+  }
+
+  const amp::GradScaler& scaler() const { return scaler_; }
+
+  // backward(reduction): all micro-batches.
+  template <typename Backward>
+  StepSummary take_step(const Backward& backward) {
+    auto reduction = data_parallel_->begin_step(accumulation_);
+    backward(reduction);
+    StepSummary summary = reduction.finish();
+    scaler_.unscale(*optimizer_, summary);
+    scaler_.step(*optimizer_, summary, {.clip_norm = 0.5});
+    scaler_.update();
+    return summary;
+  }
+
+  template <typename LossOf>
+  StepSummary take_step_of_losses(std::int64_t step, const LossOf& loss_of) {
+    return take_step([&](parallel::Reduction& reduction) {
+      for (int index = 0; index < accumulation_; ++index) {
+        const MicroBatch batch = micro_batch(step, index);
+        Tape tape(names_of(batch));
+        reduction.listen(tape);
+        const auto loss = loss_of(batch);
+        scaler_.scale(loss).backward();
+        reduction.add(loss);
+      }
+    });
+  }
+
+ private:
+  void reduce_by(const Combination& combination, FlatStore& store) {
+    const std::string& reduction = combination.reduction;
+    parallel::DataParallelOptions options{
+        .bucket_bytes = 4000,
+        .first_bucket_bytes = 400,
+        .sharding = reduction == "sharded" ? parallel::Sharding::on : parallel::Sharding::off,
+        .virtual_shards = reduction == "fixed_bits" ? combination.mesh.data * combination.accumulation : 0};
+    if (reduction == "int8") {
+      options.compression = {
+          .hook = parallel::int8_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks};
+    }
+    try {
+      data_parallel_.emplace(store, mesh_, options);
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::invalid_argument) throw;
+      throw Refused();
+    }
+  }
+
+  ProcessMesh mesh_;
+  int accumulation_;
+  amp::GradScaler scaler_;
+  std::optional<parallel::DataParallel> data_parallel_;
+  std::unique_ptr<optim::Optimizer<P>> optimizer_;
+};
+
+// loss_of(batch): of a model that lies here as a whole.
+template <typename P, typename LossOf>
+Outcome train_whole(const nn::Module<P>& model, const Group& world, const Combination& combination,
+                    const std::string& optimizer, double learning_rate, const LossOf& loss_of) {
+  Training<P> training(model.store(), ProcessMesh(world), combination, optimizer, learning_rate);
+  Outcome outcome;
+  for (std::int64_t step = 0; step < steps; ++step) outcome.add(training.take_step_of_losses(step, loss_of));
+  outcome.add(model.store());
+  return outcome;
+}
+
+template <typename P>
+Outcome train_gpt(const Group& world, const Combination& combination) {
+  const ProcessMesh mesh(world, combination.mesh);
+  const models::Gpt<P> model(
+      {.layers = 4, .heads = 2, .width = 32, .block = time_steps, .vocabulary = vocabulary, .dropout = 0.1},
+      parallel::model_part(mesh));
+  Training<P> training(model.store(), mesh, combination, "adamw", 0.01);
+  std::int64_t step = 0;
+  const std::int64_t rows = training.micro_batch(0, 0).rows;
+  const int stage = mesh.pipeline().rank();
+  const bool last = stage + 1 == mesh.pipeline().size();
+  parallel::PipelineStage<float> here;
+  if (stage > 0) here.input = model.stage_shape(rows, time_steps);
+  if (last) {
+    here.loss = [&](const Variable<float>& x, int index) {
+      const MicroBatch batch = training.micro_batch(step, index);
+      return training.scaler().scale(stage == 0 ? model.loss(tokens_of(batch, 0), tokens_of(batch, 1))
+                                                : model.last_stage(x, tokens_of(batch, 1)));
+    };
+  } else {
+    here.output = model.stage_shape(rows, time_steps);
+    here.forward = [&](const Variable<float>& x, int index) {
+      return model.stage(stage, x, tokens_of(training.micro_batch(step, index), 0));
+    };
+  }
+  parallel::Pipeline<float> pipeline(
+      mesh,
+      parallel::make_pipeline_schedule({.num_ranks = mesh.pipeline().size(), .num_micro_batches = combination.accumulation}),
+      {here});
+  Outcome outcome;
+  for (; step < steps; ++step) {
+    outcome.add(training.take_step(
+        [&](parallel::Reduction& reduction) { pipeline.run(reduction, names_of(training.micro_batch(step, 0)), rows); }));
+  }
+  outcome.add(model.store());
+  return outcome;
+}
+
+template <typename P>
+Outcome train_cnn(const Group& world, const Combination& combination) {
+  const models::Cnn<P> model(
+      {.image = {side, side}, .first = 6, .second = 10, .hidden = 24, .classes = classes, .batch_norm = false, .dropout = 0.1});
+  return train_whole<P>(model, world, combination, "sgd", 0.05, [&](const MicroBatch& batch) {
+    return model.loss(noise_of(batch, "images", {batch.rows, side, side, 1}), labels_of(batch));
+  });
+}
+
+template <typename P>
+Outcome train_resnet(const Group& world, const Combination& combination) {
+  const models::ResNet<P> model({.widths = {16, 32}, .blocks = {1, 1}, .classes = classes});
+  return train_whole<P>(model, world, combination, "lars", 1, [&](const MicroBatch& batch) {
+    return model.loss(noise_of(batch, "images", {batch.rows, side, side, 3}), labels_of(batch));
+  });
+}
+
+// Each micro-batch goes on with the state that the one of the step before has left.
+template <typename P>
+Outcome train_lstm(const Group& world, const Combination& combination) {
+  const models::LstmLm<P> model({.vocabulary = vocabulary, .embedding = 16, .hidden = 24, .layers = 2, .dropout = 0.1});
+  std::vector<typename models::LstmLm<P>::State> states(static_cast<std::size_t>(combination.accumulation));
+  return train_whole<P>(model, world, combination, "rmsprop", 0.002, [&](const MicroBatch& batch) {
+    auto& state = states[static_cast<std::size_t>(batch.index)];
+    auto [loss, next] = model.loss(tokens_of(batch, 0), tokens_of(batch, 1), state);
+    state = std::move(next);
+    return loss;
+  });
+}
+
+// The discriminator takes a step, then the generator.
+template <typename P>
+Outcome train_gan(const Group& world, const Combination& combination) {
+  const models::DcGanOptions options{.image = {side, side}, .latent = latent, .features = 8};
+  const models::DcGenerator<P> generator(options);
+  const models::DcDiscriminator<P> discriminator(options);
+  Training<P> of_generator(generator.store(), ProcessMesh(world.split(0, world.rank(), "generator")), combination, "adam",
+                           0.002);
+  Training<P> of_discriminator(discriminator.store(), ProcessMesh(world.split(0, world.rank(), "discriminator")), combination,
+                               "adam", 0.002);
+  const auto fake = [&](const MicroBatch& batch) { return generator.images(noise_of(batch, "latent", {batch.rows, latent})); };
+  Outcome outcome;
+  for (std::int64_t step = 0; step < steps; ++step) {
+    outcome.add(of_discriminator.take_step_of_losses(step, [&](const MicroBatch& batch) {
+      const Variable<float> real(noise_of(batch, "images", {batch.rows, side, side, 1}));
+      return models::discriminator_loss(discriminator, cast<typename P::Compute>(real), fake(batch));
+    }));
+    outcome.add(of_generator.take_step_of_losses(
+        step, [&](const MicroBatch& batch) { return models::generator_loss(discriminator, fake(batch)); }));
+  }
+  outcome.add(generator.store(), "generator.");
+  outcome.add(discriminator.store(), "discriminator.");
+  return outcome;
+}
+
+// The table of the first layer is the weight of the last one too.
+template <typename P>
+struct TiedMlp : nn::Module<P> {
+  nn::Embedding<P> table{*this, "table", {.rows = vocabulary, .width = 24, .initializer = Initializer::normal(0, 0.1)}};
+  nn::Dropout<P> drop{*this, "drop", 0.1};
+  nn::Linear<P> wide{*this, "wide", {.in = 24, .out = 72}};
+  nn::Linear<P> narrow{*this, "narrow", {.in = 72, .out = 24}};
+
+  Loss<float> loss(const Tensor<std::int32_t>& tokens, const Tensor<std::int32_t>& targets) const {
+    const auto x = cast<typename P::Compute>(drop.forward(table.forward(tokens)));
+    return cross_entropy(linear(narrow.forward(gelu(wide.forward(x))), table.weight.variable()), targets);
+  }
+};
+
+template <typename P>
+Outcome train_mlp(const Group& world, const Combination& combination) {
+  const TiedMlp<P> model;
+  return train_whole<P>(model, world, combination, "lamb", 0.01,
+                        [&](const MicroBatch& batch) { return model.loss(tokens_of(batch, 0), tokens_of(batch, 1)); });
+}
+
+template <typename P>
+Outcome train(const Group& world, const Combination& combination) {
+  const std::string& model = combination.model;
+  if (model == "gpt") return train_gpt<P>(world, combination);
+  if (combination.mesh.pipeline * combination.mesh.tensor > 1) throw Refused();
+  if (model == "cnn") return train_cnn<P>(world, combination);
+  if (model == "resnet") return train_resnet<P>(world, combination);
+  if (model == "gan") return train_gan<P>(world, combination);
+  if (model == "mlp") return train_mlp<P>(world, combination);
+  if constexpr (std::same_as<P, Float32>) return train_lstm<P>(world, combination);
+  throw Refused();  // an LSTM has no mixed precision
+}
+
+Outcome train_in_precision(const Group& world, const Combination& combination) {
+  if (combination.precision == "Float32") return train<Float32>(world, combination);
+  if (combination.precision == "MixedBfloat16") return train<MixedBfloat16>(world, combination);
+  return train<MixedFloat16>(world, combination);
+}
+
+// Of what all ranks hold together, each piece counted once, and of the losses.
+std::string digests_of(const std::vector<Outcome>& outcomes) {
+  Outcome all{.pieces = {}, .losses = outcomes.front().losses};
+  std::uint64_t weights = 0;
+  for (const Outcome& outcome : outcomes) {
+    for (const auto& [piece, value] : outcome.pieces) {
+      const auto [place, added] = all.pieces.emplace(piece, value);
+      require(place->second == value, "ranks hold different bits of {}", piece.first);
+      if (added) weights += value;
+    }
+    require(outcome.losses == all.losses, "ranks were told different losses");
+  }
+  return fmt::format("{:016x} {:016x}", weights, digest<double>("losses", all.losses));
+}
+
+std::string digests_of(const Combination& combination) {
+  std::vector<Outcome> outcomes(
+      static_cast<std::size_t>(combination.mesh.data * combination.mesh.pipeline * combination.mesh.tensor));
+  std::atomic<bool> refused = false;
+  const auto body = [&](const Group& world) {
+    try {
+      outcomes[static_cast<std::size_t>(world.rank())] = train_in_precision(world, combination);
+    } catch (const Refused&) {
+      refused = true;
+    }
+  };
+  testing::run_ranks(static_cast<int>(outcomes.size()), body, {.threads_per_rank = 1});
+  return refused ? "refused" : digests_of(outcomes);
+}
+
+void print_line(const Combination& combination, const std::string& beginning) {
+  const std::string name = combination.str();
+  if (!name.starts_with(beginning)) return;
+  fmt::print("{}  {}\n", name, digests_of(combination));
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string beginning = argc > 1 ? argv[1] : "";
+  for (const std::string& model : models_trained) {
+    for (const std::string& precision : precisions) {
+      for (const std::string& reduction : reductions) {
+        for (const MeshOptions& mesh : meshes) {
+          for (const int accumulation : accumulations_of(reduction))
+            print_line({model, precision, reduction, mesh, accumulation}, beginning);
+        }
+      }
+    }
+  }
+}
