@@ -61,8 +61,8 @@ double entry_nanoseconds(const Options& options) {
   for (int round = 0; round < 9; ++round) {
     const auto begin = Clock::now();
     for (int entry = 0; entry < entries; ++entry) {
-      recorder.finish(
-          recorder.issue(group, members, trireme::Call{.kind = CallKind::all_reduce, .count = 1024, .name = "layer.0.weight"}));
+      recorder.finish(recorder.issue(
+          group, members, trireme::Call{.kind = trireme::CallKind::all_reduce, .count = 1024, .name = "layer.0.weight"}));
     }
     times.push_back(std::chrono::duration<double, std::nano>(Clock::now() - begin).count() / entries);
   }

@@ -245,8 +245,8 @@ std::vector<std::string> frame_seeds() {
     return std::string(reinterpret_cast<const char*>(frame.data()), frame.size());
   };
   const std::string members = text_of({.kind = comm::FrameKind::members, .group = 7}, std::string_view("\1\0\0\0\2\0\0\0", 8));
-  comm::FrameHeader call{.kind = comm::FrameKind::call, .rank = 0, .work = comm::Kind::all_reduce, .group = 7};
-  call.call = comm::write_call({.kind = comm::Kind::all_reduce, .dtype = DType::float32, .count = 2, .name = "loss"}, 1);
+  comm::FrameHeader call{.kind = comm::FrameKind::call, .rank = 0, .work = CallKind::all_reduce, .group = 7};
+  call.call = comm::write_call({.kind = CallKind::all_reduce, .dtype = DType::float32, .count = 2, .name = "loss"}, 1);
   comm::FrameHeader letter{.kind = comm::FrameKind::letter, .rank = 1, .size = 2, .to = 2};
   letter.call = comm::write_call({.dtype = DType::uint8, .count = 3}, 0);
   return {members + text_of(call, "12345678"), text_of(letter, "abc"),

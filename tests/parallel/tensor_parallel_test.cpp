@@ -349,17 +349,3 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
       },
       "can't share out 3 rows", true);
 }
-
-TEST_CASE("a tensor axis refuses whole numbers as the caller's mistake") {
-  testing::run_ranks(2, [&](const Group& world) {
-    const nn::ModelPart part = parallel::model_part(ProcessMesh(world, {.tensor = 2}));
-    std::vector<std::int32_t> numbers(4);
-    try {
-      part.tensor->all_reduce(std::span(numbers), "numbers")->wait();
-    } catch (const Error& error) {
-      require(error.code() == ErrorCode::invalid_argument, "another error: {}", error.what());
-      return;
-    }
-    require(false, "no error");
-  });
-}
