@@ -36,14 +36,14 @@ class Lion final : public optim::Optimizer<Float32> {
   optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
 
  private:
-  void update(const Run& run) override {
-    float* momentum = momentum_.data() + run.offset;
-    const auto rate = static_cast<float>(run.learning_rate);
-    const auto scale = static_cast<float>(run.gradient_scale);
-    for (std::size_t index = 0; index < run.count; ++index) {
-      const float gradient = scale * run.gradients[index];
+  void update(const Piece& piece) override {
+    float* momentum = momentum_.data() + piece.offset;
+    const auto rate = static_cast<float>(piece.learning_rate);
+    const auto scale = static_cast<float>(piece.gradient_scale);
+    for (std::size_t index = 0; index < piece.count; ++index) {
+      const float gradient = scale * piece.gradients[index];
       const float direction = 0.9F * momentum[index] + 0.1F * gradient;
-      run.values[index] -= direction == 0 ? 0 : std::copysign(rate, direction);
+      piece.values[index] -= direction == 0 ? 0 : std::copysign(rate, direction);
       momentum[index] = 0.99F * momentum[index] + 0.01F * gradient;
     }
   }

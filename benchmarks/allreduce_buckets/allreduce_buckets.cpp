@@ -58,7 +58,8 @@ int main(int argc, char** argv) {
   command.option("--bucket-mb", options.sweep.bucket_mib, "sizes in MiB, 0 for one bucket", not_negative);
   command.option("--backward-ms", options.backward_ms, "length of the simulated backward pass; default: that of the reduction",
                  not_negative);
-  command.option("--algorithm", options.report.algorithm, "between nodes: automatic, exchange, direct, ring, halving_doubling");
+  command.option("--algorithm", options.report.algorithm,
+                 "between nodes: automatic, all_pairs, direct, ring, halving_doubling");
   command.option("--progress", options.report.progress, "between nodes: thread or cooperative");
   command.option("--compress", options.sweep.hooks, "compressions to try with each size: fp16, bf16, int8, topk:R, powersgd:R");
   command.flag("--tuned", options.tuned, "in place of the sweep: DataParallel with each size, its default, its tuner");

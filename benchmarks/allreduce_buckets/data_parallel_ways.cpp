@@ -89,7 +89,7 @@ void compare_tuned(const trireme::Group& world, std::span<const GradientSize> gr
     fmt::print("tuned / best fixed size ({}): {:.3f}, tuned / default: {:.3f}\n", size_name(options.bucket_mib[best - 2]),
                ways.seconds(0) / ways.seconds(best), ways.seconds(0) / ways.seconds(1));
     result["tuning_steps"] = steps - 1;
-    result["tuned_plan"] = found.plan;
+    result["tuned_cuts"] = found.cuts;
     result["of_best_fixed_size"] = ways.seconds(0) / ways.seconds(best);
     result["of_default"] = ways.seconds(0) / ways.seconds(1);
     write_json(options.json, result);

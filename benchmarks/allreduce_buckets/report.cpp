@@ -24,7 +24,7 @@ const Row& recommended(const Sweep& sweep) { return *std::ranges::min_element(sw
 
 std::string setting(const Row& row) {
   if (row.name == "solved") return "--bucket-mb auto --optimizer-sharding off";
-  return row.bucket_mib > 0 && row.plan.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
+  return row.bucket_mib > 0 && row.cuts.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
 }
 
 nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options, int ranks) {
@@ -33,7 +33,7 @@ nlohmann::ordered_json json_of(const Sweep& sweep, const ReportOptions& options,
     const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
     rows.push_back({{"name", row.name},
                     {"bucket_mib", row.bucket_mib},
-                    {"buckets", row.plan.size()},
+                    {"buckets", row.cuts.size()},
                     {"group_seconds", row.group_seconds},
                     {"mpi_seconds", row.mpi_seconds},
                     {"ratio", row.mpi_seconds / row.group_seconds},
@@ -94,7 +94,7 @@ std::string csv_text(const Sweep& sweep, int ranks) {
       "predicted_exposed_seconds\n";
   for (const Row& row : sweep.rows) {
     const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
-    text += fmt::format("{},{:g},{},{:g},{:g},{:g},{:g},{:g},{:g},{:g}\n", row.name, row.bucket_mib, row.plan.size(),
+    text += fmt::format("{},{:g},{},{:g},{:g},{:g},{:g},{:g},{:g},{:g}\n", row.name, row.bucket_mib, row.cuts.size(),
                         row.group_seconds, row.mpi_seconds, algorithm, bus, row.step_seconds, row.exposed_seconds,
                         row.predicted_seconds);
   }
@@ -128,7 +128,7 @@ void print_table(const Sweep& sweep, const ReportOptions& options, int ranks) {
   for (const Row& row : sweep.rows) {
     const auto [algorithm, bus] = bandwidth(sweep, row, ranks);
     fmt::print("{:>12} {:>8} {:>10.2f} {:>10.2f} {:>7.2f} {:>8.2f} {:>8.2f} {:>10.2f} {:>11.2f} {:>11.2f}\n", row.name,
-               row.plan.size(), row.group_seconds * 1e3, row.mpi_seconds * 1e3, row.mpi_seconds / row.group_seconds,
+               row.cuts.size(), row.group_seconds * 1e3, row.mpi_seconds * 1e3, row.mpi_seconds / row.group_seconds,
                algorithm / 1e9, bus / 1e9, row.step_seconds * 1e3, row.exposed_seconds * 1e3, row.predicted_seconds * 1e3);
   }
   const Row& best = recommended(sweep);

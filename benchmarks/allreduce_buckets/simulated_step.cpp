@@ -41,7 +41,7 @@ struct Gradients : nn::Module<Float32> {
     for (auto index = order.rbegin(); index != order.rend(); ++index) {
       sum = record(Simulated{backward, *index}, Result<float>{.existing = sum.value()}, sum, parameters[*index].variable());
     }
-    return {.sum = sum, .kept = 1, .count = 1};
+    return {.sum = sum, .target_weight = 1, .nominal_targets = 1};
   }
 
   std::vector<Parameter<float>> parameters;  // by gradient

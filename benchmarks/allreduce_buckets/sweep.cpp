@@ -16,7 +16,7 @@
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using trireme::parallel::BucketPlan;
+using trireme::parallel::BucketCuts;
 
 double since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -41,21 +41,21 @@ class Bench {
   double bytes() const { return static_cast<double>(elements_) * sizeof(float); }
 
   // All buckets at once, nothing beside them.
-  double reduce(const BucketPlan& plan) {
+  double reduce(const BucketCuts& cuts) {
     std::ranges::fill(values(), 1.0f);
     MPI_Barrier(MPI_COMM_WORLD);
     const auto start = Clock::now();
     std::vector<trireme::Pending> pending;
-    for (const auto& bucket : buckets(plan, values())) pending.push_back(world_.all_reduce(bucket));
+    for (const auto& bucket : buckets(cuts, values())) pending.push_back(world_.all_reduce(bucket));
     for (auto& one : pending) one.wait_on_host();
     return slowest(since(start));
   }
 
-  double reduce_by_mpi(const BucketPlan& plan) {
+  double reduce_by_mpi(const BucketCuts& cuts) {
     std::ranges::fill(heap_, 1.0f);
     MPI_Barrier(MPI_COMM_WORLD);
     const auto start = Clock::now();
-    for (const auto& bucket : buckets(plan, heap_)) {
+    for (const auto& bucket : buckets(cuts, heap_)) {
       MPI_Allreduce(MPI_IN_PLACE, bucket.data(), static_cast<int>(bucket.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
     }
     return slowest(since(start));
@@ -73,16 +73,16 @@ class Bench {
     return ready;
   }
 
-  double step(const BucketPlan& plan) {
-    const auto parts = buckets(plan, values());
+  double step(const BucketCuts& cuts) {
+    const auto parts = buckets(cuts, values());
     MPI_Barrier(MPI_COMM_WORLD);
     const auto start = Clock::now();
     std::vector<trireme::Pending> pending;
-    int missing = plan.front();
+    int missing = cuts.front();
     backward_->run([&](std::size_t) {
       if (--missing == 0) {
         pending.push_back(world_.all_reduce(parts[pending.size()]));
-        if (pending.size() < plan.size()) missing = plan[pending.size()];
+        if (pending.size() < cuts.size()) missing = cuts[pending.size()];
       }
       trireme::comm::progress();
     });
@@ -93,10 +93,10 @@ class Bench {
  private:
   std::span<float> values() { return {static_cast<float*>(shared_->data()), elements_}; }
 
-  std::vector<std::span<float>> buckets(const BucketPlan& plan, std::span<float> values) const {
+  std::vector<std::span<float>> buckets(const BucketCuts& cuts, std::span<float> values) const {
     std::vector<std::span<float>> result;
     std::size_t gradient = 0;
-    for (const int count : plan) {
+    for (const int count : cuts) {
       std::size_t elements = 0;
       for (int i = 0; i < count; ++i) elements += static_cast<std::size_t>(gradients_[gradient++].shape.numel());
       result.push_back(values.first(elements));
@@ -127,12 +127,12 @@ std::vector<Row> make_rows(std::span<const GradientSize> gradients, const SweepO
   std::vector<Row> rows;
   for (const double mib : options.bucket_mib) {
     const auto cap = mib > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(mib * (1 << 20))) : total;
-    BucketPlan plan = trireme::parallel::plan_by_cap(bytes, cap, cap);
-    if (!rows.empty() && rows.back().plan == plan) continue;
+    BucketCuts cuts = trireme::parallel::cut_by_cap(bytes, cap, cap);
+    if (!rows.empty() && rows.back().cuts == cuts) continue;
     Row row;
-    row.name = mib > 0 && plan.size() > 1 ? fmt::format("{:g} MiB", mib) : "one bucket";
+    row.name = mib > 0 && cuts.size() > 1 ? fmt::format("{:g} MiB", mib) : "one bucket";
     row.bucket_mib = mib;
-    row.plan = std::move(plan);
+    row.cuts = std::move(cuts);
     rows.push_back(std::move(row));
   }
   return rows;
@@ -182,15 +182,15 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
   Sweep result{.rows = make_rows(gradients, options), .bytes = bench.bytes(), .backward_seconds = 0, .cost = {}};
   auto& rows = result.rows;
 
-  bench.reduce(rows.back().plan);  // warm
-  bench.reduce_by_mpi(rows.back().plan);
-  const auto group = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.plan); });
-  const auto mpi = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.plan); });
+  bench.reduce(rows.back().cuts);  // warm
+  bench.reduce_by_mpi(rows.back().cuts);
+  const auto group = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce(row.cuts); });
+  const auto mpi = medians(rows, options.rounds, [&](const Row& row) { return bench.reduce_by_mpi(row.cuts); });
   std::vector<trireme::parallel::CostSample> samples;
   for (std::size_t index = 0; index < rows.size(); ++index) {
     rows[index].group_seconds = group[index];
     rows[index].mpi_seconds = mpi[index];
-    const auto buckets = static_cast<double>(rows[index].plan.size());
+    const auto buckets = static_cast<double>(rows[index].cuts.size());
     samples.push_back({result.bytes / buckets, group[index] / buckets});
   }
   result.cost = trireme::parallel::fit_cost(samples);
@@ -210,20 +210,20 @@ Sweep sweep(const trireme::Group& world, std::span<const GradientSize> gradients
 
   Row solved;
   solved.name = "solved";
-  solved.plan = solve_buckets(finals, result.cost);
+  solved.cuts = solve_buckets(finals, result.cost);
   rows.push_back(solved);
-  rows.back().group_seconds = median({bench.reduce(solved.plan), bench.reduce(solved.plan), bench.reduce(solved.plan)});
+  rows.back().group_seconds = median({bench.reduce(solved.cuts), bench.reduce(solved.cuts), bench.reduce(solved.cuts)});
   rows.back().mpi_seconds =
-      median({bench.reduce_by_mpi(solved.plan), bench.reduce_by_mpi(solved.plan), bench.reduce_by_mpi(solved.plan)});
+      median({bench.reduce_by_mpi(solved.cuts), bench.reduce_by_mpi(solved.cuts), bench.reduce_by_mpi(solved.cuts)});
 
   const std::uint64_t sent = world.bytes_sent();
-  const auto steps = medians(rows, options.rounds, [&](const Row& row) { return bench.step(row.plan); });
+  const auto steps = medians(rows, options.rounds, [&](const Row& row) { return bench.step(row.cuts); });
   const auto sent_a_step = static_cast<double>(world.bytes_sent() - sent) / (static_cast<double>(rows.size()) * options.rounds);
   for (std::size_t index = 0; index < rows.size(); ++index) {
     Row& row = rows[index];
     row.step_seconds = steps[index];
     row.exposed_seconds = std::max(0.0, steps[index] - result.backward_seconds);  // both are measured
-    row.predicted_seconds = exposed_seconds(row.plan, finals, result.cost);
+    row.predicted_seconds = exposed_seconds(row.cuts, finals, result.cost);
     row.megabytes_sent = sent_a_step / 1e6;
   }
   if (!options.hooks.empty()) result.hooks = time_hooks(world, gradients, result, options, simulated);

@@ -6,7 +6,7 @@
 
 #include "gradient_sets.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 
 struct SweepOptions {
   std::vector<double> bucket_mib;  // caps; 0: one bucket
@@ -19,7 +19,7 @@ struct SweepOptions {
 struct Row {
   std::string name;       // "25 MiB", "one bucket", "solved"
   double bucket_mib = 0;  // its cap; 0: none
-  trireme::parallel::BucketPlan plan;
+  trireme::parallel::BucketCuts cuts;
   double group_seconds = 0;      // all buckets, nothing else to do
   double mpi_seconds = 0;        // the same through MPI_Allreduce
   double step_seconds = 0;       // simulated backward with the buckets' reductions beside it

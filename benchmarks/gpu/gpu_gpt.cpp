@@ -41,7 +41,7 @@ void make_up_values(FlatStore& store) {
     }
     store.write_values(index, values);
   }
-  store.round_values();
+  store.refresh_compute_copy();
 }
 
 nlohmann::ordered_json benchmark(const Options& options) {

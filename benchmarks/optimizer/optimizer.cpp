@@ -94,8 +94,9 @@ class Passes {
   std::map<std::string, std::unique_ptr<optim::Optimizer<Float32>>> optimizers_;
   Tensor<float> from_ = Tensor<float>::full({model_.store.numel()}, 1);
   Tensor<float> to_ = Tensor<float>::full({model_.store.numel()}, 2);
-  StepSummary summary_{
-      .kept = 1, .gradient_norm = 1, .used = std::vector<bool>(static_cast<std::size_t>(model_.store.num_parameters()), true)};
+  StepSummary summary_{.target_weight = 1,
+                       .gradient_norm = 1,
+                       .used = std::vector<bool>(static_cast<std::size_t>(model_.store.num_parameters()), true)};
 };
 
 // By "adamw" the seconds of its step, by "adamw.copy" those in which as many bytes are copied, by "adamw.in_place" those in

@@ -51,7 +51,7 @@ struct Parameters : nn::Module<Float32> {
     for (const auto& parameter : all) {
       sum = record(GradientAtNoCost{}, Result<float>{.existing = value}, sum, parameter.variable());
     }
-    return {.sum = sum, .kept = 1, .count = 1};
+    return {.sum = sum, .target_weight = 1, .nominal_targets = 1};
   }
 
   std::vector<Parameter<float>> all;

@@ -13,7 +13,7 @@
 #include "time_to_quality/quality.hpp"
 #include "trireme/data/image_loader.hpp"
 #include "trireme/data/mnist.hpp"
-#include "trireme/optim/schedule.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;
@@ -70,7 +70,7 @@ int run(const Options& options, const Group& world) {
   model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
   optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = options.learning_rate, .momentum = 0.9, .weight_decay = 5e-4});
-  const optim::Schedule schedule = optim::cosine(options.learning_rate, options.most_steps, 0);
+  const optim::LearningRate schedule = optim::cosine(options.learning_rate, options.most_steps, 0);
   log.end("init_stop", nlohmann::ordered_json::object());
   log.start("run_start", nlohmann::ordered_json::object());
 

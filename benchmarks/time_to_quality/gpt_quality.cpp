@@ -12,7 +12,7 @@
 #include "time_to_quality/quality.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/window_loader.hpp"
-#include "trireme/optim/schedule.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;
@@ -48,7 +48,7 @@ double validation_loss(const models::Gpt<Float32>& model, const data::TokenDatas
     const data::TokenBatch batch = data::read_windows(text, std::span(starts).subspan(window, 1), model_options.block);
     const auto loss = model.loss(batch.tokens, batch.targets);
     total[0] += static_cast<double>(loss.sum.value().item());
-    total[1] += loss.kept.item();
+    total[1] += loss.target_weight.item();
   }
   world.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return total[0] / total[1];
@@ -69,10 +69,10 @@ int run(const Options& options, const Group& world) {
   model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
   optim::AdamW<Float32> optimizer(model.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
-  const optim::Schedule schedule = optim::warmup_cosine({.base = options.learning_rate,
-                                                         .warmup = options.warmup,
-                                                         .total = options.most_steps,
-                                                         .minimum = options.learning_rate / 10});
+  const optim::LearningRate schedule = optim::warmup_cosine({.base = options.learning_rate,
+                                                             .warmup = options.warmup,
+                                                             .total = options.most_steps,
+                                                             .minimum = options.learning_rate / 10});
   log.end("init_stop", nlohmann::ordered_json::object());
   log.start("run_start", nlohmann::ordered_json::object());
 

@@ -9,8 +9,8 @@
 #include "training/options.hpp"
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 // One of a GAN's two models in training: its reduction over the ranks, its optimizer and the scale of its loss, apart from
@@ -46,6 +46,6 @@ class Player {
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
   trireme::amp::GradScaler scaler_;
-  trireme::optim::Schedule schedule_;
+  trireme::optim::LearningRate schedule_;
   trireme::optim::StepOptions step_options_;
 };

@@ -162,7 +162,7 @@ Validation Trainer<P, D>::validate() const {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
     const auto loss = model_.loss(on_device<D>(batch.tokens), on_device<D>(batch.targets));
     total[0] += static_cast<double>(loss.sum.value().item());
-    total[1] += loss.kept.item();
+    total[1] += loss.target_weight.item();
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};

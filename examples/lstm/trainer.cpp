@@ -161,7 +161,7 @@ Validation Trainer<D>::validate() const {
     auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
     state = std::move(result.state);
     total[0] += static_cast<double>(result.loss.sum.value().item());
-    total[1] += result.loss.kept.item();
+    total[1] += result.loss.target_weight.item();
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};

@@ -118,7 +118,7 @@ Validation Trainer<Model>::validate() const {
       const Variable<float, D> logits = cast<float>(model_->logits(on_device<D>(batch.images)));
       const auto loss = cross_entropy(logits, on_device<D>(batch.labels));
       total[0] += static_cast<double>(loss.sum.value().item());
-      total[1] += loss.kept.item();
+      total[1] += loss.target_weight.item();
       total[2] += static_cast<double>(count_found(logits.value().template to<Cpu>(), batch.labels, batch.valid));
     }
   }

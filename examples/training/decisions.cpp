@@ -9,7 +9,7 @@ namespace {
 std::string text_of(const parallel::BucketTuning& tuning) {
   return fmt::format(
       "gradient buckets: {}, {:.1f} ms exposed as predicted; a step takes {:.1f} ms, with buckets of 25 MiB {:.1f} ms{}{}",
-      tuning.plan.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds, 1e3 * tuning.initial_step_seconds,
+      tuning.cuts.size(), 1e3 * tuning.predicted_exposed_seconds, 1e3 * tuning.step_seconds, 1e3 * tuning.initial_step_seconds,
       tuning.text.empty() ? "" : "; ", tuning.text);
 }
 

@@ -351,7 +351,7 @@ optim::StepOptions TrainingOptions::step_options() const {
           .max_skipped = max_skipped};
 }
 
-optim::Schedule TrainingOptions::schedule() const {
+optim::LearningRate TrainingOptions::schedule() const {
   require(warmup >= 0 && warmup <= steps, "--warmup {} does not lie in [0, {}], the steps of this run", warmup, steps);
   return optim::warmup_cosine(
       {.base = learning_rate, .warmup = warmup, .total = steps, .minimum = learning_rate * min_learning_rate_ratio});

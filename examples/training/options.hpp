@@ -6,9 +6,9 @@
 
 #include "trireme/comm/base/group.hpp"
 #include "trireme/comm/launch/launch.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/precision/policy.hpp"
 
@@ -87,7 +87,7 @@ struct TrainingOptions {
   trireme::parallel::DataParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
   trireme::optim::NamedOptions optimizer_options() const;
   trireme::optim::StepOptions step_options() const;
-  trireme::optim::Schedule schedule() const;
+  trireme::optim::LearningRate schedule() const;
 };
 
 // A trainer's options with the sizes that follow from the number of ranks.

@@ -70,7 +70,7 @@ StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, P
   metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
   if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
   metrics.skipped_steps = optimizer_->skipped_steps();
-  if (!summary.is_finite()) progress.note(fmt::format("step {} is left out: its loss or gradients are not finite", done));
+  if (!summary.is_finite()) progress.note(fmt::format("step {} is skipped: its loss or gradients are not finite", done));
   const bool validates = options_.validation_interval > 0 && work.validate;
   if (validates && (done == options_.steps || done % options_.validation_interval == 0)) {
     const Validation validation = work.validate();

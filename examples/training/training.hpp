@@ -14,8 +14,8 @@
 #include "training/run_steps.hpp"
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/optimizer.hpp"
-#include "trireme/optim/schedule.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 struct Validation {
@@ -67,7 +67,7 @@ class Training {
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
   trireme::amp::GradScaler scaler_;
-  trireme::optim::Schedule schedule_;
+  trireme::optim::LearningRate schedule_;
   std::unique_ptr<MetricsFile> metrics_;
   StepMetrics first_ = {};
   StepMetrics last_ = {};

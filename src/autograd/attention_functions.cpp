@@ -12,14 +12,14 @@ struct Attention {
   ops::AttentionOptions options;
 
   template <typename T, typename D, typename A = Accumulate<T>>
-  void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& hidden_keys, Tensor<T, D>& out,
-               Tensor<A, D>& log_sum_exp) const {
+  void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& key_padding_mask,
+               Tensor<T, D>& out, Tensor<A, D>& log_sum_exp) const {
     ops::scaled_dot_product_attention<T, D>(
-        {.options = options, .q = q, .kv = kv, .hidden_keys = hidden_keys, .out = out, .log_sum_exp = log_sum_exp});
+        {.options = options, .q = q, .kv = kv, .key_padding_mask = key_padding_mask, .out = out, .log_sum_exp = log_sum_exp});
   }
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<T, D>& dout, const Tensor<T, D>& q, const Tensor<T, D>& kv,
-                const Tensor<std::int32_t, D>& hidden_keys, const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp,
+                const Tensor<std::int32_t, D>& key_padding_mask, const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp,
                 const Gradient<T, D>& dq, const Gradient<T, D>& dkv) const {
     Tensor<T, D> of_q(q.shape());
     // Rows of a cache that are not in use have no gradient.
@@ -27,7 +27,7 @@ struct Attention {
     ops::scaled_dot_product_attention_backward<T, D>({.options = options,
                                                       .q = q,
                                                       .kv = kv,
-                                                      .hidden_keys = hidden_keys,
+                                                      .key_padding_mask = key_padding_mask,
                                                       .out = out,
                                                       .log_sum_exp = log_sum_exp,
                                                       .dout = dout,
@@ -69,12 +69,13 @@ struct Rotary {
 
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
-                                            const ops::AttentionOptions& options, const Tensor<std::int32_t, D>& hidden_keys) {
+                                            const ops::AttentionOptions& options,
+                                            const Tensor<std::int32_t, D>& key_padding_mask) {
   const auto results = [&] {
     const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
     return std::tuple(kept(Result<T, D>{shape}), internal(Result<Accumulate<T>, D>{{shape[0], options.heads, shape[1]}}));
   };
-  return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(hidden_keys)));
+  return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(key_padding_mask)));
 }
 
 template <typename T, typename D>

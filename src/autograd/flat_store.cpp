@@ -134,7 +134,7 @@ void FlatStore::require_dtype(DType held, DType wanted) {
   require(held == wanted, "the store holds {} and was asked for {}", name_of(held), name_of(wanted));
 }
 
-void FlatStore::round_values(const Range& range) {
+void FlatStore::refresh_compute_copy(const Range& range) {
   lay_out();
   if (compute_dtype_ == dtype_) return;
   device_->round(values_, range, compute_dtype_, compute_values_);
@@ -168,7 +168,7 @@ void FlatStore::initialize(std::uint64_t seed, std::string_view module) {
     write_values(index, values);
   }
   buffers_.initialize(module);
-  round_values();
+  refresh_compute_copy();
 }
 
 template void FlatStore::initialize<float>(std::uint64_t, std::string_view);
@@ -212,7 +212,7 @@ void FlatStore::add_to(State& state, const std::string& prefix) {
   dtype_ == DType::float64 ? add_as<double>(state, prefix) : add_as<float>(state, prefix);
   state.after_load([this] {
     has_values_.assign(parameters_.size(), true);
-    round_values();
+    refresh_compute_copy();
   });
 }
 

@@ -55,10 +55,10 @@ struct CrossEntropy {
 
   template <typename T>
   void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, const Tensor<A, D>&,
-               Scalar<double, D>& kept_targets, Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
+               Scalar<double, D>& target_weight, Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
     const ops::CrossEntropyResult<D> result = ops::cross_entropy(logits, targets, log_sum_exp, options);
     sum = ops::full<A>({}, result.sum);
-    kept_targets = result.kept;
+    target_weight = result.target_weight;
   }
   template <typename T>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
@@ -102,9 +102,9 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
     require_targets(logits, targets);
     return std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}}));
   };
-  Loss<A, D> loss{.sum = {}, .count = targets.numel()};
+  Loss<A, D> loss{.sum = {}, .nominal_targets = targets.numel()};
   loss.sum = record(CrossEntropy<A, D>{options}, results, kept(logits), kept(targets), optional(options.class_weight),
-                    written(loss.kept));
+                    written(loss.target_weight));
   return loss;
 }
 
@@ -123,8 +123,8 @@ template <typename T, typename D>
 Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
   const std::int64_t count = target.numel();
   return {.sum = elementwise_sum({"mse_loss", ops::ElementwiseLoss::squared_error}, x, target),
-          .kept = static_cast<double>(count),
-          .count = count};
+          .target_weight = static_cast<double>(count),
+          .nominal_targets = count};
 }
 
 template <typename T, typename D>
@@ -133,8 +133,8 @@ Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tenso
   const std::int64_t count = target.numel();
   return {
       .sum = elementwise_sum({"bce_with_logits", ops::ElementwiseLoss::binary_cross_entropy, positive_weight}, logits, target),
-      .kept = static_cast<double>(count),
-      .count = count};
+      .target_weight = static_cast<double>(count),
+      .nominal_targets = count};
 }
 
 template <typename T, typename D>
@@ -143,7 +143,7 @@ Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, co
   const auto kind = log_target ? ops::ElementwiseLoss::kl_divergence_log_target : ops::ElementwiseLoss::kl_divergence;
   Variable<Accumulate<T>, D> sum = elementwise_sum({"kl_divergence", kind}, log_probabilities, target);
   const std::int64_t rows = target.shape().rows();
-  return {.sum = std::move(sum), .kept = static_cast<double>(rows), .count = rows};
+  return {.sum = std::move(sum), .target_weight = static_cast<double>(rows), .nominal_targets = rows};
 }
 
 template <typename T, typename D>

@@ -42,7 +42,9 @@ class PlanesOn final : public PlaneDevice {
     return squares(plane, dtype, range).item();
   }
   void add_totals(const StepTotals& known, StepTotals* totals) const override {
-    ops::add_to_totals(ops::StepSums<double, D>{.loss = known.loss_sum, .kept = known.kept, .squares = known.squares}, totals);
+    ops::add_to_totals(
+        ops::StepSums<double, D>{.loss = known.loss_sum, .target_weight = known.target_weight, .squares = known.squares},
+        totals);
   }
   void add_squares(const Plane& plane, DType dtype, const Range& range, StepTotals* totals) const override {
     ops::add_to_totals(ops::StepSums<double, D>{.squares = squares(plane, dtype, range)}, totals);

@@ -188,7 +188,7 @@ struct VocabParallelCrossEntropy {
   const Collectives& axis;
 
   template <typename T, typename D, typename A = Accumulate<T>>
-  void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Scalar<double, D>& kept_targets,
+  void forward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Scalar<double, D>& target_weight,
                Tensor<A, D>& sum, Tensor<A, D>& log_sum_exp) const {
     const std::int64_t rows = targets.numel();
     // Each rank's log-sum-exps and, in the last row, the logits of the targets: one sum tells all of them to all.
@@ -199,7 +199,7 @@ struct VocabParallelCrossEntropy {
     axis.all_reduce(parts.span(), ReduceOp::sum, "vocabulary-parallel cross-entropy").wait_on_stream();
     const ops::CrossEntropyResult<D> result = ops::join_cross_entropy(parts, targets, log_sum_exp);
     sum = ops::full<A>({}, result.sum);
-    kept_targets = result.kept;
+    target_weight = result.target_weight;
   }
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
@@ -273,10 +273,10 @@ template <typename T, typename D>
 Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                                     std::int64_t first_class, std::int64_t classes, const Collectives& axis) {
   using A = Accumulate<T>;
-  Loss<A, D> loss{.sum = {}, .count = targets.numel()};
+  Loss<A, D> loss{.sum = {}, .nominal_targets = targets.numel()};
   loss.sum = record(VocabParallelCrossEntropy{{.first = first_class, .total = classes}, axis},
                     std::tuple(Result<A, D>{}, internal(Result<A, D>{{targets.numel()}})), kept(logits), kept(targets),
-                    written(loss.kept));
+                    written(loss.target_weight));
   return loss;
 }
 

@@ -218,14 +218,15 @@ Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& token
   const Collectives* ranks = part_.pipeline.get();
   const std::optional<Variable<M, D>> x = last_input(tokens);
   if (ranks == nullptr) return last_stage(*x, targets);
-  std::array<double, 2> result{};  // sum, kept
+  std::array<double, 2> result{};  // sum, target_weight
   if (x) {
     const Loss<M, D> loss = last_stage(*x, targets);
-    result = {static_cast<double>(loss.sum.value().item()), loss.kept.item()};
+    result = {static_cast<double>(loss.sum.value().item()), loss.target_weight.item()};
   }
   ranks->broadcast(std::span<double>(result), ranks->size() - 1, "loss").wait_on_host();
-  return {
-      .sum = Variable<M, D>(Tensor<M, D>::full({}, static_cast<M>(result[0]))), .kept = result[1], .count = targets.numel()};
+  return {.sum = Variable<M, D>(Tensor<M, D>::full({}, static_cast<M>(result[0]))),
+          .target_weight = result[1],
+          .nominal_targets = targets.numel()};
 }
 
 template <typename P, typename D>

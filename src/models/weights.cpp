@@ -75,7 +75,7 @@ void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const
     std::copy(stored.begin(), stored.end(), values.data());
     store.buffers().write_values(index, values);
   }
-  store.round_values();
+  store.refresh_compute_copy();
 }
 
 }  // namespace

@@ -17,15 +17,15 @@ Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
 }
 
 template <typename P, typename D>
-void Adagrad<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::AdagradStep step{.learning_rate = run.learning_rate,
+void Adagrad<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::AdagradStep step{.learning_rate = piece.learning_rate,
                               .learning_rate_decay = options_.learning_rate_decay,
                               .epsilon = options_.epsilon,
-                              .weight_decay = run.weight_decay,
-                              .update = run.step,
-                              .gradient_scale = run.gradient_scale,
-                              .on_device = run.on_device};
-  ops::adagrad(run.values, run.gradients, sum_of_squares_.data() + run.offset, run.count, step, D{});
+                              .weight_decay = piece.weight_decay,
+                              .update = piece.step,
+                              .gradient_scale = piece.gradient_scale,
+                              .on_device = piece.on_device};
+  ops::adagrad(piece.values, piece.gradients, sum_of_squares_.data() + piece.offset, piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -20,19 +20,19 @@ Adam<P, D>::Adam(FlatStore& store, const AdamOptions& options, bool decoupled)
 }
 
 template <typename P, typename D>
-void Adam<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::AdamStep step{.learning_rate = run.learning_rate,
+void Adam<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::AdamStep step{.learning_rate = piece.learning_rate,
                            .beta1 = options_.beta1,
                            .beta2 = options_.beta2,
                            .epsilon = options_.epsilon,
-                           .weight_decay = run.weight_decay,
+                           .weight_decay = piece.weight_decay,
                            .decoupled = decoupled_,
-                           .update = run.step,
-                           .gradient_scale = options_.maximize ? -run.gradient_scale : run.gradient_scale,
-                           .on_device = run.on_device};
-  T* largest = largest_.defined() ? largest_.data() + run.offset : nullptr;
-  ops::adam(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset, largest,
-            run.count, step, D{});
+                           .update = piece.step,
+                           .gradient_scale = options_.maximize ? -piece.gradient_scale : piece.gradient_scale,
+                           .on_device = piece.on_device};
+  T* largest = largest_.defined() ? largest_.data() + piece.offset : nullptr;
+  ops::adam(piece.values, piece.gradients, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset, largest,
+            piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -22,32 +22,32 @@ Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
 }
 
 template <typename P, typename D>
-ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Run& run) const {
-  return {.learning_rate = run.learning_rate,
+ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Piece& piece) const {
+  return {.learning_rate = piece.learning_rate,
           .beta1 = options_.beta1,
           .beta2 = options_.beta2,
           .epsilon = options_.epsilon,
-          .weight_decay = run.weight_decay,
+          .weight_decay = piece.weight_decay,
           .corrects_bias = options_.bias_correction,
-          .update = run.step,
-          .gradient_scale = run.gradient_scale,
+          .update = piece.step,
+          .gradient_scale = piece.gradient_scale,
           .min_norm = options_.min_norm,
           .max_norm = options_.max_norm,
           .max_trust_ratio = options_.max_trust_ratio,
-          .on_device = run.on_device};
+          .on_device = piece.on_device};
 }
 
 template <typename P, typename D>
-void Lamb<P, D>::measure(const typename Optimizer<P, D>::Run& run) {
-  ops::lamb_moments<T>(run.values, run.gradients, first_moment_.data() + run.offset, second_moment_.data() + run.offset,
-                       run.count, step_of(run), run.squares, D{});
+void Lamb<P, D>::measure(const typename Optimizer<P, D>::Piece& piece) {
+  ops::lamb_moments<T>(piece.values, piece.gradients, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset,
+                       piece.count, step_of(piece), piece.squares, D{});
 }
 
 template <typename P, typename D>
-void Lamb<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  ops::LambStep step = step_of(run);
-  if (run.adapts) step.squares = run.squares;
-  ops::lamb<T>(run.values, first_moment_.data() + run.offset, second_moment_.data() + run.offset, run.count, step, D{});
+void Lamb<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  ops::LambStep step = step_of(piece);
+  if (piece.adapts) step.squares = piece.squares;
+  ops::lamb<T>(piece.values, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset, piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -17,20 +17,20 @@ Lars<P, D>::Lars(FlatStore& store, const LarsOptions& options)
 }
 
 template <typename P, typename D>
-void Lars<P, D>::measure(const typename Optimizer<P, D>::Run& run) {
-  if (run.adapts) ops::lars_squares<T>(run.values, run.gradients, run.count, run.squares, D{});
+void Lars<P, D>::measure(const typename Optimizer<P, D>::Piece& piece) {
+  if (piece.adapts) ops::lars_squares<T>(piece.values, piece.gradients, piece.count, piece.squares, D{});
 }
 
 template <typename P, typename D>
-void Lars<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::LarsStep step{.learning_rate = run.learning_rate,
+void Lars<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::LarsStep step{.learning_rate = piece.learning_rate,
                            .momentum = options_.momentum,
-                           .weight_decay = run.weight_decay,
-                           .gradient_scale = run.gradient_scale,
+                           .weight_decay = piece.weight_decay,
+                           .gradient_scale = piece.gradient_scale,
                            .trust = options_.trust,
-                           .squares = run.adapts ? run.squares : nullptr,
-                           .on_device = run.on_device};
-  ops::lars(run.values, run.gradients, momentum_.data() + run.offset, run.count, step, D{});
+                           .squares = piece.adapts ? piece.squares : nullptr,
+                           .on_device = piece.on_device};
+  ops::lars(piece.values, piece.gradients, momentum_.data() + piece.offset, piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -16,14 +16,14 @@ Lion<P, D>::Lion(FlatStore& store, const LionOptions& options)
 }
 
 template <typename P, typename D>
-void Lion<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::LionStep step{.learning_rate = run.learning_rate,
+void Lion<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::LionStep step{.learning_rate = piece.learning_rate,
                            .beta1 = options_.beta1,
                            .beta2 = options_.beta2,
-                           .weight_decay = run.weight_decay,
-                           .gradient_scale = run.gradient_scale,
-                           .on_device = run.on_device};
-  ops::lion(run.values, run.gradients, momentum_.data() + run.offset, run.count, step, D{});
+                           .weight_decay = piece.weight_decay,
+                           .gradient_scale = piece.gradient_scale,
+                           .on_device = piece.on_device};
+  ops::lion(piece.values, piece.gradients, momentum_.data() + piece.offset, piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -55,7 +55,7 @@ void ExponentialMovingAverage<P, D>::swap() {
   const std::size_t bytes = static_cast<std::size_t>(average.numel()) * sizeof(T);
   store_.device().copy(average_.data(), values.data(), bytes);
   store_.device().copy(values.data(), average.data(), bytes);
-  store_.round_values();
+  store_.refresh_compute_copy();
   swapped_in_ = !swapped_in_;
 }
 

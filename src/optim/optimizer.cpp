@@ -76,7 +76,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
     return false;
   }
   skipped_in_a_row_ = 0;
-  if (decided.on_device || decided.kept > 0) update_parameters(decided, options);
+  if (decided.on_device || decided.target_weight > 0) update_parameters(decided, options);
   store_.clear_gradients();
   return true;
 }
@@ -99,10 +99,10 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOp
   const Tensor<T, D> values = store_.values<T, D>();
   const auto publication = shard_ ? shard_->publish() : nullptr;
   for (std::size_t index = 0; index < parts.size(); ++index) {
-    visit_runs(parts[index], summary, scaling, [&](const Run& run, int) {
-      update(run);
-      const std::int64_t begin = run.values - values.data();
-      if (!shard_) store_.round_values({begin, begin + static_cast<std::int64_t>(run.count)});
+    visit_pieces(parts[index], summary, scaling, [&](const Piece& piece, int) {
+      update(piece);
+      const std::int64_t begin = piece.values - values.data();
+      if (!shard_) store_.refresh_compute_copy({begin, begin + static_cast<std::int64_t>(piece.count)});
     });
     if (publication) publication->updated(index);
   }
@@ -206,10 +206,10 @@ void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const S
   const int none = store_.num_parameters();
   store_.device().zero(squares_.data(), squares_.span().size_bytes());
   for (const Part& part : parts) {
-    visit_runs(part, summary, scaling, [&](Run& run, int parameter) {
+    visit_pieces(part, summary, scaling, [&](Piece& piece, int parameter) {
       const bool counts = axis == nullptr || axis->rank() == 0 || store_.parameter(parameter).placement.split();
-      if (!counts) run.squares = squares_.data() + none;
-      measure(run);
+      if (!counts) piece.squares = squares_.data() + none;
+      measure(piece);
     });
   }
   static_assert(sizeof(ops::UpdateSquares) == 2 * sizeof(double));
@@ -230,19 +230,19 @@ ops::StepOnDevice Optimizer<P, D>::place_of(int parameter, const Scaling& scalin
   return {};
 }
 
-// A run ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
+// A piece ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
 template <typename P, typename D>
-void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, const Scaling& scaling,
-                                 const Visit& visit) const {
+void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling,
+                                   const Visit& visit) const {
   const Range& range = part.range;
   const Tensor<T, D> values = store_.values<T, D>();
   const Tensor<T, D> gradients = store_.gradients<T, D>();
-  Run run{};
+  Piece piece{};
   int run_parameter = -1;
   std::int64_t run_begin = 0;
   const auto flush = [&] {
-    if (run.count > 0) visit(run, run_parameter);
-    run.count = 0;
+    if (piece.count > 0) visit(piece, run_parameter);
+    piece.count = 0;
   };
   const auto continues = [&](int parameter) {
     return needs_ == Needs::nothing && same_updates(run_parameter, parameter) &&
@@ -263,24 +263,24 @@ void Optimizer<P, D>::visit_runs(const Part& part, const StepSummary& summary, c
       flush();
       continue;
     }
-    if (run.count > 0 && !continues(*place)) flush();
-    if (run.count == 0) {
+    if (piece.count > 0 && !continues(*place)) flush();
+    if (piece.count == 0) {
       const ResolvedRule& rule = resolved_[index];
       run_begin = begin;
       run_parameter = *place;
-      run = {.values = values.data() + begin,
-             .gradients = gradients.data() + begin,
-             .offset = part.in_planes + begin - range.begin,
-             .count = 0,
-             .on_device = place_of(*place, scaling),
-             .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
-             .gradient_scale = scaling.scale,
-             .weight_decay = rule.weight_decay,
-             .adapts = rule.adapts,
-             .step = steps_[index],
-             .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
+      piece = {.values = values.data() + begin,
+               .gradients = gradients.data() + begin,
+               .offset = part.in_planes + begin - range.begin,
+               .count = 0,
+               .on_device = place_of(*place, scaling),
+               .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
+               .gradient_scale = scaling.scale,
+               .weight_decay = rule.weight_decay,
+               .adapts = rule.adapts,
+               .step = steps_[index],
+               .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
     }
-    run.count = static_cast<std::size_t>(end - run_begin);
+    piece.count = static_cast<std::size_t>(end - run_begin);
   }
   flush();
 }

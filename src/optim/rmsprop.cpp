@@ -19,17 +19,17 @@ Rmsprop<P, D>::Rmsprop(FlatStore& store, const RmspropOptions& options)
 }
 
 template <typename P, typename D>
-void Rmsprop<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::RmspropStep step{.learning_rate = run.learning_rate,
+void Rmsprop<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::RmspropStep step{.learning_rate = piece.learning_rate,
                               .smoothing = options_.smoothing,
                               .epsilon = options_.epsilon,
                               .momentum = options_.momentum,
-                              .weight_decay = run.weight_decay,
-                              .gradient_scale = run.gradient_scale,
-                              .on_device = run.on_device};
-  T* average = average_.defined() ? average_.data() + run.offset : nullptr;
-  T* momentum = momentum_.defined() ? momentum_.data() + run.offset : nullptr;
-  ops::rmsprop(run.values, run.gradients, square_average_.data() + run.offset, average, momentum, run.count, step, D{});
+                              .weight_decay = piece.weight_decay,
+                              .gradient_scale = piece.gradient_scale,
+                              .on_device = piece.on_device};
+  T* average = average_.defined() ? average_.data() + piece.offset : nullptr;
+  T* momentum = momentum_.defined() ? momentum_.data() + piece.offset : nullptr;
+  ops::rmsprop(piece.values, piece.gradients, square_average_.data() + piece.offset, average, momentum, piece.count, step, D{});
 }
 
 template <typename P, typename D>

@@ -16,17 +16,17 @@ Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
 }
 
 template <typename P, typename D>
-void Sgd<P, D>::update(const typename Optimizer<P, D>::Run& run) {
-  const ops::SgdStep step{.learning_rate = run.learning_rate,
+void Sgd<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::SgdStep step{.learning_rate = piece.learning_rate,
                           .momentum = options_.momentum,
                           .dampening = options_.dampening,
-                          .weight_decay = run.weight_decay,
+                          .weight_decay = piece.weight_decay,
                           .nesterov = options_.nesterov,
-                          .update = run.step,
-                          .gradient_scale = run.gradient_scale,
-                          .on_device = run.on_device};
-  T* momentum = momentum_.defined() ? momentum_.data() + run.offset : nullptr;
-  ops::sgd(run.values, run.gradients, momentum, run.count, step, D{});
+                          .update = piece.step,
+                          .gradient_scale = piece.gradient_scale,
+                          .on_device = piece.on_device};
+  T* momentum = momentum_.defined() ? momentum_.data() + piece.offset : nullptr;
+  ops::sgd(piece.values, piece.gradients, momentum, piece.count, step, D{});
 }
 
 template <typename P, typename D>

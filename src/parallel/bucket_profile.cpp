@@ -30,7 +30,7 @@ std::string to_profile(const TuningCase& tuned_for, const BucketTuning& tuning) 
   const nlohmann::ordered_json json = {{"format", format},
                                        {"gradient_bytes", tuned_for.gradient_bytes},
                                        {"nodes", tuned_for.nodes},
-                                       {"plan", tuning.plan},
+                                       {"cuts", tuning.cuts},
                                        {"predicted_exposed_seconds", tuning.predicted_exposed_seconds},
                                        {"step_seconds", tuning.step_seconds},
                                        {"initial_step_seconds", tuning.initial_step_seconds}};
@@ -46,7 +46,7 @@ BucketTuning from_profile(std::string_view text, const TuningCase& wanted) {
             format);
     json.at("gradient_bytes").get_to(tuned_for.gradient_bytes);
     json.at("nodes").get_to(tuned_for.nodes);
-    json.at("plan").get_to(tuning.plan);
+    json.at("cuts").get_to(tuning.cuts);
     json.at("predicted_exposed_seconds").get_to(tuning.predicted_exposed_seconds);
     json.at("step_seconds").get_to(tuning.step_seconds);
     json.at("initial_step_seconds").get_to(tuning.initial_step_seconds);
@@ -60,8 +60,8 @@ BucketTuning from_profile(std::string_view text, const TuningCase& wanted) {
                  .message = had == now ? fmt::format("it was tuned for other {}", now)
                                        : fmt::format("it was tuned for {}; here are {}", had, now)});
   }
-  const auto held = std::accumulate(tuning.plan.begin(), tuning.plan.end(), std::int64_t{0});
-  const bool empty = std::ranges::any_of(tuning.plan, [](int count) { return count <= 0; });
+  const auto held = std::accumulate(tuning.cuts.begin(), tuning.cuts.end(), std::int64_t{0});
+  const bool empty = std::ranges::any_of(tuning.cuts, [](int count) { return count <= 0; });
   if (empty || held != std::ssize(wanted.gradient_bytes)) {
     throw Error({.code = ErrorCode::corrupt_file, .message = "its buckets do not hold every gradient once"});
   }

@@ -14,12 +14,12 @@
 namespace trireme::parallel {
 namespace {
 
-constexpr int first_steps = 2;  // memory and plans are made
+constexpr int first_steps = 2;  // memory and cuts are made
 constexpr int observed_steps = 3;
 constexpr int rounds = 5;  // of live steps with each candidate
 constexpr int trials = 3;
 constexpr double long_trial = 0.1;  // seconds: on so slow a link larger ones tell nothing more
-constexpr double noise = 0.99;      // less than this share of the initial plan's time counts as faster
+constexpr double noise = 0.99;      // less than this share of the time of the initial cuts counts as faster
 
 constexpr std::int64_t mib = 1 << 20;
 
@@ -38,7 +38,7 @@ std::string read_profile(const std::string& path) {
 
 }  // namespace
 
-BucketTuner::BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketPlan initial,
+BucketTuner::BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketCuts initial,
                          std::string profile)
     : group_(group),
       copies_(copies),
@@ -46,16 +46,16 @@ BucketTuner::BucketTuner(const Group& group, const Group& copies, std::vector<st
       initial_(std::move(initial)),
       profile_(std::move(profile)) {}
 
-std::optional<BucketPlan> BucketTuner::next_plan(const Trial& trial) {
+std::optional<BucketCuts> BucketTuner::next_cuts(const Trial& trial) {
   if (result_) return std::nullopt;
   if (step_ == 0 && !profile_.empty()) load_profile();
-  if (result_) return result_->plan;
+  if (result_) return result_->cuts;
   const int live = step_++ - first_steps - observed_steps;
   if (live < 0) return std::nullopt;
   if (live == 0) make_candidates(trial);
   const auto count = static_cast<int>(candidates_.size());
   if (live == rounds * count) return decide();
-  return candidates_[static_cast<std::size_t>(live % count)].plan;
+  return candidates_[static_cast<std::size_t>(live % count)].cuts;
 }
 
 void BucketTuner::begin() {
@@ -138,28 +138,28 @@ void BucketTuner::make_candidates(const Trial& trial) {
   for (std::size_t index = 0; index < bytes_.size(); ++index) gradients.push_back({bytes_[index], ready[index]});
   ReductionCost cost = fit_cost(samples);
   cost.stops_compute = slowest({group_.on_one_node() ? 0.0 : 1.0}).front() == 0;
-  std::vector<BucketPlan> plans = {initial_, solve_buckets(gradients, cost)};
-  for (const std::int64_t cap : {mib, 4 * mib, total}) plans.push_back(plan_by_cap(bytes_, cap, cap));
-  for (BucketPlan& plan : plans) {
-    if (std::ranges::find(candidates_, plan, &Candidate::plan) != candidates_.end()) continue;
-    const double predicted = exposed_seconds(plan, gradients, cost);
-    candidates_.push_back({.plan = std::move(plan), .predicted_seconds = predicted, .steps = {}});
+  std::vector<BucketCuts> all = {initial_, solve_buckets(gradients, cost)};
+  for (const std::int64_t cap : {mib, 4 * mib, total}) all.push_back(cut_by_cap(bytes_, cap, cap));
+  for (BucketCuts& cuts : all) {
+    if (std::ranges::find(candidates_, cuts, &Candidate::cuts) != candidates_.end()) continue;
+    const double predicted = exposed_seconds(cuts, gradients, cost);
+    candidates_.push_back({.cuts = std::move(cuts), .predicted_seconds = predicted, .steps = {}});
   }
 }
 
-BucketPlan BucketTuner::decide() {
+BucketCuts BucketTuner::decide() {
   std::vector<double> steps;
   for (const Candidate& candidate : candidates_) steps.push_back(median(candidate.steps));
   steps = slowest(std::move(steps));
   auto best = static_cast<std::size_t>(std::ranges::min_element(steps) - steps.begin());
   if (steps[best] > noise * steps[0]) best = 0;
-  result_ = BucketTuning{.plan = candidates_[best].plan,
+  result_ = BucketTuning{.cuts = candidates_[best].cuts,
                          .predicted_exposed_seconds = candidates_[best].predicted_seconds,
                          .step_seconds = steps[best],
                          .initial_step_seconds = steps[0],
                          .text = refusal_};
   if (!profile_.empty()) save_profile();
-  return result_->plan;
+  return result_->cuts;
 }
 
 }  // namespace trireme::parallel

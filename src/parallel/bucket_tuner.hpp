@@ -8,13 +8,13 @@
 
 #include "parallel/bucket_profile.hpp"
 #include "trireme/comm/base/group.hpp"
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
 
 // Finds the buckets of one training run in its first steps: notes when gradients are final, times reductions on the group's
-// links, solves for the plan with the least exposed time, then lets the live steps decide between it and some fixed caps. All
+// links, solves for the cuts with the least exposed time, then lets the live steps decide between it and some fixed caps. All
 // ranks go through the same steps and decide the same. With a profile it starts with what an earlier run has found for the same
 // case, or else leaves there what it finds.
 class BucketTuner {
@@ -24,11 +24,11 @@ class BucketTuner {
 
   // `copies`: the ranks of `group` and all others that hold copies of the same parameters; they decide alike. `profile`: a file
   // that rank 0 reads and writes; none where empty.
-  BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketPlan initial,
+  BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketCuts initial,
               std::string profile);
 
-  // Before each step: the plan for it; nothing where it stays. Collective.
-  std::optional<BucketPlan> next_plan(const Trial& trial);
+  // Before each step: the cuts for it; nothing where it stays. Collective.
+  std::optional<BucketCuts> next_cuts(const Trial& trial);
 
   // During a step: when its last micro-batch starts, when gradients are final, when all is reduced.
   void begin();
@@ -39,7 +39,7 @@ class BucketTuner {
 
  private:
   struct Candidate {
-    BucketPlan plan;
+    BucketCuts cuts;
     double predicted_seconds = 0;
     std::vector<double> steps;
   };
@@ -48,13 +48,13 @@ class BucketTuner {
   void save_profile() const;
   void make_candidates(const Trial& trial);
   std::vector<double> slowest(std::vector<double> seconds) const;  // of all ranks with copies, each
-  BucketPlan decide();
+  BucketCuts decide();
   double since_begin() const;
 
   Group group_;
   Group copies_;
   std::vector<std::int64_t> bytes_;
-  BucketPlan initial_;
+  BucketCuts initial_;
   std::string profile_;
   std::string refusal_;  // why the profile was not taken
   int step_ = 0;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "parallel/hook_groups.hpp"
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {

@@ -20,7 +20,7 @@
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/stream.hpp"
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
@@ -138,11 +138,11 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"bucket_profile", options.bucket_profile},
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1 && on_device(store, group)) store.relocate(group.memory());
-  store.round_values();
-  const BucketPlan plan = plan_by_cap(gradient_bytes(mesh), options.bucket_bytes, options.first_bucket_bytes);
-  make_buckets(plan);
+  store.refresh_compute_copy();
+  const BucketCuts cuts = cut_by_cap(gradient_bytes(mesh), options.bucket_bytes, options.first_bucket_bytes);
+  make_buckets(cuts);
   if (sharded) shard();
-  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(plan, options.bucket_profile, mesh);
+  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(cuts, options.bucket_profile, mesh);
   if (options.compression.hook != nullptr) {
     compression_ =
         std::make_shared<Compression>(store, group, summary_->group(), trainable(), options.compression, options.first_step);
@@ -194,7 +194,7 @@ std::vector<std::int64_t> DataParallel::gradient_bytes(const ProcessMesh& mesh) 
   return bytes;
 }
 
-void DataParallel::make_buckets(const BucketPlan& plan) {
+void DataParallel::make_buckets(const BucketCuts& cuts) {
   buckets_.clear();
   const auto add = [this](const std::vector<int>& parameters) {
     if (parameters.empty()) return;
@@ -206,7 +206,7 @@ void DataParallel::make_buckets(const BucketPlan& plan) {
   };
   const std::vector<int> all = trainable();
   auto next = all.begin();
-  for (const int count : plan) {
+  for (const int count : cuts) {
     const auto end = next + count;
     const auto tied = std::find(next, end, tied_);
     add({next, tied});
@@ -237,7 +237,7 @@ void DataParallel::agree_on_ready_order() {
   order_buckets();
 }
 
-void DataParallel::start_tuning(const BucketPlan& initial, const std::string& profile, const ProcessMesh& mesh) {
+void DataParallel::start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh) {
   position_of_.assign(bucket_of_.size(), -1);
   int position = 0;
   for (const int index : trainable()) position_of_[static_cast<std::size_t>(index)] = position++;
@@ -297,7 +297,7 @@ Reduction DataParallel::begin_step(int micro_batches) {
   store_.begin_step();
   if (steps_++ == 1 && group_.size() > 1 && shard_ == nullptr) agree_on_ready_order();
   if (tuner_ != nullptr) {
-    if (const auto plan = tuner_->next_plan([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*plan);
+    if (const auto cuts = tuner_->next_cuts([this](std::int64_t bytes) { return time_reduction(bytes); })) make_buckets(*cuts);
   }
   std::shared_ptr<HookedBuckets> hooked;
   if (compression_ != nullptr &&

@@ -20,7 +20,7 @@ void HookedBuckets::launch(const Bucket& bucket) {
   }
   const Group& peers = compression_.groups().exchanges.front();
   GradientBucket gradients({.name = bucket.name, .step = step_, .rank = peers.rank(), .size = peers.size()}, std::move(own));
-  flights_.emplace_back(std::move(gradients), bucket.range, std::move(parts));
+  buckets_.emplace_back(std::move(gradients), bucket.range, std::move(parts));
   ++launched_;
   advance();
 }
@@ -28,66 +28,66 @@ void HookedBuckets::launch(const Bucket& bucket) {
 bool HookedBuckets::advance() {
   bool moved = false;
   int reached = done;  // by the bucket before
-  for (Flight& flight : flights_) {
-    while (advance(flight, reached)) moved = true;
-    reached = flight.started;
+  for (HookedBucket& bucket : buckets_) {
+    while (advance(bucket, reached)) moved = true;
+    reached = bucket.started;
   }
-  while (!flights_.empty() && flights_.front().started == done) flights_.pop_front();
+  while (!buckets_.empty() && buckets_.front().started == done) buckets_.pop_front();
   return moved;
 }
 
-bool HookedBuckets::advance(Flight& flight, int reached) {
-  if (flight.started == done) return false;
-  if (flight.next == flight.started) {
-    if (!std::ranges::all_of(under_way(flight), [](Pending& pending) { return pending.done(); })) return false;
-    flight.next = find_next(flight);
+bool HookedBuckets::advance(HookedBucket& bucket, int reached) {
+  if (bucket.started == done) return false;
+  if (bucket.next == bucket.started) {
+    if (!std::ranges::all_of(under_way(bucket), [](Pending& pending) { return pending.done(); })) return false;
+    bucket.next = find_next(bucket);
     return true;
   }
-  if (flight.next > reached) return false;
-  start(flight);
-  flight.started = flight.next;
+  if (bucket.next > reached) return false;
+  start(bucket);
+  bucket.started = bucket.next;
   return true;
 }
 
 // Runs the hook, until it needs its next exchange.
-int HookedBuckets::find_next(Flight& flight) {
-  if (flight.started == shared) return done;
-  if (flight.started == summed) {
-    flight.pending.clear();
-    if (!flight.own.gradients().empty()) flight.task = compression_.hook().reduce(flight.own);
+int HookedBuckets::find_next(HookedBucket& bucket) {
+  if (bucket.started == shared) return done;
+  if (bucket.started == summed) {
+    bucket.pending.clear();
+    if (!bucket.own.gradients().empty()) bucket.task = compression_.hook().reduce(bucket.own);
   }
-  flight.exchange = flight.task ? flight.task->resume() : nullptr;
-  if (flight.exchange == nullptr) {
-    flight.task.reset();
+  bucket.exchange = bucket.task ? bucket.task->resume() : nullptr;
+  if (bucket.exchange == nullptr) {
+    bucket.task.reset();
     return shared;
   }
-  const int number = flight.started + 1;
+  const int number = bucket.started + 1;
   require(number <= compression_.hook().max_exchanges(), "compression {} awaits exchange {}; max_exchanges() says {}",
           compression_.hook().str(), number, compression_.hook().max_exchanges());
   return number;
 }
 
-void HookedBuckets::start(Flight& flight) {
+void HookedBuckets::start(HookedBucket& bucket) {
   const HookGroups& groups = compression_.groups();
-  if (flight.exchange != nullptr) {
-    flight.exchange->start(groups.exchanges[static_cast<std::size_t>(flight.next - 1)]);
-  } else if (flight.next == summed && groups.sum) {
-    with_gradients(compression_.store(), flight.range, [&](auto gradients) {
-      flight.pending.push_back(groups.sum->all_reduce(gradients, ReduceOp::sum, flight.own.name()));
+  if (bucket.exchange != nullptr) {
+    bucket.exchange->start(groups.exchanges[static_cast<std::size_t>(bucket.next - 1)]);
+  } else if (bucket.next == summed && groups.sum) {
+    with_gradients(compression_.store(), bucket.range, [&](auto gradients) {
+      bucket.pending.push_back(groups.sum->all_reduce(gradients, ReduceOp::sum, bucket.own.name()));
     });
-  } else if (flight.next == shared && groups.share) {
-    for (const auto& [owner, part] : flight.parts) {
+  } else if (bucket.next == shared && groups.share) {
+    for (const auto& [owner, part] : bucket.parts) {
       with_gradients(compression_.store(), part, [&](auto gradients) {
-        flight.pending.push_back(groups.share->broadcast(gradients, owner, flight.own.name()));
+        bucket.pending.push_back(groups.share->broadcast(gradients, owner, bucket.own.name()));
       });
     }
   }
 }
 
 void HookedBuckets::finish(const std::function<void(Pending&)>& wait) {
-  while (!flights_.empty()) {
+  while (!buckets_.empty()) {
     if (advance()) continue;
-    for (Pending& pending : under_way(flights_.front())) wait(pending);
+    for (Pending& pending : under_way(buckets_.front())) wait(pending);
   }
 }
 

@@ -18,7 +18,7 @@ class HookedBuckets {
   void launch(const Bucket& bucket);  // its gradients are final
 
   // So many of the first that were launched are reduced.
-  std::size_t num_done() const { return launched_ - flights_.size(); }
+  std::size_t num_done() const { return launched_ - buckets_.size(); }
 
   // Never waits. Runs the hook where its exchange is done; whether anything went on.
   bool advance();
@@ -32,8 +32,8 @@ class HookedBuckets {
   static constexpr int shared = 1 << 20;
   static constexpr int done = shared + 1;
 
-  struct Flight {
-    Flight(GradientBucket its_own, Range its_range, std::vector<std::pair<int, Range>> its_parts)
+  struct HookedBucket {
+    HookedBucket(GradientBucket its_own, Range its_range, std::vector<std::pair<int, Range>> its_parts)
         : own(std::move(its_own)), range(its_range), parts(std::move(its_parts)) {}
 
     GradientBucket own;                        // the gradients that this rank owns
@@ -45,17 +45,17 @@ class HookedBuckets {
     Exchange* exchange = nullptr;
     std::vector<Pending> pending;  // within the node
   };
-  bool advance(Flight& flight, int reached);
-  int find_next(Flight& flight);
-  void start(Flight& flight);
-  static std::vector<Pending>& under_way(Flight& flight) {
-    return flight.exchange != nullptr ? flight.exchange->pending() : flight.pending;
+  bool advance(HookedBucket& bucket, int reached);
+  int find_next(HookedBucket& bucket);
+  void start(HookedBucket& bucket);
+  static std::vector<Pending>& under_way(HookedBucket& bucket) {
+    return bucket.exchange != nullptr ? bucket.exchange->pending() : bucket.pending;
   }
 
   Compression& compression_;
   std::int64_t step_;
   std::size_t launched_ = 0;
-  std::deque<Flight> flights_;  // those not done, and what came after the first of them
+  std::deque<HookedBucket> buckets_;  // those not done, and what came after the first of them
 };
 
 }  // namespace trireme::parallel

@@ -71,9 +71,9 @@ Pipeline<M, D>::Pipeline(const ProcessMesh& mesh, PipelineSchedule schedule, std
 
 // One step.
 template <typename M, typename D>
-class Pipeline<M, D>::Run {
+class Pipeline<M, D>::Execution {
  public:
-  Run(Pipeline& pipeline, Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch)
+  Execution(Pipeline& pipeline, Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch)
       : pipeline_(pipeline),
         schedule_(pipeline.schedule_),
         reduction_(reduction),
@@ -83,11 +83,11 @@ class Pipeline<M, D>::Run {
 
   void perform(const PipelineAction& action) {
     switch (action.kind) {
-      case Kind::forward: return compute(action, pass_of(action).input.pending, &Run::forward);
-      case Kind::backward: return compute(action, pass_of(action).output_gradient.pending, &Run::backward);
+      case Kind::forward: return compute(action, pass_of(action).input.pending, &Execution::forward);
+      case Kind::backward: return compute(action, pass_of(action).output_gradient.pending, &Execution::backward);
       case Kind::weight_gradient: {
         Pending nothing;
-        return compute(action, nothing, &Run::weight_gradients);
+        return compute(action, nothing, &Execution::weight_gradients);
       }
       case Kind::receive_forward: return receive(action, stage_of(action).input, pass_of(action).input);
       case Kind::receive_backward: return receive(action, stage_of(action).output, pass_of(action).output_gradient);
@@ -147,7 +147,7 @@ class Pipeline<M, D>::Run {
 
   double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count(); }
 
-  void compute(const PipelineAction& action, Pending& needed, void (Run::*work)(const PipelineAction&)) {
+  void compute(const PipelineAction& action, Pending& needed, void (Execution::*work)(const PipelineAction&)) {
     needed.wait_on_host();
     const double begin = now();
     (this->*work)(action);
@@ -225,8 +225,8 @@ void Pipeline<M, D>::run(Reduction& reduction, const TapeOptions& first, std::in
       "do: use gpipe or 1f1b",
       schedule_.name);
   timeline_.clear();
-  Run run(*this, reduction, first, samples_per_micro_batch);
-  for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) run.perform(action);
+  Execution execution(*this, reduction, first, samples_per_micro_batch);
+  for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) execution.perform(action);
 }
 
 #define TRIREME_INSTANTIATE(P) template class Pipeline<P::Master, TRIREME_DEVICE>;

@@ -157,7 +157,7 @@ void Reduction::read_losses() {
   for (const AddedLoss& loss : added_) {
     const StepTotals totals = loss.read();
     losses_.push_back(totals.loss_sum);
-    kept_ += totals.kept;
+    target_weight_ += totals.target_weight;
   }
 }
 
@@ -231,8 +231,12 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   const SummaryGroup& ranks = *owner_.summary_;
   const bool counts = ranks.counts_loss();
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? kept_ : 0, count, count * count,
-                             added_.empty() ? 0.0 : 1.0,     sum_of_squares_};
+  std::vector<double> values{counts ? tree_sum(losses_) : 0,
+                             counts ? target_weight_ : 0,
+                             count,
+                             count * count,
+                             added_.empty() ? 0.0 : 1.0,
+                             sum_of_squares_};
   const std::size_t first_used = values.size() + ranks.first_parameter();
   values.resize(values.size() + ranks.num_parameters(), 0.0);
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
@@ -248,7 +252,7 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
-  const auto [loss, kept, counts_sum, squares_sum, added, squares] =
+  const auto [loss, target_weight, counts_sum, squares_sum, added, squares] =
       std::array{values[0], values[1], values[2], values[3], values[4], values[5]};
   require(added == ranks.num_loss_ranks(),
           "{} of {} ranks added losses: every rank calls add(), of a pipeline those of its last stage", added,
@@ -258,8 +262,8 @@ StepSummary Reduction::reduce_summary(bool on_device) {
           counts_sum / added);
   if (comparison != nullptr) comparison->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
   sum_of_squares_ = squares;
-  StepSummary summary{.loss_sum = loss, .kept = kept, .step = step, .store = owner_.store_.serial()};
-  summary.gradient_scale = kept == 0 ? 0 : counts_sum / added / kept;
+  StepSummary summary{.loss_sum = loss, .target_weight = target_weight, .step = step, .store = owner_.store_.serial()};
+  summary.gradient_scale = target_weight == 0 ? 0 : counts_sum / added / target_weight;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
   if (owner_.tied_ >= 0 && !ranks.whole_model()) summary.used[static_cast<std::size_t>(owner_.tied_)] = values[tied_used] > 0;
   summary.requests = {.stop = values[first_request] > 0, .checkpoint = values[first_request + 1] > 0};

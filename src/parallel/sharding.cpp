@@ -30,7 +30,7 @@ class Gathers final : public Shard::Publication {
   void finish() override {
     for (std::size_t index = 0; index < pending_.size(); ++index) {
       pending_[index].wait_on_stream();
-      store_.round_values(slices_[index].range);
+      store_.refresh_compute_copy(slices_[index].range);
     }
   }
 

@@ -84,7 +84,7 @@ std::vector<std::string> train_scaled(const tests::Fixture& fixture) {
     if (scaler.scale() != static_cast<double>(scales[step])) {
       problems.push_back(fmt::format("step {}: a scale of {}, wanted {}", step, scaler.scale(), scales[step]));
     }
-    StepSummary summary{.kept = 1, .used = std::vector<bool>(static_cast<std::size_t>(store.num_parameters()), true)};
+    StepSummary summary{.target_weight = 1, .used = std::vector<bool>(static_cast<std::size_t>(store.num_parameters()), true)};
     double squares = 0;
     for (int index = 0; index < store.num_parameters(); ++index) {
       const auto all = tests::read_floats(file, "scaled_grads." + store.parameter(index).name);

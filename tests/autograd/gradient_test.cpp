@@ -202,7 +202,7 @@ TEST_CASE("losses have the values of their definitions") {
   CHECK(bce_with_logits(Variable<double>(x), target, 3).mean() ==
         Approx((bce(0.5, 0.25) + bce(-1, 0.75) + bce(2, 1) + bce(3, 0)) / 4));
   const auto kl = kl_divergence(Variable<double>(x), target);
-  CHECK(kl.kept == 2);
+  CHECK(kl.target_weight == 2);
   CHECK(kl.mean() == Approx((0.25 * (std::log(0.25) - 0.5) + 0.75 * (std::log(0.75) + 1) - 2) / 2));
   CHECK(distillation_loss(Variable<double>(x), x, 3.0).mean() == Approx(0).margin(1e-12));
 }
@@ -214,8 +214,8 @@ TEST_CASE("the mean of a sum of losses is the sum of their means; losses of othe
   };
   CHECK(loss({x}).mean() == Approx(mse_loss(Variable<double>(x), Tensor<double>::full({3, 4}, 1)).mean() +
                                    4 * mse_loss(Variable<double>(x), Tensor<double>::zeros({3, 4})).mean()));
-  CHECK(loss({x}).kept == 12);
-  CHECK(loss({x}).count == 12);
+  CHECK(loss({x}).target_weight == 12);
+  CHECK(loss({x}).nominal_targets == 12);
   expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
   const auto smaller = mse_loss(Variable<double>(random({3, 3}, 1)), Tensor<double>::zeros({3, 3}));
   CHECK_THROWS_AS(add(loss({x}), smaller), Error);

@@ -6,9 +6,9 @@ using namespace trireme;
 
 namespace {
 
-StepSummary summary_of(double loss_sum, double kept, double norm) {
+StepSummary summary_of(double loss_sum, double target_weight, double norm) {
   StepSummary summary;
-  summary.set({.loss_sum = loss_sum, .kept = kept, .gradient_norm = norm});
+  summary.set({.loss_sum = loss_sum, .target_weight = target_weight, .gradient_norm = norm});
   return summary;
 }
 

@@ -78,7 +78,7 @@ class Run {
     write(updates_, updates);
     write(momentum_, momentum);
     write(store_.value_plane(), values);
-    store_.round_values();
+    store_.refresh_compute_copy();
     auto buffers = read<float>(store_.buffers().plane(), {0, store_.buffers().numel()});
     for (float& buffer : buffers) buffer = 0.9F * buffer + values[number];
     write(store_.buffers().plane(), buffers);

@@ -81,7 +81,7 @@ struct Recipe {
   models::CnnOptions model;
   std::string optimizer;
   optim::NamedOptions options;
-  optim::Schedule schedule;
+  optim::LearningRate schedule;
 };
 
 // One epoch with batches of 64, then all test images.

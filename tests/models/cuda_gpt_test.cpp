@@ -50,7 +50,7 @@ std::vector<double> train(int steps, Float8Scaling fp8 = Float8Scaling::none) {
   for (int step = 0; step < steps; ++step) {
     losses.push_back(pass(model, random_batch(static_cast<std::uint32_t>(step)), static_cast<std::uint64_t>(step)));
     const std::size_t parameters = static_cast<std::size_t>(model.store().num_parameters());
-    optimizer.step({.loss_sum = losses.back(), .kept = 1, .used = std::vector<bool>(parameters, true)});
+    optimizer.step({.loss_sum = losses.back(), .target_weight = 1, .used = std::vector<bool>(parameters, true)});
   }
   return losses;
 }
@@ -97,7 +97,7 @@ Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Flo
   return trained;
 }
 
-// Of this model: some of the steps are left out, before and after one is recorded, the others are taken.
+// Of this model: some of the steps are skipped, before and after one is recorded, the others are taken.
 constexpr amp::GradScalerOptions overflows_now_and_then{.init_scale = 0x1p22, .growth_interval = 3};
 
 void require_steps_of_both_kinds(const Trained& trained) {

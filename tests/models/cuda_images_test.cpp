@@ -40,7 +40,8 @@ Tensor<std::int32_t> random_labels(std::int64_t count, std::uint32_t seed) {
 }
 
 StepSummary summary_of(FlatStore& store, double loss) {
-  return {.loss_sum = loss, .kept = 1, .used = std::vector<bool>(static_cast<std::size_t>(store.num_parameters()), true)};
+  return {
+      .loss_sum = loss, .target_weight = 1, .used = std::vector<bool>(static_cast<std::size_t>(store.num_parameters()), true)};
 }
 
 std::vector<double> weights_and_statistics(FlatStore& store, auto master, auto device) {
@@ -101,14 +102,14 @@ Run train_by_graph(bool recorded) {
   Run run;
   for (std::uint32_t step = 0; step < 6; ++step) {
     Tensor<float> images = random_tensor<float>({4, 32, 32, 3}, step);
-    const bool left_out = step == 4;
-    if (left_out) images.data()[7] = std::numeric_limits<float>::infinity();
+    const bool skipped = step == 4;
+    if (skipped) images.data()[7] = std::numeric_limits<float>::infinity();
     const auto before = weights_and_statistics(model.store(), float{}, Cuda{});
     graph.run({.seed = 3, .step = step}, images, random_labels(4, step));
     run.losses.push_back(graph.last_result().loss);
-    CHECK(std::isfinite(run.losses.back()) != left_out);
-    CHECK((weights_and_statistics(model.store(), float{}, Cuda{}) == before) == left_out);
-    if (left_out) run.losses.pop_back();
+    CHECK(std::isfinite(run.losses.back()) != skipped);
+    CHECK((weights_and_statistics(model.store(), float{}, Cuda{}) == before) == skipped);
+    if (skipped) run.losses.pop_back();
   }
   CHECK(graph.is_recorded() == recorded);
   CHECK(optimizer.skipped_steps() == 1);

@@ -28,7 +28,7 @@ std::vector<double> train(int steps) {
     losses.push_back(result.loss.mean());
     state = std::move(result.state);
     const auto parameters = static_cast<std::size_t>(model.store().num_parameters());
-    optimizer.step({.loss_sum = losses.back(), .kept = 1, .used = std::vector<bool>(parameters, true)});
+    optimizer.step({.loss_sum = losses.back(), .target_weight = 1, .used = std::vector<bool>(parameters, true)});
   }
   return losses;
 }

@@ -87,7 +87,7 @@ struct Player {
 
   // `count`: targets of every rank's part of the batch.
   double update(parallel::Reduction& reduction, Loss<float> loss, std::int64_t count) {
-    loss.count = count;
+    loss.nominal_targets = count;
     scaler.scale(loss).backward();
     reduction.add(loss);
     const StepSummary summary = reduction.finish();

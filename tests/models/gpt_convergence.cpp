@@ -31,7 +31,7 @@ struct Run {
   std::int64_t batch;
   std::int64_t block;
   optim::AdamWOptions optimizer;
-  optim::Schedule schedule;
+  optim::LearningRate schedule;
   double clip;
 };
 

@@ -31,7 +31,7 @@ std::vector<double> train(Gpt& model, int steps) {
     loss.backward();
     losses.push_back(loss.mean());
     const auto parameters = static_cast<std::size_t>(model.store().num_parameters());
-    optimizer.step({.loss_sum = 64 * losses.back(), .kept = 64, .used = std::vector<bool>(parameters, true)});
+    optimizer.step({.loss_sum = 64 * losses.back(), .target_weight = 64, .used = std::vector<bool>(parameters, true)});
   }
   return losses;
 }

@@ -98,7 +98,7 @@ class ReferenceRun {
     parallel::DataParallel data_parallel(model_, mesh_,
                                          {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = layout_.sharding});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
-    const optim::Schedule schedule = tests::make_schedule(hyper);
+    const optim::LearningRate schedule = tests::make_schedule(hyper);
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
     std::int64_t step = 0;
     const auto tokens = [&](int micro) { return batches.tokens(step, mesh_.data().rank() * micro_batches + micro); };

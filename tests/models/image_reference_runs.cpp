@@ -74,7 +74,7 @@ void set_values(FlatStore& store, const std::vector<Tensor<double>>& values) {
     std::ranges::copy(from.span(), rounded.data());
     store.write_values(index, rounded);
   }
-  store.round_values();
+  store.refresh_compute_copy();
 }
 
 template <typename To, typename From>
@@ -137,7 +137,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
                                        {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding});
   const json& hyper = fixture.index.at("hyper");
   const auto optimizer = tests::make_optimizer<P>(hyper, model.store());
-  const optim::Schedule schedule = tests::make_schedule(hyper);
+  const optim::LearningRate schedule = tests::make_schedule(hyper);
   const int num_parts = world.size() * division.micro_batches;
   amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
   double largest = 0;
@@ -163,7 +163,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
         report.expect(worst.empty(), "first logits: " + worst);
       }
       auto loss = cross_entropy(logits, batches.labels(step, part), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
-      loss.count = tests::count_of_part(batches.batch(), num_parts);
+      loss.nominal_targets = tests::count_of_part(batches.batch(), num_parts);
       scaler.scale(loss).backward();
       reduction.add(loss);
     }

@@ -40,7 +40,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
-  const optim::Schedule schedule = tests::make_schedule(hyper);
+  const optim::LearningRate schedule = tests::make_schedule(hyper);
   std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
   double largest = 0;
   for (std::int64_t step = 0; step < batches.num_steps(); ++step) {

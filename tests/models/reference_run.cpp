@@ -54,7 +54,7 @@ template std::unique_ptr<optim::Optimizer<Float64>> make_optimizer(const json&, 
 template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const json&, FlatStore&);
 template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, FlatStore&);
 
-optim::Schedule make_schedule(const json& hyper) {
+optim::LearningRate make_schedule(const json& hyper) {
   const double base = optimizer_fields(hyper).at("lr");
   if (!hyper.contains("schedule")) return optim::constant(base);
   const json& rule = hyper.at("schedule");

@@ -40,7 +40,7 @@ void know_run_options(const Fixture& run, std::initializer_list<std::string_view
 // Skips the run when there is no such optimizer.
 template <typename P>
 std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper, FlatStore& store);
-optim::Schedule make_schedule(const nlohmann::json& hyper);
+optim::LearningRate make_schedule(const nlohmann::json& hyper);
 double clip_norm_of(const nlohmann::json& hyper);  // 0: the run does not clip
 
 // What the run starts from and what it reads: "<folder>/init" and "<folder>/batches" of the fixture "<folder>/<run>".
@@ -80,7 +80,7 @@ class TokenBatches {
 // For models whose samples meet in a batch norm.
 Range part_of_batch(std::int64_t batch, int part, int num_parts);
 
-// Targets of every part: Loss::count is the same on all ranks.
+// Targets of every part: Loss::nominal_targets is the same on all ranks.
 inline std::int64_t count_of_part(std::int64_t batch, int num_parts) { return (batch + num_parts - 1) / num_parts; }
 
 // Compares loss and gradient norm of a step with the index; returns how far the loss is off. In mixed precision only the loss,

@@ -28,7 +28,7 @@ std::vector<double> train(Float8Scaling fp8, std::size_t steps) {
     loss.backward();
     losses.push_back(static_cast<double>(loss.value().item()));
     const auto parameters = static_cast<std::size_t>(model.store().num_parameters());
-    optimizer.step({.loss_sum = losses.back(), .kept = 64 * 16, .used = std::vector<bool>(parameters, true)});
+    optimizer.step({.loss_sum = losses.back(), .target_weight = 64 * 16, .used = std::vector<bool>(parameters, true)});
   }
   return losses;
 }

@@ -158,7 +158,7 @@ TEMPLATE_TEST_CASE("an empty batch overwrites the gradients of the step before w
     const auto images = Tensor<typename P::Compute>::full({batch, 4, 4, 3}, typename P::Compute(0.5F));
     const auto y = model.linear.forward(model.up.forward(model.conv.forward({images})));
     auto loss = cross_entropy(y, Tensor<std::int32_t>::zeros({batch, 3, 3}));
-    loss.count = 18;
+    loss.nominal_targets = 18;
     loss.backward();
     std::vector<double> largest;
     for (int index = 0; index < model.store().num_parameters(); ++index) {

@@ -91,7 +91,7 @@ Expected naive(const Case& c, const Doubles& q, const Doubles& kv, const Doubles
   return result;
 }
 
-Tensor<std::int32_t> hidden_keys(const Case& c) {
+Tensor<std::int32_t> key_padding_mask(const Case& c) {
   if (!c.padded) return {};
   Tensor<std::int32_t> hidden({c.batch, c.keys});
   for (std::int64_t i = 0; i < hidden.numel(); ++i) hidden.data()[i] = c.hidden(i / c.keys, i % c.keys) ? 1 : 0;
@@ -114,13 +114,13 @@ Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Ten
   scaled_dot_product_attention<T, Cpu>({.options = c.options(),
                                         .q = q,
                                         .kv = kv,
-                                        .hidden_keys = hidden_keys(c),
+                                        .key_padding_mask = key_padding_mask(c),
                                         .out = results.out,
                                         .log_sum_exp = results.log_sum_exp});
   scaled_dot_product_attention_backward<T, Cpu>({.options = c.options(),
                                                  .q = q,
                                                  .kv = kv,
-                                                 .hidden_keys = hidden_keys(c),
+                                                 .key_padding_mask = key_padding_mask(c),
                                                  .out = results.out,
                                                  .log_sum_exp = results.log_sum_exp,
                                                  .dout = dout,
@@ -199,13 +199,13 @@ TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bflo
   const Tensor<float> log_sum_exp({c.batch, c.heads, c.queries});
   const auto options = c.options();
   scaled_dot_product_attention<T, Cpu>(
-      {.options = options, .q = q, .kv = kv, .hidden_keys = hidden_keys(c), .out = out, .log_sum_exp = log_sum_exp});
+      {.options = options, .q = q, .kv = kv, .key_padding_mask = key_padding_mask(c), .out = out, .log_sum_exp = log_sum_exp});
   const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
   require_close(out, expected.out, 0.03);
   scaled_dot_product_attention_backward<T, Cpu>({.options = options,
                                                  .q = q,
                                                  .kv = kv,
-                                                 .hidden_keys = hidden_keys(c),
+                                                 .key_padding_mask = key_padding_mask(c),
                                                  .out = out,
                                                  .log_sum_exp = log_sum_exp,
                                                  .dout = dout,

@@ -34,9 +34,9 @@ struct Pass {
                 .out = Tensor<T>(dout.shape()),
                 .log_sum_exp = Tensor<Accumulate<T>>({c.batch, c.heads, c.queries})} {
     if (!c.padded) return;
-    forward.hidden_keys = Tensor<std::int32_t>({c.batch, c.key_rows});
+    forward.key_padding_mask = Tensor<std::int32_t>({c.batch, c.key_rows});
     for (std::int64_t i = 0; i < c.batch * c.key_rows; ++i) {
-      forward.hidden_keys.data()[i] = i % c.key_rows % 5 == i / c.key_rows % 2 ? 1 : 0;
+      forward.key_padding_mask.data()[i] = i % c.key_rows % 5 == i / c.key_rows % 2 ? 1 : 0;
     }
   }
   AttentionSizes sizes() const { return checked_attention_sizes(forward); }
@@ -49,7 +49,7 @@ struct Pass {
     return {.options = of.options,
             .q = of.q,
             .kv = of.kv,
-            .hidden_keys = of.hidden_keys,
+            .key_padding_mask = of.key_padding_mask,
             .out = of.out,
             .log_sum_exp = of.log_sum_exp,
             .dout = dout,
@@ -116,7 +116,7 @@ TEMPLATE_TEST_CASE("attention of a GPU's kernels is that of the CPU", "", float,
 
 TEST_CASE("a query that sees no key gets zeros from a GPU's kernels too") {
   Pass<float> pass({1, 3, 6, 6, 2, 2, 4, false, false, false, 2});
-  pass.forward.hidden_keys = Tensor<std::int32_t>::full({1, 6}, 1);
+  pass.forward.key_padding_mask = Tensor<std::int32_t>::full({1, 6}, 1);
   run_tiles(2, attention_forward_tile(pass.forward, pass.sizes()), 2);
   for (const float element : pass.forward.out.span()) REQUIRE(element == 0);
   for (const float element : pass.forward.log_sum_exp.span()) REQUIRE(element == 0);

@@ -66,7 +66,7 @@ void check(Case<T> of, int size) {
   require_close(log_sum_exp, as_doubles(of.log_sum_exp), tolerance<A>(1e-6));
   const auto require_sums = [&](const Tensor<double>& got) {
     CHECK(got.data()[0] == Approx(expected.sum).epsilon(tolerance<A>(1e-5)));
-    CHECK(got.data()[1] == Approx(expected.kept));
+    CHECK(got.data()[1] == Approx(expected.target_weight));
     CHECK(got.data()[2] == -1);
   };
   require_sums(sums);

@@ -122,8 +122,8 @@ TEMPLATE_TEST_CASE("the first pass of LAMB by teams", "", float, double) {
     Tensor<double> sums({2, 4});
     const LambMoments<T> body{weight.data(), gradient.data(), m.data(), v.data(), static_cast<std::int64_t>(count), 4,
                               sums.data(),   sums.data() + 4};
-    const auto run = [&](bool left_out) {
-      run_rows(size, 4, [&](const auto& team, std::int64_t part) { body(LambUpdate<T>(step), left_out, team, part); });
+    const auto run = [&](bool skipped) {
+      run_rows(size, 4, [&](const auto& team, std::int64_t part) { body(LambUpdate<T>(step), skipped, team, part); });
     };
     run(false);
     const auto total = [&](std::int64_t row) {

@@ -14,10 +14,11 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-StepNumbers summary_of(float loss, double kept, double squares) {
+StepNumbers summary_of(float loss, double target_weight, double squares) {
   StepTotals totals;
-  AddToTotals<float>{.loss = {.element = &loss}, .kept = {.element = &kept}, .squares = {}, .totals = &totals}(0);
-  AddToTotals<double>{.loss = {}, .kept = {}, .squares = {squares}, .totals = &totals}(0);
+  AddToTotals<float>{
+      .loss = {.element = &loss}, .target_weight = {.element = &target_weight}, .squares = {}, .totals = &totals}(0);
+  AddToTotals<double>{.loss = {}, .target_weight = {}, .squares = {squares}, .totals = &totals}(0);
   StepNumbers numbers;
   SummarizeStep{.totals = &totals, .count = 8, .numbers = &numbers}(0);
   return numbers;
@@ -44,7 +45,7 @@ TEMPLATE_TEST_CASE("a number in memory fills a tensor, rounded", "", float, doub
 TEST_CASE("the summary of a step: the mean's gradients and their norm") {
   const StepNumbers numbers = summary_of(12, 4, 9);
   CHECK(numbers.loss_sum == 12);
-  CHECK(numbers.kept == 4);
+  CHECK(numbers.target_weight == 4);
   CHECK(numbers.gradient_scale == 2);
   CHECK(numbers.gradient_norm == 6);
   CHECK(summary_of(0, 0, 0).gradient_scale == 0);
@@ -53,7 +54,7 @@ TEST_CASE("the summary of a step: the mean's gradients and their norm") {
 TEST_CASE("a finite step is taken, clipped where its norm is too large") {
   const StepNumbers numbers = summary_of(12, 4, 9);
   const StepState free = decided(numbers, 0);
-  CHECK_FALSE(free.scalars.left_out);
+  CHECK_FALSE(free.scalars.skipped);
   CHECK(free.scalars.gradient_scale == 2);
   CHECK(free.scalars.learning_rate == 0.25);
   CHECK(free.clipped.gradient_scale == 1);
@@ -63,17 +64,17 @@ TEST_CASE("a finite step is taken, clipped where its norm is too large") {
   CHECK(decided(numbers, 3).scalars.gradient_scale == Approx(1));
 }
 
-TEST_CASE("a step that is not finite or has no target is left out") {
+TEST_CASE("a step that is not finite or has no target is skipped") {
   for (const double squares : {infinity, std::numeric_limits<double>::quiet_NaN()}) {
     const StepState state = decided(summary_of(12, 4, squares), 1);
-    CHECK(state.scalars.left_out);
-    CHECK(state.clipped.left_out);
+    CHECK(state.scalars.skipped);
+    CHECK(state.clipped.skipped);
     CHECK(state.diverged);
     CHECK(state.skipped == 6);
   }
   CHECK(decided(summary_of(std::numeric_limits<float>::infinity(), 4, 9), 0).skipped == 6);
   const StepState empty = decided(summary_of(0, 0, 0), 0);
-  CHECK(empty.scalars.left_out);
+  CHECK(empty.scalars.skipped);
   CHECK_FALSE(empty.diverged);
   CHECK(empty.skipped == 5);
 }
@@ -82,7 +83,7 @@ TEST_CASE("micro-batches add up to the totals of a step") {
   StepTotals totals;
   for (const double part : {1.0, 2.5}) AddToTotals<double>{{2 * part}, {part}, {4 * part}, &totals}(0);
   CHECK(totals.loss_sum == 7);
-  CHECK(totals.kept == 3.5);
+  CHECK(totals.target_weight == 3.5);
   CHECK(totals.squares == 14);
 }
 
@@ -96,7 +97,7 @@ TEST_CASE("words are copied where a condition holds") {
   }
 }
 
-TEST_CASE("updates of used parameters are counted, unless the step is left out") {
+TEST_CASE("updates of used parameters are counted, unless the step is skipped") {
   std::int64_t updates[] = {3, 4};
   const std::int64_t used[] = {1, 0};
   for (const auto& [loss, count] : {std::pair{1.0F, 4}, {std::numeric_limits<float>::quiet_NaN(), 4}, {2.0F, 5}}) {
@@ -114,7 +115,7 @@ TEST_CASE("an optimizer's step reads what it does not know where it runs") {
   const AdamStep read{.learning_rate = 0.5, .on_device = {.scalars = &state.scalars, .updates = &updates}};
   const AdamUpdate<double> one(known);
   const AdamUpdate<double> other(resolved(read));
-  CHECK_FALSE(is_left_out(read.on_device));
+  CHECK_FALSE(is_skipped(read.on_device));
   CHECK(other.step_size == one.step_size);
   CHECK(other.inverse_root_bias_correction2 == one.inverse_root_bias_correction2);
   CHECK(other.gradient_scale == 2);

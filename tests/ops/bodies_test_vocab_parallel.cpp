@@ -77,6 +77,6 @@ TEMPLATE_TEST_CASE("the ranks' parts of a cross-entropy, joined", "", float, dou
       JoinedTotal{targets.data(), losses.data(), count, sums}(team);
     });
     CHECK(sums[0] == Approx(result.sum));
-    CHECK(sums[1] == result.kept);
+    CHECK(sums[1] == result.target_weight);
   }
 }

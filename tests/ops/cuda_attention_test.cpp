@@ -30,7 +30,7 @@ struct Results {
   Tensor<Accumulate<T>, D> log_sum_exp;
 };
 
-Tensor<std::int32_t> hidden_keys(const Case& c) {
+Tensor<std::int32_t> key_padding_mask(const Case& c) {
   if (!c.padded) return {};
   Tensor<std::int32_t> hidden({c.batch, c.key_rows});
   for (std::int64_t i = 0; i < hidden.numel(); ++i) hidden.data()[i] = i % c.key_rows % 5 == i / c.key_rows % 2 ? 1 : 0;
@@ -46,7 +46,7 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
   const auto q = there(random_tensor<T>(c.q(), 1));
   const auto kv = there(c.packed ? Tensor<T>() : random_tensor<T>(c.kv(), 2));
   const auto dout = there(random_tensor<T>(c.out(), 3));
-  const auto hidden = there(hidden_keys(c));
+  const auto hidden = there(key_padding_mask(c));
   const T unset = static_cast<T>(7.0f);
   const Results<T, D> results{.out = Tensor<T, D>(c.out()),
                               .dq = Tensor<T, D>::full(c.q(), unset),
@@ -55,14 +55,14 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
   scaled_dot_product_attention<T, D>({.options = c.options(),
                                       .q = q,
                                       .kv = kv,
-                                      .hidden_keys = hidden,
+                                      .key_padding_mask = hidden,
                                       .out = results.out,
                                       .log_sum_exp = results.log_sum_exp});
   scaled_dot_product_attention_backward<T, D>(
       {.options = c.options(),
        .q = q,
        .kv = kv,
-       .hidden_keys = hidden,
+       .key_padding_mask = hidden,
        .out = of_forward == nullptr ? results.out : there(of_forward->out),
        .log_sum_exp = of_forward == nullptr ? results.log_sum_exp : there(of_forward->log_sum_exp),
        .dout = dout,

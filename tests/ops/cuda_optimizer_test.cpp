@@ -120,7 +120,7 @@ TEST_CASE("a step that the GPU decides over is the one that the host would take,
   const Planes<float, Cuda> there(count);
   const StepOnDevice read{.scalars = &state.data()->scalars, .updates = updates.data()};
   const auto step_there = [&](double norm) {
-    decide_step({.kept = 1, .gradient_scale = 2, .gradient_norm = norm}, 1, state.data());
+    decide_step({.target_weight = 1, .gradient_scale = 2, .gradient_norm = norm}, 1, state.data());
     count_updates(state.data(), used.data(), 1, updates.data());
     const AdamStep step{.learning_rate = 0.5, .weight_decay = 0.1, .on_device = read};
     adam(there[1], there[0], there[2], there[3], there[4], count, step, Cuda{});

@@ -70,5 +70,5 @@ TEMPLATE_TEST_CASE("the ranks' parts of a cross-entropy", "", float, double) {
   const auto there = join_cross_entropy(parts.template to<Cuda>(), targets.to<Cuda>(), log_sum_exp_there);
   require_same(log_sum_exp_there, log_sum_exp);
   CHECK(there.sum.item() == Approx(here.sum));
-  CHECK(there.kept.item() == here.kept);
+  CHECK(there.target_weight.item() == here.target_weight);
 }

@@ -52,7 +52,7 @@ void require_plans(const AttentionGraph& graph) {
   CHECK(choose_attention_kernel({.dtype = graph.type == CUDNN_DATA_HALF ? DType::float16 : DType::bfloat16,
                                  .sizes = sizes,
                                  .causal = graph.causal,
-                                 .hidden_keys = false,
+                                 .key_padding_mask = false,
                                  .aligned = true})
             .kernel == AttentionKernel::cudnn);
   // A plan may hold some floats for each element of the rows, not the queries x keys matrix.

@@ -27,7 +27,7 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
     const auto logits = random_tensor<T>({rows, classes}, 1, 5);
     const auto targets = targets_of(rows, classes);
     double loss = 0;
-    double kept = 0;
+    double target_weight = 0;
     Doubles lse;
     Doubles gradient;
     for (std::int64_t row = 0; row < rows; ++row) {
@@ -42,11 +42,11 @@ TEMPLATE_TEST_CASE("cross-entropy forward and backward", "", float, double) {
       }
       if (target == ignored_target) continue;
       loss += lse.back() - static_cast<double>(x[target]);
-      ++kept;
+      ++target_weight;
     }
     Tensor<T> log_sum_exp({rows});
     const auto result = cross_entropy(logits, targets, log_sum_exp);
-    CHECK(result.kept == kept);
+    CHECK(result.target_weight == target_weight);
     CHECK(result.sum == Approx(loss).epsilon(tolerance<T>(1e-6)).margin(tolerance<T>(1e-6)));
     require_close(log_sum_exp, lse, tolerance<T>(1e-6));
 

@@ -153,7 +153,7 @@ void run_cross_entropy(OpFixture& fixture) {
     cross_entropy_rows_backward(logits, targets, log_sum_exp, fixture.input("gout_out"), dlogits, options);
     fixture.result("out", losses);
   } else {
-    const double share = reduction == "mean" ? 1 / result.kept : 1;
+    const double share = reduction == "mean" ? 1 / result.target_weight : 1;
     cross_entropy_backward(logits, targets, log_sum_exp, static_cast<float>(share), dlogits, options);
     fixture.result("out", Tensor<float>::full({}, static_cast<float>(result.sum * share)));
   }
@@ -233,11 +233,11 @@ void run_attention(OpFixture& fixture) {
   if (hyper.at("key_padding_mask")) hidden = fixture.indices("key_padding_mask");
   const Tensor<float> out(dout.shape()), log_sum_exp({q.dim(0), heads, q.dim(1)}), dq(q.shape()), dkv(kv.shape());
   scaled_dot_product_attention<float, Cpu>(
-      {.options = options, .q = q, .kv = kv, .hidden_keys = hidden, .out = out, .log_sum_exp = log_sum_exp});
+      {.options = options, .q = q, .kv = kv, .key_padding_mask = hidden, .out = out, .log_sum_exp = log_sum_exp});
   scaled_dot_product_attention_backward<float, Cpu>({.options = options,
                                                      .q = q,
                                                      .kv = kv,
-                                                     .hidden_keys = hidden,
+                                                     .key_padding_mask = hidden,
                                                      .out = out,
                                                      .log_sum_exp = log_sum_exp,
                                                      .dout = dout,

@@ -9,10 +9,10 @@
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/optim/lars.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/lion.hpp"
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/named.hpp"
-#include "trireme/optim/schedule.hpp"
 #include "trireme/optim/sgd.hpp"
 
 using namespace trireme;
@@ -25,10 +25,10 @@ class Recorder final : public optim::Optimizer<Float32> {
   explicit Recorder(FlatStore& store, optim::Decay decay = optim::Decay::all, std::vector<optim::ParameterGroup> groups = {})
       : Optimizer(store, {.learning_rate = 0.5, .weight_decay = 0.1, .decay = decay, .groups = std::move(groups)}) {}
   optim::Settings settings() const override { return {}; }
-  std::vector<Run> runs;
+  std::vector<Piece> pieces;
 
  private:
-  void update(const Run& run) override { runs.push_back(run); }
+  void update(const Piece& piece) override { pieces.push_back(piece); }
 };
 
 struct Model {
@@ -39,50 +39,50 @@ struct Model {
   Model() { store.initialize<float>(1); }
 
   StepSummary summary(std::vector<bool> used = {true, true, true}) const {
-    return {.kept = 1, .gradient_scale = 2, .gradient_norm = 4, .used = std::move(used)};
+    return {.target_weight = 1, .gradient_scale = 2, .gradient_norm = 4, .used = std::move(used)};
   }
 };
 
 }  // namespace
 
-TEST_CASE("an optimizer sees neighbouring parameters as one run") {
+TEST_CASE("an optimizer sees neighbouring parameters as one piece") {
   Model model;
   Recorder optimizer(model.store);
   optimizer.step(model.summary());
-  REQUIRE(optimizer.runs.size() == 1);
-  CHECK(optimizer.runs[0].offset == 0);
-  CHECK(optimizer.runs[0].count == 48 + 32 + 16);  // last with its gap, weight, bias
-  CHECK(optimizer.runs[0].step == 1);
-  CHECK(optimizer.runs[0].gradient_scale == 2);
+  REQUIRE(optimizer.pieces.size() == 1);
+  CHECK(optimizer.pieces[0].offset == 0);
+  CHECK(optimizer.pieces[0].count == 48 + 32 + 16);  // last with its gap, weight, bias
+  CHECK(optimizer.pieces[0].step == 1);
+  CHECK(optimizer.pieces[0].gradient_scale == 2);
 }
 
-TEST_CASE("decay, use and the number of updates split runs") {
+TEST_CASE("decay, use and the number of updates split pieces") {
   Model model;
   Recorder optimizer(model.store, optim::Decay::matrices);
   optimizer.step(model.summary());
-  REQUIRE(optimizer.runs.size() == 2);
-  CHECK(optimizer.runs[0].weight_decay == 0.1);
-  CHECK(optimizer.runs[1].weight_decay == 0);
-  optimizer.runs.clear();
+  REQUIRE(optimizer.pieces.size() == 2);
+  CHECK(optimizer.pieces[0].weight_decay == 0.1);
+  CHECK(optimizer.pieces[1].weight_decay == 0);
+  optimizer.pieces.clear();
   optimizer.step(model.summary({true, false, true}));  // `weight` was not used
-  REQUIRE(optimizer.runs.size() == 2);
-  CHECK(optimizer.runs[0].count == 35);
-  CHECK(optimizer.runs[1].offset == 80);
-  optimizer.runs.clear();
+  REQUIRE(optimizer.pieces.size() == 2);
+  CHECK(optimizer.pieces[0].count == 35);
+  CHECK(optimizer.pieces[1].offset == 80);
+  optimizer.pieces.clear();
   optimizer.step(model.summary());
-  REQUIRE(optimizer.runs.size() == 3);
-  CHECK(optimizer.runs[0].step == 3);
-  CHECK(optimizer.runs[1].step == 2);
+  REQUIRE(optimizer.pieces.size() == 3);
+  CHECK(optimizer.pieces[0].step == 3);
+  CHECK(optimizer.pieces[1].step == 2);
 }
 
 TEST_CASE("clipping scales by the norm of the mean gradient") {
   Model model;
   Recorder optimizer(model.store);
   optimizer.step(model.summary(), {.clip_norm = 1});
-  CHECK(optimizer.runs[0].gradient_scale == Approx(2.0 / (4 + 1e-6)));
-  optimizer.runs.clear();
+  CHECK(optimizer.pieces[0].gradient_scale == Approx(2.0 / (4 + 1e-6)));
+  optimizer.pieces.clear();
   optimizer.step(model.summary(), {.clip_norm = 5});
-  CHECK(optimizer.runs[0].gradient_scale == 2);
+  CHECK(optimizer.pieces[0].gradient_scale == 2);
   CHECK_THROWS_AS(optimizer.step(model.summary(), {.clip_norm = -1}), Error);
 }
 
@@ -143,7 +143,7 @@ TEST_CASE("clipping by value bounds every element of the mean gradient") {
   gradients[2] = 3;
   gradients[3] = std::nanf("");
   optimizer.step(model.summary(), {.clip_value = 0.5});
-  CHECK(optimizer.runs[0].gradient_scale == 1);
+  CHECK(optimizer.pieces[0].gradient_scale == 1);
   CHECK(gradients[0] == 0.4F);
   CHECK(gradients[1] == -0.5F);
   CHECK(gradients[2] == 0.5F);
@@ -157,15 +157,15 @@ TEST_CASE("a parameter follows the first group that matches its name") {
                      {{.pattern = "b*", .learning_rate_factor = 3, .weight_decay = 0.7, .adapts = false},
                       {.pattern = "?????*", .learning_rate_factor = 2}});
   optimizer.step(model.summary());
-  REQUIRE(optimizer.runs.size() == 3);  // last, weight, bias
-  CHECK(optimizer.runs[0].learning_rate == 0.5);
-  CHECK(optimizer.runs[0].weight_decay == 0.1);
-  CHECK(optimizer.runs[1].learning_rate == 1);
-  CHECK(optimizer.runs[1].weight_decay == 0.1);
-  CHECK(optimizer.runs[1].adapts);
-  CHECK(optimizer.runs[2].learning_rate == 1.5);
-  CHECK(optimizer.runs[2].weight_decay == 0.7);
-  CHECK_FALSE(optimizer.runs[2].adapts);
+  REQUIRE(optimizer.pieces.size() == 3);  // last, weight, bias
+  CHECK(optimizer.pieces[0].learning_rate == 0.5);
+  CHECK(optimizer.pieces[0].weight_decay == 0.1);
+  CHECK(optimizer.pieces[1].learning_rate == 1);
+  CHECK(optimizer.pieces[1].weight_decay == 0.1);
+  CHECK(optimizer.pieces[1].adapts);
+  CHECK(optimizer.pieces[2].learning_rate == 1.5);
+  CHECK(optimizer.pieces[2].weight_decay == 0.7);
+  CHECK_FALSE(optimizer.pieces[2].adapts);
   CHECK_THROWS_WITH(Recorder(model.store, optim::Decay::all, {{.pattern = "h.*"}}),
                     "the parameter group \"h.*\" matches none of the model's 3 parameters; the first is called bias");
 }

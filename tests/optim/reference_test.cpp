@@ -13,8 +13,8 @@
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/optim/lars.hpp"
+#include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/rmsprop.hpp"
-#include "trireme/optim/schedule.hpp"
 #include "trireme/optim/sgd.hpp"
 
 using namespace trireme;
@@ -146,7 +146,7 @@ std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, Flat
   throw tests::SkippedFixture{"there is no optimizer " + name};
 }
 
-optim::Schedule schedule_for(const json& hyper) {
+optim::LearningRate schedule_for(const json& hyper) {
   if (!hyper.contains("schedule")) return {};
   const json& rule = hyper.at("schedule");
   const double base = rule.at("base_lr");
@@ -167,7 +167,7 @@ std::vector<std::string> run(const tests::Fixture& fixture, const Inputs& in) {
   for (const auto& [name, index] : indices) {
     std::copy(in.parameters.at(name).begin(), in.parameters.at(name).end(), store.values<float>(index).data());
   }
-  const optim::Schedule schedule = schedule_for(hyper);
+  const optim::LearningRate schedule = schedule_for(hyper);
   const SafetensorsFile expected = fixture.tensors();
   for (std::int64_t step = 0; step < steps_of(expected, in); ++step) {
     for (const auto& [name, index] : indices) {
@@ -177,7 +177,7 @@ std::vector<std::string> run(const tests::Fixture& fixture, const Inputs& in) {
     const auto plane = store.gradients<float>();
     const double norm = std::sqrt(ops::sum_of_squares(plane.data(), static_cast<std::size_t>(plane.numel())));
     if (schedule) optimizer->set_learning_rate(schedule(step));
-    optimizer->step({.kept = 1, .gradient_norm = norm, .used = std::vector<bool>(indices.size(), true)},
+    optimizer->step({.target_weight = 1, .gradient_norm = norm, .used = std::vector<bool>(indices.size(), true)},
                     {.clip_norm = hyper.value("clip_max_norm", 0.0)});
     for (const auto& [name, index] : indices) {
       const std::string key = "params." + name;
@@ -196,7 +196,7 @@ Values clipped(const Inputs& in, const std::string& name, std::int64_t step, dou
   optim::Sgd<Float32> optimizer(store, {.learning_rate = 1});
   const auto gradient = in.gradient(name, step);
   std::copy(gradient.begin(), gradient.end(), store.gradient<float>(index).data());
-  optimizer.step({.kept = 1, .gradient_norm = norm, .used = {true}}, {.clip_norm = max_norm});
+  optimizer.step({.target_weight = 1, .gradient_norm = norm, .used = {true}}, {.clip_norm = max_norm});
   Values result;
   for (const float value : store.values<float>(index).span()) result.push_back(-value);
   return result;
@@ -244,7 +244,7 @@ TEST_CASE("gradient norms and clipping are PyTorch's") {
 
 namespace {
 
-optim::Schedule schedule_named(const std::string& name, const json& entry) {
+optim::LearningRate schedule_named(const std::string& name, const json& entry) {
   const double base = entry.at("base_lr");
   const json options = entry.value("options", json::object());
   const auto warmup = [&](optim::Warmup rise, double minimum) {
@@ -286,7 +286,7 @@ TEST_CASE("schedules give the reference's learning rates") {
     const json schedules = tests::read_json(fixture.file);
     const tests::Tolerance tolerance = fixture.tolerance();
     for (const auto& [name, entry] : schedules.items()) {
-      const optim::Schedule schedule = schedule_named(name, entry);
+      const optim::LearningRate schedule = schedule_named(name, entry);
       if (!schedule) {
         tests::list_skipped(fixture.id() + ", " + name, "there is no such schedule");
         continue;

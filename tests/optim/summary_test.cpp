@@ -20,10 +20,10 @@ TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and wh
   set_gradient(unused, 100);  // of an earlier step
   set_gradient(used, 3);
   store.set_has_gradient(used);
-  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .kept = 4, .count = 8};
+  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .target_weight = 4, .nominal_targets = 8};
   const StepSummary summary = optim::summarize(store, loss);
   CHECK(summary.loss() == 1.5);
-  CHECK(summary.kept == 4);
+  CHECK(summary.target_weight == 4);
   CHECK(summary.gradient_scale == 2);
   CHECK(summary.gradient_norm == Approx(2 * std::sqrt(18.0)));
   CHECK(summary.used == std::vector<bool>{false, true, false});
@@ -40,7 +40,7 @@ TEST_CASE("a summary without targets says so") {
   FlatStore store(DType::float32);
   store.add("weight", {3}, Initializer::constant(1));
   const StepSummary summary =
-      optim::summarize(store, Loss<float>{.sum = Variable<float>(Tensor<float>::full({}, 0)), .count = 8});
+      optim::summarize(store, Loss<float>{.sum = Variable<float>(Tensor<float>::full({}, 0)), .nominal_targets = 8});
   CHECK(summary.gradient_scale == 0);
   CHECK(summary.gradient_norm == 0);
 }
@@ -52,10 +52,10 @@ TEST_CASE("the summary of another model's step is refused, however many paramete
     store->add("weight", {3}, Initializer::constant(1));
     store->initialize<float>(1);
   }
-  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .kept = 4, .count = 8};
+  const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .target_weight = 4, .nominal_targets = 8};
   optim::Sgd<Float32> optimizer(generator, {.learning_rate = 0.5});
   CHECK_THROWS_WITH(optimizer.step(optim::summarize(discriminator, loss)),
                     ContainsSubstring("the step summary is that of another model"));
   optimizer.step(optim::summarize(generator, loss));
-  optimizer.step({.kept = 1, .used = {true}});  // made by hand
+  optimizer.step({.target_weight = 1, .used = {true}});  // made by hand
 }

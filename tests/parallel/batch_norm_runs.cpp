@@ -71,7 +71,7 @@ void compare_fixture(const Fixture& reference, const Group& world, std::vector<s
   const auto rows = watch(x.narrow(share.begin, share.count()), [&](const Tensor<float>& gradient) { dx = gradient; });
   const auto y = model.norm.forward(rows);
   const Variable<float> weights(upstream.narrow(share.begin, share.count()));
-  const Loss<float> loss{.sum = sum(multiply(y, weights)), .kept = 1, .count = 1};
+  const Loss<float> loss{.sum = sum(multiply(y, weights)), .target_weight = 1, .nominal_targets = 1};
   loss.backward();
   reduction.add(loss);
   reduction.finish();
@@ -120,7 +120,7 @@ std::vector<double> train(const Group& world, int micro_batches, const parallel:
     for (std::int64_t row = 0; row < samples; ++row) targets.data()[row] = static_cast<std::int32_t>((row + step) % 3);
     const Range share = share_of(samples, world);
     auto loss = cross_entropy(model.forward(x.narrow(share.begin, share.count())), targets.narrow(share.begin, share.count()));
-    loss.count = samples;  // the same on all ranks
+    loss.nominal_targets = samples;  // the same on all ranks
     return loss;
   };
   for (int step = 0; step < 4; ++step) {
@@ -185,7 +185,7 @@ void compare_averages(const Group& world, std::vector<std::string>& problems) {
   reduction.listen(tape);
   const auto rank = static_cast<T>(world.rank());
   const auto y = model.norm.forward(Variable<T>(Tensor<T>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
-  const Loss<T> loss{.sum = sum(y), .kept = 1, .count = 1};
+  const Loss<T> loss{.sum = sum(y), .target_weight = 1, .nominal_targets = 1};
   loss.backward();
   reduction.add(loss);
   reduction.finish();

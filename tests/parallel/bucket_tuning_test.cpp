@@ -93,10 +93,10 @@ TEST_CASE("from the second step on, buckets start in the order in which backward
 TEST_CASE("what tuning has found is left in a profile, and a later run starts with it") {
   const ProfileFile file;
   const BucketTuning found = tune(file.path, 40);
-  REQUIRE_FALSE(found.plan.empty());
+  REQUIRE_FALSE(found.cuts.empty());
   CHECK(found.text.empty());
   const BucketTuning loaded = tune(file.path, 1);
-  CHECK(loaded.plan == found.plan);
+  CHECK(loaded.cuts == found.cuts);
   CHECK(loaded.step_seconds == found.step_seconds);
   CHECK(loaded.text == "as found by the run that wrote " + file.path);
 }
@@ -110,7 +110,7 @@ TEST_CASE("trials end with the first one that the slowest rank finds long") {
       return static_cast<double>(bytes) / (world.rank() == 0 ? 10e6 : 5e6);
     };
     for (int step = 0; step < 6; ++step) {
-      tuner.next_plan(trial);
+      tuner.next_cuts(trial);
       tuner.begin();
       tuner.final(0);
       tuner.end();
@@ -127,7 +127,7 @@ TEST_CASE("a profile that does not fit is explained, and replaced after tuning")
   const BucketTuning for_three = tune(file.path, 40, 3);
   CHECK(for_three.text.find("it was tuned for 6 gradients of 864 bytes, 2 ranks on 1 nodes; here are 6 gradients of 864 bytes, "
                             "3 ranks on 1 nodes") != std::string::npos);
-  CHECK(tune(file.path, 1, 3).plan == for_three.plan);
+  CHECK(tune(file.path, 1, 3).cuts == for_three.cuts);
   std::ofstream(file.path) << "{";
   CHECK(tune(file.path, 40).text.find("it is no bucket profile") != std::string::npos);
 }
@@ -143,10 +143,10 @@ TEST_CASE("a profile that can't be written is an error on all ranks") {
 
 TEST_CASE("profiles are checked") {
   const TuningCase wanted{.gradient_bytes = {8, 16, 24}, .nodes = {{0}, {1}}};
-  const std::string good = to_profile(wanted, {.plan = {1, 2}, .step_seconds = 0.5});
-  CHECK(from_profile(good, wanted).plan == BucketPlan{1, 2});
-  for (const BucketPlan& plan : {BucketPlan{1, 1}, BucketPlan{1, 3}, BucketPlan{0, 3}, BucketPlan{4, -1}, BucketPlan{}}) {
-    CHECK_THROWS_AS(from_profile(to_profile(wanted, {.plan = plan}), wanted), Error);
+  const std::string good = to_profile(wanted, {.cuts = {1, 2}, .step_seconds = 0.5});
+  CHECK(from_profile(good, wanted).cuts == BucketCuts{1, 2});
+  for (const BucketCuts& cuts : {BucketCuts{1, 1}, BucketCuts{1, 3}, BucketCuts{0, 3}, BucketCuts{4, -1}, BucketCuts{}}) {
+    CHECK_THROWS_AS(from_profile(to_profile(wanted, {.cuts = cuts}), wanted), Error);
   }
   CHECK_THROWS_AS(from_profile(good, {.gradient_bytes = {8, 24, 16}, .nodes = {{0}, {1}}}), Error);
   CHECK_THROWS_AS(from_profile(good, {.gradient_bytes = {8, 16, 24}, .nodes = {{0, 1}}}), Error);

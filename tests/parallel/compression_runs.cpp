@@ -60,7 +60,7 @@ struct Net : nn::Module<Float32> {
       sum = record(tests::BackwardFunction{"written gradients", write}, Result<float>{.existing = Tensor<float>::zeros({1})},
                    sum, parameter.variable());
     }
-    return {.sum = sum, .kept = 1, .count = 1};
+    return {.sum = sum, .target_weight = 1, .nominal_targets = 1};
   }
 };
 

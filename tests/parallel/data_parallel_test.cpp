@@ -117,8 +117,8 @@ Trained train_alone(const Setup& setup) {
     const auto [x, targets] = batch(setup, step, 0, samples);
     Tape tape;
     const auto loss = cross_entropy(model.forward(x, false), targets, setup.loss);
-    loss.sum.backward(1 / loss.kept);
-    StepSummary summary{.loss_sum = loss.sum.value().item(), .kept = loss.kept};
+    loss.sum.backward(1 / loss.target_weight);
+    StepSummary summary{.loss_sum = loss.sum.value().item(), .target_weight = loss.target_weight};
     for (int index = 0; index < model.store().num_parameters(); ++index) {
       summary.used.push_back(model.store().has_gradient(index));
       if (!summary.used.back()) continue;
@@ -169,7 +169,7 @@ TEST_CASE("bucket sizes count bytes, and a bucket ends with the parameter that f
   CHECK(train({.bucket_bytes = 1 << 20}).buckets == 2);
 }
 
-TEST_CASE("ranks with different numbers of kept targets, none at all too") {
+TEST_CASE("ranks with different numbers of counted targets, none at all too") {
   for (const auto& ignored : {std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample % 3 == 0; }),
                               std::function<bool(std::int64_t)>([](std::int64_t sample) { return sample >= 4; })}) {
     const Trained wanted = train({.ignored = ignored});
@@ -195,7 +195,7 @@ TEST_CASE("a loss with class weights is the mean by weight over all ranks") {
   }
 }
 
-TEST_CASE("no kept target anywhere changes nothing") {
+TEST_CASE("no counted target anywhere changes nothing") {
   const Trained result = train({.ranks = 2, .ignored = [](std::int64_t) { return true; }});
   Net fresh;
   fresh.initialize({.seed = 3});
@@ -278,16 +278,17 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
         auto reduction = data_parallel.begin_step();
         Tape tape;
         reduction.listen(tape);
-        const Loss<float> loss{
-            .sum = sum(scale(weight.variable(), static_cast<float>(1 + stage))), .kept = 4.0 + mesh.data().rank(), .count = 10};
+        const Loss<float> loss{.sum = sum(scale(weight.variable(), static_cast<float>(1 + stage))),
+                               .target_weight = 4.0 + mesh.data().rank(),
+                               .nominal_targets = 10};
         loss.backward();  // gradients of (1 + stage) / 10
         if (stage == 2) reduction.add(loss);
         const StepSummary summary = reduction.finish();
-        const double kept = data == 1 ? 4 : 9;
+        const double target_weight = data == 1 ? 4 : 9;
         const std::vector<bool> used = stage == 1 ? std::vector{true, false} : std::vector{true};
-        require(summary.kept == kept && summary.loss_sum == 66 * data && summary.used == used, "loss {} of {} targets",
-                summary.loss_sum, summary.kept);
-        const double norm = std::sqrt(20 * 1.0 + 21 * 4.0 + 22 * 9.0) * data / kept;
+        require(summary.target_weight == target_weight && summary.loss_sum == 66 * data && summary.used == used,
+                "loss {} of {} targets", summary.loss_sum, summary.target_weight);
+        const double norm = std::sqrt(20 * 1.0 + 21 * 4.0 + 22 * 9.0) * data / target_weight;
         require(std::abs(summary.gradient_norm - norm) < 1e-6 * norm, "a norm of {}, not {}", summary.gradient_norm, norm);
       });
     }

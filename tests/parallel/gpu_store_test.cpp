@@ -91,7 +91,7 @@ StepNumbers run_step(parallel::DataParallel& data_parallel, FlatStore& store, in
     const int number = micro_batches * rank + micro_batch;
     write_gradients(store, step, number);
     const auto sum = watch(Tensor<float>::full({1}, static_cast<float>(number + step)), [](const Tensor<float>&) {});
-    const Loss<float, Cpu> loss{.sum = sum, .kept = number == 0 ? 1 : 2, .count = 2};
+    const Loss<float, Cpu> loss{.sum = sum, .target_weight = number == 0 ? 1 : 2, .nominal_targets = 2};
     loss.sum.backward();
     reduction.add(loss);
   }
@@ -111,7 +111,7 @@ std::vector<Result> train(int ranks, const Setup& setup) {
     const int micro_batches = setup.options.virtual_shards > 0 ? setup.options.virtual_shards / ranks : 1;
     for (int step = 0; step < steps; ++step) {
       const StepNumbers numbers = run_step(data_parallel, store, step, host.rank(), micro_batches, setup.on_device);
-      result.losses_and_norms.push_back(numbers.loss_sum / numbers.kept);
+      result.losses_and_norms.push_back(numbers.loss_sum / numbers.target_weight);
       result.losses_and_norms.push_back(numbers.gradient_norm);
       update(store);
     }

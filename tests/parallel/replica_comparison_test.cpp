@@ -97,8 +97,8 @@ TEST_CASE("a model of which nothing is trainable goes through its steps, whateve
         const auto y = model.fc.forward(Variable<float>(Tensor<float>::full({2, 3}, 1)));
         reduction.add(mse_loss(y, Tensor<float>::zeros({2, 4})));
         const StepSummary summary = reduction.finish();
-        require(summary.gradient_norm == 0 && summary.kept == 16, "a norm of {}, {} targets", summary.gradient_norm,
-                summary.kept);
+        require(summary.gradient_norm == 0 && summary.target_weight == 16, "a norm of {}, {} targets", summary.gradient_norm,
+                summary.target_weight);
       }
       require(!data_parallel.tuning(), "buckets of nothing were tuned");
       const auto decision = data_parallel.compression_decision();

@@ -54,13 +54,13 @@ class Signs final : public optim::Optimizer<P> {
   std::int64_t plane_numel() const { return momentum_.numel(); }
 
  private:
-  void update(const typename optim::Optimizer<P>::Run& run) override {
-    require(run.offset >= 0 && run.offset + static_cast<std::int64_t>(run.count) <= momentum_.numel(),
-            "a run of {} at {} leaves the plane of {}", run.count, run.offset, momentum_.numel());
-    for (std::size_t index = 0; index < run.count; ++index) {
-      T& momentum = momentum_.data()[run.offset + static_cast<std::int64_t>(index)];
-      momentum = static_cast<T>(0.9) * momentum + static_cast<T>(run.gradient_scale) * run.gradients[index];
-      run.values[index] -= static_cast<T>(run.learning_rate) * std::tanh(10 * momentum) / static_cast<T>(run.step);
+  void update(const typename optim::Optimizer<P>::Piece& piece) override {
+    require(piece.offset >= 0 && piece.offset + static_cast<std::int64_t>(piece.count) <= momentum_.numel(),
+            "a piece of {} at {} leaves the plane of {}", piece.count, piece.offset, momentum_.numel());
+    for (std::size_t index = 0; index < piece.count; ++index) {
+      T& momentum = momentum_.data()[piece.offset + static_cast<std::int64_t>(index)];
+      momentum = static_cast<T>(0.9) * momentum + static_cast<T>(piece.gradient_scale) * piece.gradients[index];
+      piece.values[index] -= static_cast<T>(piece.learning_rate) * std::tanh(10 * momentum) / static_cast<T>(piece.step);
     }
   }
 
@@ -225,7 +225,7 @@ struct Large : nn::Module<Float32> {
       sum = record(tests::BackwardFunction{"written gradients", write}, Result<float>{.existing = Tensor<float>::zeros({1})},
                    sum, parameter.variable());
     }
-    return {.sum = sum, .kept = 1, .count = 1};
+    return {.sum = sum, .target_weight = 1, .nominal_targets = 1};
   }
 };
 

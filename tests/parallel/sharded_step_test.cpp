@@ -19,12 +19,12 @@ TEST_CASE("an optimizer that is older than the sharding of its store says what t
     optim::AdamW<Float32> optimizer(model.store());
     parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::on});
     try {
-      optimizer.step({.kept = 1, .used = {true, true}});
+      optimizer.step({.target_weight = 1, .used = {true, true}});
       throw std::runtime_error("no error");
     } catch (const Error& error) {
       if (std::string(error.what()).find("construct DataParallel first") == std::string::npos) throw;
     }
     optim::AdamW<Float32> made_after(model.store());
-    made_after.step({.kept = 1, .used = {true, true}});
+    made_after.step({.target_weight = 1, .used = {true, true}});
   });
 }

@@ -223,7 +223,7 @@ void expect_bit_found_between_steps(const Group& world, const Layout& layout, in
 }
 
 // The step is refused with what is known of it, then skipped; skipping too often is refused too.
-void expect_left_out(const Group& world, const Layout& layout, Fault fault, int culprit) {
+void expect_skipped(const Group& world, const Layout& layout, Fault fault, int culprit) {
   const bool in_loss = fault == Fault::loss_is_nan;
   const std::string where = fmt::format("{}, {} on rank {}", layout.str(),
                                         in_loss                           ? "nan in the loss"
@@ -235,7 +235,7 @@ void expect_left_out(const Group& world, const Layout& layout, Fault fault, int 
   GptRun run(world, layout, 2);
   GptRun clean(world, layout, 2);
   const auto good_step = [&](std::uint64_t step) {
-    require(run.optimizer().step(run.reduce(step), skip), "{}: a good step was left out", where);
+    require(run.optimizer().step(run.reduce(step), skip), "{}: a good step was skipped", where);
     clean.optimizer().step(clean.reduce(step), skip);
     require(run.digest_of_state() == clean.digest_of_state(), "{}: step {} leads to another state", where, step);
   };
@@ -286,7 +286,7 @@ void expect_buffers_restored(const Group& world, bool synchronized) {
     reduction.add(loss);
     const bool stepped = optimizer.step(reduction.finish(), {.non_finite = optim::NonFinitePolicy::skip});
     require(stepped != bad && (buffers() == before) == bad, "batch norm {}: step {} was {}, the buffers {}",
-            synchronized ? "synchronized" : "of each rank", step, stepped ? "taken" : "left out",
+            synchronized ? "synchronized" : "of each rank", step, stepped ? "taken" : "skipped",
             buffers() == before ? "kept" : "changed");
   }
 }
@@ -316,7 +316,7 @@ std::vector<SilentFault> steps_that_are_not_finite(int ranks, Culprits culprits)
   std::vector<SilentFault> faults;
   const auto add = [&](const Layout& layout, Fault fault, const char* what, int rank) {
     faults.push_back({fmt::format("{}, {} on rank {}", layout.str(), what, rank),
-                      [=](const Group& world) { expect_left_out(world, layout, fault, rank); }});
+                      [=](const Group& world) { expect_skipped(world, layout, fault, rank); }});
   };
   for (const Layout& layout : layouts_of(ranks)) {
     const int last_of_first_stage = (layout.data - 1) * layout.ranks_of_replica() + layout.tensor - 1;

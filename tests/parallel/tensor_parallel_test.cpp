@@ -64,8 +64,8 @@ double backward(const Model& model) {
   Tape tape({.seed = 3, .step = 2, .first_sample = 8});
   const auto loss = model.loss(tokens(0), targets());
   loss.backward();
-  require(loss.kept == batch * time_steps - 1 && loss.count == batch * time_steps, "{} of {} targets",
-          static_cast<double>(loss.kept), loss.count);
+  require(loss.target_weight == batch * time_steps - 1 && loss.nominal_targets == batch * time_steps, "{} of {} targets",
+          static_cast<double>(loss.target_weight), loss.nominal_targets);
   return loss.mean();
 }
 

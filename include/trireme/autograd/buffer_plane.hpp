@@ -86,7 +86,7 @@ class BufferPlane {
   // What a checkpoint keeps: every buffer, with the prefix before its name.
   void add_to(State& state, const std::string& prefix);
 
-  // restore() gives all buffers the values of the last keep(), where there was one in this step: one that is left out has
+  // restore() gives all buffers the values of the last keep(), where there was one in this step: one that is skipped has
   // changed them.
   void keep();
   bool are_kept() const { return are_kept_; }

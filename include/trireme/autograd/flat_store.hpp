@@ -141,8 +141,8 @@ class FlatStore {
   }
 
   // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
-  void round_values(const Range& range);
-  void round_values() { round_values({0, numel()}); }
+  void refresh_compute_copy(const Range& range);
+  void refresh_compute_copy() { refresh_compute_copy({0, numel()}); }
 
   // Fills every parameter and every buffer of a module, "" for all, by its initializer. T is the store's element type.
   template <typename T>

@@ -149,7 +149,7 @@ std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Va
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options,
-                                            const Tensor<std::int32_t, D>& hidden_keys = {});
+                                            const Tensor<std::int32_t, D>& key_padding_mask = {});
 
 // Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
 template <typename T, typename D>
@@ -168,24 +168,25 @@ Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Vari
 // The loss of a micro-batch as a sum, with what a mean over several micro-batches and ranks needs.
 template <typename T, typename D = Cpu>
 struct Loss {
-  Variable<T, D> sum;             // over kept targets
-  Scalar<double, D> kept = {};    // targets that count, each by the weight of its class
-  std::int64_t count = 0;         // all targets, the ignored ones too: the same in every micro-batch of a step
-  Scalar<double, D> scale = 1.0;  // of the gradients: amp::GradScaler
+  Variable<T, D> sum;                    // over counted targets
+  Scalar<double, D> target_weight = {};  // targets that count, each by the weight of its class
+  std::int64_t nominal_targets = 0;      // all targets, the ignored ones too: the same in every micro-batch of a step
+  Scalar<double, D> scale = 1.0;         // of the gradients: amp::GradScaler
 
   double mean() const {  // the host waits for a GPU's
-    const double targets = kept.item();
+    const double targets = target_weight.item();
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
 
-  // Gradients of scale * sum / count; the optimizer step corrects by count / kept of the whole step.
+  // Gradients of scale * sum / nominal_targets; the optimizer step corrects by nominal_targets / target_weight of the whole
+  // step.
   void backward() const {
     if (!scale.element().defined()) {
-      sum.backward(static_cast<T>(scale.known() / static_cast<double>(count)));
+      sum.backward(static_cast<T>(scale.known() / static_cast<double>(nominal_targets)));
     } else {
       const Tensor<T, D> upstream = ops::full<T>(sum.shape(), scale);
       Tensor<T, D> of_mean(sum.shape());
-      ops::scale(upstream, static_cast<T>(1 / static_cast<double>(count)), of_mean);
+      ops::scale(upstream, static_cast<T>(1 / static_cast<double>(nominal_targets)), of_mean);
       sum.backward(std::move(of_mean));
     }
   }
@@ -196,10 +197,11 @@ struct Loss {
 template <typename T, typename D>
 Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   require_operands("add", a.sum, b.sum);
-  require(a.kept.item() == b.kept.item() && a.count == b.count && a.scale.item() == b.scale.item(),
+  require(a.target_weight.item() == b.target_weight.item() && a.nominal_targets == b.nominal_targets &&
+              a.scale.item() == b.scale.item(),
           "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
-          a.kept.item(), a.count, b.kept.item(), b.count, a.scale.item(), b.scale.item());
-  return {.sum = add(a.sum, b.sum), .kept = a.kept, .count = a.count, .scale = a.scale};
+          a.target_weight.item(), a.nominal_targets, b.target_weight.item(), b.nominal_targets, a.scale.item(), b.scale.item());
+  return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
@@ -212,7 +214,7 @@ template <typename T, typename D>
 Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                                               const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// Element by element against a constant target of the same shape; every element is a kept target. What is compared with
+// Element by element against a constant target of the same shape; every element is a counted target. What is compared with
 // bfloat16 or float16 is float, and so is the loss.
 template <typename T, typename D>
 Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);

@@ -101,7 +101,7 @@ class StepGraph {
   bool is_recorded() const { return graph_.has_value(); }
 
  private:
-  // A step that is left out gives the buffers the values of before. A launch does that on the GPU, and no optimizer ends it
+  // A step that is skipped gives the buffers the values of before. A launch does that on the GPU, and no optimizer ends it
   // here.
   class KeptBuffers {
    public:
@@ -146,7 +146,7 @@ class StepGraph {
 
   static Result result_of(std::uint64_t step, const StepNumbers& numbers) {
     return {.step = step,
-            .loss = numbers.kept == 0 ? 0.0 : numbers.loss_sum / numbers.kept,
+            .loss = numbers.target_weight == 0 ? 0.0 : numbers.loss_sum / numbers.target_weight,
             .gradient_norm = numbers.gradient_norm};
   }
 

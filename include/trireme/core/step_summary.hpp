@@ -23,22 +23,22 @@ struct NonFinite {
 // What ranks and micro-batches add up to, of doubles alone: a group can reduce it.
 struct StepTotals {
   double loss_sum = 0;
-  double kept = 0;
+  double target_weight = 0;
   double squares = 0;  // of the gradients
 };
 
 // The numbers of a summary.
 struct StepNumbers {
   double loss_sum = 0;
-  double kept = 0;
+  double target_weight = 0;
   double gradient_scale = 1;
   double gradient_norm = 0;
 };
 
 // What all ranks know of a step once its gradients are reduced; the optimizer's input.
 struct StepSummary {
-  double loss_sum = 0;                       // over the kept targets of all ranks and micro-batches
-  double kept = 0;                           // how many, each counted by the weight of its class
+  double loss_sum = 0;                       // over the counted targets of all ranks and micro-batches
+  double target_weight = 0;                  // how many, each counted by the weight of its class
   double gradient_scale = 1;                 // times the reduced gradients: those of the mean loss
   double gradient_norm = 0;                  // L2 norm of the gradients of the mean loss, before clipping
   std::vector<bool> used = {};               // by parameter: some rank used it
@@ -52,16 +52,17 @@ struct StepSummary {
   std::shared_ptr<const StepNumbers> on_device = {};
 
   StepNumbers numbers() const {
-    return {.loss_sum = loss_sum, .kept = kept, .gradient_scale = gradient_scale, .gradient_norm = gradient_norm};
+    return {
+        .loss_sum = loss_sum, .target_weight = target_weight, .gradient_scale = gradient_scale, .gradient_norm = gradient_norm};
   }
   void set(const StepNumbers& numbers) {
     loss_sum = numbers.loss_sum;
-    kept = numbers.kept;
+    target_weight = numbers.target_weight;
     gradient_scale = numbers.gradient_scale;
     gradient_norm = numbers.gradient_norm;
   }
 
-  double loss() const { return kept == 0 ? 0.0 : loss_sum / kept; }
+  double loss() const { return target_weight == 0 ? 0.0 : loss_sum / target_weight; }
   bool is_finite() const { return std::isfinite(loss_sum) && std::isfinite(gradient_norm); }
 };
 

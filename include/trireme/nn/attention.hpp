@@ -45,9 +45,9 @@ class MultiheadAttention : public Module<P, D> {
     kv_heads_ = kv_heads(options) / ranks;
   }
 
-  // hidden_keys [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
+  // key_padding_mask [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
   // models.
-  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& hidden_keys = {},
+  Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
     auto qkv = in_proj.forward(x);
     if (this->sequence_parallel()) {
@@ -58,7 +58,7 @@ class MultiheadAttention : public Module<P, D> {
       qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
     }
     const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal};
-    return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, hidden_keys));
+    return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
   }
 
   Linear<P, D> in_proj;

@@ -25,7 +25,7 @@ class Adagrad final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  void update(const typename Optimizer<P, D>::Run& run) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   AdagradOptions options_;
   Tensor<T, D> sum_of_squares_;

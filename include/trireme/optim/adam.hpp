@@ -30,7 +30,7 @@ class Adam : public Optimizer<P, D> {
   Adam(FlatStore& store, const AdamOptions& options, bool decoupled);
 
  private:
-  void update(const typename Optimizer<P, D>::Run& run) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   AdamOptions options_;
   bool decoupled_;  // weight decay

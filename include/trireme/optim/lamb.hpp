@@ -33,9 +33,9 @@ class Lamb final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  void measure(const typename Optimizer<P, D>::Run& run) override;
-  void update(const typename Optimizer<P, D>::Run& run) override;
-  ops::LambStep step_of(const typename Optimizer<P, D>::Run& run) const;
+  void measure(const typename Optimizer<P, D>::Piece& piece) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
+  ops::LambStep step_of(const typename Optimizer<P, D>::Piece& piece) const;
 
   LambOptions options_;
   Tensor<T, D> first_moment_;

@@ -25,8 +25,8 @@ class Lars final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  void measure(const typename Optimizer<P, D>::Run& run) override;
-  void update(const typename Optimizer<P, D>::Run& run) override;
+  void measure(const typename Optimizer<P, D>::Piece& piece) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   LarsOptions options_;
   Tensor<T, D> momentum_;

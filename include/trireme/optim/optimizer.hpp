@@ -58,9 +58,9 @@ class Optimizer {
   void set_learning_rate(double learning_rate);  // finite, 0 or more
 
   // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
-  // A step without any kept target changes nothing. False where the step was left out, see NonFinitePolicy.
+  // A step without any counted target changes nothing. False where the step was skipped, see NonFinitePolicy.
   //
-  // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is left out
+  // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is skipped
   // there, whatever the policy says, and true is returned. Models with buffers (batch norm) that nobody has kept wait for the
   // summary.
   bool step(const StepSummary& summary, const StepOptions& options = {});
@@ -81,7 +81,7 @@ class Optimizer {
   void add_to(State& state, const std::string& prefix = "optimizer.");
 
  protected:
-  struct Run {
+  struct Piece {
     T* values;
     const T* gradients;
     std::int64_t offset;  // of the first element in the optimizer's own planes
@@ -94,12 +94,12 @@ class Optimizer {
     std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
   };
-  virtual void update(const Run& run) = 0;
+  virtual void update(const Piece& piece) = 0;
 
-  // With Needs::parameter_norms a run lies in one parameter, and all are measured before the first is updated: adds the squares
-  // of the run's values, and of what they are compared with, to *squares. In update() they are those of the whole parameter,
-  // whoever updates it.
-  virtual void measure(const Run&) {}
+  // With Needs::parameter_norms a piece lies in one parameter, and all are measured before the first is updated: adds the
+  // squares of the piece's values, and of what they are compared with, to *squares. In update() they are those of the whole
+  // parameter, whoever updates it.
+  virtual void measure(const Piece&) {}
 
   // A plane over the elements that this rank updates, for moments. Checkpoints keep it under this name.
   Tensor<T, D> make_plane(std::string name, double value = 0) {
@@ -115,7 +115,7 @@ class Optimizer {
  private:
   static constexpr bool on_host = Tensor<T, D>::on_host;
 
-  using Visit = std::function<void(Run& run, int parameter)>;  // the first parameter of the run
+  using Visit = std::function<void(Piece& piece, int parameter)>;  // the first parameter of the piece
   struct Part {
     Range range;
     std::int64_t in_planes;
@@ -124,7 +124,7 @@ class Optimizer {
     double scale = 1;
     bool done = false;  // by clip_by_value
   };
-  void visit_runs(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
+  void visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
   void measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
   std::vector<Part> own_parts() const;
   void leave_out(const StepSummary& summary, const StepOptions& options);

@@ -26,7 +26,7 @@ class Rmsprop final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  void update(const typename Optimizer<P, D>::Run& run) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   RmspropOptions options_;
   Tensor<T, D> square_average_;

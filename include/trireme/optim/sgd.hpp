@@ -25,7 +25,7 @@ class Sgd final : public Optimizer<P, D> {
   Settings settings() const override;
 
  private:
-  void update(const typename Optimizer<P, D>::Run& run) override;
+  void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   SgdOptions options_;
   Tensor<T, D> momentum_;  // undefined without momentum

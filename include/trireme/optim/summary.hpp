@@ -35,11 +35,11 @@ StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
   const Tensor<StepTotals, D> totals({1});
   store.device().zero(totals.data(), sizeof(StepTotals));
   const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()),
-                                 .kept = loss.kept,
+                                 .target_weight = loss.target_weight,
                                  .squares = ops::sum_of_squares(gradients.data(), gradients.span().size(), D{})};
   ops::add_to_totals(sums, totals.data());
   const Tensor<StepNumbers, D> numbers({1});
-  ops::summarize_step<D>(totals.data(), static_cast<double>(loss.count), numbers.data());
+  ops::summarize_step<D>(totals.data(), static_cast<double>(loss.nominal_targets), numbers.data());
   if constexpr (Scalar<T, D>::on_host) {
     summary.set(*numbers.data());
   } else {

@@ -12,7 +12,7 @@
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/ops/update/step.hpp"
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {
@@ -46,10 +46,11 @@ struct DataParallelOptions {
   int virtual_shards = 0;
 
   // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
-  // backward, so every rank calls the same layers in the same order, with any number of rows (but the same Loss::count, as in
-  // every step). Otherwise each rank normalises by its own rows, and after each step the running statistics, and all other
-  // buffers of BufferReduction::mean, become their average over the ranks. Each micro-batch has statistics of its own. Buffers
-  // of that kind that a layer of your own changes are left alone where batch norm is synchronised.
+  // backward, so every rank calls the same layers in the same order, with any number of rows (but the same
+  // Loss::nominal_targets, as in every step). Otherwise each rank normalises by its own rows, and after each step the running
+  // statistics, and all other buffers of BufferReduction::mean, become their average over the ranks. Each micro-batch has
+  // statistics of its own. Buffers of that kind that a layer of your own changes are left alone where batch norm is
+  // synchronised.
   bool synchronize_batch_norm = true;
 
   // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
@@ -65,8 +66,8 @@ struct DataParallelOptions {
 
 // What DataParallelOptions::tune_buckets has found; seconds are the slowest rank's.
 struct BucketTuning {
-  BucketPlan plan;
-  double predicted_exposed_seconds = 0;  // of the plan
+  BucketCuts cuts;
+  double predicted_exposed_seconds = 0;  // of the cuts
   double step_seconds = 0;               // measured, from the start of the last micro-batch
   double initial_step_seconds = 0;       // the same with the initial buckets
   std::string text = {};                 // where a profile was taken, or why not
@@ -96,14 +97,14 @@ class Reduction final : public GradientListener {
 
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {  // each micro-batch; in a pipeline on the last stage alone
-    const auto read = [sum = loss.sum.value(), kept = loss.kept] {
-      return StepTotals{.loss_sum = static_cast<double>(sum.item()), .kept = kept.item()};
+    const auto read = [sum = loss.sum.value(), target_weight = loss.target_weight] {
+      return StepTotals{.loss_sum = static_cast<double>(sum.item()), .target_weight = target_weight.item()};
     };
     if constexpr (Tensor<T, D>::on_host) {
-      add({.read = [known = read()] { return known; }, .add_to = {}}, loss.count);
+      add({.read = [known = read()] { return known; }, .add_to = {}}, loss.nominal_targets);
     } else {
-      const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()), .kept = loss.kept};
-      add({.read = read, .add_to = [sums](StepTotals* totals) { ops::add_to_totals(sums, totals); }}, loss.count);
+      const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()), .target_weight = loss.target_weight};
+      add({.read = read, .add_to = [sums](StepTotals* totals) { ops::add_to_totals(sums, totals); }}, loss.nominal_targets);
     }
   }
 
@@ -115,7 +116,7 @@ class Reduction final : public GradientListener {
   StepSummary finish();
 
   // The same without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
-  // step that is not finite is left out by the optimizer, and replicas are not compared: DataParallel::exchange does that.
+  // step that is not finite is skipped by the optimizer, and replicas are not compared: DataParallel::exchange does that.
   // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and with virtual shards it is finish().
   StepSummary finish_on_device();
 
@@ -150,7 +151,7 @@ class Reduction final : public GradientListener {
   std::vector<AddedLoss> added_;  // by micro-batch
   StepRequests requests_ = {};
   std::vector<double> losses_;  // likewise, once they are read
-  double kept_ = 0;
+  double target_weight_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
@@ -173,7 +174,7 @@ class Reduction final : public GradientListener {
 };
 
 // Keeps replicas of a model equal: every rank computes gradients of its own samples, and their sum reaches all ranks.
-// The ranks may hold different numbers of kept targets: the gradient is that of the mean over all of them.
+// The ranks may hold different numbers of counted targets: the gradient is that of the mean over all of them.
 // It is made before the optimizer, whose state then covers only what this rank updates.
 //
 //   DataParallel data_parallel(model, mesh);
@@ -238,10 +239,10 @@ class DataParallel {
 
   std::vector<int> trainable() const;
   std::vector<std::int64_t> gradient_bytes(const ProcessMesh& mesh) const;
-  void make_buckets(const BucketPlan& plan);
+  void make_buckets(const BucketCuts& cuts);
   void order_buckets();
   void agree_on_ready_order();
-  void start_tuning(const BucketPlan& initial, const std::string& profile, const ProcessMesh& mesh);
+  void start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh);
   double time_reduction(std::int64_t bytes) const;
   void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }

@@ -51,7 +51,7 @@ class Pipeline {
   const std::vector<TimedAction>& timeline() const { return timeline_; }
 
  private:
-  class Run;
+  class Execution;
   PipelineSchedule schedule_;
   std::vector<PipelineStage<M, D>> stages_;
   Group group_;

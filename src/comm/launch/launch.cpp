@@ -97,7 +97,7 @@ BackendKind parse_backend(std::string_view name) {
 Algorithm parse_algorithm(std::string_view name) {
   using enum Algorithm;
   return parse("algorithm", name,
-               std::array{Choice<Algorithm>{"automatic", automatic}, Choice<Algorithm>{"exchange", exchange},
+               std::array{Choice<Algorithm>{"automatic", automatic}, Choice<Algorithm>{"all_pairs", all_pairs},
                           Choice<Algorithm>{"direct", direct}, Choice<Algorithm>{"ring", ring},
                           Choice<Algorithm>{"halving_doubling", halving_doubling}});
 }

@@ -2,7 +2,7 @@
 
 #include "comm/base/nodes.hpp"
 #include "comm/wire/mpi_calls.hpp"
-#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_schedule.hpp"
 
 namespace trireme::comm {
 

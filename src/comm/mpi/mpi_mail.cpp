@@ -27,9 +27,9 @@ std::vector<std::byte> make_envelope(std::size_t bytes) {
 }
 
 // A communicator of one group, and what its messages need beside it.
-class Postman {
+class MpiMessages {
  public:
-  Postman(MPI_Comm communicator, MpiMailParts parts) : communicator_(communicator), parts_(std::move(parts)) {
+  MpiMessages(MPI_Comm communicator, MpiMailParts parts) : communicator_(communicator), parts_(std::move(parts)) {
     const Wire::Turn turn = wire().take_turn();
     check_mpi(MPI_Type_contiguous(static_cast<int>(block_bytes), MPI_BYTE, &block_), "MPI_Type_contiguous");
     check_mpi(MPI_Type_commit(&block_), "MPI_Type_commit");
@@ -65,20 +65,20 @@ class Postman {
 // While it is there the rank has to look: nobody tells it of a message.
 class ReceiveByMpi final : public Operation, public Progress {
  public:
-  ReceiveByMpi(std::shared_ptr<Postman> postman, const Members& members, int sender_node_rank, const Call& message)
-      : postman_(std::move(postman)),
+  ReceiveByMpi(std::shared_ptr<MpiMessages> messages, const Members& members, int sender_node_rank, const Call& message)
+      : messages_(std::move(messages)),
         sender_node_rank_(sender_node_rank),
         receipt_(members, message),
         expected_(message),
         envelope_(make_envelope(message.bytes())),
-        request_(postman_->receive(envelope_, message.peer, message.tag)) {
+        request_(messages_->receive(envelope_, message.peer, message.tag)) {
     context().add(this);
   }
   ~ReceiveByMpi() override { context().remove(this); }
   ReceiveByMpi(const ReceiveByMpi&) = delete;
   ReceiveByMpi& operator=(const ReceiveByMpi&) = delete;
 
-  RankContext& context() override { return postman_->context(); }
+  RankContext& context() override { return messages_->context(); }
   void advance() override {}
   bool needs_polling() const override { return request_ != MPI_REQUEST_NULL; }
 
@@ -87,7 +87,7 @@ class ReceiveByMpi final : public Operation, public Progress {
     int done = 0;
     int result = MPI_SUCCESS;
     {
-      const Wire::Turn turn = postman_->wire().take_turn();
+      const Wire::Turn turn = messages_->wire().take_turn();
       result = MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
     }
     if (result == MPI_SUCCESS && done == 0) return false;
@@ -101,7 +101,7 @@ class ReceiveByMpi final : public Operation, public Progress {
   }
 
   void check_peers() override {
-    const bool left = sender_node_rank_ < 0 ? postman_->left(receipt_.sender()) : context().node().left(sender_node_rank_);
+    const bool left = sender_node_rank_ < 0 ? messages_->left(receipt_.sender()) : context().node().left(sender_node_rank_);
     if (!left) return;
     const auto now = std::chrono::steady_clock::now();
     if (!left_since_) left_since_ = now;
@@ -116,18 +116,18 @@ class ReceiveByMpi final : public Operation, public Progress {
 
   void abandon() noexcept override {
     if (request_ == MPI_REQUEST_NULL) return;
-    const Wire::Turn turn = postman_->wire().take_turn();
+    const Wire::Turn turn = messages_->wire().take_turn();
     MPI_Cancel(&request_);  // of no effect where the message has begun to arrive, which may take for ever
     int done = 0;
     MPI_Test(&request_, &done, MPI_STATUS_IGNORE);
-    if (done == 0) postman_->outbox().add_abandoned_receive(std::move(envelope_), request_);
+    if (done == 0) messages_->outbox().add_abandoned_receive(std::move(envelope_), request_);
     request_ = MPI_REQUEST_NULL;
   }
 
  private:
   static constexpr std::chrono::milliseconds last_delivery{500};  // what a rank sent before it left may still be on its way
 
-  std::shared_ptr<Postman> postman_;
+  std::shared_ptr<MpiMessages> messages_;
   int sender_node_rank_;
   std::optional<std::chrono::steady_clock::time_point> left_since_;
   Receipt receipt_;
@@ -139,7 +139,7 @@ class ReceiveByMpi final : public Operation, public Progress {
 class MpiMail final : public Mail {
  public:
   MpiMail(MPI_Comm communicator, MpiMailParts parts, const Members& members, std::vector<int> node_ranks)
-      : postman_(std::make_shared<Postman>(communicator, std::move(parts))),
+      : messages_(std::make_shared<MpiMessages>(communicator, std::move(parts))),
         members_(members),
         node_ranks_(std::move(node_ranks)) {}
 
@@ -151,18 +151,18 @@ class MpiMail final : public Mail {
     if (message.count > 0) std::memcpy(envelope.data() + block_bytes, message.data, message.bytes());
     const auto peer = static_cast<std::size_t>(message.peer);
     const Correspondent receiver{.rank = members_.ranks[peer], .node_rank = node_ranks_[peer]};
-    postman_->send(std::move(envelope), message.peer, message.tag, receiver);
+    messages_->send(std::move(envelope), message.peer, message.tag, receiver);
     if (receiver.node_rank < 0) return;
     full_fence();
-    postman_->context().node().wake({&receiver.node_rank, 1});
+    messages_->context().node().wake({&receiver.node_rank, 1});
   }
 
   std::unique_ptr<Operation> receive(const Call& message) override {
-    return std::make_unique<ReceiveByMpi>(postman_, members_, node_ranks_[static_cast<std::size_t>(message.peer)], message);
+    return std::make_unique<ReceiveByMpi>(messages_, members_, node_ranks_[static_cast<std::size_t>(message.peer)], message);
   }
 
  private:
-  std::shared_ptr<Postman> postman_;
+  std::shared_ptr<MpiMessages> messages_;
   Members members_;
   std::vector<int> node_ranks_;
 };

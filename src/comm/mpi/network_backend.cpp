@@ -27,8 +27,8 @@ struct Flight {
   Call call;
   std::string name;  // `call.name` points here
   Level level = Level::inward;
-  std::unique_ptr<Operation> inward;  // null: this rank is alone on its node
-  Crossing* crossing = nullptr;       // owned by the ticket
+  std::unique_ptr<Operation> inward;          // null: this rank is alone on its node
+  InterNodeCollective* collective = nullptr;  // owned by the ticket
   std::unique_ptr<Wire::Ticket> ticket;
   std::unique_ptr<Operation> outward;
   std::optional<Clock::time_point> peer_left;
@@ -87,7 +87,7 @@ class NetworkBackend final : public Backend, public Progress, public std::enable
   Algorithm choose(const Call& call, int nodes, double lane_bytes) const;
   bool in_one_level(const Call& call) const { return call.op == ReduceOp::fixed_sum && !keeps_fixed_order_; }
   bool is_compared(const Call& call) const { return call.work() == CallKind::barrier || in_one_level(call); }  // in the node
-  Crossing::Work make_work(const Call& call, std::uint64_t sequence) const;
+  InterNodeCollective::Work make_work(const Call& call, std::uint64_t sequence) const;
   void divide_mean(const Call& call) const;
   Error disagreement(const Flight& flight) const;
   std::vector<int> ranks_without_call(const Flight& flight) const;
@@ -128,24 +128,24 @@ std::unique_ptr<Operation> NetworkBackend::start(const Call& call) {
   flight->name = call.name;
   flight->call.name = flight->name;
   flight->call.flight_number = 0;  // the entry is done when all levels are: Pending knows
-  auto crossing = std::make_unique<Crossing>(lane_, make_work(flight->call, flight->sequence));
-  flight->crossing = crossing.get();
+  auto collective = std::make_unique<InterNodeCollective>(lane_, make_work(flight->call, flight->sequence));
+  flight->collective = collective.get();
   flight->inward =
       parts_.node_groups.inward->start(is_compared(call) ? comparison_of(flight->call) : layout_.inward(flight->call));
-  flight->ticket = std::make_unique<Wire::Ticket>(*parts_.wire, std::move(crossing));
+  flight->ticket = std::make_unique<Wire::Ticket>(*parts_.wire, std::move(collective));
   flights_.push_back(flight);
   advance();
   context().wake_others();
   return std::make_unique<NetworkOperation>(shared_from_this(), flight);
 }
 
-Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequence) const {
-  Crossing::Work work{.call = call, .sequence = sequence, .small = {}, .plan = {}};
+InterNodeCollective::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequence) const {
+  InterNodeCollective::Work work{.call = call, .sequence = sequence, .small = {}, .schedule = {}};
   if (call.work() == CallKind::barrier) return work;
   if (call.op == ReduceOp::mean)
     work.call.share = Share{.kind = call.kind, .op = ReduceOp::sum, .owners = {}};  // divided once, at the end
   if (in_one_level(call)) {
-    work.plan = scattered_.plan(call, choose(call, parts_.members.size(), 0));
+    work.schedule = scattered_.schedule(call, choose(call, parts_.members.size(), 0));
     return work;
   }
   const bool reduces = call.kind == CallKind::all_reduce;
@@ -155,13 +155,13 @@ Crossing::Work NetworkBackend::make_work(const Call& call, std::uint64_t sequenc
     work.small = layout_.lane_range(call);
     return work;
   }
-  work.plan = layout_.plan(call, choose(call, parts_.nodes.size(), static_cast<double>(lane_bytes)));
+  work.schedule = layout_.schedule(call, choose(call, parts_.nodes.size(), static_cast<double>(lane_bytes)));
   return work;
 }
 
 Algorithm NetworkBackend::choose(const Call& call, int nodes, double lane_bytes) const {
   if (call.op == ReduceOp::fixed_sum) {  // only these reduce all nodes at once, in their order
-    return nodes == 2 ? Algorithm::exchange : Algorithm::direct;
+    return nodes == 2 ? Algorithm::all_pairs : Algorithm::direct;
   }
   if (options_.algorithm != Algorithm::automatic) return options_.algorithm;
   return choose_algorithm(nodes, lane_bytes, options_.link);
@@ -189,14 +189,14 @@ bool NetworkBackend::advance(Flight& flight) {
   switch (flight.level) {
     case Flight::Level::inward:
       if (flight.inward != nullptr && !flight.inward->ready()) return false;
-      flight.crossing->release();
+      flight.collective->release();
       flight.level = Flight::Level::network;
       return true;
     case Flight::Level::network: {
       try {
         if (!flight.ticket->done()) return false;
       } catch (const Error&) {
-        if (!flight.crossing->differs()) throw;
+        if (!flight.collective->differs()) throw;
         mismatch_ = disagreement(flight);
         throw *mismatch_;
       }
@@ -230,7 +230,7 @@ void NetworkBackend::divide_mean(const Call& call) const {
 // Known are the calls of this rank and of its counterparts on the other nodes.
 Error NetworkBackend::disagreement(const Flight& flight) const {
   const Wire::Turn turn = parts_.wire->take_turn();
-  const auto calls = flight.crossing->calls();
+  const auto calls = flight.collective->calls();
   std::vector<std::string> texts(parts_.members.ranks.size());
   for (std::size_t node = 0; node < calls.size(); ++node) {
     if (calls[node]) texts[static_cast<std::size_t>(lane_.peers[node])] = describe(*calls[node]);
@@ -261,7 +261,7 @@ void NetworkBackend::check_peers(Flight& flight) {
 
 std::vector<int> NetworkBackend::ranks_without_call(const Flight& flight) const {
   const Wire::Turn turn = parts_.wire->take_turn();
-  const auto calls = flight.crossing->calls();
+  const auto calls = flight.collective->calls();
   std::vector<int> missing;  // world ranks
   for (std::size_t node = 0; node < calls.size(); ++node) {
     if (calls[node] || node == static_cast<std::size_t>(lane_.node)) continue;
@@ -285,7 +285,7 @@ ErrorFields NetworkBackend::describe_wait(const Flight& flight) const {
 void NetworkBackend::abandon(Flight& flight) noexcept {
   if (flight.level == Flight::Level::done) return;
   if (flight.inward != nullptr && flight.level == Flight::Level::inward) flight.inward->abandon();
-  flight.crossing = nullptr;
+  flight.collective = nullptr;
   flight.ticket.reset();
   if (flight.outward != nullptr) flight.outward->abandon();
   flight.inward.reset();

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "comm/base/nodes.hpp"
-#include "comm/mpi/crossing.hpp"
+#include "comm/mpi/inter_node_collective.hpp"
 #include "comm/mpi/mpi_alarm.hpp"
 #include "comm/shared/platform.hpp"
 #include "comm/wire/wire.hpp"

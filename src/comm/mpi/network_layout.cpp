@@ -83,35 +83,35 @@ std::vector<int> NetworkLayout::lane_peers() const {
   return peers;
 }
 
-ChunkedPlan NetworkLayout::plan(const Call& call, Algorithm algorithm) const {
+ChunkedSchedule NetworkLayout::schedule(const Call& call, Algorithm algorithm) const {
   switch (call.kind) {
     case CallKind::send:
     case CallKind::receive:
     case CallKind::barrier: break;
-    case CallKind::all_reduce: return all_reduce_plan(call, algorithm);
-    case CallKind::reduce_scatter: return scatter_plan(call);
-    case CallKind::all_gather: return gather_plan(call);
-    case CallKind::broadcast: return broadcast_plan(call);
+    case CallKind::all_reduce: return all_reduce_schedule(call, algorithm);
+    case CallKind::reduce_scatter: return scatter_schedule(call);
+    case CallKind::all_gather: return gather_schedule(call);
+    case CallKind::broadcast: return broadcast_schedule(call);
   }
   return {};
 }
 
-ChunkedPlan NetworkLayout::all_reduce_plan(const Call& call, Algorithm algorithm) const {
-  const bool parts = algorithm != Algorithm::exchange;  // a message holds all of a chunk, or one node's part of it
+ChunkedSchedule NetworkLayout::all_reduce_schedule(const Call& call, Algorithm algorithm) const {
+  const bool parts = algorithm != Algorithm::all_pairs;  // a message holds all of a chunk, or one node's part of it
   const std::int64_t chunk = message_elements(call) * (parts ? nodes_.size() : 1);
-  ChunkedPlan plan{.chunks = pieces(largest_part(call, nodes_.lanes), chunk), .plan = {}};
-  plan.plan = [this, algorithm, chunk, range = lane_range(call)](std::uint64_t number) {
-    if (!nodes_.is_lane()) return WirePlan{};
-    return comm::all_reduce_plan(algorithm, lane_peers(), nodes_.node, piece(range, number, chunk));
+  ChunkedSchedule schedule{.chunks = pieces(largest_part(call, nodes_.lanes), chunk), .schedule = {}};
+  schedule.schedule = [this, algorithm, chunk, range = lane_range(call)](std::uint64_t number) {
+    if (!nodes_.is_lane()) return WireSchedule{};
+    return comm::all_reduce_schedule(algorithm, lane_peers(), nodes_.node, piece(range, number, chunk));
   };
-  return plan;
+  return schedule;
 }
 
 // This rank stands for the parts of some ranks of each other node, and reduces its own from all nodes.
-ChunkedPlan NetworkLayout::scatter_plan(const Call& call) const {
+ChunkedSchedule NetworkLayout::scatter_schedule(const Call& call) const {
   const std::int64_t size = message_elements(call);
-  ChunkedPlan plan{.chunks = pieces(largest_part(call, ranks_), size), .plan = {}};
-  plan.plan = [this, size, count = static_cast<std::int64_t>(call.count)](std::uint64_t number) {
+  ChunkedSchedule schedule{.chunks = pieces(largest_part(call, ranks_), size), .schedule = {}};
+  schedule.schedule = [this, size, count = static_cast<std::int64_t>(call.count)](std::uint64_t number) {
     WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = static_cast<std::size_t>(nodes_.node)};
     for (int rank = 0; rank < ranks_; ++rank) {
       if (nodes_.node_of(rank) == nodes_.node || part_owners_[static_cast<std::size_t>(rank)] != nodes_.index) continue;
@@ -121,29 +121,29 @@ ChunkedPlan NetworkLayout::scatter_plan(const Call& call) const {
       if (node == nodes_.node) continue;
       step.receives.push_back({nodes_.counterpart(node, me_), piece(part_of(count, me_, ranks_), number, size)});
     }
-    return WirePlan{step};
+    return WireSchedule{step};
   };
-  return plan;
+  return schedule;
 }
 
 // The way back: this rank's part to one rank of each other node, which shares it there.
-ChunkedPlan NetworkLayout::gather_plan(const Call& call) const {
-  ChunkedPlan plan = scatter_plan(call);
-  plan.plan = [scatter = std::move(plan.plan)](std::uint64_t number) {
+ChunkedSchedule NetworkLayout::gather_schedule(const Call& call) const {
+  ChunkedSchedule schedule = scatter_schedule(call);
+  schedule.schedule = [scatter = std::move(schedule.schedule)](std::uint64_t number) {
     const WireStep step = scatter(number).front();
-    return WirePlan{{.sends = step.receives, .receives = step.sends}};
+    return WireSchedule{{.sends = step.receives, .receives = step.sends}};
   };
-  return plan;
+  return schedule;
 }
 
-ChunkedPlan NetworkLayout::broadcast_plan(const Call& call) const {
+ChunkedSchedule NetworkLayout::broadcast_schedule(const Call& call) const {
   const std::int64_t size = message_elements(call);
-  ChunkedPlan plan{.chunks = pieces(largest_part(call, nodes_.lanes), size), .plan = {}};
-  plan.plan = [this, size, root = nodes_.node_of(call.peer), range = lane_range(call)](std::uint64_t number) {
-    if (!nodes_.is_lane()) return WirePlan{};
-    return comm::broadcast_plan(lane_peers(), nodes_.node, root, piece(range, number, size));
+  ChunkedSchedule schedule{.chunks = pieces(largest_part(call, nodes_.lanes), size), .schedule = {}};
+  schedule.schedule = [this, size, root = nodes_.node_of(call.peer), range = lane_range(call)](std::uint64_t number) {
+    if (!nodes_.is_lane()) return WireSchedule{};
+    return comm::broadcast_schedule(lane_peers(), nodes_.node, root, piece(range, number, size));
   };
-  return plan;
+  return schedule;
 }
 
 }  // namespace trireme::comm

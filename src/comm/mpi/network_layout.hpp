@@ -4,7 +4,7 @@
 
 #include "comm/base/nodes.hpp"
 #include "comm/calls/call.hpp"
-#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_schedule.hpp"
 #include "comm/wire/wire_transfer.hpp"
 
 namespace trireme::comm {
@@ -17,16 +17,16 @@ class NetworkLayout {
 
   Call inward(const Call& call) const;
   Call outward(const Call& call) const;
-  ChunkedPlan plan(const Call& call, Algorithm algorithm) const;
+  ChunkedSchedule schedule(const Call& call, Algorithm algorithm) const;
 
   // The elements of a call that this rank reduces with its counterparts of other nodes.
   Range lane_range(const Call& call) const;
 
  private:
-  ChunkedPlan all_reduce_plan(const Call& call, Algorithm algorithm) const;
-  ChunkedPlan scatter_plan(const Call& call) const;
-  ChunkedPlan gather_plan(const Call& call) const;
-  ChunkedPlan broadcast_plan(const Call& call) const;
+  ChunkedSchedule all_reduce_schedule(const Call& call, Algorithm algorithm) const;
+  ChunkedSchedule scatter_schedule(const Call& call) const;
+  ChunkedSchedule gather_schedule(const Call& call) const;
+  ChunkedSchedule broadcast_schedule(const Call& call) const;
   std::vector<int> lane_peers() const;
 
   Nodes nodes_;

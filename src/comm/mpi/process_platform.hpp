@@ -8,7 +8,7 @@
 #include "comm/mpi/mpi_mail.hpp"
 #include "comm/mpi/process_memory.hpp"
 #include "comm/shared/platform.hpp"
-#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_schedule.hpp"
 #include "trireme/comm/wire/algorithm.hpp"
 
 namespace trireme::comm {

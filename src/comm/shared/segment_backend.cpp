@@ -55,7 +55,7 @@ SegmentBackend::SegmentBackend(std::shared_ptr<RankContext> context, std::shared
       members_(std::move(members)),
       shared_(std::move(shared)),
       mail_(std::move(mail)),
-      parcels_(shared_.control, members_.size(), members_.me),
+      small_all_reduce_(shared_.control, members_.size(), members_.me),
       staging_(shared_.control, *context_, shared_.node_ranks, members_.me),
       calls_(slots),
       blocks_(members_.ranks.size()) {
@@ -80,8 +80,8 @@ std::unique_ptr<Operation> SegmentBackend::start(const Call& call) {
   }
   const Address address = platform_->addresses().publish(call.data, call.bytes(), members_.ranks);
   calls_[sequence % slots] = call;
-  const bool carried = parcels_.carry(call);
-  if (carried && parcel_is_free(sequence)) parcels_.fill(call, sequence);
+  const bool carried = small_all_reduce_.carry(call);
+  if (carried && parcel_is_free(sequence)) small_all_reduce_.fill(call, sequence);
   auto operation =
       std::make_unique<SegmentOperation>(shared_from_this(), sequence, !carried && call.work() != CallKind::barrier);
   shared_.control.call(members_.me, sequence).publish(call, address, sequence);
@@ -141,7 +141,7 @@ bool SegmentBackend::work_on(const Call& call) {
   if (context_->node().failed()) return false;
   if (call.count == 0) return true;
   if (call.work() == CallKind::barrier) return true;
-  if (parcels_.carry(call)) return work_on_parcels(call);
+  if (small_all_reduce_.carry(call)) return work_on_parcels(call);
   const bool staged = call.work() == CallKind::broadcast ? blocks_[static_cast<std::size_t>(call.source())] == nullptr
                                                          : std::ranges::find(blocks_, nullptr) != blocks_.end();
   if (staged) return staging_.advance(call, blocks_);
@@ -163,11 +163,11 @@ bool SegmentBackend::parcel_is_free(std::uint64_t sequence) {
 bool SegmentBackend::work_on_parcels(const Call& call) {
   if (!shared_.control.call(members_.me, next_).has_parcel(next_)) {
     if (!parcel_is_free(next_)) return false;
-    parcels_.fill(call, next_);
+    small_all_reduce_.fill(call, next_);
     context_->changed(shared_.node_ranks);
   }
-  if (!parcels_.all_filled(next_)) return false;
-  parcels_.reduce(call, next_);
+  if (!small_all_reduce_.all_filled(next_)) return false;
+  small_all_reduce_.reduce(call, next_);
   return true;
 }
 

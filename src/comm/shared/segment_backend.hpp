@@ -8,8 +8,8 @@
 #include "comm/base/backend.hpp"
 #include "comm/shared/address_space.hpp"
 #include "comm/shared/group_control.hpp"
-#include "comm/shared/parcels.hpp"
 #include "comm/shared/platform.hpp"
+#include "comm/shared/small_all_reduce.hpp"
 #include "comm/shared/staging.hpp"
 
 namespace trireme::comm {
@@ -62,7 +62,7 @@ class SegmentBackend final : public Backend, public Progress, public std::enable
   Members members_;
   Shared shared_;
   std::unique_ptr<Mail> mail_;
-  Parcels parcels_;
+  SmallAllReduce small_all_reduce_;
   Staging staging_;
 
   std::uint64_t published_ = 0;     // calls made by this rank

@@ -21,16 +21,16 @@ int tag_of(std::uint64_t chunk, std::size_t step) {
 
 }  // namespace
 
-WireTransfer::WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedPlan plan)
-    : channel_(channel), call_(call), sequence_(sequence), plan_(std::move(plan)) {}
+WireTransfer::WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedSchedule schedule)
+    : channel_(channel), call_(call), sequence_(sequence), schedule_(std::move(schedule)) {}
 
 bool WireTransfer::advance() {
   start_chunks();
   for (Chunk& chunk : active_) {
-    while (chunk.step < chunk.plan.size() && advance(chunk)) {
+    while (chunk.step < chunk.schedule.size() && advance(chunk)) {
     }
   }
-  while (!active_.empty() && active_.front().step == active_.front().plan.size()) {
+  while (!active_.empty() && active_.front().step == active_.front().schedule.size()) {
     active_.pop_front();
     --channel_.active_chunks;
     start_chunks();
@@ -41,19 +41,19 @@ bool WireTransfer::advance() {
 void WireTransfer::start_chunks() {
   if (channel_.starting != sequence_) return;
   if (next_ == 0) base_ = channel_.chunks;
-  while (next_ < plan_.chunks && channel_.active_chunks < most_active_chunks) {
-    active_.push_back({.number = base_ + next_, .plan = plan_.plan(next_), .requests = {}, .received = {}});
+  while (next_ < schedule_.chunks && channel_.active_chunks < most_active_chunks) {
+    active_.push_back({.number = base_ + next_, .schedule = schedule_.schedule(next_), .requests = {}, .received = {}});
     ++next_;
     ++channel_.active_chunks;
   }
-  if (next_ < plan_.chunks) return;
-  channel_.chunks = base_ + plan_.chunks;
+  if (next_ < schedule_.chunks) return;
+  channel_.chunks = base_ + schedule_.chunks;
   ++channel_.starting;
 }
 
 // One step of one chunk; true when it is done.
 bool WireTransfer::advance(Chunk& chunk) {
-  const WireStep& step = chunk.plan[chunk.step];
+  const WireStep& step = chunk.schedule[chunk.step];
   if (!chunk.started) start(chunk, step);
   chunk.started = true;
   if (!done(chunk.requests)) return false;

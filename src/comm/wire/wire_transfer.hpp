@@ -8,8 +8,8 @@
 
 #include "comm/calls/call.hpp"
 #include "comm/wire/mpi_calls.hpp"
-#include "comm/wire/wire_plan.hpp"
 #include "comm/wire/wire_requests.hpp"
+#include "comm/wire/wire_schedule.hpp"
 
 namespace trireme::comm {
 
@@ -25,17 +25,17 @@ struct WireChannel {
   std::vector<std::vector<std::byte>> spare;  // receive buffers of earlier chunks
 };
 
-// The elements of a collective in chunks, each with a plan of its own. Some chunks are under way at a time, so that one is
+// The elements of a collective in chunks, each with a schedule of its own. Some chunks are under way at a time, so that one is
 // reduced while others travel.
-struct ChunkedPlan {
+struct ChunkedSchedule {
   std::uint64_t chunks = 0;  // the same number on all ranks
-  std::function<WirePlan(std::uint64_t chunk)> plan;
+  std::function<WireSchedule(std::uint64_t chunk)> schedule;
 };
 
 // One call's data on the wire.
 class WireTransfer {
  public:
-  WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedPlan plan);
+  WireTransfer(WireChannel& channel, const Call& call, std::uint64_t sequence, ChunkedSchedule schedule);
   WireTransfer(const WireTransfer&) = delete;
   WireTransfer& operator=(const WireTransfer&) = delete;
 
@@ -45,7 +45,7 @@ class WireTransfer {
  private:
   struct Chunk {
     std::uint64_t number = 0;  // since the group began
-    WirePlan plan;
+    WireSchedule schedule;
     std::size_t step = 0;
     bool started = false;
     WireRequests::Batch requests;
@@ -61,7 +61,7 @@ class WireTransfer {
   WireChannel& channel_;
   Call call_;
   std::uint64_t sequence_;
-  ChunkedPlan plan_;
+  ChunkedSchedule schedule_;
   std::uint64_t base_ = 0;
   std::uint64_t next_ = 0;
   std::deque<Chunk> active_;

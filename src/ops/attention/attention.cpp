@@ -126,7 +126,7 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradient
           .group = sizes.group(),
           .scale = static_cast<A>(scale),
           .causal = pass.options.causal,
-          .hidden = pass.hidden_keys.defined() ? pass.hidden_keys.data() + place.sequence * sizes.key_rows : nullptr};
+          .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() + place.sequence * sizes.key_rows : nullptr};
       body(head, place, workspace);
     }
   });

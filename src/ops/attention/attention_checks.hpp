@@ -14,8 +14,8 @@ double attention_scale(const AttentionOptions& options, const AttentionSizes& si
 template <typename Pass>
 AttentionSizes checked_attention_sizes(const Pass& pass) {
   const AttentionSizes sizes = attention_sizes(pass.q.shape(), pass.kv.shape(), pass.options);
-  if (pass.hidden_keys.defined()) {
-    require_shape("attention", "hidden_keys", pass.hidden_keys.shape(), {sizes.batch, sizes.key_rows});
+  if (pass.key_padding_mask.defined()) {
+    require_shape("attention", "key_padding_mask", pass.key_padding_mask.shape(), {sizes.batch, sizes.key_rows});
   }
   require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.out_width()});
   require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});

@@ -20,7 +20,7 @@ struct AttentionCase {
   DType dtype;
   AttentionSizes sizes;
   bool causal;
-  bool hidden_keys;
+  bool key_padding_mask;
   bool aligned;  // all tensors, to 16 bytes
 };
 

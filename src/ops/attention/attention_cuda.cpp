@@ -32,7 +32,7 @@ bool by_cudnn(const Pass& pass, const AttentionSizes& sizes, std::initializer_li
   return choose_attention_kernel({.dtype = dtype_of<T>,
                                   .sizes = sizes,
                                   .causal = pass.options.causal,
-                                  .hidden_keys = pass.hidden_keys.defined(),
+                                  .key_padding_mask = pass.key_padding_mask.defined(),
                                   .aligned = aligned})
              .kernel == AttentionKernel::cudnn;
 }

@@ -26,7 +26,7 @@ AttentionInput<T> attention_input(const Pass& pass, const AttentionSizes& sizes)
           .q = q,
           .k = k,
           .v = v,
-          .hidden = pass.hidden_keys.defined() ? pass.hidden_keys.data() : nullptr,
+          .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() : nullptr,
           .scale = static_cast<Accumulate<T>>(attention_scale(pass.options, sizes)),
           .causal = pass.options.causal};
 }

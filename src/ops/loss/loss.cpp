@@ -81,10 +81,10 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
   const Rows<T> rows(of);
   const std::int64_t wrong_row = rows.wrong_row();
   double total = 0;
-  double kept = 0;
+  double target_weight = 0;
   if (wrong_row >= 0) {
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
-    total = kept = none;
+    total = target_weight = none;
   } else {
     const auto& kernels = softmax_kernels().of<Accumulate<T>>();
     const Tensor<double, Cpu> losses({rows.count()});
@@ -99,11 +99,11 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
     for (std::int64_t row = 0; row < rows.count(); ++row) {
       if (rows.ignored(row)) continue;
       total += losses.data()[row];
-      kept += rows.weight(row);
+      target_weight += rows.weight(row);
     }
   }
   sums[0] = total;
-  sums[1] = kept;
+  sums[1] = target_weight;
   sums[2] = static_cast<double>(wrong_row);
 }
 

@@ -147,7 +147,7 @@ struct CrossEntropyInPlace {
   }
 };
 
-// sums[3] = the losses, the kept targets and the first row whose target is no class, or -1; by one team.
+// sums[3] = the losses, the counted targets and the first row whose target is no class, or -1; by one team.
 template <int Width, typename T>
 struct CrossEntropyTotal {
   CrossEntropyRow<Width, T> of;
@@ -158,20 +158,20 @@ struct CrossEntropyTotal {
   TRIREME_TEAM void operator()(const Team& team) const {
     const auto none = static_cast<double>(of.rows.count);
     double sum = 0;
-    double kept = 0;
+    double target_weight = 0;
     double wrong = none;
     for (std::int64_t row = team.rank(); row < of.rows.count; row += team.size()) {
       if (of.ignored(row)) continue;
       if (wrong == none && of.wrong(row)) wrong = static_cast<double>(row);
       sum += losses[row];
-      kept += of.weight(row);
+      target_weight += of.weight(row);
     }
     sum = team.sum(sum);
-    kept = team.sum(kept);
+    target_weight = team.sum(target_weight);
     wrong = -team.max(-wrong);
     if (team.rank() != 0) return;
     sums[0] = sum;
-    sums[1] = kept;
+    sums[1] = target_weight;
     sums[2] = wrong == none ? -1 : wrong;
   }
 };

@@ -79,7 +79,7 @@ CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const T
     const std::int32_t target = targets.reshape({targets.numel()}).narrow(wrong_row, 1).item();
     throw_wrong_target(wrong_row, target, classes, ignore_index);
   }
-  return {.sum = here.data()[0], .kept = here.data()[1]};
+  return {.sum = here.data()[0], .target_weight = here.data()[1]};
 }
 
 template <typename T, typename D>
@@ -91,7 +91,7 @@ CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std
   if constexpr (Tensor<double, D>::on_host) {
     return cross_entropy_result(sums, targets, logits.shape().back(), options.ignore_index);
   } else {
-    return {.sum = Scalar<double, D>(sums.narrow(0, 1)), .kept = Scalar<double, D>(sums.narrow(1, 1))};
+    return {.sum = Scalar<double, D>(sums.narrow(0, 1)), .target_weight = Scalar<double, D>(sums.narrow(1, 1))};
   }
 }
 

@@ -88,7 +88,7 @@ template <>
 template <typename A>
 CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A* log_sum_exp) {
   double total = 0;
-  double kept = 0;
+  double target_weight = 0;
   for (std::int64_t row = 0; row < of.rows; ++row) {
     const auto of_rank = [&](std::int64_t rank) { return static_cast<double>(of.parts[rank * of.rows + row]); };
     double largest = of_rank(0);
@@ -99,9 +99,9 @@ CrossEntropyResult<> VocabParallel<Cpu>::join(const CrossEntropyParts<A>& of, A*
     log_sum_exp[row] = static_cast<A>(joined);
     if (of.targets[row] == ignored_target) continue;
     total += joined - of_rank(of.ranks);
-    kept += 1;
+    target_weight += 1;
   }
-  return {.sum = total, .kept = kept};
+  return {.sum = total, .target_weight = target_weight};
 }
 
 template <>

@@ -105,7 +105,7 @@ struct JoinCrossEntropy {
   }
 };
 
-// sums[2] = the losses and the kept targets; by one team.
+// sums[2] = the losses and the counted targets; by one team.
 struct JoinedTotal {
   const std::int32_t* targets;
   const double* losses;
@@ -115,16 +115,16 @@ struct JoinedTotal {
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team) const {
     double sum = 0;
-    double kept = 0;
+    double target_weight = 0;
     for (std::int64_t row = team.rank(); row < rows; row += team.size()) {
       sum += losses[row];
-      kept += targets[row] == ignored_target ? 0.0 : 1.0;
+      target_weight += targets[row] == ignored_target ? 0.0 : 1.0;
     }
     sum = team.sum(sum);
-    kept = team.sum(kept);
+    target_weight = team.sum(target_weight);
     if (team.rank() != 0) return;
     sums[0] = sum;
-    sums[1] = kept;
+    sums[1] = target_weight;
   }
 };
 

@@ -37,7 +37,7 @@ CrossEntropyResult<Cuda> VocabParallel<Cuda>::join(const CrossEntropyParts<A>& p
   const Tensor<double, Cuda> losses({parts.rows});
   const Tensor<double, Cuda> sums({2});
   check_cuda(cuda::join_cross_entropy(parts, log_sum_exp, losses.data(), sums.data(), native_stream()), "join_cross_entropy");
-  return {.sum = Scalar<double, Cuda>(sums.narrow(0, 1)), .kept = Scalar<double, Cuda>(sums.narrow(1, 1))};
+  return {.sum = Scalar<double, Cuda>(sums.narrow(0, 1)), .target_weight = Scalar<double, Cuda>(sums.narrow(1, 1))};
 }
 
 template <>

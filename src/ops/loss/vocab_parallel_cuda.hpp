@@ -15,7 +15,7 @@ cudaError_t partial_cross_entropy(const HeldClasses<T>& rows, Accumulate<T>* log
 template <typename T>
 cudaError_t partial_cross_entropy_backward(const HeldClasses<T>& rows, const Accumulate<T>* log_sum_exp,
                                            const ScalarArgument<Accumulate<T>>& scale, T* dlogits, cudaStream_t stream);
-// losses[rows] is memory for the sums; sums[2]: the losses, the kept targets.
+// losses[rows] is memory for the sums; sums[2]: the losses, the counted targets.
 template <typename A>
 cudaError_t join_cross_entropy(const CrossEntropyParts<A>& parts, A* log_sum_exp, double* losses, double* sums,
                                cudaStream_t stream);

@@ -6,7 +6,7 @@
 namespace trireme::ops {
 
 // The first pass of LAMB over every `parts`-th run of elements as long as a team: moves the moments; weight_sums[part] and
-// update_sums[part] are sums of squares, in double. A step that is left out is one over no elements.
+// update_sums[part] are sums of squares, in double. A step that is skipped is one over no elements.
 template <typename T>
 struct LambMoments {
   const T* weight;
@@ -19,8 +19,8 @@ struct LambMoments {
   double* update_sums;
 
   template <typename Team>
-  TRIREME_TEAM void operator()(const LambUpdate<T>& update, bool left_out, const Team& team, std::int64_t part) const {
-    const std::int64_t end = left_out ? 0 : count;
+  TRIREME_TEAM void operator()(const LambUpdate<T>& update, bool skipped, const Team& team, std::int64_t part) const {
+    const std::int64_t end = skipped ? 0 : count;
     const std::int64_t threads = parts * team.size();
     double weights = 0;
     double updates = 0;

@@ -13,7 +13,7 @@ template <typename Update, typename Step>
 struct MadeOf {
   Step step;
 
-  __device__ bool left_out() const { return is_left_out(step.on_device); }
+  __device__ bool skipped() const { return is_skipped(step.on_device); }
   __device__ Update operator()() const { return Update(resolved(step)); }
 };
 template <typename Update, typename Step>
@@ -25,7 +25,7 @@ template <typename Form>
 struct RmspropOf {
   RmspropStep step;
 
-  __device__ bool left_out() const { return is_left_out(step.on_device); }
+  __device__ bool skipped() const { return is_skipped(step.on_device); }
   __device__ Form operator()() const { return Form{decltype(Form::of)(resolved(step))}; }
 };
 
@@ -33,7 +33,7 @@ template <typename Update>
 struct Known {
   Update update;
 
-  __device__ bool left_out() const { return false; }
+  __device__ bool skipped() const { return false; }
   __device__ Update operator()() const { return update; }
 };
 

@@ -9,7 +9,7 @@
 // element type once.
 namespace trireme::ops {
 
-TRIREME_HOST_DEVICE bool is_left_out(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->left_out; }
+TRIREME_HOST_DEVICE bool is_skipped(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->skipped; }
 
 // The step with what is read of it where it runs.
 template <typename Step>

@@ -14,13 +14,13 @@ namespace trireme::ops {
 template <typename T>
 struct AddToTotals {
   ScalarArgument<T> loss;
-  ScalarArgument<double> kept;
+  ScalarArgument<double> target_weight;
   ScalarArgument<double> squares;
   StepTotals* totals;
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t) const {
     totals->loss_sum += static_cast<double>(loss.get());
-    totals->kept += kept.get();
+    totals->target_weight += target_weight.get();
     totals->squares += squares.get();
   }
 };
@@ -31,9 +31,9 @@ struct SummarizeStep {
   StepNumbers* numbers;
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t) const {
-    const double scale = totals->kept == 0 ? 0 : count / totals->kept;
+    const double scale = totals->target_weight == 0 ? 0 : count / totals->target_weight;
     *numbers = {.loss_sum = totals->loss_sum,
-                .kept = totals->kept,
+                .target_weight = totals->target_weight,
                 .gradient_scale = scale,
                 .gradient_norm = std::sqrt(totals->squares) * scale};
   }
@@ -50,7 +50,7 @@ struct DecideStep {
     const double clip = clip_norm / (step.gradient_norm + 1e-6);
     StepScalars& scalars = state->scalars;
     scalars.gradient_scale = step.gradient_scale * (clip_norm > 0 && clip < 1 ? clip : 1);
-    scalars.left_out = !finite || step.kept == 0;
+    scalars.skipped = !finite || step.target_weight == 0;
     state->clipped = scalars;
     state->clipped.gradient_scale = 1;
     state->diverged = !finite;
@@ -64,7 +64,7 @@ struct CountUpdates {
   std::int64_t* updates;
 
   TRIREME_HOST_DEVICE void operator()(std::int64_t parameter) const {
-    if (!state->scalars.left_out) updates[parameter] += used[parameter];
+    if (!state->scalars.skipped) updates[parameter] += used[parameter];
   }
 };
 

@@ -19,7 +19,8 @@ struct Steps {
 
 template <typename T, typename D>
 void add_to_totals(const StepSums<T, D>& sums, StepTotals* totals) {
-  Steps<D>::each_index(1, AddToTotals<T>{argument_of(sums.loss), argument_of(sums.kept), argument_of(sums.squares), totals});
+  Steps<D>::each_index(
+      1, AddToTotals<T>{argument_of(sums.loss), argument_of(sums.target_weight), argument_of(sums.squares), totals});
 }
 
 template <typename D>

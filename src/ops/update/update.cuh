@@ -10,7 +10,7 @@
 #include "ops/base/pack.hpp"
 
 // Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
-// are only read. The update is what make() returns; where make.left_out() nothing changes.
+// are only read. The update is what make() returns; where make.skipped() nothing changes.
 namespace trireme::ops {
 namespace kernels {
 
@@ -37,7 +37,7 @@ __device__ __forceinline__ auto made_for_block(const Make& make) {
 
 template <int Width, typename Make, typename... Planes>
 __global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Make make, Planes*... planes) {
-  if (make.left_out()) return;
+  if (make.skipped()) return;
   const auto update = made_for_block(make);
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
@@ -55,9 +55,9 @@ __global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t
 
 template <typename Make, typename Body>
 __global__ void __launch_bounds__(device::threads_per_block) update_rows(std::int64_t rows, Make make, Body body) {
-  const bool left_out = make.left_out();
+  const bool skipped = make.skipped();
   const auto update = made_for_block(make);
-  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) body(update, left_out, device::BlockTeam{}, row);
+  for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) body(update, skipped, device::BlockTeam{}, row);
 }
 
 }  // namespace kernels
@@ -76,7 +76,7 @@ cudaError_t update_elements(std::size_t count, cudaStream_t stream, const Make& 
   return device::launched();
 }
 
-// Calls body(make(), make.left_out(), team, row) for every row, each by a block.
+// Calls body(make(), make.skipped(), team, row) for every row, each by a block.
 template <typename Make, typename Body>
 cudaError_t update_rows(std::int64_t rows, cudaStream_t stream, const Make& make, const Body& body) {
   if (rows == 0) return cudaSuccess;

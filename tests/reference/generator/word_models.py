@@ -123,7 +123,7 @@ def write_gpt(fixtures, folder, config, steps, batch, time, runs):
             first_gradients=whole,
             final=whole,
             of_bound=without_keys,
-            notes="loss[t]: mean of all kept targets of batch t, before step t; grad_norm: before clipping.",
+            notes="loss[t]: mean of all counted targets of batch t, before step t; grad_norm: before clipping.",
         )
 
 

@@ -41,7 +41,7 @@ struct LaunchOptions {
 int launch(BackendKind backend, const LaunchOptions& options, const std::function<int(Group)>& main);
 
 BackendKind parse_backend(std::string_view name);    // "thread", "mpi" or "nccl"
-Algorithm parse_algorithm(std::string_view name);    // "automatic", "exchange", "direct", "ring", "halving_doubling"
+Algorithm parse_algorithm(std::string_view name);    // "automatic", "all_pairs", "direct", "ring", "halving_doubling"
 ProgressMode parse_progress(std::string_view name);  // "thread" or "cooperative"
 StartUp parse_start_up(std::string_view name);       // "automatic", "mpi", "torchrun", "slurm" or "single"
 

@@ -21,7 +21,7 @@ struct AttentionOptions {
 // or, for self-attention, packed: q: [batch, time, heads * size + kv_heads * (size + value_size)] and kv undefined. There may
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
-// hidden_keys: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
+// key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
 // On a GPU cuDNN computes bfloat16 and float16 where it has a plan, made in the first call with new shapes; the last bits of
 // its dq may differ from run to run.
 template <typename T, typename D>
@@ -29,7 +29,7 @@ struct AttentionForward {
   AttentionOptions options = {};
   Tensor<T, D> q = {};
   Tensor<T, D> kv = {};
-  Tensor<std::int32_t, D> hidden_keys = {};
+  Tensor<std::int32_t, D> key_padding_mask = {};
   Tensor<T, D> out = {};                      // out
   Tensor<Accumulate<T>, D> log_sum_exp = {};  // out
 };
@@ -42,7 +42,7 @@ struct AttentionBackward {
   AttentionOptions options = {};
   Tensor<T, D> q = {};
   Tensor<T, D> kv = {};
-  Tensor<std::int32_t, D> hidden_keys = {};
+  Tensor<std::int32_t, D> key_padding_mask = {};
   Tensor<T, D> out = {};
   Tensor<Accumulate<T>, D> log_sum_exp = {};
   Tensor<T, D> dout = {};

@@ -8,8 +8,8 @@ namespace trireme::ops {
 
 template <typename D = Cpu>
 struct CrossEntropyResult {
-  Scalar<double, D> sum = {};   // of the losses of kept targets
-  Scalar<double, D> kept = {};  // targets that are not ignored, each counted by the weight of its class
+  Scalar<double, D> sum = {};            // of the losses of counted targets
+  Scalar<double, D> target_weight = {};  // targets that are not ignored, each counted by the weight of its class
 };
 
 template <typename T, typename D>
@@ -29,7 +29,7 @@ CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std
                                     Tensor<Accumulate<T>, D>& log_sum_exp,
                                     const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-// The same where sums[3] become sum and kept, and the first row with a wrong target, or -1.
+// The same where sums[3] become sum and target weight, and the first row with a wrong target, or -1.
 template <typename T, typename D>
 void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
                         Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,

@@ -11,7 +11,7 @@ namespace trireme::ops {
 struct StepScalars {
   double learning_rate = 1;
   double gradient_scale = 1;
-  bool left_out = false;  // weights and state stay as they are
+  bool skipped = false;  // weights and state stay as they are
 };
 
 // Where a GPU finds them. Null: there is nothing to be read.

@@ -11,11 +11,12 @@
 // What decides over a step on a GPU while the host goes on. Pointers are to the memory of D, of the GPU where there is no D.
 namespace trireme::ops {
 
-// totals += the loss over targets of which `kept` count, and gradients whose squares have that sum. T: float or double.
+// totals += the loss over targets that weigh `target_weight` together, and gradients whose squares have that sum. T: float or
+// double.
 template <typename T, typename D>
 struct StepSums {
   Scalar<T, D> loss = {};
-  Scalar<double, D> kept = {};
+  Scalar<double, D> target_weight = {};
   Scalar<double, D> squares = {};
 };
 template <typename T, typename D>
@@ -29,11 +30,11 @@ void summarize_step(const StepTotals* totals, double count, StepNumbers* numbers
 template <typename D>
 void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes);
 
-// Gives the state the scalars of the step with this summary, whose numbers lie there or are known. It is left out unless loss
-// and norm are finite and some target was kept; the norm is clipped unless clip_norm is 0.
+// Gives the state the scalars of the step with this summary, whose numbers lie there or are known. It is skipped unless loss
+// and norm are finite and some target counted; the norm is clipped unless clip_norm is 0.
 void decide_step(const StepSummary& summary, double clip_norm, StepState* state);
 
-// updates[i] += used[i] for each parameter, unless the step is left out.
+// updates[i] += used[i] for each parameter, unless the step is skipped.
 void count_updates(const StepState* state, const std::int64_t* used, std::int64_t parameters, std::int64_t* updates);
 
 // The summary of gradients without the loss scale, which notes whether their norm is finite.

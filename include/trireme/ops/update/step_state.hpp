@@ -10,7 +10,7 @@ namespace trireme::ops {
 struct StepState {
   StepScalars scalars = {};  // whose learning rate the host writes
   StepScalars clipped = {};  // the same for gradients that clip_by_value has multiplied by their scale
-  bool diverged = false;     // the step is left out because it is not finite
+  bool diverged = false;     // the step is skipped because it is not finite
   std::int64_t skipped = 0;  // such steps
 };
 

@@ -11,9 +11,9 @@ namespace trireme::comm {
 
 // Small all-reduces: a rank's data travel beside its call, and every rank reduces all of them into its own buffer. Nobody
 // touches a buffer of others, so a rank waits for the calls of the others but not for their work.
-class Parcels {
+class SmallAllReduce {
  public:
-  Parcels(const GroupControl& control, int ranks, int me);
+  SmallAllReduce(const GroupControl& control, int ranks, int me);
 
   bool carry(const Call& call) const;  // the same answer on all ranks
 

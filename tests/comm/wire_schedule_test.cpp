@@ -1,4 +1,4 @@
-#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_schedule.hpp"
 
 #include <array>
 #include <map>
@@ -14,25 +14,25 @@ using namespace trireme::comm;
 
 namespace {
 
-constexpr std::array algorithms = {Algorithm::exchange, Algorithm::direct, Algorithm::ring, Algorithm::halving_doubling};
+constexpr std::array algorithms = {Algorithm::all_pairs, Algorithm::direct, Algorithm::ring, Algorithm::halving_doubling};
 
-// Carries out the plans of all ranks, a step at a time, in a world where messages are copies.
+// Carries out the schedules of all ranks, a step at a time, in a world where messages are copies.
 class Network {
  public:
   explicit Network(std::vector<std::vector<double>> data) : data_(std::move(data)) {}
 
-  void run(const std::vector<WirePlan>& plans) {
-    for (std::size_t step = 0; step < plans.front().size(); ++step) {
+  void run(const std::vector<WireSchedule>& schedules) {
+    for (std::size_t step = 0; step < schedules.front().size(); ++step) {
       const auto before = data_;
       std::map<std::tuple<int, int>, Range> sent;
-      for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-        for (const Transfer& send : plans[rank].at(step).sends) {
+      for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
+        for (const Transfer& send : schedules[rank].at(step).sends) {
           REQUIRE(sent.emplace(std::tuple(static_cast<int>(rank), send.peer), send.range).second);
           elements_[rank] += send.range.count();
         }
       }
-      for (std::size_t rank = 0; rank < plans.size(); ++rank) {
-        for (const Transfer& receive : plans[rank][step].receives) {
+      for (std::size_t rank = 0; rank < schedules.size(); ++rank) {
+        for (const Transfer& receive : schedules[rank][step].receives) {
           const auto found = sent.find({receive.peer, static_cast<int>(rank)});
           REQUIRE(found != sent.end());
           CHECK(found->second.begin == receive.range.begin);
@@ -40,7 +40,7 @@ class Network {
           sent.erase(found);
           for (auto i = static_cast<std::size_t>(receive.range.begin); i < static_cast<std::size_t>(receive.range.end); ++i) {
             const double value = before[static_cast<std::size_t>(receive.peer)][i];
-            data_[rank][i] = plans[rank][step].reduces ? data_[rank][i] + value : value;
+            data_[rank][i] = schedules[rank][step].reduces ? data_[rank][i] + value : value;
           }
         }
       }
@@ -78,14 +78,14 @@ TEST_CASE("every algorithm gives every rank the sum, for any number of ranks and
     for (int ranks = 2; ranks <= 9; ++ranks) {
       for (const std::size_t count : {std::size_t{1}, std::size_t{40}, std::size_t{1000}}) {
         const auto peers = numbers(ranks);
-        std::vector<WirePlan> plans;
+        std::vector<WireSchedule> schedules;
         for (int me = 0; me < ranks; ++me) {
-          plans.push_back(all_reduce_plan(algorithm, peers, me, {0, static_cast<std::int64_t>(count)}));
-          REQUIRE(plans.back().size() == plans.front().size());
+          schedules.push_back(all_reduce_schedule(algorithm, peers, me, {0, static_cast<std::int64_t>(count)}));
+          REQUIRE(schedules.back().size() == schedules.front().size());
         }
         const auto data = make_data(ranks, count);
         Network network(data);
-        network.run(plans);
+        network.run(schedules);
         for (int me = 0; me < ranks; ++me) {
           INFO("algorithm " << static_cast<int>(algorithm) << ", rank " << me << " of " << ranks << ", " << count);
           bool equal = true;
@@ -106,10 +106,10 @@ TEST_CASE("direct, ring and halving-doubling send the least that an all-reduce c
     for (const int ranks : {2, 4, 8}) {
       constexpr std::int64_t count = 16 * 8 * 10;
       const auto peers = numbers(ranks);
-      std::vector<WirePlan> plans;
-      for (int me = 0; me < ranks; ++me) plans.push_back(all_reduce_plan(algorithm, peers, me, {0, count}));
+      std::vector<WireSchedule> schedules;
+      for (int me = 0; me < ranks; ++me) schedules.push_back(all_reduce_schedule(algorithm, peers, me, {0, count}));
       Network network(make_data(ranks, count));
-      network.run(plans);
+      network.run(schedules);
       for (int me = 0; me < ranks; ++me) {
         CHECK(network.elements_sent(static_cast<std::size_t>(me)) == 2 * count * (ranks - 1) / ranks);
       }
@@ -121,20 +121,20 @@ TEST_CASE("a broadcast reaches every rank from any root") {
   for (int ranks = 2; ranks <= 5; ++ranks) {
     for (int root = 0; root < ranks; ++root) {
       const auto peers = numbers(ranks);
-      std::vector<WirePlan> plans;
-      for (int me = 0; me < ranks; ++me) plans.push_back(broadcast_plan(peers, me, root, {0, 20}));
+      std::vector<WireSchedule> schedules;
+      for (int me = 0; me < ranks; ++me) schedules.push_back(broadcast_schedule(peers, me, root, {0, 20}));
       const auto data = make_data(ranks, 20);
       Network network(data);
-      network.run(plans);
-      for (std::size_t me = 0; me < plans.size(); ++me) CHECK(network.data(me) == data[static_cast<std::size_t>(root)]);
+      network.run(schedules);
+      for (std::size_t me = 0; me < schedules.size(); ++me) CHECK(network.data(me) == data[static_cast<std::size_t>(root)]);
     }
   }
 }
 
 TEST_CASE("few bytes take the fewest steps, many bytes the least volume") {
   const LinkModel link{.latency_seconds = 50e-6, .seconds_per_byte = 8e-9};
-  CHECK(choose_algorithm(8, 64, link) == Algorithm::exchange);
-  CHECK(choose_algorithm(2, 1e8, link) == Algorithm::exchange);  // between two, everything is the least
+  CHECK(choose_algorithm(8, 64, link) == Algorithm::all_pairs);
+  CHECK(choose_algorithm(2, 1e8, link) == Algorithm::all_pairs);  // between two, everything is the least
   const Algorithm large = choose_algorithm(8, 1e8, link);
   CHECK((large == Algorithm::direct || large == Algorithm::halving_doubling));
   CHECK(all_reduce_seconds(Algorithm::ring, 8, 1e8, link) > all_reduce_seconds(large, 8, 1e8, link));

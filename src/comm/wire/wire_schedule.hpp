@@ -26,19 +26,19 @@ struct WireStep {
 };
 
 // One rank's side of a collective between nodes: steps, each after the one before. All ranks have the same number of them.
-using WirePlan = std::vector<WireStep>;
+using WireSchedule = std::vector<WireStep>;
 
 // How `peers`, of whom this rank is number `me`, all-reduce `range`. Every element is reduced by one rank, or by all in the
 // same order, so all get the same bits.
-//   exchange           everyone sends everything to everyone: one step, n (m - 1) elements sent
+//   all_pairs          everyone sends everything to everyone: one step, n (m - 1) elements sent
 //   direct             one step to reduce a part each, one to share them: 2 n (m - 1) / m
 //   ring               the same volume in 2 (m - 1) steps between neighbours (Patarasuk and Yuan 2009)
 //   halving_doubling   the same volume in 2 log2(m) steps (Thakur, Rabenseifner and Gropp 2005); where m is no power of two,
 //                      the ranks beyond it hand all their elements to another first
-WirePlan all_reduce_plan(Algorithm algorithm, std::span<const int> peers, int me, Range range);
+WireSchedule all_reduce_schedule(Algorithm algorithm, std::span<const int> peers, int me, Range range);
 
 // From the holder of `range`, number `root` of `peers`, to all others, along a chain: chunks follow each other.
-WirePlan broadcast_plan(std::span<const int> peers, int me, int root, Range range);
+WireSchedule broadcast_schedule(std::span<const int> peers, int me, int root, Range range);
 
 // The time of a message of n bytes between two nodes: latency + n x seconds_per_byte.
 struct LinkModel {

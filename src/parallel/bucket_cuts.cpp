@@ -1,4 +1,4 @@
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -7,16 +7,16 @@
 
 namespace trireme::parallel {
 
-BucketPlan plan_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap) {
-  BucketPlan plan;
+BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap) {
+  BucketCuts cuts;
   std::int64_t filled = 0;
   for (const std::int64_t bytes : gradient_bytes) {
-    if (filled == 0) plan.push_back(0);
-    ++plan.back();
+    if (filled == 0) cuts.push_back(0);
+    ++cuts.back();
     filled += bytes;
-    if (filled >= (plan.size() == 1 ? std::min(first_cap, cap) : cap)) filled = 0;
+    if (filled >= (cuts.size() == 1 ? std::min(first_cap, cap) : cap)) filled = 0;
   }
-  return plan;
+  return cuts;
 }
 
 ReductionCost fit_cost(std::span<const CostSample> samples) {
@@ -45,14 +45,14 @@ ReductionCost fit_cost(std::span<const CostSample> samples) {
   return {.latency_seconds = 0, .seconds_per_byte = xx > 0 ? xy / xx : 0};
 }
 
-double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
+double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
   struct Ready {
     double seconds = 0;
     double bytes = 0;
   };
   std::vector<Ready> buckets;
   std::size_t next = 0;
-  for (const int count : plan) {
+  for (const int count : cuts) {
     Ready bucket;
     for (int i = 0; i < count; ++i, ++next) {
       bucket.bytes += static_cast<double>(gradients[next].bytes);
@@ -71,7 +71,7 @@ double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gr
   return cost.stops_compute ? stopped : free - backward;
 }
 
-BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
+BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost) {
   const std::size_t count = gradients.size();
   if (cost.stops_compute && count > 0) return {static_cast<int>(count)};  // nothing is hidden: the fewest latencies
   struct Best {
@@ -94,11 +94,11 @@ BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const Reducti
       if (candidate.end < best[end].end - slack || equal) best[end] = candidate;
     }
   }
-  BucketPlan plan;
+  BucketCuts cuts;
   for (std::size_t end = count; end > 0; end = best[end].first) {
-    plan.insert(plan.begin(), static_cast<int>(end - best[end].first));
+    cuts.insert(cuts.begin(), static_cast<int>(end - best[end].first));
   }
-  return plan;
+  return cuts;
 }
 
 }  // namespace trireme::parallel

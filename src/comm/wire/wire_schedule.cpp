@@ -1,4 +1,4 @@
-#include "comm/wire/wire_plan.hpp"
+#include "comm/wire/wire_schedule.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,12 +9,12 @@
 namespace trireme::comm {
 namespace {
 
-class Planner {
+class Scheduler {
  public:
-  Planner(std::span<const int> peers, int me, Range range)
+  Scheduler(std::span<const int> peers, int me, Range range)
       : peers_(peers), me_(me), count_(static_cast<int>(peers.size())), range_(range) {}
 
-  WirePlan exchange() const {
+  WireSchedule all_pairs() const {
     WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = static_cast<std::size_t>(me_)};
     for_others([&](int other) {
       step.sends.push_back({peer(other), range_});
@@ -23,7 +23,7 @@ class Planner {
     return {step};
   }
 
-  WirePlan direct() const {
+  WireSchedule direct() const {
     WireStep reduce{.sends = {}, .receives = {}, .reduces = true, .place = static_cast<std::size_t>(me_)};
     WireStep share;
     for_others([&](int other) {
@@ -35,35 +35,35 @@ class Planner {
     return {reduce, share};
   }
 
-  WirePlan ring() const {
-    WirePlan plan;
+  WireSchedule ring() const {
+    WireSchedule schedule;
     const int next = peer((me_ + 1) % count_);
     const int previous = peer((me_ + count_ - 1) % count_);
     for (int turn = 0; turn < 2 * (count_ - 1); ++turn) {
       const bool reduces = turn < count_ - 1;
-      plan.push_back({.sends = {{next, part(around(me_ - turn))}},
-                      .receives = {{previous, part(around(me_ - turn - 1))}},
-                      .reduces = reduces,
-                      .place = 1});
+      schedule.push_back({.sends = {{next, part(around(me_ - turn))}},
+                          .receives = {{previous, part(around(me_ - turn - 1))}},
+                          .reduces = reduces,
+                          .place = 1});
     }
-    return plan;
+    return schedule;
   }
 
-  WirePlan halving_doubling() const {
+  WireSchedule halving_doubling() const {
     const int power = static_cast<int>(std::bit_floor(static_cast<unsigned>(count_)));
     const bool folds = power < count_;
     const bool outside = me_ >= power;
     const bool has_guest = me_ + power < count_;
-    WirePlan plan;
+    WireSchedule schedule;
     if (folds) {
       WireStep step{.sends = {}, .receives = {}, .reduces = true, .place = 0};
       if (outside) step.sends.push_back({peer(me_ - power), range_});
       if (has_guest) step.receives.push_back({peer(me_ + power), range_});
-      plan.push_back(step);
+      schedule.push_back(step);
     }
     // Halving: my elements shrink to those whose bits of the part number agree with mine so far.
     Range kept = range_;
-    WirePlan halving;
+    WireSchedule halving;
     for (int distance = power / 2; distance > 0; distance /= 2) {
       if (outside) {
         halving.emplace_back();
@@ -78,21 +78,21 @@ class Planner {
                          .place = keep_lower ? 0U : 1U});
       kept = keep_lower ? lower : upper;
     }
-    WirePlan doubling;
+    WireSchedule doubling;
     for (const WireStep& step : halving) {
       WireStep back;
       if (!outside) back = {.sends = step.receives, .receives = step.sends};
       doubling.insert(doubling.begin(), back);
     }
-    plan.insert(plan.end(), halving.begin(), halving.end());
-    plan.insert(plan.end(), doubling.begin(), doubling.end());
+    schedule.insert(schedule.end(), halving.begin(), halving.end());
+    schedule.insert(schedule.end(), doubling.begin(), doubling.end());
     if (folds) {
       WireStep step;
       if (has_guest) step.sends.push_back({peer(me_ + power), range_});
       if (outside) step.receives.push_back({peer(me_ - power), range_});
-      plan.push_back(step);
+      schedule.push_back(step);
     }
-    return plan;
+    return schedule;
   }
 
  private:
@@ -121,26 +121,26 @@ class Planner {
 
 }  // namespace
 
-WirePlan all_reduce_plan(Algorithm algorithm, std::span<const int> peers, int me, Range range) {
-  const Planner planner(peers, me, range);
+WireSchedule all_reduce_schedule(Algorithm algorithm, std::span<const int> peers, int me, Range range) {
+  const Scheduler scheduler(peers, me, range);
   switch (algorithm) {
-    case Algorithm::exchange: return planner.exchange();
-    case Algorithm::direct: return planner.direct();
-    case Algorithm::ring: return planner.ring();
-    case Algorithm::halving_doubling: return planner.halving_doubling();
+    case Algorithm::all_pairs: return scheduler.all_pairs();
+    case Algorithm::direct: return scheduler.direct();
+    case Algorithm::ring: return scheduler.ring();
+    case Algorithm::halving_doubling: return scheduler.halving_doubling();
     case Algorithm::automatic: break;
   }
-  return planner.direct();
+  return scheduler.direct();
 }
 
-WirePlan broadcast_plan(std::span<const int> peers, int me, int root, Range range) {
+WireSchedule broadcast_schedule(std::span<const int> peers, int me, int root, Range range) {
   const int count = static_cast<int>(peers.size());
   const auto behind_root = [&](int place) { return peers[static_cast<std::size_t>((root + place) % count)]; };
   const int place = (me - root + count) % count;
-  WirePlan plan(static_cast<std::size_t>(count - 1));
-  if (place > 0) plan[static_cast<std::size_t>(place - 1)].receives = {{behind_root(place - 1), range}};
-  if (place < count - 1) plan[static_cast<std::size_t>(place)].sends = {{behind_root(place + 1), range}};
-  return plan;
+  WireSchedule schedule(static_cast<std::size_t>(count - 1));
+  if (place > 0) schedule[static_cast<std::size_t>(place - 1)].receives = {{behind_root(place - 1), range}};
+  if (place < count - 1) schedule[static_cast<std::size_t>(place)].sends = {{behind_root(place + 1), range}};
+  return schedule;
 }
 
 double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const LinkModel& link) {
@@ -152,7 +152,7 @@ double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const Li
     return steps * link.latency_seconds + messages * 0.1 * link.latency_seconds + volume * link.seconds_per_byte;
   };
   switch (algorithm) {
-    case Algorithm::exchange: return seconds(1, others, bytes * others);
+    case Algorithm::all_pairs: return seconds(1, others, bytes * others);
     case Algorithm::ring: return seconds(2 * others, 2 * others, least);
     case Algorithm::halving_doubling: {
       const double rounds = 2.0 * (std::bit_width(static_cast<unsigned>(nodes)) - 1);
@@ -165,7 +165,7 @@ double all_reduce_seconds(Algorithm algorithm, int nodes, double bytes, const Li
 }
 
 Algorithm choose_algorithm(int nodes, double bytes, const LinkModel& link) {
-  constexpr std::array all = {Algorithm::exchange, Algorithm::direct, Algorithm::halving_doubling, Algorithm::ring};
+  constexpr std::array all = {Algorithm::all_pairs, Algorithm::direct, Algorithm::halving_doubling, Algorithm::ring};
   return *std::ranges::min_element(all, {},
                                    [&](Algorithm algorithm) { return all_reduce_seconds(algorithm, nodes, bytes, link); });
 }

@@ -12,7 +12,7 @@ namespace trireme::parallel {
 
 // Gradients in the order of the store, cut into buckets: how many gradients each bucket takes. Buckets are reduced in the order
 // in which they are complete.
-using BucketPlan = std::vector<int>;
+using BucketCuts = std::vector<int>;
 
 // Parameters whose gradients are reduced together.
 struct Bucket {
@@ -23,7 +23,7 @@ struct Bucket {
 };
 
 // A bucket ends with the gradient that reaches `cap` bytes, the first one that which reaches `first_cap`.
-BucketPlan plan_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
+BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
 
 // What a bucket's reduction costs: latency + bytes x seconds_per_byte, one bucket after the other. Inside a node the cores
 // that compute do it too, and it stops them; between nodes it runs beside them.
@@ -49,10 +49,10 @@ struct ReadyGradient {
 };
 
 // Seconds that the reductions add to a backward pass that ends with the last gradient.
-double exposed_seconds(const BucketPlan& plan, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
+double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-// The plan with the least exposed seconds; among equals the one with the fewest buckets. Exact where gradients become final in
+// The cuts with the least exposed seconds; among equals the one with the fewest buckets. Exact where gradients become final in
 // the order of the store, by dynamic programming over the last bucket's first gradient: O(n^2).
-BucketPlan solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
+BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
 }  // namespace trireme::parallel

@@ -1,4 +1,4 @@
-#include "trireme/parallel/bucket_plan.hpp"
+#include "trireme/parallel/bucket_cuts.hpp"
 
 #include <numeric>
 #include <random>
@@ -10,30 +10,30 @@ using namespace trireme::parallel;
 namespace {
 
 // Every way to cut `count` gradients.
-std::vector<BucketPlan> all_plans(int count) {
-  std::vector<BucketPlan> plans;
-  for (unsigned cuts = 0; cuts < 1U << (count - 1); ++cuts) {
-    BucketPlan plan{1};
+std::vector<BucketCuts> all_cuts(int count) {
+  std::vector<BucketCuts> all;
+  for (unsigned gaps = 0; gaps < 1U << (count - 1); ++gaps) {
+    BucketCuts cuts{1};
     for (int gap = 0; gap < count - 1; ++gap) {
-      if ((cuts >> gap & 1) != 0) {
-        plan.push_back(1);
+      if ((gaps >> gap & 1) != 0) {
+        cuts.push_back(1);
       } else {
-        ++plan.back();
+        ++cuts.back();
       }
     }
-    plans.push_back(plan);
+    all.push_back(cuts);
   }
-  return plans;
+  return all;
 }
 
 }  // namespace
 
 TEST_CASE("a bucket ends with the gradient that reaches the cap") {
   const std::vector<std::int64_t> bytes = {10, 10, 10, 50, 5, 5};
-  CHECK(plan_by_cap(bytes, 20, 20) == BucketPlan{2, 2, 2});
-  CHECK(plan_by_cap(bytes, 20, 1) == BucketPlan{1, 2, 1, 2});
-  CHECK(plan_by_cap(bytes, 1000, 1000) == BucketPlan{6});
-  CHECK(plan_by_cap({}, 20, 1).empty());
+  CHECK(cut_by_cap(bytes, 20, 20) == BucketCuts{2, 2, 2});
+  CHECK(cut_by_cap(bytes, 20, 1) == BucketCuts{1, 2, 1, 2});
+  CHECK(cut_by_cap(bytes, 1000, 1000) == BucketCuts{6});
+  CHECK(cut_by_cap({}, 20, 1).empty());
 }
 
 TEST_CASE("exposed time is what is left when backward has ended") {
@@ -45,7 +45,7 @@ TEST_CASE("exposed time is what is left when backward has ended") {
   CHECK(exposed_seconds({1, 1, 1}, gradients, cost) == Approx(4));  // 1..3, 5..7, then 7..10
 }
 
-TEST_CASE("the solved plan is the best of all plans") {
+TEST_CASE("the solved cuts is the best of all cuts") {
   std::mt19937 random(7);
   std::uniform_real_distribution<double> seconds(0, 1);
   for (int round = 0; round < 50; ++round) {
@@ -56,23 +56,23 @@ TEST_CASE("the solved plan is the best of all plans") {
       gradients.push_back({static_cast<std::int64_t>(1 + 1000 * seconds(random)), ready});
     }
     const ReductionCost cost{.latency_seconds = seconds(random), .seconds_per_byte = 0.004 * seconds(random)};
-    const BucketPlan solved = solve_buckets(gradients, cost);
+    const BucketCuts solved = solve_buckets(gradients, cost);
     CHECK(std::accumulate(solved.begin(), solved.end(), 0) == 9);
     const double exposed = exposed_seconds(solved, gradients, cost);
-    for (const BucketPlan& plan : all_plans(9)) CHECK(exposed <= exposed_seconds(plan, gradients, cost) + 1e-9);
+    for (const BucketCuts& cuts : all_cuts(9)) CHECK(exposed <= exposed_seconds(cuts, gradients, cost) + 1e-9);
   }
 }
 
 TEST_CASE("where nothing can be hidden, one bucket is best") {
   const std::vector<ReadyGradient> gradients(20, ReadyGradient{.bytes = 1000, .ready_seconds = 1});
-  CHECK(solve_buckets(gradients, {.latency_seconds = 1e-4, .seconds_per_byte = 1e-9}) == BucketPlan{20});
+  CHECK(solve_buckets(gradients, {.latency_seconds = 1e-4, .seconds_per_byte = 1e-9}) == BucketCuts{20});
 }
 
 TEST_CASE("reductions that stop the computation add up, so one bucket is best") {
   const ReductionCost cost{.latency_seconds = 1, .seconds_per_byte = 0.1, .stops_compute = true};
   const std::vector<ReadyGradient> gradients = {{10, 100}, {20, 200}};
   CHECK(exposed_seconds({1, 1}, gradients, cost) == Approx(5));
-  CHECK(solve_buckets(gradients, cost) == BucketPlan{2});
+  CHECK(solve_buckets(gradients, cost) == BucketCuts{2});
 }
 
 TEST_CASE("the cost is fitted to small and large buckets alike") {

@@ -1,4 +1,4 @@
-#include "comm/mpi/crossing.hpp"
+#include "comm/mpi/inter_node_collective.hpp"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace trireme::comm {
 
-struct Crossing::Envelope {
+struct InterNodeCollective::Envelope {
   WrittenCall call;
   alignas(64) std::array<std::byte, small_bytes> elements;
 };
@@ -21,16 +21,16 @@ int tag_of(std::uint64_t sequence) { return static_cast<int>(sequence % (1 << 20
 
 }  // namespace
 
-Crossing::Crossing(Lane& lane, Work work)
+InterNodeCollective::InterNodeCollective(Lane& lane, Work work)
     : lane_(lane),
       work_(std::move(work)),
-      transfer_(lane.data, work_.call, work_.sequence, work_.plan),
+      transfer_(lane.data, work_.call, work_.sequence, work_.schedule),
       envelopes_(lane.peers.size()),
       receives_(lane.peers.size()) {}
 
-Crossing::~Crossing() = default;
+InterNodeCollective::~InterNodeCollective() = default;
 
-bool Crossing::advance() {
+bool InterNodeCollective::advance() {
   if (!announced_) {
     if (work_.small.count() > 0 && !released_.load(std::memory_order_acquire)) return false;
     announce();
@@ -40,7 +40,7 @@ bool Crossing::advance() {
   return transfer_.advance() && done(sends_);
 }
 
-void Crossing::announce() {
+void InterNodeCollective::announce() {
   announced_ = true;
   if (lane_.peers.empty()) return;
   const auto mine = static_cast<std::size_t>(lane_.node);
@@ -66,7 +66,7 @@ void Crossing::announce() {
   }
 }
 
-bool Crossing::compare() {
+bool InterNodeCollective::compare() {
   for (const WireRequests::Batch& receive : receives_) {
     if (!done(receive)) return false;
   }
@@ -79,7 +79,7 @@ bool Crossing::compare() {
   return true;
 }
 
-void Crossing::reduce_small() {
+void InterNodeCollective::reduce_small() {
   std::vector<const std::byte*> from;
   for (const Envelope& envelope : envelopes_) from.push_back(envelope.elements.data());
   std::byte* to =
@@ -87,7 +87,7 @@ void Crossing::reduce_small() {
   reduce(work_.call.arithmetic(), work_.call.dtype, from, {&to, 1}, static_cast<std::size_t>(work_.small.count()));
 }
 
-std::vector<std::optional<WrittenCall>> Crossing::calls() {
+std::vector<std::optional<WrittenCall>> InterNodeCollective::calls() {
   std::vector<std::optional<WrittenCall>> calls(lane_.peers.size());
   for (std::size_t node = 0; node < calls.size(); ++node) {
     if (announced_ && !stopped_ && receives_[node].outstanding == 0) calls[node] = envelopes_[node].call;
@@ -95,7 +95,7 @@ std::vector<std::optional<WrittenCall>> Crossing::calls() {
   return calls;
 }
 
-void Crossing::stop() noexcept {
+void InterNodeCollective::stop() noexcept {
   transfer_.stop();
   stopped_ = !compared_;
   WireRequests& requests = *lane_.data.requests;

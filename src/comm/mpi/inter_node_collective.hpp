@@ -22,16 +22,16 @@ struct Lane {
 
 // A collective between nodes. First its callers compare what they called; a small all-reduce sends its elements along with
 // that. Then the data move.
-class Crossing final : public WireJob {
+class InterNodeCollective final : public WireJob {
  public:
   struct Work {
     Call call;
     std::uint64_t sequence = 0;
     Range small;  // elements of an all_reduce that fit beside the comparison
-    ChunkedPlan plan;
+    ChunkedSchedule schedule;
   };
-  Crossing(Lane& lane, Work work);  // `lane` outlives it
-  ~Crossing() override;
+  InterNodeCollective(Lane& lane, Work work);  // `lane` outlives it
+  ~InterNodeCollective() override;
 
   void release() { released_.store(true, std::memory_order_release); }  // the node's own part is done, the data may move
 

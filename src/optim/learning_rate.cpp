@@ -1,4 +1,4 @@
-#include "trireme/optim/schedule.hpp"
+#include "trireme/optim/learning_rate.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -26,7 +26,7 @@ double risen(const WarmupOptions& options, std::int64_t step) {
 }
 
 template <typename Fall>
-Schedule warmup_then(const WarmupOptions& options, Fall fall) {
+LearningRate warmup_then(const WarmupOptions& options, Fall fall) {
   require(options.warmup >= 0 && options.total >= options.warmup,
           "a schedule's warm-up of {} steps must be 0 or more and not above its {} steps", options.warmup, options.total);
   return [options, fall](std::int64_t step) {
@@ -38,32 +38,32 @@ Schedule warmup_then(const WarmupOptions& options, Fall fall) {
 
 }  // namespace
 
-Schedule constant(double base) {
+LearningRate constant(double base) {
   return [=](std::int64_t) { return base; };
 }
 
-Schedule step_decay(double base, std::int64_t step_size, double gamma) {
+LearningRate step_decay(double base, std::int64_t step_size, double gamma) {
   require(step_size > 0, "step_decay needs a step_size above 0, got {}", step_size);
   return [=](std::int64_t step) { return base * std::pow(gamma, to_double(step / step_size)); };
 }
 
-Schedule multi_step(double base, std::vector<std::int64_t> milestones, double gamma) {
+LearningRate multi_step(double base, std::vector<std::int64_t> milestones, double gamma) {
   return [=](std::int64_t step) {
     const auto passed = std::count_if(milestones.begin(), milestones.end(), [&](std::int64_t at) { return at <= step; });
     return base * std::pow(gamma, to_double(passed));
   };
 }
 
-Schedule exponential(double base, double gamma) {
+LearningRate exponential(double base, double gamma) {
   return [=](std::int64_t step) { return base * std::pow(gamma, to_double(step)); };
 }
 
-Schedule cosine(double base, std::int64_t total, double minimum) {
+LearningRate cosine(double base, std::int64_t total, double minimum) {
   require(total > 0, "cosine needs a total above 0, got {}", total);
   return [=](std::int64_t step) { return half_cosine(base, minimum, to_double(std::min(step, total)) / to_double(total)); };
 }
 
-Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum) {
+LearningRate cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum) {
   require(first > 0 && factor > 0, "cosine_restarts needs a first cycle and a factor above 0, got {} and {}", first, factor);
   return [=](std::int64_t step) {
     std::int64_t cycle = first;
@@ -75,19 +75,19 @@ Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, d
   };
 }
 
-Schedule linear(double base, double start_factor, double end_factor, std::int64_t total) {
+LearningRate linear(double base, double start_factor, double end_factor, std::int64_t total) {
   require(total > 0, "linear needs a total above 0, got {}", total);
   return [=](std::int64_t step) {
     return base * std::lerp(start_factor, end_factor, to_double(std::min(step, total)) / to_double(total));
   };
 }
 
-Schedule polynomial(double base, std::int64_t total, double power) {
+LearningRate polynomial(double base, std::int64_t total, double power) {
   require(total > 0, "polynomial needs a total above 0, got {}", total);
   return [=](std::int64_t step) { return base * std::pow(1 - to_double(std::min(step, total)) / to_double(total), power); };
 }
 
-Schedule one_cycle(const OneCycleOptions& options) {
+LearningRate one_cycle(const OneCycleOptions& options) {
   require(options.total > 1, "one_cycle needs a total above 1, got {}", options.total);
   require(options.rising_share >= 0 && options.rising_share <= 1, "one_cycle's rising_share lies in [0, 1], got {}",
           options.rising_share);
@@ -100,15 +100,15 @@ Schedule one_cycle(const OneCycleOptions& options) {
   };
 }
 
-Schedule warmup_cosine(const WarmupOptions& options) {
+LearningRate warmup_cosine(const WarmupOptions& options) {
   return warmup_then(options, [=](double share) { return half_cosine(options.base, options.minimum, share); });
 }
 
-Schedule warmup_linear(const WarmupOptions& options) {
+LearningRate warmup_linear(const WarmupOptions& options) {
   return warmup_then(options, [=](double share) { return std::lerp(options.base, options.minimum, share); });
 }
 
-Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles) {
+LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles) {
   require(warmup >= 0 && total > warmup, "warmup_cosine_waves needs a warm-up of {} steps to be below its {} steps", warmup,
           total);
   return [=](std::int64_t step) {
@@ -117,7 +117,7 @@ Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t tota
   };
 }
 
-Schedule inverse_square_root(double base, std::int64_t warmup) {
+LearningRate inverse_square_root(double base, std::int64_t warmup) {
   require(warmup > 0, "inverse_square_root needs a warm-up above 0, got {}", warmup);
   return [=](std::int64_t step) {
     const double share = to_double(step + 1) / to_double(warmup);

@@ -7,31 +7,31 @@
 namespace trireme::optim {
 
 // The learning rate of step 0, 1, ...: a pure function, so that resuming needs the step alone.
-using Schedule = std::function<double(std::int64_t step)>;
+using LearningRate = std::function<double(std::int64_t step)>;
 
-Schedule constant(double base);
+LearningRate constant(double base);
 
 // Times gamma every step_size steps (torch StepLR).
-Schedule step_decay(double base, std::int64_t step_size, double gamma);
+LearningRate step_decay(double base, std::int64_t step_size, double gamma);
 
 // Times gamma at each milestone (torch MultiStepLR).
-Schedule multi_step(double base, std::vector<std::int64_t> milestones, double gamma);
+LearningRate multi_step(double base, std::vector<std::int64_t> milestones, double gamma);
 
 // Times gamma each step (torch ExponentialLR).
-Schedule exponential(double base, double gamma);
+LearningRate exponential(double base, double gamma);
 
 // From base to minimum over `total` steps, half a cosine, then minimum (Loshchilov, Hutter 2017, arXiv 1608.03983; up to
 // `total` torch CosineAnnealingLR, which rises again afterwards).
-Schedule cosine(double base, std::int64_t total, double minimum);
+LearningRate cosine(double base, std::int64_t total, double minimum);
 
 // Cosine cycles of first, first * factor, ... steps (torch CosineAnnealingWarmRestarts, same paper).
-Schedule cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum);
+LearningRate cosine_restarts(double base, std::int64_t first, std::int64_t factor, double minimum);
 
 // base * start_factor rises to base * end_factor over `total` steps (torch LinearLR).
-Schedule linear(double base, double start_factor, double end_factor, std::int64_t total);
+LearningRate linear(double base, double start_factor, double end_factor, std::int64_t total);
 
 // base * (1 - step / total)^power (torch PolynomialLR).
-Schedule polynomial(double base, std::int64_t total, double power);
+LearningRate polynomial(double base, std::int64_t total, double power);
 
 struct OneCycleOptions {
   double maximum = 0.1;
@@ -41,7 +41,7 @@ struct OneCycleOptions {
   double final_divisor = 10000;  // ends at the start value / final_divisor
 };
 // Two half cosines (torch OneCycleLR; Smith, Topin 2018, arXiv 1708.07120).
-Schedule one_cycle(const OneCycleOptions& options);
+LearningRate one_cycle(const OneCycleOptions& options);
 
 // How the first `warmup` steps rise to base.
 enum class Warmup : std::uint8_t {
@@ -57,15 +57,15 @@ struct WarmupOptions {
   double minimum = 0;  // held after `total` steps
   Warmup rise = Warmup::from_first;
 };
-Schedule warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
-Schedule warmup_linear(const WarmupOptions& options);  // then a line to minimum
+LearningRate warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
+LearningRate warmup_linear(const WarmupOptions& options);  // then a line to minimum
 
 // Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and goes on
 // (transformers get_cosine_schedule_with_warmup).
-Schedule warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
+LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);
 
 // Rises to base over `warmup` steps, base * (step + 1) / warmup, then falls with 1 / sqrt(step + 1) (Vaswani et al. 2017,
 // arXiv 1706.03762). `warmup` is above 0.
-Schedule inverse_square_root(double base, std::int64_t warmup);
+LearningRate inverse_square_root(double base, std::int64_t warmup);
 
 }  // namespace trireme::optim
