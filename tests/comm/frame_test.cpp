@@ -119,9 +119,12 @@ TEST_CASE("a call to the hub is one of a member, with the data it names") {
 
 TEST_CASE("a message to the hub is for a member") {
   FrameHeader letter{.kind = FrameKind::letter, .rank = 0, .size = 1, .to = 0, .group = 5};
-  letter.call = write_call({.dtype = DType::uint8, .count = 3}, 0);
+  letter.call = write_call({.kind = CallKind::send, .dtype = DType::uint8, .count = 3}, 0);
   CHECK(fault(letter, 3).empty());
   CHECK_THAT(fault(letter, 4), ContainsSubstring("other data"));
+  letter.call = write_call({.kind = CallKind::barrier, .dtype = DType::uint8, .count = 3}, 0);
+  CHECK_THAT(fault(letter, 3), ContainsSubstring("unknown message"));
+  letter.call = write_call({.kind = CallKind::send, .dtype = DType::uint8, .count = 3}, 0);
   letter.size = 2;
   CHECK_THAT(fault(letter, 3), ContainsSubstring("nobody of its group"));
   letter.size = 1;

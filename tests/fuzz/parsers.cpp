@@ -248,7 +248,7 @@ std::vector<std::string> frame_seeds() {
   comm::FrameHeader call{.kind = comm::FrameKind::call, .rank = 0, .work = CallKind::all_reduce, .group = 7};
   call.call = comm::write_call({.kind = CallKind::all_reduce, .dtype = DType::float32, .count = 2, .name = "loss"}, 1);
   comm::FrameHeader letter{.kind = comm::FrameKind::letter, .rank = 1, .size = 2, .to = 2};
-  letter.call = comm::write_call({.dtype = DType::uint8, .count = 3}, 0);
+  letter.call = comm::write_call({.kind = CallKind::send, .dtype = DType::uint8, .count = 3}, 0);
   return {members + text_of(call, "12345678"), text_of(letter, "abc"),
           text_of({.kind = comm::FrameKind::failure, .rank = 1}, "boom") + text_of({.kind = comm::FrameKind::farewell}, "")};
 }

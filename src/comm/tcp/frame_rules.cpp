@@ -12,7 +12,7 @@ constexpr std::size_t most_text_bytes = std::size_t{1} << 20;
 bool is_below(std::int32_t number, std::size_t end) { return number >= 0 && static_cast<std::size_t>(number) < end; }
 
 bool is_known(const WrittenCall& call) {
-  return call.kind <= CallKind::broadcast && call.op <= ReduceOp::fixed_sum && call.dtype <= DType::float64;
+  return call.kind <= CallKind::receive && call.op <= ReduceOp::fixed_sum && call.dtype <= DType::float64;
 }
 
 // Of all elements of a call or message; nothing: more than any frame has.
@@ -63,7 +63,7 @@ std::string_view fault_of_call(const Frame& frame, const std::vector<std::int32_
 
 std::string_view fault_of_letter(const Frame& frame, const std::vector<std::int32_t>& members) {
   const FrameHeader& header = frame.header;
-  if (!is_known(header.call)) return "an unknown message";
+  if (!is_known(header.call) || header.call.kind != CallKind::send) return "an unknown message";
   if (!is_below(header.size, members.size()) || members[static_cast<std::size_t>(header.size)] != header.to) {
     return "a message to nobody of its group";
   }
