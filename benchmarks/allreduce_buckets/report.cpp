@@ -23,7 +23,7 @@ Bandwidth bandwidth(const Sweep& sweep, const Row& row, int ranks) {
 const Row& recommended(const Sweep& sweep) { return *std::ranges::min_element(sweep.rows, {}, &Row::step_seconds); }
 
 std::string setting(const Row& row) {
-  if (row.name == "solved") return "--bucket-mb auto --optimizer-sharding off";
+  if (row.name == "solved") return "--bucket-mb auto";
   return row.bucket_mib > 0 && row.cuts.size() > 1 ? fmt::format("--bucket-mb {:g}", row.bucket_mib) : "one bucket";
 }
 

@@ -42,6 +42,9 @@ Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs 
       needs_(needs),
       resolved_(resolve(rules, store)),
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
+  require(needs == Needs::nothing || shard_ == nullptr || !shard_->fixed_bits(),
+          "with virtual shards the norms of parameters that several ranks update would depend on the number of ranks: train "
+          "with LAMB, LARS and others that need them with Sharding::off");
   if constexpr (!on_host) on_device_.emplace(store, rules.learning_rate);
   const device::MemoryPurpose purpose("state of the optimizer");
   if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store.num_parameters() + 1});

@@ -7,7 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <iterator>
-#include <limits>
+#include <numeric>
 
 #include "parallel/bucket_tuner.hpp"
 #include "parallel/compression.hpp"
@@ -26,8 +26,6 @@
 namespace trireme::parallel {
 namespace {
 
-constexpr std::int64_t slice_bytes = std::int64_t{4} << 20;  // inside a node: what one pass leaves in the cache for the next
-
 void check_virtual_shards(const DataParallelOptions& options, int ranks, const BufferPlane& buffers) {
   const int shards = options.virtual_shards;
   require(shards >= 0, "virtual_shards is 0 or more, got {}", shards);
@@ -35,7 +33,6 @@ void check_virtual_shards(const DataParallelOptions& options, int ranks, const B
   require(shards % ranks == 0 && std::has_single_bit(static_cast<unsigned>(shards / ranks)),
           "{} virtual shards can't be divided into equal powers of two over {} ranks; {}, {} or {} can", shards, ranks, ranks,
           2 * ranks, 4 * ranks);
-  require(options.sharding != Sharding::on, "a step with virtual shards can't be sharded: leave sharding automatic or off");
   require(
       buffers.size() == 0,
       "with virtual shards a step's result does not depend on how the batch is divided, but that of batch norm and of delayed "
@@ -116,12 +113,14 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
   require(options.first_step >= 0, "the first step of a run is 0 or later, got {}", options.first_step);
   require(options.bucket_bytes > 0 && options.first_bucket_bytes > 0, "bucket sizes are above 0, got {} and {} bytes",
           options.bucket_bytes, options.first_bucket_bytes);
+  require(options.slice_bytes > 0, "slice_bytes is above 0, got {}", options.slice_bytes);
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
   check_virtual_shards(options, group.size(), store.buffers());
   check_compression(options);
   check_device(options, store, group);
-  const bool sharded = group.size() > 1 && options.virtual_shards == 0 && options.compression.hook == nullptr &&
-                       (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && on_one_node_));
+  const bool by_itself = on_one_node_ && options.virtual_shards == 0 && options.compression.hook == nullptr;
+  const bool sharded =
+      group.size() > 1 && (options.sharding == Sharding::on || (options.sharding == Sharding::automatic && by_itself));
   check_mesh(options, mesh);
   require_same_replicas(store, group);
   require_matching_parts(store, mesh.tensor());
@@ -132,6 +131,7 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"first_step", std::to_string(options.first_step)},
                 {"compression", describe(options.compression)},
                 {"sharding", sharded ? "on" : "off"},
+                {"slice_bytes", std::to_string(options.slice_bytes)},
                 {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
                 {"check_replicas", std::to_string(options.check_replicas)},
                 {"tune_buckets", options.tune_buckets ? "on" : "off"},
@@ -139,10 +139,10 @@ DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const Data
                 {"virtual_shards", std::to_string(options.virtual_shards)}});
   if (group.size() > 1 && on_device(store, group)) store.relocate(group.memory());
   store.refresh_compute_copy();
-  const BucketCuts cuts = cut_by_cap(gradient_bytes(mesh), options.bucket_bytes, options.first_bucket_bytes);
+  make_blocks(mesh, options.slice_bytes, sharded);
+  const BucketCuts cuts = cut_by_cap(block_bytes_, options.bucket_bytes, options.first_bucket_bytes);
   make_buckets(cuts);
-  if (sharded) shard();
-  if (options.tune_buckets && group.size() > 1 && !sharded) start_tuning(cuts, options.bucket_profile, mesh);
+  if (options.tune_buckets && group.size() > 1) start_tuning(cuts, options.bucket_profile, mesh);
   if (options.compression.hook != nullptr) {
     compression_ =
         std::make_shared<Compression>(store, group, summary_->group(), trainable(), options.compression, options.first_step);
@@ -185,7 +185,7 @@ std::vector<int> DataParallel::trainable() const {
 }
 
 // Of ranks on a tensor axis the largest part: what all of them hold goes into the same buckets.
-std::vector<std::int64_t> DataParallel::gradient_bytes(const ProcessMesh& mesh) const {
+std::vector<std::int64_t> DataParallel::parameter_bytes(const ProcessMesh& mesh) const {
   std::vector<std::int64_t> bytes;
   for (const int index : trainable()) {
     bytes.push_back(store_.parameter(index).numel * static_cast<std::int64_t>(size_of(store_.dtype())));
@@ -194,39 +194,60 @@ std::vector<std::int64_t> DataParallel::gradient_bytes(const ProcessMesh& mesh) 
   return bytes;
 }
 
+// Where the step is sharded a slice never lies in two buckets.
+void DataParallel::make_blocks(const ProcessMesh& mesh, std::int64_t slice_bytes, bool sharded) {
+  const std::vector<std::int64_t> bytes = parameter_bytes(mesh);
+  if (sharded) {
+    ShardMap map(store_, slice_bytes, bytes);
+    for (const ShardMap::Block& block : map.blocks()) blocks_.push_back(block.parameters);
+    shard_ = std::make_shared<SlicedShard>(store_, group_, std::move(map), virtual_shards_ > 0);
+  } else {
+    for (const int index : trainable()) blocks_.push_back({index});
+  }
+  auto next = bytes.begin();
+  for (const std::vector<int>& block : blocks_) {
+    block_bytes_.push_back(std::accumulate(next, next + std::ssize(block), std::int64_t{0}));
+    next += std::ssize(block);
+  }
+}
+
 void DataParallel::make_buckets(const BucketCuts& cuts) {
   buckets_.clear();
-  const auto add = [this](const std::vector<int>& parameters) {
-    if (parameters.empty()) return;
+  auto next = blocks_.begin();
+  const auto add = [&](int count) {
+    if (count == 0) return;
+    std::vector<int> parameters;
+    for (const auto end = next + count; next != end; ++next) parameters.insert(parameters.end(), next->begin(), next->end());
     const ParameterInfo& first = store_.parameter(parameters.front());
     const ParameterInfo& last = store_.parameter(parameters.back());
-    buckets_.push_back({.range = {first.offset, last.offset + last.numel},
-                        .parameters = parameters,
-                        .name = fmt::format("gradient bucket {} ({} to {})", buckets_.size(), first.name, last.name)});
+    buckets_.push_back(
+        {.range = {first.offset, last.offset + last.numel},
+         .parameters = std::move(parameters),
+         .name = fmt::format("gradient bucket {} ({} to {})", buckets_.size(), first.name, last.name),
+         .slices_end =
+             shard_ == nullptr ? 0 : shard_->map().blocks()[static_cast<std::size_t>(next - blocks_.begin()) - 1].slices_end});
   };
-  const std::vector<int> all = trainable();
-  auto next = all.begin();
   for (const int count : cuts) {
     const auto end = next + count;
-    const auto tied = std::find(next, end, tied_);
-    add({next, tied});
+    const auto tied = std::ranges::find(next, end, std::vector{tied_});
+    add(static_cast<int>(tied - next));
     if (tied != end) {
-      add({tied_});
-      add({tied + 1, end});
+      add(1);
+      add(static_cast<int>(end - next));
     }
-    next = end;
   }
   order_buckets();
 }
 
-// Reductions start in the order of the buckets. Until the first step is done that is the store's order.
+// Reductions start in the order of the buckets. Until the first step is done that is the store's order, and where the step is
+// sharded it stays so.
 void DataParallel::order_buckets() {
   const auto complete = [this](const Bucket& bucket) {
     std::int32_t last = 0;
     for (const int index : bucket.parameters) last = std::max(last, ready_position_[static_cast<std::size_t>(index)]);
     return last;
   };
-  std::ranges::stable_sort(buckets_, {}, complete);
+  if (shard_ == nullptr) std::ranges::stable_sort(buckets_, {}, complete);
   for (std::size_t bucket = 0; bucket < buckets_.size(); ++bucket) {
     for (const int index : buckets_[bucket].parameters) bucket_of_[static_cast<std::size_t>(index)] = static_cast<int>(bucket);
   }
@@ -238,14 +259,15 @@ void DataParallel::agree_on_ready_order() {
 }
 
 void DataParallel::start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh) {
-  position_of_.assign(bucket_of_.size(), -1);
-  int position = 0;
-  for (const int index : trainable()) position_of_[static_cast<std::size_t>(index)] = position++;
+  block_of_.assign(bucket_of_.size(), -1);
+  for (std::size_t block = 0; block < blocks_.size(); ++block) {
+    for (const int index : blocks_[block]) block_of_[static_cast<std::size_t>(index)] = static_cast<int>(block);
+  }
   // The ranks of a tensor axis hold copies of some parameters, whose gradients are to be reduced alike.
   const Group copies =
       mesh.tensor().size() == 1 ? group_ : mesh.world().split(mesh.pipeline().rank(), mesh.world().rank(), "bucket tuning");
   if (initial.empty()) return;
-  tuner_ = std::make_shared<BucketTuner>(group_, copies, gradient_bytes(mesh), initial, profile);
+  tuner_ = std::make_shared<BucketTuner>(group_, copies, block_bytes_, initial, profile);
 }
 
 // Between steps nobody needs the gradients. There are some.
@@ -256,7 +278,9 @@ double DataParallel::time_reduction(std::int64_t bytes) const {
   const auto start = std::chrono::steady_clock::now();
   with_gradients(store_, {0, count}, [&](auto gradients) {
     store_.device().zero(gradients.data(), gradients.size_bytes());
-    group_.all_reduce(gradients, sum(), "time of a reduction").wait_on_host();
+    (shard_ == nullptr ? group_.all_reduce(gradients, sum(), "time of a reduction")
+                       : group_.reduce_scatter(gradients, sum(), "time of a reduction"))
+        .wait_on_host();
   });
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
@@ -307,22 +331,6 @@ Reduction DataParallel::begin_step(int micro_batches) {
   return Reduction(*this, micro_batches, std::move(hooked));
 }
 
-void DataParallel::shard() {
-  const bool cached = on_one_node_ && store_.on_host();
-  const std::int64_t limit =
-      cached ? slice_bytes / static_cast<std::int64_t>(size_of(store_.dtype())) : std::numeric_limits<std::int64_t>::max();
-  std::vector<Slice> slices;
-  for (Bucket& bucket : buckets_) {
-    for (Range rest = bucket.range; rest.count() > 0;) {
-      const std::int64_t end = rest.count() > limit ? rest.begin + limit : rest.end;
-      slices.push_back({.range = {rest.begin, end}, .name = "new values of " + bucket.name});
-      rest.begin = end;
-    }
-    bucket.slices_end = slices.size();
-  }
-  shard_ = std::make_shared<SlicedShard>(store_, group_, std::move(slices));
-}
-
 bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) const {
   const Bucket& bucket = buckets_[index];
   if (group_.size() == 1) return true;
@@ -332,8 +340,8 @@ bool DataParallel::reduce(std::size_t index, std::vector<Pending>& pending) cons
     return true;
   }
   if (pending.size() < bucket.slices_end) {
-    with_gradients(store_, shard_->slices()[pending.size()].range,
-                   [&](auto gradients) { pending.push_back(group_.reduce_scatter(gradients, ReduceOp::sum, bucket.name)); });
+    with_gradients(store_, shard_->map().slices()[pending.size()],
+                   [&](auto gradients) { pending.push_back(group_.reduce_scatter(gradients, sum(), bucket.name)); });
   }
   return pending.size() == bucket.slices_end;
 }
@@ -383,8 +391,8 @@ StepRequests DataParallel::exchange(const StepRequests& requests) {
 
 void DataParallel::gather_gradients() const {
   if (shard_ == nullptr) return;
-  for (const Slice& slice : shard_->slices()) {
-    with_gradients(store_, slice.range, [&](auto gradients) { group_.all_gather(gradients, "gradients").wait_on_host(); });
+  for (const Range& slice : shard_->map().slices()) {
+    with_gradients(store_, slice, [&](auto gradients) { group_.all_gather(gradients, "gradients").wait_on_host(); });
   }
 }
 

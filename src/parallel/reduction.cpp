@@ -11,6 +11,7 @@
 #include "parallel/planes.hpp"
 #include "parallel/replica_comparison.hpp"
 #include "parallel/sharding.hpp"
+#include "parallel/square_sum.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -25,10 +26,17 @@ void Reduction::count_waiting(const Wait& wait) {
 }
 
 Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
-    : owner_(owner), micro_batches_(micro_batches), used_(owner.bucket_of_.size(), false), hooked_(std::move(hooked)) {
+    : owner_(owner),
+      micro_batches_(micro_batches),
+      used_(owner.bucket_of_.size(), false),
+      hooked_(std::move(hooked)),
+      squares_(std::make_unique<SquareSum>(owner.tree_ != nullptr)) {
   if (owner.tied_ < 0) return;
   tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
 }
+
+Reduction::~Reduction() = default;
+Reduction::Reduction(Reduction&&) noexcept = default;
 
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
@@ -57,7 +65,7 @@ void Reduction::add(AddedLoss loss, std::int64_t count) {
 void Reduction::on_final(int parameter) {
   FlatStore& store = owner_.store_;
   const auto index = static_cast<std::size_t>(parameter);
-  if (owner_.tuner_ != nullptr) owner_.tuner_->final(static_cast<std::size_t>(owner_.position_of_[index]));
+  if (owner_.tuner_ != nullptr) owner_.tuner_->final(static_cast<std::size_t>(owner_.block_of_[index]));
   if (owner_.steps_ == 1) owner_.ready_position_[index] = finals_++;
   const bool used_last = store.has_gradient(parameter);
   used_[index] = used_[index] || used_last;
@@ -140,7 +148,7 @@ void Reduction::take_norms(bool wait) {
     if (wait) wait_for(pending_[next_norm_]);
     if (!wait && !pending_[next_norm_].done()) return;
     if (tied_ && !tied_->done && owner_.slices_of(tied_->bucket).begin <= static_cast<std::int64_t>(next_norm_)) return;
-    sum_of_squares_ += owner_.summary_->sum_of_squares(owner_.shard_->ranges()[next_norm_]);
+    squares_->add(*owner_.summary_, owner_.shard_->ranges()[next_norm_]);
   }
 }
 
@@ -172,7 +180,7 @@ StepSummary Reduction::finish() {
   const bool parts_of_norm = owner_.shard_ != nullptr || !owner_.summary_->whole_model();
   if (parts_of_norm && owner_.shard_ == nullptr) {
     wait_for_buckets();
-    sum_of_squares_ = owner_.summary_->sum_of_squares_once(all);
+    if (owner_.summary_->first_replica()) squares_->add(*owner_.summary_, all);
   }
   StepSummary summary = reduce_summary(false);
   std::vector<Pending> buffers = owner_.reduce_buffers();
@@ -180,8 +188,8 @@ StepSummary Reduction::finish() {
   for (Pending& run : buffers) wait_for(run);
   if (owner_.tuner_ != nullptr) owner_.tuner_->end();
   summary.exposed_communication_seconds = waited_seconds_;
-  if (!parts_of_norm) sum_of_squares_ = owner_.summary_->sum_of_squares(all);
-  summary.gradient_norm = std::sqrt(sum_of_squares_) * summary.gradient_scale;
+  if (!parts_of_norm) squares_->add(*owner_.summary_, all);
+  summary.gradient_norm = std::sqrt(squares_->value()) * summary.gradient_scale;
   if (!summary.is_finite()) {
     const bool finite = std::ranges::all_of(losses_, [](double loss) { return std::isfinite(loss); });
     const std::vector<Range> reduced = owner_.shard_ ? owner_.shard_->ranges() : std::vector<Range>{all};
@@ -231,12 +239,11 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   const SummaryGroup& ranks = *owner_.summary_;
   const bool counts = ranks.counts_loss();
   const auto count = static_cast<double>(count_);
-  std::vector<double> values{counts ? tree_sum(losses_) : 0,
-                             counts ? target_weight_ : 0,
-                             count,
-                             count * count,
-                             added_.empty() ? 0.0 : 1.0,
-                             sum_of_squares_};
+  std::vector<double> values{counts ? tree_sum(losses_) : 0, counts ? target_weight_ : 0, count, count * count,
+                             added_.empty() ? 0.0 : 1.0};
+  const std::size_t first_square = values.size();
+  values.resize(first_square + squares_->num_terms());
+  squares_->write(std::span(values).subspan(first_square));
   const std::size_t first_used = values.size() + ranks.first_parameter();
   values.resize(values.size() + ranks.num_parameters(), 0.0);
   for (std::size_t index = 0; index < used_.size(); ++index) values[first_used + index] = used_[index] ? 1 : 0;
@@ -252,8 +259,8 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
   wait_for(sum);
 
-  const auto [loss, target_weight, counts_sum, squares_sum, added, squares] =
-      std::array{values[0], values[1], values[2], values[3], values[4], values[5]};
+  const auto [loss, target_weight, counts_sum, squares_sum, added] =
+      std::array{values[0], values[1], values[2], values[3], values[4]};
   require(added == ranks.num_loss_ranks(),
           "{} of {} ranks added losses: every rank calls add(), of a pipeline those of its last stage", added,
           ranks.num_loss_ranks());
@@ -261,7 +268,7 @@ StepSummary Reduction::reduce_summary(bool on_device) {
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
           counts_sum / added);
   if (comparison != nullptr) comparison->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
-  sum_of_squares_ = squares;
+  squares_->read(std::span<const double>(values).subspan(first_square, squares_->num_terms()));
   StepSummary summary{.loss_sum = loss, .target_weight = target_weight, .step = step, .store = owner_.store_.serial()};
   summary.gradient_scale = target_weight == 0 ? 0 : counts_sum / added / target_weight;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);

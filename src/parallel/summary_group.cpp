@@ -1,7 +1,10 @@
 #include "parallel/summary_group.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
+
+#include "parallel/planes.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -60,6 +63,31 @@ double SummaryGroup::sum_of_squares(const Range& range, const std::vector<Range>
     sum += store_.device().sum_of_squares(store_.gradient_plane(), store_.dtype(), part);
   }
   return sum;
+}
+
+void SummaryGroup::add_squares(const Range& range, ExactSum& sum) const {
+  add_squares(range, sum, 1, counted_);
+  add_squares(range, sum, 0, counted_elsewhere_);
+}
+
+// Parameters begin, and collectives cut, at multiples of 8 elements of the store; what is missing behind the last is 0.
+void SummaryGroup::add_squares(const Range& range, ExactSum& sum, double factor, const std::vector<Range>& of) const {
+  for (const Range& each : of) {
+    const Range part{std::max(range.begin, each.begin), std::min(range.end, each.end)};
+    if (part.count() <= 0) continue;
+    with_elements_on_host(store_, store_.gradient_plane(), part, [&](auto gradients) {
+      for (std::size_t first = 0; first < gradients.size(); first += 8) {
+        std::array<double, 8> squares{};
+        const std::size_t count = std::min<std::size_t>(8, gradients.size() - first);
+        for (std::size_t index = 0; index < count; ++index) {
+          const auto gradient = static_cast<double>(gradients[first + index]);
+          squares[index] = gradient * gradient;
+        }
+        sum.add(factor * (((squares[0] + squares[1]) + (squares[2] + squares[3])) +
+                          ((squares[4] + squares[5]) + (squares[6] + squares[7]))));
+      }
+    });
+  }
 }
 
 }  // namespace trireme::parallel

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "parallel/exact_sum.hpp"
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 
@@ -22,8 +23,9 @@ class SummaryGroup {
 
   // Of the reduced gradients in a range, those that no other rank of the model counts; nan where any of them is inf or nan.
   double sum_of_squares(const Range& range) const;
-  // The same, but 0 unless this is the first of the replicas, which all hold the range.
-  double sum_of_squares_once(const Range& range) const { return data_rank_ == 0 ? sum_of_squares(range) : 0; }
+  void add_squares(const Range& range, ExactSum& sum) const;  // the same, as SquareSum adds under fixed bits
+
+  bool first_replica() const { return data_rank_ == 0; }
 
   // This stage's parameters among those of all stages.
   std::size_t num_parameters() const { return num_parameters_; }
@@ -31,6 +33,7 @@ class SummaryGroup {
 
  private:
   double sum_of_squares(const Range& range, const std::vector<Range>& of) const;
+  void add_squares(const Range& range, ExactSum& sum, double factor, const std::vector<Range>& of) const;
 
   FlatStore& store_;
   Group group_;

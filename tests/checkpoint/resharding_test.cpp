@@ -55,7 +55,8 @@ class Run {
       : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
         model_({.layers = 2, .heads = 4, .width = 16, .block = 8, .vocabulary = 37}, parallel::model_part(mesh_)) {
     model_.initialize({.seed = 1});
-    data_parallel_.emplace(model_, mesh_, parallel::DataParallelOptions{.bucket_bytes = 2000, .sharding = layout.sharding});
+    data_parallel_.emplace(
+        model_, mesh_, parallel::DataParallelOptions{.bucket_bytes = 2000, .sharding = layout.sharding, .slice_bytes = 2000});
     optimizer_.emplace(model_.store(), optim::AdamWOptions{.amsgrad = true});
     model_.store().add_to(state_, "model.");
     optimizer_->add_to(state_);

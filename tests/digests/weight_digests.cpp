@@ -166,6 +166,7 @@ class Training {
         .bucket_bytes = 4000,
         .first_bucket_bytes = 400,
         .sharding = reduction == "sharded" ? parallel::Sharding::on : parallel::Sharding::off,
+        .slice_bytes = 4000,
         .virtual_shards = reduction == "fixed_bits" ? combination.mesh.data * combination.accumulation : 0};
     if (reduction == "int8") {
       options.compression = {

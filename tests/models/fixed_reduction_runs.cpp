@@ -1,8 +1,9 @@
 // Bit-identical training: the weights after 20 steps have one digest for any number of ranks, bucket size, backend and division
-// into nodes. mpirun -n N fixed_reduction_runs
+// into nodes, whether ranks share the update or not. mpirun -n N fixed_reduction_runs
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 #include <set>
@@ -35,6 +36,7 @@ struct Run {
   std::int64_t bucket_bytes;
   int steps = 20;
   bool tune = false;  // the buckets, in more than 30 steps
+  parallel::Sharding sharding = parallel::Sharding::off;
 };
 
 std::uint64_t train(const Group& group, const Run& run) {
@@ -43,6 +45,8 @@ std::uint64_t train(const Group& group, const Run& run) {
   parallel::DataParallel data_parallel(model, ProcessMesh(group),
                                        {.bucket_bytes = run.bucket_bytes,
                                         .first_bucket_bytes = run.bucket_bytes,
+                                        .sharding = run.sharding,
+                                        .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16),
                                         .tune_buckets = run.tune,
                                         .virtual_shards = virtual_shards});
   optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 1e-2});
@@ -75,15 +79,17 @@ int main() {
   std::set<std::uint64_t> tuned;
   std::mutex mutex;
   const auto run = [&](const Group& group) {
-    for (const std::int64_t bucket : bucket_bytes) {
-      const std::uint64_t digest = train(group, {.bucket_bytes = bucket});
-      const std::lock_guard lock(mutex);
-      digests.insert(digest);
-    }
-    for (const bool tune : {false, true}) {
-      const std::uint64_t digest = train(group, {.bucket_bytes = 1 << 16, .steps = 32, .tune = tune});
-      const std::lock_guard lock(mutex);
-      tuned.insert(digest);
+    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+      for (const std::int64_t bucket : bucket_bytes) {
+        const std::uint64_t digest = train(group, {.bucket_bytes = bucket, .sharding = sharding});
+        const std::lock_guard lock(mutex);
+        digests.insert(digest);
+      }
+      for (const bool tune : {false, true}) {
+        const std::uint64_t digest = train(group, {.bucket_bytes = 1 << 16, .steps = 32, .tune = tune, .sharding = sharding});
+        const std::lock_guard lock(mutex);
+        tuned.insert(digest);
+      }
     }
     return 0;
   };

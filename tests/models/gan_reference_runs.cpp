@@ -79,9 +79,9 @@ struct Player {
   explicit Player(const Options& options) : model(options) {}
 
   void start(const Group& world, parallel::Sharding sharding, const json& hyper) {
-    data_parallel.emplace(
-        model, ProcessMesh(world),
-        parallel::DataParallelOptions{.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = sharding});
+    data_parallel.emplace(model, ProcessMesh(world),
+                          parallel::DataParallelOptions{
+                              .bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = sharding, .slice_bytes = 2000});
     optimizer = tests::make_optimizer<P>(hyper, model.store());
   }
 

@@ -95,8 +95,9 @@ class ReferenceRun {
     const tests::TokenBatches batches(fixture_, tests::batches_of(fixture_).tensors(), mesh_.data().size() * micro_batches,
                                       layout_.rows_divide(model_.options().width));
 
-    parallel::DataParallel data_parallel(model_, mesh_,
-                                         {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = layout_.sharding});
+    parallel::DataParallel data_parallel(
+        model_, mesh_,
+        {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = layout_.sharding, .slice_bytes = 10000});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
     const optim::LearningRate schedule = tests::make_schedule(hyper);
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});

@@ -133,8 +133,9 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   tests::RunReport report(world, run);
   const auto model = make_model<P>(options);
   models::load_weights<M>(model.store(), tests::init_of(fixture).file.string());
-  parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                       {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding});
+  parallel::DataParallel data_parallel(
+      model, ProcessMesh(world),
+      {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding, .slice_bytes = 2000});
   const json& hyper = fixture.index.at("hyper");
   const auto optimizer = tests::make_optimizer<P>(hyper, model.store());
   const optim::LearningRate schedule = tests::make_schedule(hyper);

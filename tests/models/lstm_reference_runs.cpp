@@ -37,8 +37,9 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   const int micro_batches = division.micro_batches;
   const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), world.size() * micro_batches);
 
-  parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                       {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding});
+  parallel::DataParallel data_parallel(
+      model, ProcessMesh(world),
+      {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding, .slice_bytes = 10000});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));

@@ -154,8 +154,9 @@ void compare_training(const Group& world, double tolerance, std::vector<std::str
     const auto expected = train<P>(alone, micro_batches, {});
     for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
       for (const std::int64_t bucket_bytes : {1, 1 << 20}) {
-        const auto got = train<P>(world, micro_batches,
-                                  {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding});
+        const auto got = train<P>(
+            world, micro_batches,
+            {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding, .slice_bytes = 2048});
         double worst = 0;
         for (std::size_t index = 0; index < got.size(); ++index) {
           const double difference = std::abs(got[index] - expected[index]);

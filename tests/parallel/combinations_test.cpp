@@ -84,7 +84,6 @@ Setup setup_of(const tests::Combination& row) {
 }
 
 const std::map<tests::ChoicePair, std::string> refusals = {
-    {{{0, 1}, {1, 1}}, "a step with virtual shards can't be sharded: leave sharding automatic or off"},
     {{{0, 1}, {2, 1}}, "compression int8 and virtual shards exclude each other"},
     {{{0, 1}, {4, 2}}, "virtual shards can't be divided into equal powers of two"},
     {{{1, 1}, {2, 1}}, "a step with compression int8 can't be sharded: leave sharding automatic or off"},
@@ -189,6 +188,7 @@ class Trainer {
     parallel::DataParallelOptions options{.bucket_bytes = 4000,
                                           .first_bucket_bytes = 400,
                                           .sharding = setup.sharded ? parallel::Sharding::on : parallel::Sharding::off,
+                                          .slice_bytes = 2000,
                                           .virtual_shards = setup.fixed_bits ? setup.mesh.data * setup.accumulation : 0,
                                           .check_replicas = 2,
                                           .first_step = first_step};

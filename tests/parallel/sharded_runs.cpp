@@ -154,7 +154,10 @@ class Trial {
     Net<P> model;
     model.initialize({.seed = 3});
     parallel::DataParallel data_parallel(model, ProcessMesh(world_),
-                                         {.bucket_bytes = run.bucket_bytes, .first_bucket_bytes = 256, .sharding = sharding});
+                                         {.bucket_bytes = run.bucket_bytes,
+                                          .first_bucket_bytes = 256,
+                                          .sharding = sharding,
+                                          .slice_bytes = std::max<std::int64_t>(1024, run.bucket_bytes)});
     const auto optimizer = make_optimizer<P>(run.optimizer, model.store());
     Outcome<P> outcome;
     for (int step = 0; step < steps; ++step) {
@@ -260,15 +263,17 @@ void compare_large(const Group& world, std::vector<std::string>& problems) {
 void compare_planes(const Group& world, std::vector<std::string>& problems) {
   Net<Float32> model;
   model.initialize({.seed = 3});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                       {.bucket_bytes = 2048, .first_bucket_bytes = 256, .sharding = Sharding::on});
+  parallel::DataParallel data_parallel(
+      model, ProcessMesh(world),
+      {.bucket_bytes = 2048, .first_bucket_bytes = 256, .sharding = Sharding::on, .slice_bytes = 2048});
+  const std::int64_t num_slices = model.store().shard() == nullptr ? 1 : std::ssize(model.store().shard()->ranges());
   std::int64_t held = Signs<Float32>(model.store()).plane_numel();
   const std::int64_t all = model.store().trainable_numel();
-  if (world.size() > 1 && held > all / world.size() + 64 * data_parallel.num_buckets()) {
+  if (world.size() > 1 && held > all / world.size() + 16 * num_slices) {
     problems.push_back(fmt::format("a plane of {} elements for a share of {}", held, all));
   }
   world.all_reduce(std::span(&held, 1)).wait_on_host();
-  const std::int64_t gaps = 16 * data_parallel.num_buckets();  // behind the last parameter of a bucket
+  const std::int64_t gaps = 16 * num_slices;  // behind the last parameter of a slice
   if (held > all || held < all - gaps) problems.push_back(fmt::format("planes of {} elements together for {}", held, all));
 }
 

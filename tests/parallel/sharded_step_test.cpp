@@ -6,6 +6,71 @@
 
 using namespace trireme;
 
+namespace {
+
+struct FixedBitsSetup {
+  int ranks = 1;
+  parallel::Sharding sharding = parallel::Sharding::off;
+  std::int64_t bucket_bytes = 1 << 20;
+  std::int64_t slice_bytes = 1 << 20;
+  bool tuned = false;
+  bool mixed = false;
+};
+
+// Losses and norms of the steps and the values after them.
+template <typename P>
+std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
+  constexpr int shards = 4;
+  constexpr std::int64_t rows = 3;
+  std::vector<double> result;
+  testing::run_ranks(setup.ranks, [&](const Group& world) {
+    struct Net : nn::Module<P> {
+      nn::Linear<P> hidden{*this, "hidden", {.in = 6, .out = 37}};
+      nn::Linear<P> middle{*this, "middle", {.in = 37, .out = 37}};
+      nn::Linear<P> output{*this, "output", {.in = 37, .out = 5}};
+    } model;
+    model.initialize({.seed = 1});
+    parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                         {.bucket_bytes = setup.bucket_bytes,
+                                          .first_bucket_bytes = 64,
+                                          .sharding = setup.sharding,
+                                          .slice_bytes = setup.slice_bytes,
+                                          .tune_buckets = setup.tuned,
+                                          .virtual_shards = shards});
+    require(data_parallel.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::on), "the wrong step");
+    optim::AdamW<P> optimizer(model.store(), {.learning_rate = 0.01});
+    const int micro_batches = shards / world.size();
+    std::vector<double> here;
+    for (int step = 0; step < (setup.tuned ? 32 : 4); ++step) {
+      auto reduction = data_parallel.begin_step(micro_batches);
+      for (int micro = 0; micro < micro_batches; ++micro) {
+        const std::int64_t first = ((step % 4) * shards + world.rank() * micro_batches + micro) * rows;
+        Tensor<typename P::Compute> x({rows, 6});
+        Tensor<std::int32_t> targets({rows});
+        for (std::int64_t i = 0; i < x.numel(); ++i) {
+          x.data()[i] = static_cast<typename P::Compute>(static_cast<float>((first * 6 + i) * 31 % 17 - 8) / 8);
+        }
+        for (std::int64_t row = 0; row < rows; ++row) targets.data()[row] = static_cast<std::int32_t>((first + row) % 5);
+        Tape tape;
+        reduction.listen(tape);
+        const auto loss =
+            cross_entropy(model.output.forward(tanh(model.middle.forward(tanh(model.hidden.forward(x))))), targets);
+        loss.backward();
+        reduction.add(loss);
+      }
+      const StepSummary summary = reduction.finish();
+      optimizer.step(summary, {.clip_norm = 0.1});
+      if (step % 4 == 3) here.insert(here.end(), {summary.loss(), summary.gradient_norm});
+    }
+    const auto values = model.store().template values<typename P::Master>().span();
+    here.insert(here.end(), values.begin(), values.end());
+    if (world.rank() == 0) result = here;
+  });
+  return result;
+}
+
+}  // namespace
+
 TEST_CASE("on two ranks sharded steps train the model that replicated steps train") {
   CHECK(tests::problems_on_threads(2, tests::sharded_step_problems) == std::vector<std::string>());
 }
@@ -26,5 +91,55 @@ TEST_CASE("an optimizer that is older than the sharding of its store says what t
     }
     optim::AdamW<Float32> made_after(model.store());
     made_after.step({.target_weight = 1, .used = {true, true}});
+  });
+}
+
+TEST_CASE("with virtual shards a sharded step makes the bits of every other step") {
+  using parallel::Sharding;
+  const std::vector<double> wanted = train_with_fixed_bits<Float32>({});
+  const std::vector<double> mixed = train_with_fixed_bits<MixedBfloat16>({});
+  for (const int ranks : {2, 4}) {
+    for (const Sharding sharding : {Sharding::off, Sharding::on}) {
+      for (const std::int64_t bucket_bytes : {1, 3000}) {
+        for (const std::int64_t slice_bytes : {64, 1000, 1 << 20}) {
+          const FixedBitsSetup setup{
+              .ranks = ranks, .sharding = sharding, .bucket_bytes = bucket_bytes, .slice_bytes = slice_bytes};
+          CAPTURE(ranks, sharding, bucket_bytes, slice_bytes);
+          CHECK(train_with_fixed_bits<Float32>(setup) == wanted);
+          if (bucket_bytes > 1) CHECK(train_with_fixed_bits<MixedBfloat16>(setup) == mixed);
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("tuning the buckets of a sharded step moves nothing: with virtual shards the bits stay") {
+  using parallel::Sharding;
+  const std::vector<double> wanted = train_with_fixed_bits<Float32>({.tuned = true});
+  for (const std::int64_t slice_bytes : {64, 1000}) {
+    const FixedBitsSetup setup{.ranks = 2, .sharding = Sharding::on, .bucket_bytes = 1000, .slice_bytes = slice_bytes};
+    FixedBitsSetup tuned = setup;
+    tuned.tuned = true;
+    CHECK(train_with_fixed_bits<Float32>(tuned) == wanted);
+  }
+}
+
+TEST_CASE("norms of parameters would differ with the number of ranks: with virtual shards a sharded step has no LAMB") {
+  testing::run_ranks(2, [](const Group& world) {
+    struct Net : nn::Module<Float32> {
+      nn::Linear<Float32> linear{*this, "linear", {.in = 2, .out = 40}};
+    } model;
+    model.initialize({.seed = 1});
+    const parallel::DataParallel data_parallel(model, ProcessMesh(world),
+                                               {.sharding = parallel::Sharding::on, .virtual_shards = 2});
+    try {
+      const optim::Lamb<Float32> optimizer(model.store());
+    } catch (const Error& error) {
+      require(
+          error.code() == ErrorCode::invalid_argument && std::string(error.what()).find("Sharding::off") != std::string::npos,
+          "another error: {}", error.what());
+      return;
+    }
+    require(false, "no error");
   });
 }

@@ -119,7 +119,8 @@ std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOpti
   const ProcessMesh mesh(world, axes);
   auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_part(mesh, {.sequence_parallel = true}));
   model->initialize({.seed = 7});
-  parallel::DataParallel data_parallel(*model, mesh, {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = sharding});
+  parallel::DataParallel data_parallel(
+      *model, mesh, {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = sharding, .slice_bytes = 4000});
   // A layer norm's weights have the norm 4, which would be clamped if several ranks counted them.
   optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01, .max_norm = 5});
   const std::int64_t share = batch / mesh.data().size();

@@ -129,7 +129,7 @@ TEST_CASE("the copies of a tied weight keep the same bits, whatever reduces thei
   };
   const std::vector<std::pair<std::string, std::function<DataParallelOptions()>>> all{
       {"plain", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off}; }},
-      {"sharded", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::on}; }},
+      {"sharded", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::on, .slice_bytes = 3000}; }},
       {"tuned", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off, .tune_buckets = true}; }},
       {"fixed", [] { return DataParallelOptions{.bucket_bytes = 3000, .virtual_shards = 4}; }},
       {"int8", compressed([] { return parallel::int8_hook(); })},

@@ -15,7 +15,7 @@ namespace trireme {
 // the parameters inside ranges(), in their order, and tells a Publication what is done.
 class Shard {
  public:
-  explicit Shard(std::vector<Range> ranges) : ranges_(std::move(ranges)) {
+  Shard(std::vector<Range> ranges, bool fixed_bits) : ranges_(std::move(ranges)), fixed_bits_(fixed_bits) {
     for (const Range& range : ranges_) numel_ += range.count();
   }
   Shard(const Shard&) = delete;
@@ -24,6 +24,9 @@ class Shard {
 
   const std::vector<Range>& ranges() const { return ranges_; }  // ascending; some may be empty
   std::int64_t numel() const { return numel_; }                 // of all ranges together
+
+  // Whether training gives the same bits with any number of ranks.
+  bool fixed_bits() const { return fixed_bits_; }
 
   // New values on their way to the other ranks. All ranks go through the same ones.
   class Publication {
@@ -44,6 +47,7 @@ class Shard {
  private:
   std::vector<Range> ranges_;
   std::int64_t numel_ = 0;
+  bool fixed_bits_;
 };
 
 }  // namespace trireme

@@ -21,7 +21,7 @@ namespace trireme::parallel {
 // al. 2020, arXiv 1910.02054): gradients are reduce-scattered, every rank updates its part of each bucket and keeps optimizer
 // state for that part alone, then the new values reach all ranks.
 enum class Sharding : std::uint8_t {
-  automatic,  // sharded where the ranks share the memory of one node and no compression is asked for
+  automatic,  // sharded where the ranks share the memory of one node, and neither compression nor virtual shards are asked for
   off,
   on,  // wherever there is more than one rank
 };
@@ -31,8 +31,13 @@ struct DataParallelOptions {
   std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
   Sharding sharding = Sharding::automatic;
 
+  // Where the step is sharded its gradients travel in slices of at most so many bytes, of which each rank updates a part
+  // (autograd/shard_map.hpp); a bucket is some neighbouring slices. Who updates what follows from the model, the ranks and this
+  // size, never from the buckets.
+  std::int64_t slice_bytes = std::int64_t{4} << 20;
+
   // Lets the first steps, at most 30 of them, find the buckets with the shortest step, starting from the sizes above. Numerics
-  // do not change beyond rounding, with virtual shards not at all. Has no effect where the step is sharded.
+  // do not change beyond rounding, with virtual shards not at all.
   bool tune_buckets = false;
 
   // A file in which rank 0 leaves what tuning has found; a later run with the same gradients, ranks and nodes starts with it
@@ -42,7 +47,7 @@ struct DataParallelOptions {
   // Above 0: bit-identical training. The batch is cut into so many virtual shards, each a micro-batch; every rank computes
   // equally many, a power of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits
   // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
-  // many threads a rank. The step is not sharded.
+  // many threads a rank. Optimizers that need the norms of parameters (LAMB, LARS) are refused where the step is sharded.
   int virtual_shards = 0;
 
   // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
@@ -80,6 +85,7 @@ class GradientTree;
 class HookedBuckets;
 class ReplicaComparison;
 class SlicedShard;
+class SquareSum;
 class SummaryGroup;
 
 // The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
@@ -88,7 +94,8 @@ class SummaryGroup;
 // step is sharded it stays the store's.)
 class Reduction final : public GradientListener {
  public:
-  ~Reduction() override = default;
+  ~Reduction() override;
+  Reduction(Reduction&&) noexcept;
 
   // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
   // Where batch norm is synchronised the model is in training on all ranks or in evaluation on all; otherwise all get an
@@ -168,8 +175,8 @@ class Reduction final : public GradientListener {
   std::vector<bool> used_;                 // by parameter
   std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded
   std::shared_ptr<HookedBuckets> hooked_;  // null in steps without compression
-  std::size_t next_norm_ = 0;              // slices before this one are reduced and in sum_of_squares_
-  double sum_of_squares_ = 0;              // of this rank's part, where the step is sharded
+  std::size_t next_norm_ = 0;              // slices before this one are reduced and in squares_
+  std::unique_ptr<SquareSum> squares_;     // of the reduced gradients
   double waited_seconds_ = 0;
 };
 
@@ -238,13 +245,13 @@ class DataParallel {
   };
 
   std::vector<int> trainable() const;
-  std::vector<std::int64_t> gradient_bytes(const ProcessMesh& mesh) const;
+  std::vector<std::int64_t> parameter_bytes(const ProcessMesh& mesh) const;
+  void make_blocks(const ProcessMesh& mesh, std::int64_t slice_bytes, bool sharded);
   void make_buckets(const BucketCuts& cuts);
   void order_buckets();
   void agree_on_ready_order();
   void start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh);
   double time_reduction(std::int64_t bytes) const;
-  void shard();
   ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void compare_evaluation() const;
   void synchronize_buffers(bool synchronize_batch_norm);
@@ -256,6 +263,8 @@ class DataParallel {
   FlatStore& store_;
   Group group_;
   std::shared_ptr<const SummaryGroup> summary_;
+  std::vector<std::vector<int>> blocks_;   // the trainable parameters; a bucket is some neighbouring blocks
+  std::vector<std::int64_t> block_bytes_;  // of the rank of the tensor axis that has most
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
   int tied_ = -1;               // the trainable parameter that other stages hold too; it has a bucket of its own
@@ -268,7 +277,7 @@ class DataParallel {
   std::shared_ptr<GradientTree> tree_;                   // null without virtual shards
   std::shared_ptr<BucketTuner> tuner_;                   // null where nothing is tuned
   std::shared_ptr<Compression> compression_;             // null without a hook
-  std::vector<int> position_of_;                         // of a parameter among the trainable ones, in their order
+  std::vector<int> block_of_;                            // by parameter; -1 where it is not trainable
   std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared
   int virtual_shards_;
   Axis batch_norm_;                     // null where batch norm is not synchronised

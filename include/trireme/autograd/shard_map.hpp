@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trireme/autograd/flat_store.hpp"
+
+namespace trireme {
+
+// Which rank owns what of a store's trainable range, where ranks share the work of the optimizer: the range is cut into slices,
+// and every rank owns its part_of() each. The cuts follow from the parameters and the two sizes alone, never from buckets.
+//
+// A slice ends with the parameter that brings it to a 16th of `slice_bytes`, or before one that would bring it above
+// slice_bytes. A parameter that is larger is cut into equal slices of its own, at multiples of 16 elements. A parameter that
+// several stages hold lies in slices of its own, so that all of them cut it alike.
+class ShardMap {
+ public:
+  // Neighbouring parameters between places where a slice ends: a bucket takes all of them or none.
+  struct Block {
+    std::vector<int> parameters;
+    std::size_t slices_end = 0;  // slices of this block and those before
+  };
+
+  // parameter_bytes: of the trainable parameters in the order of the store; where ranks hold parts of different sizes, what
+  // they have agreed on, so that they make the same blocks.
+  ShardMap(FlatStore& store, std::int64_t slice_bytes, std::span<const std::int64_t> parameter_bytes);
+
+  std::span<const Range> slices() const { return slices_; }  // ascending
+  std::span<const Block> blocks() const { return blocks_; }
+  std::vector<Range> of(int rank, int ranks) const;  // its part of each slice; some may be empty
+
+ private:
+  std::vector<Range> slices_;
+  std::vector<Block> blocks_;
+};
+
+}  // namespace trireme
