@@ -34,13 +34,28 @@ class Rows {
     return -1;
   }
 
-  double loss(std::int64_t row, A row_log_sum_exp, const A* x) const {
+  struct Sums {
+    A log_sum_exp = 0;
+    double of_classes = 0;  // of x, each times its class's weight, where labels are smoothed
+  };
+  Sums sums(const A* x) const {
+    const auto& kernels = softmax_kernels().of<A>();
+    Sums result;
+    result.log_sum_exp =
+        smooth_ == 0 ? kernels.log_sum_exp(x, classes())
+                     : kernels.log_sum_exp_and_sum(x, of_.class_weight, smooth_mass_ / smooth_, classes(), result.of_classes);
+    return result;
+  }
+  Sums sums(const A* x, A log_sum_exp) const {
+    const auto of_classes = [&] { return softmax_kernels().of<A>().weighted_sum(x, of_.class_weight, classes()); };
+    return {.log_sum_exp = log_sum_exp, .of_classes = smooth_ == 0 ? 0 : of_classes()};
+  }
+
+  double loss(std::int64_t row, const Sums& sums, const A* x) const {
     if (ignored(row)) return 0;
-    const auto log_sum_exp = static_cast<double>(row_log_sum_exp);
+    const auto log_sum_exp = static_cast<double>(sums.log_sum_exp);
     const double of_target = (1 - of_.label_smoothing) * weight(row) * (log_sum_exp - static_cast<double>(x[of_.targets[row]]));
-    if (smooth_ == 0) return of_target;
-    const double of_classes = softmax_kernels().of<A>().weighted_sum(x, of_.class_weight, classes());
-    return of_target + smooth_mass_ * log_sum_exp - smooth_ * of_classes;
+    return smooth_ == 0 ? of_target : of_target + smooth_mass_ * log_sum_exp - smooth_ * sums.of_classes;
   }
 
   void gradient(std::int64_t row, A log_sum_exp, A scale, T* place, FloatRow<T>& inputs, FloatRow<T>& outputs) const {
@@ -86,14 +101,14 @@ void CrossEntropy<Cpu>::sums(const CrossEntropyRows<T>& of, Accumulate<T>* log_s
     constexpr double none = std::numeric_limits<double>::quiet_NaN();
     total = target_weight = none;
   } else {
-    const auto& kernels = softmax_kernels().of<Accumulate<T>>();
     const Tensor<double, Cpu> losses({rows.count()});
     parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
       FloatRow<T> floats(rows.classes());
       for (std::int64_t row = begin; row < end; ++row) {
         const auto* x = floats.read(rows.logits(row));
-        log_sum_exp[row] = kernels.log_sum_exp(x, rows.classes());
-        losses.data()[row] = rows.loss(row, log_sum_exp[row], x);
+        const auto of_row = rows.sums(x);
+        log_sum_exp[row] = of_row.log_sum_exp;
+        losses.data()[row] = rows.loss(row, of_row, x);
       }
     });
     for (std::int64_t row = 0; row < rows.count(); ++row) {
@@ -138,7 +153,8 @@ void CrossEntropy<Cpu>::losses(const CrossEntropyRows<T>& of, const Accumulate<T
   parallel_rows(rows.count(), rows.classes(), [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> floats(rows.classes());
     for (std::int64_t row = begin; row < end; ++row) {
-      losses[row] = static_cast<Accumulate<T>>(rows.loss(row, log_sum_exp[row], floats.read(rows.logits(row))));
+      const auto* x = floats.read(rows.logits(row));
+      losses[row] = static_cast<Accumulate<T>>(rows.loss(row, rows.sums(x, log_sum_exp[row]), x));
     }
   });
 }

@@ -1,5 +1,7 @@
 #include "ops/reduce/softmax_kernels.hpp"
 
+#include <algorithm>
+
 #include "ops/base/vector.hpp"
 #include "ops/base/write.hpp"
 #include "trireme/math/exponential.hpp"
@@ -22,6 +24,36 @@ T log_sum_exp(const T* x, std::int64_t count) {
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < count; ++j) sum += math::exp(x[j] - largest);
   return largest + math::log(sum);
+}
+
+// In blocks that are short enough to be added in T.
+template <bool weighted, typename T>
+T log_sum_exp_and_sum_of(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum) {
+  constexpr std::int64_t block = 1024;
+  const T largest = largest_of(x, count);
+  double below = 0;
+  T exponentials = 0;
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t end = std::min(first + block, count);
+    T exponentials_here = 0;
+    T below_here = 0;
+#pragma omp simd reduction(+ : exponentials_here, below_here)
+    for (std::int64_t j = first; j < end; ++j) {
+      const T difference = x[j] - largest;
+      below_here += weighted ? class_weight[j] * difference : difference;
+      exponentials_here += math::exp(difference);
+    }
+    below += static_cast<double>(below_here);
+    exponentials += exponentials_here;
+  }
+  sum = below + mass * static_cast<double>(largest);
+  return largest + math::log(exponentials);
+}
+
+template <typename T>
+T log_sum_exp_and_sum(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum) {
+  return class_weight == nullptr ? log_sum_exp_and_sum_of<false>(x, class_weight, mass, count, sum)
+                                 : log_sum_exp_and_sum_of<true>(x, class_weight, mass, count, sum);
 }
 
 template <typename T>
@@ -82,8 +114,9 @@ void log_softmax_backward(const T* y, const T* dy, T* dx, std::int64_t count, bo
 }
 
 template <typename T>
-constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,   softmax<T>,           smoothed_softmax<T>, weighted_sum<T>,
-                                    probabilities<T>, log_probabilities<T>, softmax_backward<T>, log_softmax_backward<T>};
+constexpr SoftmaxKernels<T> kernels{log_sum_exp<T>,       log_sum_exp_and_sum<T>, softmax<T>,
+                                    smoothed_softmax<T>,  weighted_sum<T>,        probabilities<T>,
+                                    log_probabilities<T>, softmax_backward<T>,    log_softmax_backward<T>};
 
 }  // namespace
 

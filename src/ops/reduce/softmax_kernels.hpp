@@ -10,6 +10,8 @@ template <typename T>
 struct SoftmaxKernels {
   // log(sum(exp(x))) of one row.
   T (*log_sum_exp)(const T* x, std::int64_t count);
+  // The same in as many passes over x, with sum(class_weight * x); class_weight is 1 where it is null, `mass` its sum.
+  T (*log_sum_exp_and_sum)(const T* x, const T* class_weight, double mass, std::int64_t count, double& sum);
   // y = scale * exp(x - log_sum_exp); y may be x.
   void (*softmax)(const T* x, T log_sum_exp, T scale, T* y, std::int64_t count);
   // y = scale * exp(x - log_sum_exp) - share * class_weight, which is 1 where it is null; y may be x.
