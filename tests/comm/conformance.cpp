@@ -12,6 +12,8 @@
 #include <vector>
 
 #include "comm/base/backend.hpp"
+#include "comm/collectives_cases.hpp"
+#include "comm/elements.hpp"
 #include "comm/expect.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -44,31 +46,9 @@ class Buffer {
   T* data_ = nullptr;
 };
 
-// Small whole numbers, so that every sum is exact in every type.
-template <typename T>
-T element(int rank, std::size_t index) {
-  return static_cast<T>((static_cast<std::size_t>(rank) * 7 + index * 3) % 23 + 1);
-}
-
 template <typename T>
 void fill(std::span<T> data, int rank) {
   for (std::size_t i = 0; i < data.size(); ++i) data[i] = element<T>(rank, i);
-}
-
-template <typename T>
-T reduced(ReduceOp op, int ranks, std::size_t index) {
-  T result = element<T>(0, index);
-  for (int rank = 1; rank < ranks; ++rank) {
-    const T value = element<T>(rank, index);
-    switch (op) {
-      case ReduceOp::sum:
-      case ReduceOp::fixed_sum:
-      case ReduceOp::mean: result += value; break;
-      case ReduceOp::min: result = std::min(result, value); break;
-      case ReduceOp::max: result = std::max(result, value); break;
-    }
-  }
-  return op == ReduceOp::mean ? result / static_cast<T>(ranks) : result;
 }
 
 constexpr std::array<ReduceOp, 4> ops = {ReduceOp::sum, ReduceOp::min, ReduceOp::max, ReduceOp::mean};
@@ -223,22 +203,6 @@ void check_many_in_flight(const Group& world) {
   }
 }
 
-void check_done(const Group& world) {
-  std::vector<double> data(100, 1.0);
-  Pending pending = world.all_reduce(std::span(data));
-  while (!pending.done()) std::this_thread::yield();
-  expect(data[99] == world.size(), "the sum of ones");
-  expect(Pending().done(), "nothing under way is done");
-}
-
-void check_dropped(const Group& world) {
-  for (int repeat = 0; repeat < 50; ++repeat) {
-    std::vector<float> data(1000, 1.0f);
-    { const Pending dropped = world.all_reduce(std::span(data)); }
-    expect(data[0] == static_cast<float>(world.size()), "a dropped Pending waits");
-  }
-}
-
 void check_split(const Group& world) {
   const Group half = world.split(world.rank() % 2, -world.rank(), "half");
   const int expected = world.size() / 2 + (world.rank() % 2 == 0 ? world.size() % 2 : 0);
@@ -258,6 +222,9 @@ void check_split(const Group& world) {
   const auto texts = half.gather_texts(std::to_string(world.rank()));
   expect(std::stoi(texts[static_cast<std::size_t>(half.rank())]) == world.rank(), "its own text at its rank");
   expect(std::is_sorted(texts.rbegin(), texts.rend()), "ranks ordered by key");
+  const Error agreed = expect_error(
+      ErrorCode::internal, [&] { half.agree([] { throw std::runtime_error("boom"); }); }, "boom");
+  expect(agreed.fields().rank == std::stoi(texts.front()), "the number in the job of the half's first rank");
   const Group alone = half.split(half.rank(), 0, "alone");
   expect(alone.size() == 1, "a group of one");
   alone.barrier();
@@ -270,90 +237,6 @@ void check_split(const Group& world) {
   std::ranges::fill(of_half.span(), 1.0f);
   world.all_reduce(of_half.span()).wait_on_host();
   expect(of_half.span()[3] == static_cast<float>(world.size()), "the half's memory in the world");
-}
-
-void check_messages(const Group& world) {
-  const int next = (world.rank() + 1) % world.size();
-  const int previous = (world.rank() + world.size() - 1) % world.size();
-  for (const std::size_t count : {std::size_t{0}, std::size_t{5}, std::size_t{100'000}}) {
-    std::vector<float> out(count);
-    for (int message = 0; message < 3; ++message) {
-      std::ranges::fill(out, static_cast<float>(world.rank() * 10 + message));
-      world.send(std::span<const float>(out), next, message % 2, "ring");
-    }
-    std::ranges::fill(out, -1.0f);  // send has copied it
-    std::vector<std::vector<float>> in(3, std::vector<float>(count));
-    Pending other_tag = world.receive(std::span(in[1]), previous, 1);
-    Pending first = world.receive(std::span(in[0]), previous, 0);
-    Pending second = world.receive(std::span(in[2]), previous, 0);
-    second.wait_on_host();
-    first.wait_on_host();
-    other_tag.wait_on_host();
-    for (int message = 0; message < 3; ++message) {
-      for (const float value : in[static_cast<std::size_t>(message)]) {
-        expect(value == static_cast<float>(previous * 10 + message), "message {} in order", message);
-      }
-    }
-  }
-}
-
-void check_texts(const Group& world) {
-  const std::string mine(static_cast<std::size_t>(world.rank() * 100), static_cast<char>('a' + world.rank()));
-  const auto texts = world.gather_texts(mine, "texts");
-  expect(texts.size() == static_cast<std::size_t>(world.size()), "one text for each rank");
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const std::string expected(static_cast<std::size_t>(rank * 100), static_cast<char>('a' + rank));
-    expect(texts[static_cast<std::size_t>(rank)] == expected, "the text of rank {}", rank);
-  }
-}
-
-void check_agree(const Group& world) {
-  world.agree([] {}, "all well");
-  const int guilty = world.size() / 2;
-  const Error error = expect_error(
-      ErrorCode::io,
-      [&] {
-        world.agree([&] {
-          if (world.rank() >= guilty) {
-            throw Error({.code = ErrorCode::io,
-                         .message = "no such data",
-                         .path = fmt::format("/data/{}", world.rank()),
-                         .error_number = 2});
-          }
-        });
-      },
-      "no such data", fmt::format("/data/{}", guilty).c_str(), "No such file");
-  expect(error.fields().rank == guilty, "the lowest rank that threw");
-  expect(error.fields().error_number == 2, "errno");
-  expect_error(
-      ErrorCode::internal, [&] { world.agree([] { throw std::runtime_error("boom"); }); }, "boom");
-  world.barrier("still usable");
-}
-
-void check_arguments(const Group& world) {
-  std::vector<std::uint8_t> bytes(3);
-  std::vector<float> floats(3);
-  expect_error(
-      ErrorCode::invalid_argument, [&] { world.all_reduce(std::span(bytes)).wait_on_host(); }, "uint8");
-  expect_error(
-      ErrorCode::invalid_argument, [&] { world.broadcast(std::span(floats), world.size()).wait_on_host(); },
-      "broadcast names rank");
-  expect_error(
-      ErrorCode::invalid_argument, [&] { world.send(std::span<const float>(floats), -1, 0); }, "rank -1");
-  world.barrier();
-}
-
-void check_part(const Group& world) {
-  for (const std::int64_t count : {0, 1, 16, 17, 1000}) {
-    std::int64_t end = 0;
-    for (int rank = 0; rank < world.size(); ++rank) {
-      const Range part = world.part(count, rank);
-      expect(part.begin == end, "parts without gaps");
-      expect(part.begin % 16 == 0 || part.begin == count, "boundaries at multiples of 16");
-      end = part.end;
-    }
-    expect(end == count, "parts of all elements");
-  }
 }
 
 // TRIREME_RANKS_PER_NODE makes nodes of processes; threads are always on one.
@@ -381,35 +264,35 @@ void check_comparisons(const Group& world) {
   check_reductions<float>(world);
 }
 
-constexpr std::array cases = {
-    ConformanceCase{"float32 reductions", check_reductions<float>},
-    ConformanceCase{"float64 reductions", check_reductions<double>},
-    ConformanceCase{"int32 reductions", check_reductions<std::int32_t>},
-    ConformanceCase{"int64 reductions", check_reductions<std::int64_t>},
-    ConformanceCase{"uint64 reductions", check_reductions<std::uint64_t>},
-    ConformanceCase{"float32 copies", check_copies<float>},
-    ConformanceCase{"uint8 copies", check_copies<std::uint8_t>},
-    ConformanceCase{"own and shared memory mixed", check_mixed_memory},
-    ConformanceCase{"all_reduce of bfloat16", check_half<bfloat16>},
-    ConformanceCase{"all_reduce of float16", check_half<float16>},
-    ConformanceCase{"rank order", check_rank_order},
-    ConformanceCase{"a fixed sum", check_fixed_sum},
-    ConformanceCase{"same bits on all ranks", check_same_bits},
-    ConformanceCase{"many calls in flight", check_many_in_flight},
-    ConformanceCase{"done", check_done},
-    ConformanceCase{"a dropped Pending", check_dropped},
-    ConformanceCase{"split", check_split},
-    ConformanceCase{"nodes", check_nodes},
-    ConformanceCase{"messages", check_messages},
-    ConformanceCase{"texts", check_texts},
-    ConformanceCase{"agree", check_agree},
-    ConformanceCase{"arguments", check_arguments},
-    ConformanceCase{"parts", check_part},
-    ConformanceCase{"comparisons", check_comparisons},
-};
+const std::vector<ConformanceCase>& all_cases() {
+  static const std::vector<ConformanceCase> cases = [] {
+    std::vector<ConformanceCase> all = {
+        {"float32 reductions", check_reductions<float>},
+        {"float64 reductions", check_reductions<double>},
+        {"int32 reductions", check_reductions<std::int32_t>},
+        {"int64 reductions", check_reductions<std::int64_t>},
+        {"uint64 reductions", check_reductions<std::uint64_t>},
+        {"float32 copies", check_copies<float>},
+        {"uint8 copies", check_copies<std::uint8_t>},
+        {"own and shared memory mixed", check_mixed_memory},
+        {"all_reduce of bfloat16", check_half<bfloat16>},
+        {"all_reduce of float16", check_half<float16>},
+        {"rank order", check_rank_order},
+        {"a fixed sum", check_fixed_sum},
+        {"same bits on all ranks", check_same_bits},
+        {"many calls in flight", check_many_in_flight},
+        {"split", check_split},
+        {"nodes", check_nodes},
+        {"comparisons", check_comparisons},
+    };
+    for (const CollectivesCase& one : collectives_cases()) all.push_back({one.name, one.check});
+    return all;
+  }();
+  return cases;
+}
 
 }  // namespace
 
-std::span<const ConformanceCase> conformance_cases() { return cases; }
+std::span<const ConformanceCase> conformance_cases() { return all_cases(); }
 
 }  // namespace trireme::test

@@ -8,10 +8,11 @@
 
 namespace trireme::test {
 
-// What every backend must do, with any number of ranks. A check throws where it is not met.
+// What every backend must do, with any number of ranks: collectives_cases(), and what a Group alone has. A check throws where
+// it is not met.
 struct ConformanceCase {
   const char* name;
-  void (*check)(const Group& world);
+  std::function<void(const Group& world)> check;
 };
 std::span<const ConformanceCase> conformance_cases();
 

@@ -114,7 +114,10 @@ TEST_CASE("a call to the hub is one of a member, with the data it names") {
   CHECK_THAT(changed([](FrameHeader& header) { header.call.root = 2; }), ContainsSubstring("unknown root"));
   CHECK_THAT(changed([](FrameHeader& header) { header.call.count = std::uint64_t{1} << 62; }), ContainsSubstring("other data"));
   CHECK_THAT(changed([](FrameHeader& header) { header.call.dtype = DType{99}; }), ContainsSubstring("unknown call"));
-  CHECK_THAT(changed([](FrameHeader& header) { header.work = CallKind{99}; }), ContainsSubstring("unknown call"));
+  for (const CallKind kind : {CallKind::send, CallKind::receive, CallKind{99}}) {
+    CHECK_THAT(changed([kind](FrameHeader& header) { header.work = kind; }), ContainsSubstring("unknown call"));
+    CHECK_THAT(changed([kind](FrameHeader& header) { header.call.kind = kind; }), ContainsSubstring("unknown call"));
+  }
 }
 
 TEST_CASE("a message to the hub is for a member") {

@@ -24,6 +24,15 @@ namespace {
 
 constexpr std::size_t file_bytes = flight_bytes(flight_num_groups, flight_capacity);
 
+// issue() and trireme-flight take one for the other.
+static_assert(static_cast<int>(CallKind::barrier) == static_cast<int>(FlightKind::barrier) &&
+              static_cast<int>(CallKind::all_reduce) == static_cast<int>(FlightKind::all_reduce) &&
+              static_cast<int>(CallKind::reduce_scatter) == static_cast<int>(FlightKind::reduce_scatter) &&
+              static_cast<int>(CallKind::all_gather) == static_cast<int>(FlightKind::all_gather) &&
+              static_cast<int>(CallKind::broadcast) == static_cast<int>(FlightKind::broadcast) &&
+              static_cast<int>(CallKind::send) == static_cast<int>(FlightKind::send) &&
+              static_cast<int>(CallKind::receive) == static_cast<int>(FlightKind::receive));
+
 template <typename T>
 void store(T& word, T value) {
   std::atomic_ref(word).store(value, std::memory_order_relaxed);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <list>
 #include <memory>
 #include <set>
@@ -41,6 +42,7 @@ class MpiAlarm final : public Progress {
   std::shared_ptr<Wire> wire_;
   std::vector<int> others_;  // world ranks of other nodes
   MPI_Comm communicator_ = MPI_COMM_NULL;
+  std::chrono::steady_clock::time_point next_look_{};
   std::set<int> returned_;
   std::set<int> left_;
   std::list<Sent> sent_;

@@ -54,7 +54,9 @@ std::string_view fault_of_members(const Frame& frame, int rank, int ranks, const
 
 std::string_view fault_of_call(const Frame& frame, const std::vector<std::int32_t>& members) {
   const FrameHeader& header = frame.header;
-  if (!is_known(header.call) || header.work > CallKind::broadcast) return "an unknown call";
+  if (!is_known(header.call) || header.call.kind > CallKind::broadcast || header.work > CallKind::broadcast) {
+    return "an unknown call";
+  }
   if (!is_below(header.call.root, members.size())) return "a call with an unknown root";
   const auto all = bytes_of(header.call);
   if (!all || frame.data.size() != given_bytes(header, *all, members.size())) return "a call with other data than it says";
