@@ -13,6 +13,7 @@
 #include "trireme/ops/matmul/float8.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/norm/norm.hpp"
+#include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 
 using namespace trireme;
@@ -77,7 +78,8 @@ void measure_adamw(Bandwidths& bandwidths, const Options& options) {
   const ops::AdamStep step{.learning_rate = 1e-3, .weight_decay = 0.1, .decoupled = true};
   constexpr double bytes = 7 * sizeof(float);  // four are read, three written
   bandwidths.measure("adamw", bytes * static_cast<double>(options.elements), [&] {
-    ops::adam<float, Cuda>(weight.data(), gradient.data(), first.data(), second.data(), nullptr, weight.span().size(), step);
+    ops::update_elements<ops::AdamUpdate<float>>(
+        step, weight.span().size(), {gradient.data(), weight.data(), first.data(), second.data(), nullptr}, Cuda{});
   });
 }
 

@@ -9,7 +9,9 @@
 #include "trireme/ops/norm/group_norm.hpp"
 #include "trireme/ops/norm/norm.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/optimizer.hpp"
+#include "trireme/ops/update/sgd.hpp"
 
 using namespace trireme;
 
@@ -191,11 +193,12 @@ void measure_optimizers(Report& report, const GptSizes& sizes) {
   const auto weight = filled({count}), gradient = filled({count}), first = filled({count}),
              second = Tensor<float>::full({count}, 1);
   report.memory_bound("adamw", bytes(count, 7), [&] {
-    ops::adam<float>(weight.data(), gradient.data(), first.data(), second.data(), nullptr, elements,
-                     {.learning_rate = 1e-4, .weight_decay = 0.1});
+    ops::update_elements<ops::AdamUpdate<float>>({.learning_rate = 1e-4, .weight_decay = 0.1}, elements,
+                                                 {gradient.data(), weight.data(), first.data(), second.data(), nullptr});
   });
   report.memory_bound("sgd with momentum", bytes(count, 5), [&] {
-    ops::sgd(weight.data(), gradient.data(), first.data(), elements, {.learning_rate = 1e-4, .momentum = 0.9});
+    ops::update_elements<ops::SgdUpdate<float>>({.learning_rate = 1e-4, .momentum = 0.9}, elements,
+                                                {gradient.data(), weight.data(), first.data()});
   });
   report.memory_bound("sum_of_squares", bytes(count, 1), [&] { ops::sum_of_squares(gradient.data(), elements); });
   report.memory_bound("sum", bytes(count, 1), [&] { ops::sum(gradient); });

@@ -4,6 +4,7 @@
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/ops/update/move_average.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 
 namespace trireme::optim {
@@ -25,7 +26,8 @@ void ExponentialMovingAverage<P, D>::update() {
   ++updates_;
   const auto update = static_cast<double>(updates_);
   const double decay = options_.warms_up ? std::min(options_.decay, (1 + update) / (10 + update)) : options_.decay;
-  ops::move_average<T>(average_.data(), trained_values().data(), static_cast<std::size_t>(average_.numel()), 1 - decay, D{});
+  ops::update_elements<ops::AverageUpdate<T>>({.rate = 1 - decay}, static_cast<std::size_t>(average_.numel()),
+                                              {trained_values().data(), average_.data()}, D{});
 }
 
 template <typename P, typename D>

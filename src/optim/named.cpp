@@ -2,18 +2,12 @@
 
 #include <fmt/ranges.h>
 
-#include <array>
 #include <utility>
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/optim/adagrad.hpp"
-#include "trireme/optim/adamw.hpp"
-#include "trireme/optim/lamb.hpp"
-#include "trireme/optim/lars.hpp"
-#include "trireme/optim/lion.hpp"
-#include "trireme/optim/rmsprop.hpp"
-#include "trireme/optim/sgd.hpp"
+#include "trireme/ops/update/each_optimizer.hpp"
+#include "trireme/optim/optimizers.hpp"
 
 namespace trireme::optim {
 namespace {
@@ -44,17 +38,11 @@ std::unique_ptr<Optimizer<P, D>> make(FlatStore& store, const NamedOptions& opti
 template <typename P, typename D>
 using Make = std::unique_ptr<Optimizer<P, D>> (*)(FlatStore&, const NamedOptions&);
 
+#define TRIREME_MAKER(name, Name, ...) {#name, make<Name, Name##Options, P, D>},
 template <typename P, typename D>
-constexpr std::array<std::pair<const char*, Make<P, D>>, 8> makers{{
-    {"sgd", make<Sgd, SgdOptions, P, D>},
-    {"adam", make<Adam, AdamOptions, P, D>},
-    {"adamw", make<AdamW, AdamWOptions, P, D>},
-    {"lamb", make<Lamb, LambOptions, P, D>},
-    {"lars", make<Lars, LarsOptions, P, D>},
-    {"rmsprop", make<Rmsprop, RmspropOptions, P, D>},
-    {"adagrad", make<Adagrad, AdagradOptions, P, D>},
-    {"lion", make<Lion, LionOptions, P, D>},
-}};
+constexpr std::pair<const char*, Make<P, D>> makers[] = {
+    TRIREME_EACH_OPTIMIZER(TRIREME_MAKER){"adamw", make<AdamW, AdamWOptions, P, D>}};
+#undef TRIREME_MAKER
 
 }  // namespace
 

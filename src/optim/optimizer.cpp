@@ -8,6 +8,7 @@
 
 #include "precision/each_policy.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
@@ -134,7 +135,8 @@ void Optimizer<P, D>::clip_by_value(const std::vector<Part>& parts, const Scalin
   const Tensor<T, D> gradients = store_.gradients<T, D>();
   const ops::ClipStep step{.limit = limit, .gradient_scale = scaling.scale, .on_device = place_of(0, scaling)};
   for (const auto& [range, in_planes] : parts) {
-    ops::clip_by_value(gradients.data() + range.begin, static_cast<std::size_t>(range.count()), step, D{});
+    ops::update_elements<ops::ClipUpdate<T>>(step, static_cast<std::size_t>(range.count()), {gradients.data() + range.begin},
+                                             D{});
   }
 }
 

@@ -2,9 +2,9 @@
 
 #include "ops/compare.hpp"
 #include "ops/elementwise/full_body.hpp"
-#include "ops/update/optimizer_body.hpp"
 #include "ops/update/step_body.hpp"
 #include "trireme/ops/elementwise/full.hpp"
+#include "trireme/ops/update/each_optimizer.hpp"
 
 // What a GPU decides over a step by itself, by the code that it runs.
 using namespace trireme;

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/compare.hpp"
+#include "trireme/ops/update/each_optimizer.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/ops/update/step.hpp"
 
@@ -15,8 +16,8 @@ namespace {
 // Planes 0 (gradient), 1 (weight) and up to three of state: means of squares, 2 or more, and means, between 0 and 1, whose
 // square nothing cancels.
 template <typename T, typename D>
-struct Planes {
-  explicit Planes(std::int64_t count) {
+struct RandomPlanes {
+  explicit RandomPlanes(std::int64_t count) {
     for (std::uint32_t seed = 0; seed < 5; ++seed) {
       Tensor<T> plane = random_tensor<T>({count}, seed);
       const T offset = seed == 2 ? 2 : 0;
@@ -35,8 +36,8 @@ template <typename T, typename Pass>
 void compare(const Pass& pass) {
   for (const std::int64_t count : {1, 5, 4096, 1'000'003}) {
     CAPTURE(count);
-    const Planes<T, Cpu> here(count);
-    const Planes<T, Cuda> there(count);
+    const RandomPlanes<T, Cpu> here(count);
+    const RandomPlanes<T, Cuda> there(count);
     pass(here, static_cast<std::size_t>(count), Cpu{});
     pass(there, static_cast<std::size_t>(count), Cuda{});
     for (std::size_t plane = 0; plane < here.planes.size(); ++plane) {
@@ -60,7 +61,7 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
     for (const bool amsgrad : {false, true}) {
       compare<T>([&](const auto& p, std::size_t count, auto device) {
         const AdamStep step{.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .gradient_scale = 0.5};
-        adam(p[1], p[0], p[2], p[3], amsgrad ? p[4] : nullptr, count, step, device);
+        update_elements<AdamUpdate<T>>(step, count, {p[0], p[1], p[2], p[3], amsgrad ? p[4] : nullptr}, device);
       });
     }
   }
@@ -68,7 +69,7 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
     for (const double momentum : {0.0, 0.9}) {
       compare<T>([&](const auto& p, std::size_t count, auto device) {
         const SgdStep step{.learning_rate = 0.1, .momentum = momentum, .weight_decay = 0.2, .nesterov = momentum > 0};
-        sgd(p[1], p[0], p[2], count, step, device);
+        update_elements<SgdUpdate<T>>(step, count, {p[0], p[1], momentum > 0 ? p[2] : nullptr}, device);
       });
     }
   }
@@ -76,14 +77,16 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
     for (const int kept : {0, 1, 2, 3}) {
       compare<T>([&](const auto& p, std::size_t count, auto device) {
         const RmspropStep step{.learning_rate = 0.1, .momentum = kept / 2 == 0 ? 0.0 : 0.9, .weight_decay = 0.1};
-        rmsprop(p[1], p[0], p[2], kept % 2 == 0 ? nullptr : p[3], kept / 2 == 0 ? nullptr : p[4], count, step, device);
+        T* average = kept % 2 == 0 ? nullptr : p[3];
+        T* momentum = kept / 2 == 0 ? nullptr : p[4];
+        update_elements<RmspropUpdate<T>>(step, count, {p[0], p[1], p[2], average, momentum}, device);
       });
     }
   }
   SECTION("adagrad, lion") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
-      adagrad(p[1], p[0], p[2], count, {.learning_rate = 0.1, .weight_decay = 0.1}, device);
-      lion(p[1], p[0], p[3], count, {.learning_rate = 0.1, .weight_decay = 0.1}, device);
+      update_elements<AdagradUpdate<T>>({.learning_rate = 0.1, .weight_decay = 0.1}, count, {p[0], p[1], p[2]}, device);
+      update_elements<LionUpdate<T>>({.learning_rate = 0.1, .weight_decay = 0.1}, count, {p[0], p[1], p[3]}, device);
     });
   }
   SECTION("lars") {
@@ -91,7 +94,7 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
       const auto squares = of_a_hundred<decltype(device)>();
       lars_squares(p[1], p[0], count, squares.data(), device);
       const LarsStep step{.learning_rate = 0.1, .weight_decay = 0.1, .trust = 0.5, .squares = squares.data()};
-      lars(p[1], p[0], p[4], count, step, device);
+      update_elements<LarsUpdate<T>>(step, count, {p[0], p[1], p[4]}, device);
     });
   }
   SECTION("lamb") {
@@ -100,13 +103,13 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
       const auto squares = of_a_hundred<decltype(device)>();
       lamb_moments(p[1], p[0], p[2], p[3], count, step, squares.data(), device);
       step.squares = squares.data();
-      lamb(p[1], p[2], p[3], count, step, device);
+      update_elements<LambUpdate<T>>(step, count, {p[2], p[3], p[1]}, device);
     });
   }
   SECTION("clipping and averages") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
-      clip_by_value(p[0], count, {.limit = 0.25, .gradient_scale = 0.5}, device);
-      move_average(p[2], p[1], count, 0.1, device);
+      update_elements<ClipUpdate<T>>({.limit = 0.25, .gradient_scale = 0.5}, count, {p[0]}, device);
+      update_elements<AverageUpdate<T>>({.rate = 0.1}, count, {p[1], p[2]}, device);
     });
   }
 }
@@ -116,18 +119,18 @@ TEST_CASE("a step that the GPU decides over is the one that the host would take,
   const auto state = Tensor<StepState, Cuda>::from({1}, std::vector<StepState>{{.scalars = {.learning_rate = 0.01}}});
   const auto updates = Tensor<std::int64_t, Cuda>::full({1}, 2);
   const auto used = Tensor<std::int64_t, Cuda>::full({1}, 1);
-  const Planes<float, Cpu> here(count);
-  const Planes<float, Cuda> there(count);
+  const RandomPlanes<float, Cpu> here(count);
+  const RandomPlanes<float, Cuda> there(count);
   const StepOnDevice read{.scalars = &state.data()->scalars, .updates = updates.data()};
   const auto step_there = [&](double norm) {
     decide_step({.target_weight = 1, .gradient_scale = 2, .gradient_norm = norm}, 1, state.data());
     count_updates(state.data(), used.data(), 1, updates.data());
     const AdamStep step{.learning_rate = 0.5, .weight_decay = 0.1, .on_device = read};
-    adam(there[1], there[0], there[2], there[3], there[4], count, step, Cuda{});
+    update_elements<AdamUpdate<float>>(step, count, {there[0], there[1], there[2], there[3], there[4]}, Cuda{});
   };
   step_there(4);
   const AdamStep step{.learning_rate = 0.005, .weight_decay = 0.1, .update = 3, .gradient_scale = 2 / (4 + 1e-6)};
-  adam(here[1], here[0], here[2], here[3], here[4], count, step, Cpu{});
+  update_elements<AdamUpdate<float>>(step, count, {here[0], here[1], here[2], here[3], here[4]}, Cpu{});
   step_there(std::numeric_limits<double>::infinity());
   CHECK(updates.item() == 3);
   CHECK(state.item().skipped == 1);

@@ -4,6 +4,8 @@
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
+#include "trireme/ops/update/adam.hpp"
+#include "trireme/ops/update/sgd.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -34,7 +36,7 @@ TEMPLATE_TEST_CASE("adamw follows its formula", "", float, double) {
     const double update = firsts[i] / 0.36 / (std::sqrt(seconds[i] / (1 - 0.95 * 0.95)) + 1e-6);
     weights.push_back(static_cast<double>(w.span()[i]) * (1 - 0.01 * 0.1) - 0.01 * update);
   }
-  adam<T>(w.data(), g.data(), m.data(), v.data(), nullptr, count, step);
+  update_elements<AdamUpdate<T>>(step, count, {g.data(), w.data(), m.data(), v.data(), nullptr});
   require_close(w, weights, tolerance<T>(1e-6));
   require_close(m, firsts, tolerance<T>(1e-6));
   require_close(v, seconds, tolerance<T>(1e-6));
@@ -67,7 +69,7 @@ TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", ""
       velocities.push_back(next);
       weights.push_back(old - step.learning_rate * direction);
     }
-    sgd(w.data(), g.data(), step.momentum == 0 ? nullptr : velocity.data(), count, step);
+    update_elements<SgdUpdate<T>>(step, count, {g.data(), w.data(), step.momentum == 0 ? nullptr : velocity.data()});
     require_close(w, weights, tolerance<T>(1e-6));
     require_close(velocity, velocities, tolerance<T>(1e-6));
   }
@@ -76,6 +78,6 @@ TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", ""
 TEST_CASE("sgd with momentum needs a buffer") {
   float weight = 0;
   const float gradient = 1;
-  CHECK_THROWS_WITH(sgd<float>(&weight, &gradient, nullptr, 1, {.momentum = 0.5}),
-                    "sgd: a momentum of 0.5 needs a momentum buffer");
+  CHECK_THROWS_WITH(update_elements<SgdUpdate<float>>({.momentum = 0.5}, 1, {&gradient, &weight, nullptr}),
+                    "sgd: the step needs a momentum buffer");
 }

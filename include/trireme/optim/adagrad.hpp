@@ -1,5 +1,8 @@
 #pragma once
 
+#include "trireme/core/error.hpp"
+#include "trireme/ops/update/adagrad.hpp"
+#include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
 namespace trireme::optim {
@@ -30,6 +33,36 @@ class Adagrad final : public Optimizer<P, D> {
   AdagradOptions options_;
   Tensor<T, D> sum_of_squares_;
 };
+
+template <typename P, typename D>
+Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+      options_(options),
+      sum_of_squares_(this->make_plane("sum", options.initial_sum)) {
+  require(options.learning_rate_decay >= 0 && options.epsilon >= 0 && options.initial_sum >= 0,
+          "Adagrad's learning_rate_decay, epsilon and initial_sum are 0 or more, got {}, {} and {}",
+          options.learning_rate_decay, options.epsilon, options.initial_sum);
+}
+
+template <typename P, typename D>
+void Adagrad<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::AdagradStep step{.learning_rate = piece.learning_rate,
+                              .learning_rate_decay = options_.learning_rate_decay,
+                              .epsilon = options_.epsilon,
+                              .weight_decay = piece.weight_decay,
+                              .update = piece.step,
+                              .gradient_scale = piece.gradient_scale,
+                              .on_device = piece.on_device};
+  ops::update_elements<ops::AdagradUpdate<T>>(step, piece.count,
+                                              {piece.gradients, piece.values, sum_of_squares_.data() + piece.offset}, D{});
+}
+
+template <typename P, typename D>
+Settings Adagrad<P, D>::settings() const {
+  return this->settings_of("Adagrad", {{"learning_rate_decay", options_.learning_rate_decay},
+                                       {"epsilon", options_.epsilon},
+                                       {"initial_sum", options_.initial_sum}});
+}
 
 extern template class Adagrad<Float32, Cpu>;
 extern template class Adagrad<Float64, Cpu>;

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "trireme/core/error.hpp"
+#include "trireme/ops/update/lamb.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
@@ -41,6 +43,62 @@ class Lamb final : public Optimizer<P, D> {
   Tensor<T, D> first_moment_;
   Tensor<T, D> second_moment_;
 };
+
+template <typename P, typename D>
+Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
+                      Needs::parameter_norms),
+      options_(options),
+      first_moment_(this->make_plane("exp_avg")),
+      second_moment_(this->make_plane("exp_avg_sq")) {
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "LAMB's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);
+  require(options.min_norm >= 0 && options.min_norm <= options.max_norm,
+          "LAMB's min_norm is 0 or more and not above max_norm, got {} and {}", options.min_norm, options.max_norm);
+  require(options.max_trust_ratio > 0, "LAMB's max_trust_ratio is above 0, got {}", options.max_trust_ratio);
+}
+
+template <typename P, typename D>
+ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Piece& piece) const {
+  return {.learning_rate = piece.learning_rate,
+          .beta1 = options_.beta1,
+          .beta2 = options_.beta2,
+          .epsilon = options_.epsilon,
+          .weight_decay = piece.weight_decay,
+          .corrects_bias = options_.bias_correction,
+          .update = piece.step,
+          .gradient_scale = piece.gradient_scale,
+          .min_norm = options_.min_norm,
+          .max_norm = options_.max_norm,
+          .max_trust_ratio = options_.max_trust_ratio,
+          .on_device = piece.on_device};
+}
+
+template <typename P, typename D>
+void Lamb<P, D>::measure(const typename Optimizer<P, D>::Piece& piece) {
+  ops::lamb_moments<T>(piece.values, piece.gradients, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset,
+                       piece.count, step_of(piece), piece.squares, D{});
+}
+
+template <typename P, typename D>
+void Lamb<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  ops::LambStep step = step_of(piece);
+  if (piece.adapts) step.squares = piece.squares;
+  ops::update_elements<ops::LambUpdate<T>>(
+      step, piece.count, {first_moment_.data() + piece.offset, second_moment_.data() + piece.offset, piece.values}, D{});
+}
+
+template <typename P, typename D>
+Settings Lamb<P, D>::settings() const {
+  return this->settings_of("LAMB", {{"beta1", options_.beta1},
+                                    {"beta2", options_.beta2},
+                                    {"epsilon", options_.epsilon},
+                                    {"bias_correction", options_.bias_correction ? 1 : 0},
+                                    {"min_norm", options_.min_norm},
+                                    {"max_norm", options_.max_norm},
+                                    {"max_trust_ratio", options_.max_trust_ratio}});
+}
 
 extern template class Lamb<Float32, Cpu>;
 extern template class Lamb<Float64, Cpu>;

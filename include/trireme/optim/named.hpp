@@ -22,7 +22,7 @@ struct NamedOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// sgd, adam, adamw, lamb, lars, rmsprop, adagrad, lion.
+// Those of ops/update/each_optimizer.hpp, and adamw.
 template <typename D = Cpu>
 std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();

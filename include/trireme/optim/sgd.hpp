@@ -1,5 +1,8 @@
 #pragma once
 
+#include "trireme/core/error.hpp"
+#include "trireme/ops/update/optimizer.hpp"
+#include "trireme/ops/update/sgd.hpp"
 #include "trireme/optim/optimizer.hpp"
 
 namespace trireme::optim {
@@ -30,6 +33,35 @@ class Sgd final : public Optimizer<P, D> {
   SgdOptions options_;
   Tensor<T, D> momentum_;  // undefined without momentum
 };
+
+template <typename P, typename D>
+Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
+    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}), options_(options) {
+  require(options.momentum >= 0, "SGD's momentum is 0 or more, got {}", options.momentum);
+  require(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
+          "Nesterov momentum needs a momentum above 0 and no dampening, got {} and {}", options.momentum, options.dampening);
+  if (options.momentum > 0) momentum_ = this->make_plane("momentum_buffer");
+}
+
+template <typename P, typename D>
+void Sgd<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
+  const ops::SgdStep step{.learning_rate = piece.learning_rate,
+                          .momentum = options_.momentum,
+                          .dampening = options_.dampening,
+                          .weight_decay = piece.weight_decay,
+                          .nesterov = options_.nesterov,
+                          .update = piece.step,
+                          .gradient_scale = piece.gradient_scale,
+                          .on_device = piece.on_device};
+  T* momentum = momentum_.defined() ? momentum_.data() + piece.offset : nullptr;
+  ops::update_elements<ops::SgdUpdate<T>>(step, piece.count, {piece.gradients, piece.values, momentum}, D{});
+}
+
+template <typename P, typename D>
+Settings Sgd<P, D>::settings() const {
+  return this->settings_of(
+      "SGD", {{"momentum", options_.momentum}, {"dampening", options_.dampening}, {"nesterov", options_.nesterov ? 1 : 0}});
+}
 
 extern template class Sgd<Float32, Cpu>;
 extern template class Sgd<Float64, Cpu>;

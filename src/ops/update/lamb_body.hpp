@@ -1,7 +1,7 @@
 #pragma once
 
 #include "device/cuda/team.hpp"
-#include "ops/update/optimizer_body.hpp"
+#include "trireme/ops/update/lamb.hpp"
 
 namespace trireme::ops {
 

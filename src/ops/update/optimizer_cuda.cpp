@@ -12,61 +12,10 @@ using device::check_cuda;
 using device::native_stream;
 
 template <>
-template <typename T>
-void OptimizerPasses<Cuda>::adam(T* weight, const T* gradient, T* first_moment, T* second_moment, T* largest, std::size_t count,
-                                 const AdamStep& step) {
-  check_cuda(cuda::adam(weight, gradient, first_moment, second_moment, largest, count, step, native_stream()), "adam");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::sgd(T* weight, const T* gradient, T* momentum, std::size_t count, const SgdStep& step) {
-  check_cuda(cuda::sgd(weight, gradient, momentum, count, step, native_stream()), "sgd");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::rmsprop(T* weight, const T* gradient, T* square_average, T* average, T* momentum, std::size_t count,
-                                    const RmspropStep& step) {
-  check_cuda(cuda::rmsprop(weight, gradient, square_average, average, momentum, count, step, native_stream()), "rmsprop");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::adagrad(T* weight, const T* gradient, T* sum_of_squares, std::size_t count,
-                                    const AdagradStep& step) {
-  check_cuda(cuda::adagrad(weight, gradient, sum_of_squares, count, step, native_stream()), "adagrad");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::lion(T* weight, const T* gradient, T* momentum, std::size_t count, const LionStep& step) {
-  check_cuda(cuda::lion(weight, gradient, momentum, count, step, native_stream()), "lion");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::lamb(T* weight, const T* first_moment, const T* second_moment, std::size_t count,
-                                 const LambStep& step) {
-  check_cuda(cuda::lamb(weight, first_moment, second_moment, count, step, native_stream()), "lamb");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::lars(T* weight, const T* gradient, T* momentum, std::size_t count, const LarsStep& step) {
-  check_cuda(cuda::lars(weight, gradient, momentum, count, step, native_stream()), "lars");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::clip_by_value(T* gradient, std::size_t count, const ClipStep& step) {
-  check_cuda(cuda::clip_by_value(gradient, count, step, native_stream()), "clip_by_value");
-}
-
-template <>
-template <typename T>
-void OptimizerPasses<Cuda>::move_average(T* average, const T* value, std::size_t count, const MoveAverage<T>& move) {
-  check_cuda(cuda::move_average(average, value, count, move, native_stream()), "move_average");
+template <typename Update>
+void OptimizerPasses<Cuda>::update_elements(const typename Update::Step& step, std::size_t count,
+                                            const typename Update::Planes& planes) {
+  check_cuda(cuda::update_elements<Update>(step, count, planes, native_stream()), name_of<Update>);
 }
 
 template <>

@@ -8,9 +8,11 @@
 #include "device/cuda/launch.cuh"
 #include "device/cuda/teams.cuh"
 #include "ops/base/pack.hpp"
+#include "trireme/ops/update/planes.hpp"
 
 // Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
-// are only read. The update is what make() returns; where make.skipped() nothing changes.
+// are only read, NotKept stands for one that is not there. The update is what make() returns; where make.skipped() nothing
+// changes.
 namespace trireme::ops {
 namespace kernels {
 
@@ -21,9 +23,20 @@ __device__ __noinline__ auto made(const Make& make) {
 }
 
 template <int Width, typename T>
+__device__ Pack<std::remove_const_t<T>, Width> load(T* plane, std::int64_t pack) {
+  return reinterpret_cast<const Pack<std::remove_const_t<T>, Width>*>(plane)[pack];
+}
+template <int Width>
+__device__ Pack<NotKept, Width> load(NotKept, std::int64_t) {
+  return {};
+}
+
+template <int Width, typename T>
 __device__ void store(T* plane, std::int64_t pack, const Pack<std::remove_const_t<T>, Width>& elements) {
   if constexpr (!std::is_const_v<T>) reinterpret_cast<Pack<T, Width>*>(plane)[pack] = elements;
 }
+template <int Width>
+__device__ void store(NotKept, std::int64_t, const Pack<NotKept, Width>&) {}
 
 // By one thread of a block for all of them.
 template <typename Make>
@@ -36,19 +49,19 @@ __device__ __forceinline__ auto made_for_block(const Make& make) {
 }
 
 template <int Width, typename Make, typename... Planes>
-__global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Make make, Planes*... planes) {
+__global__ void __launch_bounds__(device::threads_per_block) update(std::int64_t count, Make make, Planes... planes) {
   if (make.skipped()) return;
   const auto update = made_for_block(make);
   const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   const std::int64_t packs = count / Width;
   for (std::int64_t pack = thread; pack < packs; pack += step) {
-    const auto update_pack = [&](Pack<std::remove_const_t<Planes>, Width>... elements) {
+    const auto update_pack = [&](auto... elements) {
 #pragma unroll
       for (int k = 0; k < Width; ++k) update(elements.at[k]...);
       (store<Width>(planes, pack, elements), ...);
     };
-    update_pack(reinterpret_cast<const Pack<std::remove_const_t<Planes>, Width>*>(planes)[pack]...);
+    update_pack(load<Width>(planes, pack)...);
   }
   for (std::int64_t i = packs * Width + thread; i < count; i += step) update(planes[i]...);
 }
@@ -62,16 +75,20 @@ __global__ void __launch_bounds__(device::threads_per_block) update_rows(std::in
 
 }  // namespace kernels
 
-template <typename Make, typename... Planes>
-cudaError_t update_elements(std::size_t count, cudaStream_t stream, const Make& make, Planes*... planes) {
+inline bool begins_packs(const void* plane) { return is_aligned(plane); }
+inline bool begins_packs(NotKept) { return true; }
+
+template <typename Make, typename T, typename... Planes>
+cudaError_t update_planes(std::size_t count, cudaStream_t stream, const Make& make, T* first, Planes... others) {
   if (count == 0) return cudaSuccess;
-  constexpr int width = 16 / static_cast<int>(sizeof(std::common_type_t<Planes...>));
+  constexpr int width = 16 / static_cast<int>(sizeof(T));
   const auto elements = static_cast<std::int64_t>(count);
-  if ((is_aligned(planes) && ...)) {
+  if (begins_packs(first) && (begins_packs(others) && ...)) {
     kernels::update<width><<<device::blocks_for((elements + width - 1) / width), device::threads_per_block, 0, stream>>>(
-        elements, make, planes...);
+        elements, make, first, others...);
   } else {
-    kernels::update<1><<<device::blocks_for(elements), device::threads_per_block, 0, stream>>>(elements, make, planes...);
+    kernels::update<1>
+        <<<device::blocks_for(elements), device::threads_per_block, 0, stream>>>(elements, make, first, others...);
   }
   return device::launched();
 }

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trireme/ops/update/optimizer_options.hpp"
+#include "trireme/ops/update/step_scalars.hpp"
 
 namespace trireme::ops {
 

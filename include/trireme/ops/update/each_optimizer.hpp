@@ -1,0 +1,29 @@
+#pragma once
+
+#include "trireme/ops/update/adagrad.hpp"
+#include "trireme/ops/update/adam.hpp"
+#include "trireme/ops/update/clip_by_value.hpp"
+#include "trireme/ops/update/lamb.hpp"
+#include "trireme/ops/update/lars.hpp"
+#include "trireme/ops/update/lion.hpp"
+#include "trireme/ops/update/move_average.hpp"
+#include "trireme/ops/update/rmsprop.hpp"
+#include "trireme/ops/update/sgd.hpp"
+
+// Every optimizer, as X(name, Name, ...): its formula ops::NameUpdate, its class optim::Name with optim::NameOptions, and the
+// name by which optim::make_optimizer knows it. The passes on every device, their instantiations and the names are made of this
+// list.
+#define TRIREME_EACH_OPTIMIZER(X, ...) \
+  X(sgd, Sgd, __VA_ARGS__)             \
+  X(adam, Adam, __VA_ARGS__)           \
+  X(lamb, Lamb, __VA_ARGS__)           \
+  X(lars, Lars, __VA_ARGS__)           \
+  X(rmsprop, Rmsprop, __VA_ARGS__)     \
+  X(adagrad, Adagrad, __VA_ARGS__)     \
+  X(lion, Lion, __VA_ARGS__)
+
+// All formulas: also those that are no optimizer's.
+#define TRIREME_EACH_FORMULA(X, ...)     \
+  TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__) \
+  X(clip_by_value, Clip, __VA_ARGS__)    \
+  X(move_average, Average, __VA_ARGS__)

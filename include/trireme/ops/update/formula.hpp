@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "trireme/math/exponential.hpp"
+#include "trireme/ops/update/planes.hpp"
+#include "trireme/ops/update/step_scalars.hpp"
+
+// The formula of an optimizer is a struct template in a header beside this one: NameUpdate<T> has the scalars of a step,
+// rounded to the element type once, and updates one element. Vector code for the CPU and kernels for GPUs are made of it.
+//
+//   using Step = NameStep;                       what it is told of the step: on_device, and what resolved() reads
+//   using Planes = ops::Planes<const T, T, ...>; of gradient, weight and state
+//   explicit NameUpdate(const NameStep& step);
+//   void operator()(const T& gradient, T& weight, ...) const;
+//
+// A plane of Optional<T> may be null: then the formula gets NotKept. Where a step needs one that is null, lacking(step, planes)
+// names it; it returns null where nothing is missing.
+namespace trireme::ops {
+
+TRIREME_HOST_DEVICE bool is_skipped(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->skipped; }
+
+// The step with what is read of it where it runs.
+template <typename Step>
+TRIREME_HOST_DEVICE Step resolved(Step step) {
+  const auto [scalars, updates] = step.on_device;
+  if (scalars == nullptr) return step;
+  step.gradient_scale *= scalars->gradient_scale;
+  if constexpr (requires { step.learning_rate; }) step.learning_rate *= scalars->learning_rate;
+  if constexpr (requires { step.update; }) step.update = *updates;
+  return step;
+}
+
+// What a moving average with this beta, begun at zero, is too small by after so many updates.
+TRIREME_HOST_DEVICE double bias_correction(double beta, std::int64_t updates) {
+  return 1 - std::pow(beta, static_cast<double>(updates));
+}
+
+template <typename T>
+struct Moments {
+  T beta1;
+  T one_minus_beta1;
+  T beta2;
+  T one_minus_beta2;
+
+  template <typename Step>
+  TRIREME_HOST_DEVICE explicit Moments(const Step& step)
+      : beta1(static_cast<T>(step.beta1)),
+        one_minus_beta1(static_cast<T>(1 - step.beta1)),
+        beta2(static_cast<T>(step.beta2)),
+        one_minus_beta2(static_cast<T>(1 - step.beta2)) {}
+
+  TRIREME_HOST_DEVICE void move(T g, T& first, T& second) const {
+    first = beta1 * first + one_minus_beta1 * g;
+    second = beta2 * second + one_minus_beta2 * (g * g);
+  }
+};
+
+}  // namespace trireme::ops
