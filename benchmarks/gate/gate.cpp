@@ -1,6 +1,6 @@
 // What the gate of operations (autograd/record.hpp) costs an operation: one that does nothing is called through the gate and
-// beside it, in turn. Beside it means what any way to write it down needs: a result is allocated, and on a tape a node that
-// keeps the operand, with the gradient of its result.
+// beside it, in turn. Beside it means what any way to write it down needs: the operand is checked, a result allocated, and on a
+// tape the use of the operand is counted and a node made that keeps it, with the gradient of its result.
 //   OMP_NUM_THREADS=1 gate [--json FILE]
 
 #include <fmt/format.h>
@@ -32,7 +32,10 @@ class Node final : public Tape::Node {
  public:
   Node(Gradient<float> result, Tensor<float> kept, Gradient<float> dx)
       : result_(std::move(result)), kept_(std::move(kept)), dx_(std::move(dx)) {}
-  void backward() override { dx_.give(result_.slot()->take()); }
+  void backward() override {
+    Tensor<float> dy = result_.slot()->take();
+    if (dy.defined()) dx_.give(std::move(dy));
+  }
 
  private:
   Gradient<float> result_;
@@ -43,9 +46,12 @@ class Node final : public Tape::Node {
 Variable<float> through_gate(const Variable<float>& x) { return record(Nothing{}, Result<float>{x.shape()}, kept(x)); }
 
 Variable<float> beside_gate(const Variable<float>& x) {
+  require_operands(Nothing::name, x);
   Tensor<float> y(x.shape());
   Tape* tape = Tape::current();
   if (tape == nullptr || x.slot() == nullptr) return y;
+  detail::require_on(Nothing::name, *tape, *x.slot());
+  x.slot()->count_use();
   Gradient<float> gradient(std::make_shared<Gradient<float>::Slot>(*tape, y.shape()));
   tape->add(std::make_unique<Node>(gradient, x.value(), x.gradient()));
   return {std::move(y), std::move(gradient)};

@@ -1,12 +1,28 @@
 #include "trireme/autograd/observer.hpp"
 
-#include "trireme/core/error.hpp"
-
 namespace trireme {
 
 namespace detail {
 
 constinit thread_local Gate gate;
+
+namespace {
+
+void call(void (Observation::*what)(Pass, const OperationView&) const, Pass pass, const OperationView& view) {
+  if (gate.observation == nullptr) return;  // it has ended meanwhile
+  struct InObserver {
+    InObserver() { gate.in_observer = true; }
+    ~InObserver() { gate.in_observer = false; }
+    InObserver(const InObserver&) = delete;
+    InObserver& operator=(const InObserver&) = delete;
+  } const in_observer;
+  (gate.observation->*what)(pass, view);
+}
+
+}  // namespace
+
+void call_before(Pass pass, const OperationView& view) { call(&Observation::before, pass, view); }
+void call_after(Pass pass, const OperationView& view) { call(&Observation::after, pass, view); }
 
 }  // namespace detail
 
@@ -20,7 +36,11 @@ Observation::Observation(Observer& observer) : observer_(observer), outer_(detai
   detail::gate.observation = this;
 }
 
-Observation::~Observation() { detail::gate.observation = outer_; }
+Observation::~Observation() {
+  const Observation** place = &detail::gate.observation;
+  while (*place != nullptr && *place != this) place = &(*place)->outer_;
+  if (*place != nullptr) *place = outer_;
+}
 
 void Observation::before(Pass pass, const OperationView& view) const {
   if (outer_ != nullptr) outer_->before(pass, view);

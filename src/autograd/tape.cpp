@@ -213,10 +213,9 @@ void throw_undefined_operand(std::string_view operation, std::initializer_list<b
                .hint = "a Variable or Tensor that was only declared holds nothing: give it a value first"});
 }
 
-void count_use(std::string_view operation, const Tape& tape, GradientSlot& slot) {
+void require_on(std::string_view operation, const Tape& tape, const GradientSlot& slot) {
   require(slot.on(tape), "{}: an operand was recorded on another tape, which has ended, is suspended or not the innermost one",
           operation);
-  slot.count_use();
 }
 
 }  // namespace detail

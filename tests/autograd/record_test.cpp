@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "diary.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/layers.hpp"
@@ -14,45 +15,10 @@
 namespace trireme {
 namespace {
 
+using tests::Diary;
 using tests::expect_passed;
 using tests::Inputs;
 using tests::random;
-
-// Writes "forward linear" and "backward linear" down, with the number of the operation; after() must follow its before().
-struct Diary : Observer {
-  struct Entry {
-    Pass pass;
-    std::uint64_t number;
-    std::string name;
-    Attributes attributes;
-    std::vector<Operand> operands;
-    std::vector<Operand> results;
-  };
-  std::vector<Entry> entries;
-  int open = 0;
-
-  void before(Pass pass, const OperationView& view) override {
-    ++open;
-    entries.push_back({pass,
-                       view.number,
-                       std::string(view.name),
-                       view.attributes(),
-                       {view.operands.begin(), view.operands.end()},
-                       {view.results.begin(), view.results.end()}});
-  }
-  void after(Pass pass, const OperationView& view) override {
-    --open;
-    CHECK(entries.back().pass == pass);
-    CHECK(entries.back().number == view.number);
-  }
-  std::vector<std::string> names(Pass pass) const {
-    std::vector<std::string> names;
-    for (const Entry& entry : entries) {
-      if (entry.pass == pass) names.push_back(entry.name);
-    }
-    return names;
-  }
-};
 
 struct Net : nn::Module<Float64> {
   nn::Linear<Float64> hidden{*this, "hidden", {.in = 3, .out = 4}};
@@ -71,7 +37,7 @@ TEST_CASE("an observer sees each operation forward and backward once") {
     const Tape tape;
     net.forward(x).backward();
   }
-  CHECK(diary.open == 0);
+  CHECK(diary.open.empty());
   const std::vector<std::string> names{"linear", "layer_norm", "leaky_relu", "sum"};
   CHECK(diary.names(Pass::forward) == names);
   CHECK(diary.names(Pass::backward) == std::vector<std::string>(names.rbegin(), names.rend()));

@@ -157,7 +157,7 @@ class Trial {
                                          {.bucket_bytes = run.bucket_bytes,
                                           .first_bucket_bytes = 256,
                                           .sharding = sharding,
-                                          .slice_bytes = std::max<std::int64_t>(1024, run.bucket_bytes)});
+                                          .slice_bytes = std::max<std::int64_t>(4096, run.bucket_bytes)});
     const auto optimizer = make_optimizer<P>(run.optimizer, model.store());
     Outcome<P> outcome;
     for (int step = 0; step < steps; ++step) {

@@ -47,7 +47,8 @@ struct OperationView {
 enum class Pass : std::uint8_t { forward, backward };
 
 // Sees each operation of its thread before and after its work in either pass; backward in two parts where it is split
-// (Tape::split_backward). What it throws ends the pass.
+// (Tape::split_backward). What it throws ends the pass; where an operation throws, after() is left out. Operations that an
+// observer calls are not observed.
 class Observer {
  public:
   virtual ~Observer() = default;
@@ -56,7 +57,7 @@ class Observer {
 };
 
 // While it lives, the observer sees the operations of this thread. Several may live, the first to come is called first; they
-// end in the reverse order.
+// end in any order, in a call of an observer its own alone.
 //
 //   struct Names : Observer { void before(Pass, const OperationView& of) override { fmt::print("{}\n", of.name); } };
 //   Names names;
@@ -73,7 +74,7 @@ class Observation {
 
  private:
   Observer& observer_;
-  const Observation* outer_;
+  mutable const Observation* outer_;  // the one that came before
 };
 
 namespace detail {
@@ -81,8 +82,14 @@ namespace detail {
 struct Gate {
   const Observation* observation = nullptr;  // the last to come, of this thread
   std::uint64_t operations = 0;              // that have passed
+  bool in_observer = false;                  // what an observer does is not observed
+
+  bool observed() const { return observation != nullptr && !in_observer; }
 };
 extern constinit thread_local Gate gate;
+
+void call_before(Pass pass, const OperationView& view);
+void call_after(Pass pass, const OperationView& view);
 
 }  // namespace detail
 

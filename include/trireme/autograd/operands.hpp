@@ -3,6 +3,7 @@
 // What an operation is given at the gate (autograd/record.hpp), and its marks.
 
 #include <initializer_list>
+#include <optional>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -17,7 +18,7 @@ namespace trireme {
 template <typename T, typename D = Cpu>
 struct Result {
   Shape shape = {};
-  Tensor<T, D> existing = {};
+  std::optional<Tensor<T, D>> existing = {};
 };
 
 namespace detail {
@@ -102,9 +103,11 @@ struct Given {
     if constexpr (has_gradient) return (x.value());
     if constexpr (!has_gradient) return (x);
   }
-  auto gradient() const { return x.gradient(); }
+  decltype(auto) gradient() const { return x.gradient(); }
   void each_slot(const auto& visit) const {
-    if constexpr (has_gradient) visit(x.slot());
+    if constexpr (has_gradient) {
+      if (x.slot() != nullptr) visit(*x.slot());
+    }
   }
 };
 
@@ -186,6 +189,8 @@ void add_views(const Given<X>& given, std::vector<Operand>& to) {
     to.push_back(view_of(given.x));
   }
 }
+
+void require_on(std::string_view operation, const Tape& tape, const GradientSlot& slot);
 
 [[noreturn]] void throw_undefined_operand(std::string_view operation, std::initializer_list<bool> given, int operands);
 

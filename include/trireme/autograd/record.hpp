@@ -28,32 +28,32 @@
 namespace trireme {
 namespace detail {
 
-// Counts the use of a variable that gets a gradient; an error where it was recorded on another tape.
-void count_use(std::string_view operation, const Tape& tape, GradientSlot& slot);
+// A result on its way from the gate to the caller; gradient: where it is recorded.
+template <typename T, typename D, Marks marks_ = Marks{}>
+struct Made {
+  static constexpr Marks marks = marks_;
+  Tensor<T, D> value;
+  Gradient<T, D> gradient = {};
+};
 
-template <typename T, typename D>
-Tensor<T, D> allocated(const Result<T, D>& result) {
-  return result.existing.defined() ? result.existing : Tensor<T, D>(result.shape);
+template <Marks marks = Marks{}, typename T, typename D>
+Made<T, D, marks> made(const Result<T, D>& result) {
+  return {result.existing ? *result.existing : Tensor<T, D>(result.shape)};
 }
 template <typename X, Marks marks>
-auto allocated(const Marked<X, marks>& result) {
-  return allocated(result.what);
+auto made(const Marked<X, marks>& result) {
+  return made<marks>(result.what);
 }
 
+// Calls use(made...) with one result, a tuple of them, or what a function returns of either.
 template <typename R>
-inline constexpr Marks marks_of_result = {};
-template <typename X, Marks marks>
-inline constexpr Marks marks_of_result<Marked<X, marks>> = marks;
-
-// Results as a tuple, from one, a tuple, or a function of either.
-template <typename R>
-auto as_tuple(R results) {
-  if constexpr (std::invocable<R&>) {
-    return as_tuple(results());
+auto with_results(const R& results, const auto& use) {
+  if constexpr (std::invocable<const R&>) {
+    return with_results(results(), use);
   } else if constexpr (requires { std::tuple_size<R>::value; }) {
-    return results;
+    return std::apply([&](const auto&... result) { return use(made(result)...); }, results);
   } else {
-    return std::tuple<R>(std::move(results));
+    return use(made(results));
   }
 }
 
@@ -75,6 +75,14 @@ OperationView view_of_operation(const O& operation, std::uint64_t number) {
   return view;
 }
 
+// The work of an operation between its observers' before() and after().
+template <typename Work>
+void observe(Pass pass, const OperationView& view, const Work& work) {
+  call_before(pass, view);
+  work();
+  call_after(pass, view);
+}
+
 // The backward pass of an operation. `splits`: one of its operands is a weight.
 template <bool splits, typename O, typename Results, typename Kept, typename Gradients>
 class OperationNode;
@@ -83,77 +91,83 @@ template <bool splits, typename O, typename... Results, typename... Kept, typena
 class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std::tuple<Gradients...>> final
     : public Tape::Node {
  public:
-  OperationNode(O operation, std::tuple<Results...> results, std::tuple<Kept...> kept, std::tuple<Gradients...> gradients,
-                bool has_weights)
+  // Of tuples of references, or of values to be moved.
+  OperationNode(O operation, std::uint64_t number, bool weights_wait, auto results, auto kept, auto gradients)
       : operation_(std::move(operation)),
-        number_(gate.operations),
-        has_weights_(has_weights),
+        number_(number),
         results_(std::move(results)),
         kept_(std::move(kept)),
-        gradients_(std::move(gradients)) {}
+        gradients_(std::move(gradients)) {
+    if constexpr (splits) weights_.wait = weights_wait;
+  }
 
   void backward() override {
-    if (!take()) return;
-    observed([this] {
+    GradientsOfResults of_results = take();
+    if (!any_defined(of_results)) return;
+    run([&] {
       if constexpr (!splits) {
-        call([this](auto&... all) { operation_.backward(all...); });
+        call(of_results, [this](auto&... all) { operation_.backward(all...); });
       } else if constexpr (completes_later) {
-        auto complete = run_input_gradients();
-        run_weight_gradients();
+        auto complete = run_input_gradients(of_results);
+        run_weight_gradients(of_results);
         complete();
       } else {
-        run_weight_gradients();
-        run_input_gradients();
+        run_weight_gradients(of_results);
+        run_input_gradients(of_results);
       }
     });
   }
 
   bool input_gradients() override {
-    if constexpr (!splits) {
-      backward();
-      return false;
-    } else {
-      if (!take()) return false;
-      observed([this] {
-        if constexpr (completes_later) {
-          run_input_gradients()();
-        } else {
-          run_input_gradients();
-        }
-      });
-      return has_weights_;
+    if constexpr (splits) {
+      if (weights_.wait) {
+        GradientsOfResults of_results = take();
+        if (!any_defined(of_results)) return false;
+        run([&] {
+          if constexpr (completes_later) {
+            run_input_gradients(of_results)();
+          } else {
+            run_input_gradients(of_results);
+          }
+        });
+        weights_.of_results = std::make_unique<GradientsOfResults>(std::move(of_results));
+        return true;
+      }
     }
+    backward();
+    return false;
   }
   void weight_gradients() override {
-    if constexpr (splits) observed([this] { run_weight_gradients(); });
+    if constexpr (splits) run([this] { run_weight_gradients(*weights_.of_results); });
   }
 
  private:
   using GradientsOfResults = std::tuple<Tensor<typename Results::value_type, typename Results::device_type>...>;
 
-  bool take() {  // whether any gradient arrived
-    of_results_ = std::apply([](const auto&... result) { return GradientsOfResults(result.slot()->take()...); }, results_);
-    return std::apply([](const auto&... gradient) { return (gradient.defined() || ...); }, of_results_);
+  GradientsOfResults take() {
+    return std::apply([](const auto&... result) { return GradientsOfResults(result.slot()->take()...); }, results_);
   }
-  auto call(const auto& function) {
-    return std::apply(function, std::tuple_cat(refer(of_results_), refer(kept_), refer(gradients_)));
+  static bool any_defined(const GradientsOfResults& gradients) {
+    return std::apply([](const auto&... gradient) { return (gradient.defined() || ...); }, gradients);
+  }
+  auto call(GradientsOfResults& of_results, const auto& function) {
+    return std::apply(function, std::tuple_cat(refer(of_results), refer(kept_), refer(gradients_)));
   }
   static auto refer(auto& tuple) {
     return std::apply([](auto&... elements) { return std::tie(elements...); }, tuple);
   }
-  auto run_input_gradients() {
-    return call([this](auto&... all) { return operation_.input_gradients(all...); });
+  auto run_input_gradients(GradientsOfResults& of_results) {
+    return call(of_results, [this](auto&... all) { return operation_.input_gradients(all...); });
   }
-  void run_weight_gradients() {
-    call([this](auto&... all) { operation_.weight_gradients(all...); });
+  void run_weight_gradients(GradientsOfResults& of_results) {
+    call(of_results, [this](auto&... all) { operation_.weight_gradients(all...); });
   }
-  void observed(const auto& work) {
-    if (gate.observation == nullptr) [[likely]]
-      return work();
-    const OperationView view = view_of_operation(operation_, number_);
-    gate.observation->before(Pass::backward, view);
-    work();
-    if (gate.observation != nullptr) gate.observation->after(Pass::backward, view);
+  void run(const auto& work) {
+    if (gate.observed()) [[unlikely]] {
+      observe(Pass::backward, view_of_operation(operation_, number_), work);
+    } else {
+      work();
+    }
   }
 
   static constexpr bool completes_later = [] {
@@ -167,80 +181,87 @@ class OperationNode<splits, O, std::tuple<Results...>, std::tuple<Kept...>, std:
     }
   }();
 
-  O operation_;
+  struct Weights {
+    bool wait = false;                               // in a split backward pass
+    std::unique_ptr<GradientsOfResults> of_results;  // while they do
+  };
+  struct NoWeights {};
+
+  [[no_unique_address]] O operation_;
+  [[no_unique_address]] std::conditional_t<splits, Weights, NoWeights> weights_;
   std::uint64_t number_;
-  bool has_weights_;
   std::tuple<Results...> results_;
   std::tuple<Kept...> kept_;
   std::tuple<Gradients...> gradients_;
-  GradientsOfResults of_results_;
 };
 
-template <typename Receive>
-struct Watch {
-  static constexpr std::string_view name = "watch";
-  Receive receive;
-  void backward(auto& gradient) { receive(std::move(gradient)); }
-};
-
-template <typename T, typename D>
-Variable<T, D> recorded(Tape& tape, Tensor<T, D> value) {
-  Gradient<T, D> gradient(std::make_shared<TensorSlot<T, D>>(tape, value.shape()));
-  return Variable<T, D>(std::move(value), std::move(gradient));
-}
-
-template <typename O, typename Tensors, typename... Operands>
-void run_forward(O& operation, Tensors& tensors, const Given<Operands>&... given) {
-  const auto forward = [&] { std::apply([&](auto&... results) { operation.forward(given.value()..., results...); }, tensors); };
-  ++gate.operations;
-  if (gate.observation == nullptr) [[likely]]
-    return forward();
+template <typename O, typename... Results, typename... Operands>
+[[gnu::cold, gnu::noinline]] void observe_forward(const O& operation, std::uint64_t number,
+                                                  const std::tuple<Results&...>& results, const auto& forward,
+                                                  const Given<Operands>&... given) {
   std::vector<Operand> operands;
   (add_views(given, operands), ...);
-  const auto results = std::apply([](const auto&... tensor) { return std::vector<Operand>{view_of(tensor)...}; }, tensors);
-  OperationView view = view_of_operation(operation, gate.operations);
+  const auto views = std::apply([](const auto&... result) { return std::vector<Operand>{view_of(result.value)...}; }, results);
+  OperationView view = view_of_operation(operation, number);
   view.operands = operands;
-  view.results = results;
-  gate.observation->before(Pass::forward, view);
-  forward();
-  if (gate.observation != nullptr) gate.observation->after(Pass::forward, view);
+  view.results = views;
+  observe(Pass::forward, view, forward);
 }
 
-// The tape that an operation is to be on; null: it is dropped. Counts the uses of its operands.
+// Returns the operation's number.
+template <typename O, typename... Results, typename... Operands>
+std::uint64_t run_forward(O& operation, const std::tuple<Results&...>& results, const Given<Operands>&... given) {
+  const std::uint64_t number = ++gate.operations;
+  const auto forward = [&] {
+    std::apply([&](auto&... result) { operation.forward(given.value()..., result.value...); }, results);
+  };
+  if (gate.observed()) [[unlikely]] {
+    observe_forward(operation, number, results, forward, given...);
+  } else {
+    forward();
+  }
+  return number;
+}
+
+// The tape that an operation is to be on, null: it is dropped; and whether the gradients of its weights can wait.
 struct Recording {
   Tape* tape = nullptr;
-  bool has_weights = false;
+  bool weights_wait = false;
 };
+
+// An error where an operand was recorded on another tape than the current one.
 template <typename... Operands>
 Recording recording_for(std::string_view operation, const Given<Operands>&... given) {
   Tape* tape = Tape::current();
   if (tape == nullptr) return {};
-  Recording recording;
-  const auto look = [&](const auto& operand, bool weight) {
-    operand.each_slot([&](GradientSlot* slot) {
-      if (slot == nullptr) return;
-      count_use(operation, *tape, *slot);
-      recording.tape = tape;
-      recording.has_weights = recording.has_weights || weight;
+  bool needed = false;
+  bool has_parameters = false;  // as weights
+  bool has_computed = false;    // as weights: what they are made of gets its gradients in the same pass
+  const auto look = [&]<typename X>(const Given<X>& operand) {
+    operand.each_slot([&](const GradientSlot& slot) {
+      require_on(operation, *tape, slot);
+      needed = true;
+      if constexpr (Given<X>::marks.weight) (slot.parameter().empty() ? has_computed : has_parameters) = true;
     });
   };
-  (look(given, Given<Operands>::marks.weight), ...);
-  return recording;
+  (look(given), ...);
+  if (!needed) return {};
+  return {.tape = tape, .weights_wait = has_parameters && !has_computed};
 }
 
-// Tuples of one element, or of none where it is not wanted.
-template <bool wanted, typename X>
-auto element_if(const X& x) {
-  if constexpr (wanted) {
-    return std::tuple<X>(x);
+// What is kept and the gradients of operands, as tuples of one reference or value, or of none.
+template <typename X>
+auto kept_of(const Given<X>& given) {
+  if constexpr (Given<X>::marks.kept) {
+    return std::tuple<decltype(given.value())>(given.value());
   } else {
     return std::tuple<>();
   }
 }
-template <typename X>
-auto kept_of(const Given<X>& given) {
-  if constexpr (Given<X>::marks.kept) {
-    return std::tuple(given.value());
+template <typename T, typename D, Marks marks>
+auto kept_of(const Made<T, D, marks>& result) {
+  if constexpr (marks.kept) {
+    return std::tie(result.value);
   } else {
     return std::tuple<>();
   }
@@ -248,95 +269,121 @@ auto kept_of(const Given<X>& given) {
 template <typename X>
 auto gradient_of(const Given<X>& given) {
   if constexpr (Given<X>::has_gradient) {
-    return std::tuple(given.gradient());
+    return std::tuple<decltype(given.gradient())>(given.gradient());
   } else {
     return std::tuple<>();
-  }
-}
-template <Marks marks, typename T, typename D>
-auto variable_of(Tape* tape, Tensor<T, D>& result) {
-  if constexpr (marks.internal) {
-    return std::tuple<>();
-  } else {
-    return std::tuple(tape == nullptr ? Variable<T, D>(std::move(result)) : recorded(*tape, std::move(result)));
   }
 }
 
-// What record() returns: the result, or a tuple of those that are not internal.
-template <typename... Variables>
-auto returned(std::tuple<Variables...> variables) {
-  if constexpr (sizeof...(Variables) == 1) {
-    return std::get<0>(std::move(variables));
+// Those of the results that are not internal.
+template <typename... Results>
+auto returned_of(const std::tuple<Results&...>& results) {
+  return std::apply(
+      [](auto&... result) {
+        return std::tuple_cat([&] {
+          if constexpr (Results::marks.internal) {
+            return std::tuple<>();
+          } else {
+            return std::tie(result);
+          }
+        }()...);
+      },
+      results);
+}
+
+// Puts an operation on the tape, with a gradient for each of the results that it returns.
+template <bool splits, typename O, typename... Results, typename... Kept, typename... Gradients>
+void add_node(const Recording& recording, O operation, std::uint64_t number, const std::tuple<Results&...>& returned,
+              std::tuple<Kept...> kept, std::tuple<Gradients...> gradients) {
+  static_assert(sizeof...(Results) > 0, "an operation without a result has no place on a tape");
+  using Node = OperationNode<splits, O, std::tuple<decltype(Results::gradient)...>, std::tuple<std::remove_cvref_t<Kept>...>,
+                             std::tuple<std::remove_cvref_t<Gradients>...>>;
+  const auto of_results = std::apply(
+      [&]<typename... T, typename... D, Marks... marks>(Made<T, D, marks>&... result) {
+        ((result.gradient =
+              Gradient<T, D>(std::make_shared<typename Gradient<T, D>::Slot>(*recording.tape, result.value.shape()))),
+         ...);
+        return std::tie(std::as_const(result.gradient)...);
+      },
+      returned);
+  recording.tape->add(std::make_unique<Node>(std::move(operation), number, recording.weights_wait, of_results, std::move(kept),
+                                             std::move(gradients)));
+}
+
+// As record() returns them: one variable, or a tuple of several.
+template <typename T, typename D, Marks marks>
+Variable<T, D> variable_of(Made<T, D, marks>& result) {
+  return {std::move(result.value), std::move(result.gradient)};
+}
+template <typename... Results>
+auto variables_of(const std::tuple<Results&...>& returned) {
+  if constexpr (sizeof...(Results) == 1) {
+    return variable_of(std::get<0>(returned));
   } else {
-    return variables;
+    return std::apply([](auto&... result) { return std::tuple(variable_of(result)...); }, returned);
   }
 }
 
 template <typename O, typename... Results, typename... Operands>
-auto run(O operation, const std::tuple<Results...>& results, const Given<Operands>&... given) {
-  auto tensors = std::apply([](const auto&... result) { return std::tuple(allocated(result)...); }, results);
-  run_forward(operation, tensors, given...);
+auto run(O operation, const std::tuple<Results&...>& results, const Given<Operands>&... given) {
   const Recording recording = recording_for(operation.name, given...);
-  const auto variables_of_results = [&] {
-    return std::apply(
-        [&](auto&... result) { return std::tuple_cat(variable_of<marks_of_result<Results>>(recording.tape, result)...); },
-        tensors);
-  };
+  const std::uint64_t number = run_forward(operation, results, given...);
+  const auto returned = returned_of(results);
   if (recording.tape != nullptr) {
-    auto kept = std::apply(
-        [&](const auto&... result) {
-          return std::tuple_cat(kept_of(given)..., element_if<marks_of_result<Results>.kept>(result)...);
-        },
-        tensors);
-    auto variables = variables_of_results();
-    auto gradients_of_results =
-        std::apply([](const auto&... variable) { return std::tuple(variable.gradient()...); }, variables);
-    auto gradients = std::tuple_cat(gradient_of(given)...);
+    (given.each_slot([](GradientSlot& slot) { slot.count_use(); }), ...);
+    auto kept =
+        std::apply([&](const auto&... result) { return std::tuple_cat(kept_of(given)..., kept_of(result)...); }, results);
     constexpr bool splits = (Given<Operands>::marks.weight || ...);
-    using Node = OperationNode<splits, O, decltype(gradients_of_results), decltype(kept), decltype(gradients)>;
-    recording.tape->add(std::make_unique<Node>(std::move(operation), std::move(gradients_of_results), std::move(kept),
-                                               std::move(gradients), recording.has_weights));
-    return returned(std::move(variables));
+    add_node<splits>(recording, std::move(operation), number, returned, std::move(kept), std::tuple_cat(gradient_of(given)...));
   }
-  return returned(variables_of_results());
+  return variables_of(returned);
 }
+
+template <typename Receive>
+struct Watch {
+  static constexpr std::string_view name = "watch";
+  Receive receive;
+  void forward(const auto&) const {}
+  void backward(auto& gradient) { receive(std::move(gradient)); }
+};
 
 }  // namespace detail
 
-// The gate: checks that all operands are defined, allocates the results, calls forward(), and puts the operation on the current
-// tape where an operand needs a gradient. Without a tape, or with constants only, the results are constants and the operation
-// is dropped.
+// Runs an operation: checks that its operands are defined, allocates the results, calls forward(), and puts it on the current
+// tape where an operand needs a gradient. Otherwise the results are constants and nothing is kept.
 //
-// Operands are Variables, Tensors (constants) and vectors of these, with their marks; results one Result, or a tuple of them,
-// or a function that returns these, called when the operands are checked. A tuple of results returns a tuple of Variables.
+// Operands are Variables, Tensors (constants) and vectors of these, with their marks. Results are one Result, a tuple of them,
+// which returns a tuple of Variables, or a function that returns either, called when the operands are checked.
 //   forward(values of operands..., results...)
 //   backward(gradients of results..., what is kept..., gradients of operands...)
-// What is kept: operands, then results, of those marked so. An internal result has no gradient; with several results a gradient
-// is undefined where none arrived. A constant's gradient takes nothing, a Tensor has none. Each gradient is given one
-// contribution.
+// What is kept: the operands that are marked so, then the results. An internal result has no gradient; of several results, a
+// gradient is undefined where none arrived. Tensors have no gradient, a constant Variable's takes nothing. backward() gives
+// each gradient one contribution; it does not run where none arrived.
 //
-// Where an operand is a weight, whose gradient can wait while others need those of inputs (Tape::split_backward),
-// input_gradients() and weight_gradients() stand in place of backward() and get the same. Unless backward is split, that of the
-// weights runs first; where input_gradients() starts a transfer it returns the function that waits for it, and
-// weight_gradients() runs in between.
+// Where an operand is a weight, there are two functions with the arguments of backward() in its place: input_gradients() and
+// weight_gradients(), which runs later where the backward pass is split (Tape::split_backward) and the weights are parameters.
+// Otherwise it runs first. An input_gradients() that starts a transfer returns the function that waits for it: then the
+// weights' gradients are computed in between.
 template <typename O, typename R, typename... Operands>
-auto record(O operation, R results, const Operands&... operands) {
+auto record(O operation, const R& results, const Operands&... operands) {
   require_operands(operation.name, operands...);
-  return detail::run(std::move(operation), detail::as_tuple(std::move(results)), detail::Given<Operands>(operands)...);
+  return detail::with_results(results, [&](auto&&... made) {
+    return detail::run(std::move(operation), std::tie(made...), detail::Given<Operands>(operands)...);
+  });
 }
 
 // A variable that is no parameter but wants its gradient: `on_gradient(tensor)` gets it during backward.
 template <typename T, typename D, typename Receive>
 Variable<T, D> watch(Tensor<T, D> value, Receive on_gradient) {
-  using Watch = detail::Watch<Receive>;
+  detail::Watch<Receive> operation{std::move(on_gradient)};
   Tape* tape = Tape::current();
   require(tape != nullptr, "watch() needs a tape: open one first");
-  require_operands(Watch::name, value);
-  Variable<T, D> result = detail::recorded(*tape, std::move(value));
-  using Node = detail::OperationNode<false, Watch, std::tuple<Gradient<T, D>>, std::tuple<>, std::tuple<>>;
-  tape->add(std::make_unique<Node>(Watch{std::move(on_gradient)}, std::tuple(result.gradient()), std::tuple<>(), std::tuple<>(),
-                                   false));
-  return result;
+  require_operands(operation.name, value);
+  detail::Made<T, D> result{std::move(value)};
+  const auto results = std::tie(result);
+  const std::uint64_t number = detail::run_forward(operation, results);
+  detail::add_node<false>({.tape = tape}, std::move(operation), number, results, std::tuple<>(), std::tuple<>());
+  return detail::variable_of(result);
 }
 
 }  // namespace trireme
