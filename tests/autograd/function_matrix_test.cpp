@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "backward_function.hpp"
+#include "diary.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
@@ -339,6 +341,70 @@ TEST_CASE("gradients of every function, of one use, between other uses, and of p
           *model.store, [&] { return call(model.variables()); }, options));
     }
   }
+}
+
+// What an observer sees of a case: the operation of its name, unless the function is made of others.
+std::vector<std::string> operations_of(const std::string& name) {
+  static const std::map<std::string, std::vector<std::string>> made_of_others{
+      {"cast", {}},  // to its own type
+      {"add to itself", {"add"}},
+      {"dropout twice", {"dropout", "dropout", "add"}},
+      {"softmax over dim 0", {"transpose", "softmax", "transpose"}},
+      {"log_softmax over dim 0", {"transpose", "log_softmax", "transpose"}},
+      {"activation 0", {"gelu_tanh"}},
+      {"activation 1", {"gelu_erf"}},
+      {"activation 2", {"relu"}},
+      {"activation 3", {"silu"}},
+      {"activation 4", {"sigmoid"}},
+      {"activation 5", {"tanh"}},
+      {"lstm", {"recurrent_layer", "sum", "multiply", "sum", "scale", "add", "multiply", "sum", "add"}},
+      {"gru", {"recurrent_layer", "sum", "multiply", "sum", "scale", "add"}},
+      {"gru of one weight and one bias", {"recurrent_layer", "sum", "multiply", "sum", "scale", "add"}},
+      {"layer_norm over two dims", {"reshape", "reshape", "reshape", "layer_norm", "reshape"}},
+      {"layer_norm over two dims of a weight that is its bias", {"reshape", "reshape", "reshape", "layer_norm", "reshape"}},
+      {"residual_layer_norm", {"residual_layer_norm", "add"}},
+      {"residual_layer_norm of a weight that is its bias", {"residual_layer_norm", "add"}},
+      {"residual_rms_norm", {"residual_rms_norm", "add"}},
+      {"flatten", {"reshape", "transpose", "reshape"}},
+      {"flatten of one channel", {"reshape", "reshape"}},
+      {"unflatten", {"reshape", "transpose", "reshape"}},
+      {"add of losses", {"cross_entropy", "cross_entropy", "add"}},
+      {"distillation_loss", {"scale", "log_softmax", "kl_divergence", "scale"}}};
+  if (const auto found = made_of_others.find(name); found != made_of_others.end()) return found->second;
+  return {name.substr(0, std::min(name.find(','), name.find(' ')))};
+}
+
+TEST_CASE("an observer sees every function once forward and once backward") {
+  for (const Case& of : all_cases()) {
+    CAPTURE(of.name);
+    const Tape tape({.seed = 3});
+    Inputs inputs;
+    for (const Tensor<double>& operand : of.operands) inputs.push_back(watch(operand, [](const Tensor<double>&) {}));
+    Diary diary;
+    const Observation observation(diary);
+    const Variable<double> y = of.call(inputs);
+    const std::vector<std::string> operations = diary.names(Pass::forward);
+    std::vector<std::string> expected = operations_of(of.name);
+    CHECK_THAT(operations, Catch::Matchers::UnorderedEquals(expected));
+    y.backward();
+    CHECK(diary.open.empty());
+    std::map<std::uint64_t, int> seen;  // one, minus one for each backward
+    for (const Diary::Entry& entry : diary.entries) {
+      if (entry.name != "watch") seen[entry.number] += entry.pass == Pass::forward ? 1 : -1;
+    }
+    CHECK(seen.size() == expected.size());
+    CHECK(std::ranges::all_of(seen, [](const auto& operation) { return operation.second == 0; }));
+  }
+}
+
+TEST_CASE("an observer sees the functions of other element types too") {
+  const Tape tape;
+  const auto x = watch(random<float>({16, 16}, 1), [](const Tensor<float>&) {});
+  Diary diary;
+  const Observation observation(diary);
+  sum(float8_linear<Cpu>(cast<bfloat16>(x), random<bfloat16>({16, 16}, 2), {})).backward();
+  CHECK(diary.names(Pass::forward) == std::vector<std::string>{"cast", "float8_linear", "sum"});
+  CHECK(diary.names(Pass::backward) == std::vector<std::string>{"sum", "float8_linear", "cast", "watch"});
 }
 
 TEST_CASE("a gradient of another number of elements is refused") {

@@ -118,9 +118,9 @@ class Tape {
   };
   void add(std::unique_ptr<Node> node);
 
-  // Splits the backward pass: backward() puts off what nobody waits for, the gradients of weights of matrix products and
-  // convolutions, with what they need, to run_weight_gradients(). A parameter is final no sooner than that. The gradients are
-  // the same bits, unless a parameter has several uses of which some are put off.
+  // Splits the backward pass: backward() puts off what nobody waits for, the gradients of parameters that are weights of matrix
+  // products and convolutions, with what they need, to run_weight_gradients(). A parameter is final no sooner than that. The
+  // gradients are the same bits, unless a parameter has several uses of which some are put off.
   void split_backward();        // before backward()
   void run_weight_gradients();  // after it
 
