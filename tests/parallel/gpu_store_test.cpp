@@ -75,10 +75,10 @@ void update(FlatStore& store) {
   store.clear_gradients();
 }
 
-struct Result {
+struct Outcome {
   std::vector<double> losses_and_norms;
   std::vector<float> values;
-  bool operator==(const Result&) const = default;
+  bool operator==(const Outcome&) const = default;
 };
 
 // A step whose backward pass finds all gradients written: a tape without any operation of the store's.
@@ -101,13 +101,13 @@ StepNumbers run_step(parallel::DataParallel& data_parallel, FlatStore& store, in
   return *reinterpret_cast<const StepNumbers*>(reach_fake_gpu(summary.on_device.get()));
 }
 
-std::vector<Result> train(int ranks, const Setup& setup) {
-  std::vector<Result> results(static_cast<std::size_t>(ranks));
+std::vector<Outcome> train(int ranks, const Setup& setup) {
+  std::vector<Outcome> results(static_cast<std::size_t>(ranks));
   testing::run_ranks(ranks, [&](const Group& host) {
     const Group group = setup.make_group(host);
     FlatStore store = make_store(setup);
     parallel::DataParallel data_parallel(store, ProcessMesh(group), setup.options);
-    Result& result = results[static_cast<std::size_t>(host.rank())];
+    Outcome& result = results[static_cast<std::size_t>(host.rank())];
     const int micro_batches = setup.options.virtual_shards > 0 ? setup.options.virtual_shards / ranks : 1;
     for (int step = 0; step < steps; ++step) {
       const StepNumbers numbers = run_step(data_parallel, store, step, host.rank(), micro_batches, setup.on_device);
@@ -159,9 +159,9 @@ TEST_CASE("steps of a store on a GPU leave what those of one on the host leave")
 TEST_CASE("virtual shards give the same bits on a GPU as on the host, for any number of ranks") {
   const parallel::DataParallelOptions options{.bucket_bytes = 2048, .virtual_shards = 4};
   const Setup host{.device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
-  const Result wanted = train(1, host).front();
+  const Outcome wanted = train(1, host).front();
   for (const int ranks : {1, 2, 4}) {
-    for (const Result& result :
+    for (const Outcome& result :
          train(ranks, {.device = &fake_gpu_planes(), .make_group = fake_nccl_group, .options = options})) {
       CHECK(result == wanted);
     }

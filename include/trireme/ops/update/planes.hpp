@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -38,10 +39,8 @@ class PlanesAt;
 
 template <std::size_t... Index, typename... Elements>
 class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elements>... {
-  template <std::size_t I, typename Element>
-  static PlaneAt<I, Element> part_of(const PlaneAt<I, Element>&);
   template <std::size_t I>
-  using Part = decltype(part_of<I>(std::declval<const PlanesAt&>()));
+  using Part = std::tuple_element_t<I, std::tuple<PlaneAt<Index, Elements>...>>;
 
  public:
   using T = std::remove_const_t<typename Part<0>::T>;
