@@ -1,6 +1,7 @@
 #include "trireme/core/collectives.hpp"
 
 #include <array>
+#include <new>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -185,6 +186,28 @@ TEST_CASE("data of no elements may be null") {
   ranks.all_reduce(std::span<float>()).wait_on_host();
   REQUIRE(ranks.call);
   CHECK(ranks.call->count == 0);
+}
+
+TEST_CASE("what start throws comes through as it is, and the action of agree has run") {
+  class NoStart final : public Collectives {
+   public:
+    NoStart() : Collectives(0, 2) {}
+
+   private:
+    Pending start(const Call&) const override { throw std::bad_alloc(); }
+  };
+  const NoStart ranks;
+  std::array<float, 5> data{};
+  Log log;
+  Pending one = pending(log);
+  CHECK_THROWS_AS(one = ranks.all_reduce(std::span(data)), std::bad_alloc);
+  CHECK(log.asked.empty());
+  CHECK_THROWS_AS(ranks.send(std::span<const float, 5>(data), 1, 0), std::bad_alloc);
+  CHECK_THROWS_AS(ranks.barrier(), std::bad_alloc);
+  CHECK_THROWS_AS(ranks.gather_texts("text"), std::bad_alloc);
+  int runs = 0;
+  CHECK_THROWS_AS(ranks.agree([&runs] { ++runs; }), std::bad_alloc);
+  CHECK(runs == 1);
 }
 
 TEST_CASE("parts begin at multiples of 16 and hold all elements in order") {

@@ -8,7 +8,7 @@
 // Operations of layers that the ranks of a tensor axis hold between them (Shoeybi et al. 2019, arXiv 1909.08053). All ranks
 // call them in the same order, in backward too. "Own rows": with sequence_parallel (Korthikanti et al. 2022, arXiv 2205.05198)
 // this rank's equal part of the rows of a matrix [rows, width], in rank order; otherwise all of them, in any shape. Every
-// operation is complete when it returns.
+// operation is complete when it returns. The axis outlives the tape.
 namespace trireme {
 
 // This rank's part of `count` things: contiguous, in rank order, as even as can be.
