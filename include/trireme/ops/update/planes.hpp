@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -34,22 +33,31 @@ struct PlaneAt<Index, Optional<Element>> {
   T* plane;
 };
 
+template <std::size_t Index, typename First, typename... Others>
+struct PlaneOf : PlaneOf<Index - 1, Others...> {};
+template <typename First, typename... Others>
+struct PlaneOf<0, First, Others...> {
+  using Element = First;
+};
+
 template <typename Indices, typename... Elements>
 class PlanesAt;
 
 template <std::size_t... Index, typename... Elements>
 class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elements>... {
   template <std::size_t I>
-  using Part = std::tuple_element_t<I, std::tuple<PlaneAt<Index, Elements>...>>;
+  struct Part {
+    using Plane = PlaneAt<I, typename PlaneOf<I, Elements...>::Element>;
+  };
 
  public:
-  using T = std::remove_const_t<typename Part<0>::T>;
+  using T = std::remove_const_t<typename Part<0>::Plane::T>;
 
   TRIREME_HOST_DEVICE PlanesAt(typename PlaneAt<Index, Elements>::T*... planes) : PlaneAt<Index, Elements>{planes}... {}
 
   template <std::size_t I>
   TRIREME_HOST_DEVICE auto* plane() const {
-    return static_cast<const Part<I>&>(*this).plane;
+    return static_cast<const typename Part<I>::Plane&>(*this).plane;
   }
 
   // From these elements on.
@@ -64,7 +72,7 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
     if constexpr (next == sizeof...(Elements)) {
       return call(found...);
     } else {
-      if constexpr (Part<next>::is_optional) {
+      if constexpr (Part<next>::Plane::is_optional) {
         if (plane<next>() == nullptr) return visit(call, found..., NotKept{});
       }
       return visit(call, found..., plane<next>());
