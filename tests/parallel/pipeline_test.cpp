@@ -47,6 +47,8 @@ TEST_CASE("with virtual shards pipelines keep the bits of one rank") {
   expect_as_on_one_rank({.schedule = "gpipe", .pipeline = 2, .virtual_shards = 4});
   expect_as_on_one_rank({.schedule = "1f1b", .pipeline = 4, .virtual_shards = 4});
   expect_as_on_one_rank({.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .virtual_shards = 4});
+  expect_as_on_one_rank(
+      {.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .sharding = Sharding::on, .virtual_shards = 4});
   const PipelineSetup setup{.schedule = "zb", .pipeline = 2, .virtual_shards = 4};
   CHECK_THROWS_WITH(testing::run_ranks(2, [&](const Group& world) { tests::check_pipeline(world, setup); }),
                     ContainsSubstring("use gpipe or 1f1b"));
