@@ -30,14 +30,13 @@ Variable<float> softsign(const Variable<float>& x) { return record(Softsign{}, R
 // vector code.
 class Lion final : public optim::Optimizer<Float32> {
  public:
-  Lion(FlatStore& store, double learning_rate)
-      : Optimizer(store, {.learning_rate = learning_rate}), momentum_(make_plane("momentum")) {}
+  Lion(FlatStore& store, double learning_rate) : Optimizer(store, {.learning_rate = learning_rate}) {}
 
   optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
 
  private:
   void update(const Piece& piece) override {
-    float* momentum = momentum_.data() + piece.offset;
+    float* momentum = piece.plane(momentum_);
     const auto rate = static_cast<float>(piece.learning_rate);
     const auto scale = static_cast<float>(piece.gradient_scale);
     for (std::size_t index = 0; index < piece.count; ++index) {
@@ -48,7 +47,7 @@ class Lion final : public optim::Optimizer<Float32> {
     }
   }
 
-  Tensor<float> momentum_;
+  int momentum_ = add_plane("momentum");
 };
 
 struct Net : nn::Module<Float32> {

@@ -77,10 +77,10 @@ int train(const Group& world) {
   const std::int64_t share = 32;
   Net model;
   model.initialize({.seed = 1});
-  parallel::DataParallelOptions options{.compression = {.hook = std::make_shared<Signs>()}};
-  options.compression.only_if_faster = false;  // so small a model would be left alone
-  options.compression.between = parallel::CompressionBetween::ranks;
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+  const parallel::Hooked signs{{.hook = std::make_shared<Signs>(),
+                                .only_if_faster = false,  // so small a model would be left alone
+                                .between = parallel::CompressionBetween::ranks}};
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = signs});
   optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
 
   for (int step = 0; step <= 400; ++step) {

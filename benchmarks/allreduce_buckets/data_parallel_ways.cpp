@@ -57,7 +57,7 @@ class Ways {
   std::vector<double> seconds_;
 };
 
-trireme::parallel::DataParallelOptions fixed_size(double mib) { return buckets_of(mib > 0 ? mib * (1 << 20) : 1e18); }
+trireme::parallel::ParallelOptions fixed_size(double mib) { return buckets_of(mib > 0 ? mib * (1 << 20) : 1e18); }
 
 std::string size_name(double mib) { return mib > 0 ? fmt::format("{:g} MiB", mib) : "one bucket"; }
 
@@ -65,10 +65,9 @@ std::string size_name(double mib) { return mib > 0 ? fmt::format("{:g} MiB", mib
 
 void compare_tuned(const trireme::Group& world, std::span<const GradientSize> gradients, const WaysOptions& options) {
   Ways ways(world, gradients, options);
-  const trireme::parallel::DataParallelOptions by_default{.sharding = trireme::parallel::Sharding::off};
+  const trireme::parallel::ParallelOptions by_default{.sharding = trireme::parallel::Sharding::none};
   auto tuning = by_default;
-  tuning.tune_buckets = true;
-  tuning.bucket_profile = options.profile;
+  tuning.sum = trireme::parallel::Plain{.tuning = {.on = true, .profile = options.profile}};
   SimulatedStep& tuned = ways.add("tuned", {.data_parallel = tuning});
   int steps = 0;
   for (; !tuned.data_parallel().tuning(); ++steps) tuned.run();

@@ -12,7 +12,7 @@ struct WaysOptions {
   double backward_seconds = 0;
   std::vector<double> bucket_mib;  // fixed sizes; 0: one bucket
   int rounds = 5;
-  std::string profile;  // DataParallelOptions::bucket_profile
+  std::string profile;  // Tuning::profile
   std::string json;     // file for the results
 };
 

@@ -103,9 +103,9 @@ double SimulatedStep::run() {
   return seconds;
 }
 
-parallel::DataParallelOptions buckets_of(double bytes) {
+parallel::ParallelOptions buckets_of(double bytes) {
   const auto cap = std::max<std::int64_t>(1, static_cast<std::int64_t>(bytes));
-  return {.bucket_bytes = cap, .first_bucket_bytes = cap, .sharding = parallel::Sharding::off};
+  return {.sharding = parallel::Sharding::none, .buckets = {.bytes = cap, .first_bytes = cap}};
 }
 
 std::vector<double> time_steps(std::span<SimulatedStep> steps, int rounds) {

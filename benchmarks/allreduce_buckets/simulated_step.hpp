@@ -13,7 +13,7 @@
 class SimulatedStep {
  public:
   struct Options {
-    trireme::parallel::DataParallelOptions data_parallel;
+    trireme::parallel::ParallelOptions data_parallel;
     bool swap_halves = false;           // of the gradients, in the store
     bool first_in_store_order = false;  // the first backward pass goes in that order
   };
@@ -34,7 +34,7 @@ class SimulatedStep {
 };
 
 // A size in bytes: at least 1.
-trireme::parallel::DataParallelOptions buckets_of(double bytes);
+trireme::parallel::ParallelOptions buckets_of(double bytes);
 
 // Medians over interleaved rounds of each step's seconds; each round begins with another step. Collective.
 std::vector<double> time_steps(std::span<SimulatedStep> steps, int rounds);

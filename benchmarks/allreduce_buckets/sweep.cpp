@@ -162,9 +162,12 @@ std::vector<HookRows> time_hooks(const trireme::Group& world, std::span<const Gr
     std::vector<SimulatedStep> steps;
     for (const HookRows& hook : hooks) {
       auto data_parallel = buckets_of(row.bucket_mib > 0 ? row.bucket_mib * (1 << 20) : sweep.bytes);
-      data_parallel.compression = {.hook = trireme::parallel::parse_compression(hook.hook),
-                                   .only_if_faster = false,
-                                   .between = world.nodes().size() > 1 ? CompressionBetween::nodes : CompressionBetween::ranks};
+      if (const auto communication_hook = trireme::parallel::parse_compression(hook.hook)) {
+        data_parallel.sum = trireme::parallel::Hooked{
+            {.hook = communication_hook,
+             .only_if_faster = false,
+             .between = world.nodes().size() > 1 ? CompressionBetween::nodes : CompressionBetween::ranks}};
+      }
       steps.emplace_back(world, gradients, backward, SimulatedStep::Options{.data_parallel = data_parallel});
     }
     const std::vector<double> seconds = time_steps(steps, options.rounds);

@@ -78,6 +78,10 @@ Figures measure(const Options& options, const Group& world) {
       num_tensors * tensor_elements * 4 / world.size() / static_cast<std::int64_t>(block) * static_cast<std::int64_t>(block);
   const fs::path directory = fs::path(options.directory) / "checkpoint_benchmark";
   const fs::path plain = directory / fmt::format("plain.{}", world.rank());
+  const auto make_folder = [&] {
+    if (world.rank() == 0) fs::create_directories(directory);
+  };
+  world.agree(make_folder, "make the benchmark's folder");
   checkpoint::Checkpoints checkpoints(world, {.directory = directory, .keep = 2, .asynchronous = false});
   checkpoint::Checkpoints in_background(world, {.directory = directory, .keep = 2});
   Figures figures;

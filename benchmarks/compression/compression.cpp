@@ -65,12 +65,15 @@ class Run {
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
  private:
-  static parallel::DataParallelOptions data_parallel_options(const Options& options, const std::string& compression) {
-    parallel::DataParallelOptions result{
-        .sharding = parallel::Sharding::off,
-        .compression = {.hook = parallel::parse_compression(compression), .only_if_faster = false}};
-    result.bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20));
-    if (options.between_ranks) result.compression.between = parallel::CompressionBetween::ranks;
+  static parallel::ParallelOptions data_parallel_options(const Options& options, const std::string& compression) {
+    parallel::ParallelOptions result{.sharding = parallel::Sharding::none,
+                                     .buckets = {.bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20))}};
+    if (const auto hook = parallel::parse_compression(compression)) {
+      result.sum = parallel::Hooked{
+          {.hook = hook,
+           .only_if_faster = false,
+           .between = options.between_ranks ? parallel::CompressionBetween::ranks : parallel::CompressionBetween::nodes}};
+    }
     return result;
   }
 

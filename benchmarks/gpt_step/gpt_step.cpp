@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <trireme/trireme.hpp>
@@ -38,21 +39,23 @@ int benchmark(const Options& options, const Group& world) {
   for (int warm_up = 0; warm_up < 2; ++warm_up) step.run();
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 
-  std::optional<MatmulFloor> floor;
+  std::unique_ptr<MatmulFloor> floor;
+  const auto make_floor = [&] {
+    floor = MatmulFloor::make(products, dtype_of<typename P::Compute>);
+    if (floor) floor->run();
+    return floor != nullptr;
+  };
   if (!options.turns.empty()) {
-    return take_turns(world.rank(), options.turns, [&](const std::string& name) {
+    return take_turns(world.rank(), options.turns, [&](const std::string& name) -> std::optional<double> {
       if (name == "step") return slowest_seconds(world, [&] { step.run(); });
       if (name == "memory") return peak_rss;
       if (name == "peak") return operations / (measure_fma_peak() * options.threads);
       if (name != "floor") refuse_turn(name);
-      if (!floor) floor.emplace(products, dtype_of<typename P::Compute>).run();
+      if (!floor && !make_floor()) return std::nullopt;
       return slowest_seconds(world, [&] { floor->run(); });
     });
   }
-  if (!options.no_floor) {
-    floor.emplace(products, dtype_of<typename P::Compute>);
-    floor->run();
-  }
+  const bool lacks_floor = !options.no_floor && !make_floor();
   std::vector<double> step_seconds;
   std::vector<double> floor_seconds;
   for (int round = 0; round < options.steps; ++round) {
@@ -78,6 +81,9 @@ int benchmark(const Options& options, const Group& world) {
                operations / floor_time * 1e-9, 100 * share, peak * 1e-9);
     fmt::print("step / floor {:.3f}{}\n", step_time / floor_time,
                share < 0.6 && options.precision == "fp32" ? "  (does not count: the floor is below 60 % of the peak)" : "");
+  }
+  if (lacks_floor) {
+    fmt::print("no floor: oneDNN has no products of {} on this processor\n", name_of(dtype_of<typename P::Compute>));
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));

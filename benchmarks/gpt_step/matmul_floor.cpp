@@ -92,6 +92,15 @@ MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dt
   }
 }
 
+std::unique_ptr<MatmulFloor> MatmulFloor::make(const std::vector<Product>& products, trireme::DType dtype) {
+  try {
+    return std::make_unique<MatmulFloor>(products, dtype);
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    return nullptr;
+  }
+}
+
 MatmulFloor::~MatmulFloor() = default;
 
 void MatmulFloor::run() {

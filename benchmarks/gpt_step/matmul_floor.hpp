@@ -24,6 +24,9 @@ std::vector<Product> products_of_step(const trireme::models::GptOptions& model, 
 // where they are gradients of weights.
 class MatmulFloor {
  public:
+  // Null where oneDNN has no products of this type on this processor.
+  static std::unique_ptr<MatmulFloor> make(const std::vector<Product>& products, trireme::DType dtype);
+
   MatmulFloor(const std::vector<Product>& products, trireme::DType dtype);
   ~MatmulFloor();
   void run();

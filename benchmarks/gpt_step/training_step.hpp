@@ -5,7 +5,7 @@
 struct TrainingStepOptions {
   trireme::models::GptOptions model = {};
   std::int64_t batch = 8;  // of one rank
-  trireme::parallel::DataParallelOptions data_parallel = {};
+  trireme::parallel::ParallelOptions data_parallel = {};
 };
 
 // A training step of a GPT on made-up tokens, other ones on every rank.

@@ -10,7 +10,7 @@
 using trireme::Error;
 using trireme::ErrorCode;
 
-int take_turns(int rank, const std::string& folder, const std::function<double(const std::string&)>& measure) {
+int take_turns(int rank, const std::string& folder, const std::function<std::optional<double>(const std::string&)>& measure) {
   const std::string path = fmt::format("{}/request.{}", folder, rank);
   std::ifstream requests(path);
   std::ofstream answers;
@@ -22,8 +22,8 @@ int take_turns(int rank, const std::string& folder, const std::function<double(c
                  .hint = "--turns is for benchmarks/report, which makes them"});
   }
   for (std::string name; std::getline(requests, name);) {
-    const double value = measure(name);
-    if (rank == 0) answers << nlohmann::json{{"value", value}}.dump() << std::endl;
+    const std::optional<double> value = measure(name);
+    if (rank == 0) answers << nlohmann::json{{"value", value ? nlohmann::json(*value) : nlohmann::json()}}.dump() << std::endl;
   }
   return 0;
 }

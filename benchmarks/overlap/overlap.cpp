@@ -35,9 +35,9 @@ Way make_way(const std::string& name, const Options& options, const Group& group
           .step = std::make_unique<TrainingStep<Float32>>(
               TrainingStepOptions{.model = options.model,
                                   .batch = options.batch,
-                                  .data_parallel = {.bucket_bytes = bucket_bytes,
-                                                    .first_bucket_bytes = std::min(bucket_bytes, std::int64_t{1} << 20),
-                                                    .sharding = parallel::Sharding::off}},
+                                  .data_parallel = {.sharding = parallel::Sharding::none,
+                                                    .buckets = {.bytes = bucket_bytes,
+                                                                .first_bytes = std::min(bucket_bytes, std::int64_t{1} << 20)}}},
               group),
           .seconds = {}};
 }

@@ -145,7 +145,7 @@ class TurnTaker:
             raise
 
     def ask(self, what, limit_seconds=120.0):
-        """What the program answers: seconds, mostly."""
+        """What the program answers: seconds, mostly; None where this machine does not have it."""
         for request in self._requests:
             os.write(request, f"{what}\n".encode())
         deadline = time.monotonic() + limit_seconds

@@ -38,10 +38,9 @@ def ratios_of(row):
 
 def take_rounds(asks, rounds, deadline):
     """Does all of `asks`, (program, name) each, in every round; every second one backwards, so that no side is always the
-    first. Returns the values of each; the first round, not kept, warms up."""
+    first. Returns the values of each; the first round, not kept, warms up. What this machine does not have is left out."""
+    asks = [ask for ask in asks if ask[0].ask(ask[1], ANSWER_SECONDS) is not None]
     values = {ask: [] for ask in asks}
-    for program, name in asks:
-        program.ask(name, ANSWER_SECONDS)
     longest = 0.0
     for index in range(rounds):
         begin = time.monotonic()
@@ -75,6 +74,10 @@ def run_in_turns(comparison: InTurns, context, deadline):
         asks_of = {row: ((ours, row.ours_asked), (peer if row.of_peer else ours, row.theirs_asked)) for row in rows}
         values = take_rounds(list(dict.fromkeys(ask for asks in asks_of.values() for ask in asks)), context.pairs, deadline)
         for row, (own, other) in asks_of.items():
+            lacking = [program.name for program, name in (own, other) if (program, name) not in values]
+            if lacking:
+                result["notes"].append(f"{row.name}: {lacking[0]} cannot measure that on this processor")
+                continue
             pairs = [list(pair) for pair in zip(values[own], values[other])]
             if pairs:
                 result["rows"].append(row_result(row.name, peer_label if row.of_peer else row.theirs, row.ratio, pairs))

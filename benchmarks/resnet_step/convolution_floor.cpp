@@ -76,6 +76,16 @@ ConvolutionFloor::ConvolutionFloor(const std::vector<Layer>& layers, std::int64_
   std::ranges::reverse(plans_->backward);
 }
 
+std::unique_ptr<ConvolutionFloor> ConvolutionFloor::make(const std::vector<Layer>& layers, std::int64_t batch,
+                                                         trireme::DType dtype) {
+  try {
+    return std::make_unique<ConvolutionFloor>(layers, batch, dtype);
+  } catch (const dnnl::error& error) {
+    if (error.status != dnnl_unimplemented) throw;
+    return nullptr;
+  }
+}
+
 ConvolutionFloor::~ConvolutionFloor() = default;
 
 void ConvolutionFloor::run() {

@@ -75,9 +75,12 @@ class TrainingStep {
 // What is timed beside the step.
 template <typename T>
 struct Parts {
-  Parts(const std::vector<Layer>& layers, std::int64_t batch) : floor(layers, batch, dtype_of<T>), passes(layers, batch) {}
+  Parts(const std::vector<Layer>& layers, std::int64_t batch)
+      : floor(ConvolutionFloor::make(layers, batch, dtype_of<T>)), passes(layers, batch) {
+    if (floor) floor->run();
+  }
 
-  ConvolutionFloor floor;
+  std::unique_ptr<ConvolutionFloor> floor;  // null: there is none on this processor
   LayerPasses<T> passes;
   std::vector<double> floor_seconds = {};
   std::vector<double> convolution_seconds = {};
@@ -95,13 +98,14 @@ int benchmark(const Options& options, const Group& world) {
 
   std::optional<Parts<T>> parts;
   if (!options.turns.empty()) {
-    return take_turns(world.rank(), options.turns, [&](const std::string& name) {
+    return take_turns(world.rank(), options.turns, [&](const std::string& name) -> std::optional<double> {
       if (name == "step") return slowest_seconds(world, [&] { step.run(); });
       if (name == "memory") return peak_rss;
       if (name == "peak") return operations / (measure_fma_peak() * options.threads);
       if (name != "floor") refuse_turn(name);
-      if (!parts) parts.emplace(layers, options.batch).floor.run();
-      return slowest_seconds(world, [&] { parts->floor.run(); });
+      if (!parts) parts.emplace(layers, options.batch);
+      if (!parts->floor) return std::nullopt;
+      return slowest_seconds(world, [&] { parts->floor->run(); });
     });
   }
   if (!options.no_floor) parts.emplace(layers, options.batch);
@@ -109,7 +113,7 @@ int benchmark(const Options& options, const Group& world) {
   for (int round = 0; round < options.steps; ++round) {
     step_seconds.push_back(slowest_seconds(world, [&] { step.run(); }));
     if (!parts) continue;
-    parts->floor_seconds.push_back(slowest_seconds(world, [&] { parts->floor.run(); }));
+    if (parts->floor) parts->floor_seconds.push_back(slowest_seconds(world, [&] { parts->floor->run(); }));
     parts->convolution_seconds.push_back(slowest_seconds(world, [&] { parts->passes.convolutions(); }));
     parts->batch_norm_seconds.push_back(slowest_seconds(world, [&] { parts->passes.batch_norms(); }));
   }
@@ -123,7 +127,6 @@ int benchmark(const Options& options, const Group& world) {
                                 {"precision", name_of(dtype_of<T>)}};
   fmt::print("step          {:8.1f} ms  {:6.1f} GFLOP/s a rank\n", step_time * 1e3, operations / step_time * 1e-9);
   if (parts) {
-    const double floor = median(parts->floor_seconds);
     const double convolutions = median(parts->convolution_seconds);
     const double batch_norms = median(parts->batch_norm_seconds);
     const double rest = step_time - convolutions - batch_norms;
@@ -133,13 +136,18 @@ int benchmark(const Options& options, const Group& world) {
     print("convolutions", convolutions);
     print("batch norms", batch_norms);
     print("rest", rest);
-    fmt::print("floor         {:8.1f} ms  {:6.1f} GFLOP/s a rank, {:.0f} % of the float32 FMA peak\n", floor * 1e3,
-               operations / floor * 1e-9, 100 * operations / floor / (measure_fma_peak() * options.threads));
-    fmt::print("step / floor {:.3f}\n", step_time / floor);
     result["convolution_seconds"] = convolutions;
     result["batch_norm_seconds"] = batch_norms;
-    result["floor_seconds"] = floor;
-    result["ratio"] = step_time / floor;
+    if (parts->floor) {
+      const double floor = median(parts->floor_seconds);
+      fmt::print("floor         {:8.1f} ms  {:6.1f} GFLOP/s a rank, {:.0f} % of the float32 FMA peak\n", floor * 1e3,
+                 operations / floor * 1e-9, 100 * operations / floor / (measure_fma_peak() * options.threads));
+      fmt::print("step / floor {:.3f}\n", step_time / floor);
+      result["floor_seconds"] = floor;
+      result["ratio"] = step_time / floor;
+    } else {
+      fmt::print("no floor: oneDNN has no convolutions of {} on this processor\n", name_of(dtype_of<T>));
+    }
   }
   fmt::print("{:.1f} images/s on {} ranks x {} threads, batch {} a rank, peak memory {:.0f} MiB a rank\n", images_per_second,
              world.size(), options.threads, options.batch, peak_rss / (1 << 20));

@@ -63,7 +63,7 @@ class Step {
       : world_(world),
         model_(options.millions * 1'000'000),
         data_parallel_(model_, ProcessMesh(world),
-                       {.bucket_bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20)), .sharding = sharding}),
+                       {.sharding = sharding, .buckets = {.bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20))}}),
         optimizer_(model_.store(), {.learning_rate = 1e-3}) {}
 
   // The slowest rank's seconds. Gradients are written first, outside of the time.
@@ -106,8 +106,8 @@ void require_same_values(Step& sharded, Step& replicated, const Group& world) {
 }
 
 int benchmark(const Options& options, const Group& world) {
-  Step sharded(options, world, parallel::Sharding::on);
-  Step replicated(options, world, parallel::Sharding::off);
+  Step sharded(options, world, parallel::Sharding::optimizer);
+  Step replicated(options, world, parallel::Sharding::none);
   for (int warm_up = 0; warm_up < 2; ++warm_up) {
     sharded.run();
     replicated.run();

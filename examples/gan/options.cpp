@@ -35,8 +35,7 @@ void add_samples(CLI::App& app, Options& options) {
 void check(const Options& options) {
   require(options.latent > 0 && options.features >= 0 && options.sample_interval >= 0,
           "--latent is above 0, --features too where it is given, --sample-interval is 0 or more");
-  require(options.training.virtual_shards == 0 && options.training.reduction == "default",
-          "--reduction fixed is not for GANs: leave it out");
+  require(options.training.fixed_bits == 0, "--fixed-bits is not for GANs: leave it out");
   require(options.training.micro_batch_size == 0,
           "--micro-batch-size is not for GANs, whose generator learns from the discriminator after its step: leave it out");
   require(options.training.bucket_profile.empty(),

@@ -38,7 +38,7 @@ std::string text_of_beta(const std::optional<double>& beta) { return beta ? fmt:
 
 parallel::Sharding parse_sharding(const std::string& text) {
   if (text == "auto") return parallel::Sharding::automatic;
-  return text == "on" ? parallel::Sharding::on : parallel::Sharding::off;
+  return text == "on" ? parallel::Sharding::optimizer : parallel::Sharding::none;
 }
 
 }  // namespace
@@ -105,14 +105,9 @@ void TrainingParser::add_run() {
       ->group("Run")
       ->check(CLI::IsMember({"auto", "on", "off"}))
       ->capture_default_str();
-  app_.add_option("--reduction", options_.reduction,
-                  "fixed: the same bits for any number of ranks, buckets and nodes, see --virtual-shards")
-      ->group("Run")
-      ->check(CLI::IsMember({"default", "fixed"}))
-      ->capture_default_str();
-  app_.add_option("--virtual-shards", options_.virtual_shards,
-                  "of a batch with --reduction fixed: a power of two for each rank [number of ranks]")
-      ->group("Run");
+  add("--fixed-bits", options_.fixed_bits,
+      "micro-batches of a step on all replicas, whose weights are then the same bits for any number of replicas, buckets and "
+      "nodes: a power of two for each of them; 0: off");
   add("--threads", options_.threads, "threads of one rank; 0: OMP_NUM_THREADS, or its share of the cores");
   add("--backend", backend_, "mpi (ranks are mpirun's processes) or thread (ranks are threads of this process)");
   add("--ranks", options_.ranks, "ranks of the thread backend");
@@ -218,10 +213,15 @@ void TrainingParser::check() const {
           "--validation-fraction {} does not lie in [0, 1)", options_.validation_fraction);
   require(options_.validation_interval >= 0 && options_.sample >= 0 && options_.threads >= 0,
           "--validation-interval, --sample and --threads are 0 or more");
-  require(options_.virtual_shards >= 0 && (options_.virtual_shards == 0 || options_.reduction == "fixed"),
-          "--virtual-shards is above 0 and goes with --reduction fixed");
-  require(options_.reduction == "default" || options_.micro_batch_size == 0,
-          "--micro-batch-size follows from --virtual-shards with --reduction fixed; leave it out");
+  require(options_.fixed_bits >= 0, "--fixed-bits is 0 or more");
+  require(options_.fixed_bits == 0 || options_.micro_batch_size == 0,
+          "--micro-batch-size follows from --fixed-bits; leave it out");
+  require(
+      options_.fixed_bits == 0 || options_.compress == "none",
+      "--compress {} rounds gradients by what each node has, and --fixed-bits promises the same bits for any; give one of them",
+      options_.compress);
+  require(options_.bucket_mb > 0 || options_.compress == "none",
+          "--bucket-mb auto measures reductions without --compress {}; give a number", options_.compress);
   require(options_.compress_start >= 0 && options_.compress_warmup >= 0,
           "--compress-start and --compress-warmup are 0 or more");
   parallel::parse_compression(options_.compress, options_.compress_warmup);
@@ -285,8 +285,7 @@ optim::Settings TrainingOptions::settings() const {
           {"max_skipped", text(max_skipped)},
           {"bucket_mb", text(bucket_mb)},
           {"optimizer_sharding", optimizer_sharding},
-          {"reduction", reduction},
-          {"virtual_shards", text(virtual_shards)},
+          {"fixed_bits", text(fixed_bits)},
           {"compress", compress},
           {"compress_start", text(compress_start)},
           {"compress_warmup", text(compress_warmup)},
@@ -305,34 +304,35 @@ void TrainingOptions::complete(const Group& world) {
   require(batch_size % size == 0, "--batch-size {} does not divide by {} ranks; {} or {} would", batch_size, size,
           std::max<std::int64_t>(1, batch_size / size) * size, (batch_size / size + 1) * size);
   const std::int64_t share = batch_size / size;
-  if (reduction == "fixed") {
-    if (virtual_shards == 0) virtual_shards = world.size();
-    require(virtual_shards % world.size() == 0, "--virtual-shards {} do not divide by {} ranks; {} or {} would", virtual_shards,
-            size, size, 2 * size);
-    require(batch_size % virtual_shards == 0, "--batch-size {} does not divide by --virtual-shards {}", batch_size,
-            virtual_shards);
-    micro_batch_size = batch_size / virtual_shards;
+  if (fixed_bits > 0) {
+    require(fixed_bits % world.size() == 0, "--fixed-bits {} does not divide by {} ranks; {} or {} would", fixed_bits, size,
+            size, 2 * size);
+    require(batch_size % fixed_bits == 0, "--batch-size {} does not divide by --fixed-bits {}", batch_size, fixed_bits);
+    micro_batch_size = batch_size / fixed_bits;
   }
   if (micro_batch_size == 0) micro_batch_size = share;
   require(share % micro_batch_size == 0, "--micro-batch-size {} does not divide a rank's {} of --batch-size {}",
           micro_batch_size, share, batch_size);
 }
 
-parallel::DataParallelOptions TrainingOptions::data_parallel(std::int64_t first_step) const {
-  parallel::DataParallelOptions result{.sharding = parse_sharding(optimizer_sharding),
-                                       .tune_buckets = bucket_mb == 0,
-                                       .bucket_profile = bucket_profile,
-                                       .virtual_shards = virtual_shards,
-                                       .check_replicas = check_replicas,
-                                       .first_step = first_step};
-  result.compression = {
-      .hook = parallel::parse_compression(compress, compress_warmup),
-      .start = compress_start,
-      .only_if_faster = compress_when == "faster",
-      .between = compress_between == "nodes" ? parallel::CompressionBetween::nodes : parallel::CompressionBetween::ranks};
+parallel::ParallelOptions TrainingOptions::data_parallel(std::int64_t first_step) const {
+  parallel::ParallelOptions result{
+      .sharding = parse_sharding(optimizer_sharding), .check_replicas = check_replicas, .first_step = first_step};
+  const parallel::Tuning tuning{.on = bucket_mb == 0, .profile = bucket_profile};
+  if (compress != "none") {
+    result.sum = parallel::Hooked{
+        {.hook = parallel::parse_compression(compress, compress_warmup),
+         .start = compress_start,
+         .only_if_faster = compress_when == "faster",
+         .between = compress_between == "nodes" ? parallel::CompressionBetween::nodes : parallel::CompressionBetween::ranks}};
+  } else if (fixed_bits > 0) {
+    result.sum = parallel::FixedBits{.micro_batches = fixed_bits, .tuning = tuning};
+  } else {
+    result.sum = parallel::Plain{.tuning = tuning};
+  }
   if (bucket_mb > 0) {
-    result.bucket_bytes = static_cast<std::int64_t>(std::ceil(bucket_mb * (1 << 20)));
-    result.first_bucket_bytes = std::min<std::int64_t>(result.bucket_bytes, 1 << 20);
+    result.buckets.bytes = static_cast<std::int64_t>(std::ceil(bucket_mb * (1 << 20)));
+    result.buckets.first_bytes = std::min<std::int64_t>(result.buckets.bytes, 1 << 20);
   }
   return result;
 }

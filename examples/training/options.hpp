@@ -45,8 +45,7 @@ struct TrainingOptions {
   std::string bucket_profile;
   int check_replicas = 100;
   std::string optimizer_sharding = "auto";
-  std::string reduction = "default";
-  int virtual_shards = 0;
+  int fixed_bits = 0;  // micro-batches of a step on all replicas; 0: off
   std::string compress = "none";
   std::int64_t compress_start = 0;
   std::int64_t compress_warmup = 0;
@@ -84,7 +83,7 @@ struct TrainingOptions {
   // The sizes that follow from the number of ranks; an error where that does not divide the batch.
   void complete(const trireme::Group& world);
 
-  trireme::parallel::DataParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
+  trireme::parallel::ParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
   trireme::optim::NamedOptions optimizer_options() const;
   trireme::optim::StepOptions step_options() const;
   trireme::optim::LearningRate schedule() const;

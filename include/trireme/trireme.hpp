@@ -57,6 +57,7 @@
 #include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/parallel_options.hpp"
 #include "trireme/parallel/pipeline.hpp"
 #include "trireme/parallel/settings.hpp"
 #include "trireme/precision/policy.hpp"

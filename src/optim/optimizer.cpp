@@ -38,17 +38,41 @@ Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
 template <typename P, typename D>
 Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs)
     : store_(store),
-      shard_(store.shard()),
       rules_(rules),
       needs_(needs),
       resolved_(resolve(rules, store)),
       steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
-  require(needs == Needs::nothing || shard_ == nullptr || !shard_->fixed_bits(),
-          "with virtual shards the norms of parameters that several ranks update would depend on the number of ranks: train "
-          "with LAMB, LARS and others that need them with Sharding::off");
   if constexpr (!on_host) on_device_.emplace(store, rules.learning_rate);
   const device::MemoryPurpose purpose("state of the optimizer");
   if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store.num_parameters() + 1});
+}
+
+template <typename P, typename D>
+int Optimizer<P, D>::add_plane(std::string name, double value) {
+  require(!has_memory_, "plane {} was added after the optimizer's first step or checkpoint: add it in the constructor", name);
+  planes_.push_back({std::move(name), value, {}});
+  return static_cast<int>(planes_.size()) - 1;
+}
+
+// At the first use: from then on what this rank updates stays the same.
+template <typename P, typename D>
+void Optimizer<P, D>::make_planes() {
+  require(!has_memory_ || store_.shard() == shard_,
+          "DataParallel was made after the first step of the optimizer, or after a State got its planes, and now shards its "
+          "work over the ranks: make DataParallel before");
+  if (has_memory_) return;
+  const std::shared_ptr<Shard> shard = store_.shard();
+  require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
+          "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
+          "LAMB, LARS and others that need them with Sharding::none");
+  const device::MemoryPurpose purpose("state of the optimizer");
+  for (Plane& plane : planes_) {
+    const std::int64_t numel = shard ? shard->numel() : store_.trainable_numel();
+    plane.values = Tensor<T, D>::full({numel}, static_cast<T>(plane.initial));
+    plane_data_.push_back(plane.values.data());
+  }
+  shard_ = shard;
+  has_memory_ = true;
 }
 
 template <typename P, typename D>
@@ -70,9 +94,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& option
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
   require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
-  require(store_.shard() == shard_,
-          "the optimizer was made before DataParallel, which since then shards its work over the ranks; construct DataParallel "
-          "first, then the optimizer");
+  make_planes();
   store_.require_values();
   const StepSummary decided = decidable(summary);
   if (!decided.on_device && !decided.is_finite()) {
@@ -176,6 +198,7 @@ auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  make_planes();
   state.before_use([this] { skipped_steps(); });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
@@ -277,6 +300,7 @@ void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary,
                .gradients = gradients.data() + begin,
                .offset = part.in_planes + begin - range.begin,
                .count = 0,
+               .planes = plane_data_.data(),
                .on_device = place_of(*place, scaling),
                .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
                .gradient_scale = scaling.scale,

@@ -18,7 +18,7 @@ constexpr int dense_trials = 3;
 }  // namespace
 
 Compression::Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
-                         const CompressionOptions& options, std::int64_t first_step)
+                         const CompressionOptions& options, bool sharded, std::int64_t first_step)
     : store_(store), group_(group), model_(model), options_(options), step_(first_step - 1) {
   const std::string name = hook().str();
   require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
@@ -26,16 +26,34 @@ Compression::Compression(FlatStore& store, const Group& group, const Group& mode
   require(options.start >= 0, "compression starts at step 0 or later, got {}", options.start);
   require(!hook().indispensable() || options.start == 0,
           "compression {} changes what the optimizer does, so it starts at step 0, not {}", name, options.start);
+  require(hook().max_exchanges() > 0, "compression {} says that it awaits {} exchanges; it needs one at least", name,
+          hook().max_exchanges());
   const bool one_node = options.between == CompressionBetween::nodes && group.on_one_node();
   exchanges_ = group.size() > 1 && !one_node && !parameters.empty();
-  if (!exchanges_ && !hook().indispensable()) return;
+  const bool may_run = exchanges_ || hook().indispensable();
+  if (!may_run && !sharded) return;
   groups_ = make_hook_groups(group, options.between, hook().max_exchanges());
   owner_of_ = assign_owners(store, parameters, groups_.owners);
+  if (sharded) {
+    shard_ = std::make_shared<OwnerShard>(store, groups_,
+                                          parallel::owned_ranges(store, parameters, owner_of_, OwnerShard::longest_range));
+  }
+  if (!may_run) return;
   std::vector<ParameterInfo> own;
   for (const int index : parameters) {
     if (owns(index)) own.push_back(store.parameter(index));
   }
   hook().prepare(own);
+}
+
+bool Compression::shares_gradients(const Bucket& bucket) const {
+  return shard_ == nullptr || store_.parameter(bucket.parameters.front()).tied != nullptr;
+}
+
+bool Compression::counts(const Bucket& bucket) const {
+  if (shard_ == nullptr) return group_.rank() == 0;
+  const bool first_node = groups_.exchanges.front().rank() == 0;
+  return first_node && (!shares_gradients(bucket) || owns(bucket.parameters.front()));
 }
 
 std::uint64_t Compression::bytes_sent() const {
@@ -116,8 +134,8 @@ double Compression::measure_compressed(std::span<const Bucket> buckets) {
     fill_gradients(buckets);
     group_.barrier("cost of compressed gradients");
     const auto start = std::chrono::steady_clock::now();
-    HookedBuckets hooked(*this, after_warmup);
-    for (const Bucket& bucket : buckets) hooked.launch(bucket);
+    HookedBuckets hooked(*this, buckets, after_warmup);
+    for (std::size_t bucket = 0; bucket < buckets.size(); ++bucket) hooked.launch();
     hooked.finish([](Pending& pending) { pending.wait_on_host(); });
     best = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }

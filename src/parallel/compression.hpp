@@ -1,12 +1,14 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "parallel/hook_groups.hpp"
+#include "parallel/sharding.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/compression.hpp"
 
@@ -19,9 +21,9 @@ class Compression {
   using DenseTrial = std::function<double(std::int64_t bytes)>;
 
   // Collective. `group`: the replicas; `model`: all ranks that hold parts of the model, which decide alike; `parameters`: the
-  // trainable ones, in the order of the store.
+  // trainable ones, in the order of the store; `sharded`: their owners update them.
   Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
-              const CompressionOptions& options, std::int64_t first_step);
+              const CompressionOptions& options, bool sharded, std::int64_t first_step);
 
   // Whether the step that begins now is compressed. Collective at the first one that should be.
   bool begin_step(std::span<const Bucket> buckets, const DenseTrial& trial);
@@ -29,8 +31,20 @@ class Compression {
   const std::optional<CompressionDecision>& decision() const { return decision_; }
   CommunicationHook& hook() const { return *options_.hook; }
   const HookGroups& groups() const { return groups_; }
-  int owner_of(int parameter) const { return owner_of_[static_cast<std::size_t>(parameter)]; }
-  bool owns(int parameter) const { return owner_of(parameter) == groups_.place; }
+  bool owns(int parameter) const { return owner_of_[static_cast<std::size_t>(parameter)] == groups_.place; }
+  std::vector<OwnedRange> owned_ranges(std::span<const int> parameters) const {
+    return parallel::owned_ranges(store_, parameters, owner_of_);
+  }
+
+  // Whether all ranks of a node get the sums of a bucket. A tied parameter's they do, since ranks of another stage may have
+  // other owners.
+  bool shares_gradients(const Bucket& bucket) const;
+
+  // Whether this rank, of all that get the same sums of a bucket, is the one that counts them.
+  bool counts(const Bucket& bucket) const;
+
+  // What owners update, where they do; null where every rank updates all.
+  const std::shared_ptr<OwnerShard>& shard() const { return shard_; }
   std::int64_t step() const { return step_ - options_.start; }  // since compression began
   FlatStore& store() const { return store_; }
   std::uint64_t bytes_sent() const;
@@ -50,6 +64,7 @@ class Compression {
   std::vector<int> owner_of_;  // by parameter
   std::int64_t step_;          // that runs, or was the last
   bool exchanges_;             // between some of the replicas
+  std::shared_ptr<OwnerShard> shard_;
   std::optional<CompressionDecision> decision_;
 };
 

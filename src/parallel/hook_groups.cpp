@@ -46,4 +46,18 @@ std::vector<int> assign_owners(FlatStore& store, std::span<const int> parameters
   return owner_of;
 }
 
+std::vector<OwnedRange> owned_ranges(FlatStore& store, std::span<const int> parameters, std::span<const int> owner_of,
+                                     std::int64_t longest) {
+  std::vector<OwnedRange> ranges;
+  for (const int index : parameters) {
+    const ParameterInfo& info = store.parameter(index);
+    const int owner = owner_of[static_cast<std::size_t>(index)];
+    if (ranges.empty() || ranges.back().owner != owner || ranges.back().range.count() >= longest) {
+      ranges.push_back({.owner = owner, .range = {info.offset, info.offset}});
+    }
+    ranges.back().range.end = info.offset + info.numel;
+  }
+  return ranges;
+}
+
 }  // namespace trireme::parallel

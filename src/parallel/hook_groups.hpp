@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -26,5 +28,16 @@ HookGroups make_hook_groups(const Group& group, CompressionBetween between, int 
 // Which owner looks after each of `parameters`, indices in the order of the store: neighbours of the same owner where they are
 // small, balanced over any stretch, and the same whatever the buckets. By parameter index, -1 for those not listed.
 std::vector<int> assign_owners(FlatStore& store, std::span<const int> parameters, int owners);
+
+// Neighbours in the store with one owner.
+struct OwnedRange {
+  int owner = 0;
+  Range range;
+};
+
+// These parameters, in the order of the store, by their owners; a range ends with the parameter that reaches `longest`
+// elements.
+std::vector<OwnedRange> owned_ranges(FlatStore& store, std::span<const int> parameters, std::span<const int> owner_of,
+                                     std::int64_t longest = std::numeric_limits<std::int64_t>::max());
 
 }  // namespace trireme::parallel

@@ -7,39 +7,45 @@
 
 namespace trireme::parallel {
 
-void HookedBuckets::launch(const Bucket& bucket) {
+bool HookedBuckets::launch() {
   FlatStore& store = compression_.store();
+  const Bucket& bucket = buckets_[held_.size()];
   std::vector<NamedTensor> own;
-  std::vector<std::pair<int, Range>> parts;
   for (const int index : bucket.parameters) {
-    const ParameterInfo& info = store.parameter(index);
-    const int owner = compression_.owner_of(index);
-    if (compression_.owns(index)) own.push_back({info.name, store.gradient<float>(index)});
-    if (parts.empty() || parts.back().first != owner) parts.emplace_back(owner, Range{info.offset, info.offset});
-    parts.back().second.end = info.offset + info.numel;
+    if (compression_.owns(index)) own.push_back({store.parameter(index).name, store.gradient<float>(index)});
+  }
+  const std::vector<OwnedRange> ranges = compression_.owned_ranges(bucket.parameters);
+  const bool shares = compression_.shares_gradients(bucket);
+  std::vector<Range>& held = held_.emplace_back();
+  if (shares) {
+    held.push_back(bucket.range);
+  } else {
+    for (const auto& [owner, range] : ranges) {
+      if (owner == compression_.groups().place) held.push_back(range);
+    }
   }
   const Group& peers = compression_.groups().exchanges.front();
   GradientBucket gradients({.name = bucket.name, .step = step_, .rank = peers.rank(), .size = peers.size()}, std::move(own));
-  buckets_.emplace_back(std::move(gradients), bucket.range, std::move(parts));
-  ++launched_;
-  advance();
+  under_way_.emplace_back(std::move(gradients), bucket.range, shares ? ranges : std::vector<OwnedRange>());
+  go_on();
+  return true;
 }
 
-bool HookedBuckets::advance() {
+bool HookedBuckets::go_on() {
   bool moved = false;
   int reached = done;  // by the bucket before
-  for (HookedBucket& bucket : buckets_) {
-    while (advance(bucket, reached)) moved = true;
+  for (HookedBucket& bucket : under_way_) {
+    while (go_on(bucket, reached)) moved = true;
     reached = bucket.started;
   }
-  while (!buckets_.empty() && buckets_.front().started == done) buckets_.pop_front();
+  while (!under_way_.empty() && under_way_.front().started == done) under_way_.pop_front();
   return moved;
 }
 
-bool HookedBuckets::advance(HookedBucket& bucket, int reached) {
+bool HookedBuckets::go_on(HookedBucket& bucket, int reached) {
   if (bucket.started == done) return false;
   if (bucket.next == bucket.started) {
-    if (!std::ranges::all_of(under_way(bucket), [](Pending& pending) { return pending.done(); })) return false;
+    if (!std::ranges::all_of(pending_of(bucket), [](Pending& pending) { return pending.done(); })) return false;
     bucket.next = find_next(bucket);
     return true;
   }
@@ -76,7 +82,7 @@ void HookedBuckets::start(HookedBucket& bucket) {
       bucket.pending.push_back(groups.sum->all_reduce(gradients, ReduceOp::sum, bucket.own.name()));
     });
   } else if (bucket.next == shared && groups.share) {
-    for (const auto& [owner, part] : bucket.parts) {
+    for (const auto& [owner, part] : bucket.to_share) {
       with_gradients(compression_.store(), part, [&](auto gradients) {
         bucket.pending.push_back(groups.share->broadcast(gradients, owner, bucket.own.name()));
       });
@@ -84,10 +90,10 @@ void HookedBuckets::start(HookedBucket& bucket) {
   }
 }
 
-void HookedBuckets::finish(const std::function<void(Pending&)>& wait) {
-  while (!buckets_.empty()) {
-    if (advance()) continue;
-    for (Pending& pending : under_way(buckets_.front())) wait(pending);
+void HookedBuckets::finish(const Wait& wait) {
+  while (!under_way_.empty()) {
+    if (go_on()) continue;
+    for (Pending& pending : pending_of(under_way_.front())) wait(pending);
   }
 }
 

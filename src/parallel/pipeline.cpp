@@ -219,11 +219,10 @@ class Pipeline<M, D>::Execution {
 
 template <typename M, typename D>
 void Pipeline<M, D>::run(Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch) {
-  require(
-      !reduction.has_virtual_shards() || (schedule_.num_chunks == 1 && !schedule_.splits_backward),
-      "with virtual shards a micro-batch's gradients are complete before the next one's begin, which the schedule {} does not "
-      "do: use gpipe or 1f1b",
-      schedule_.name);
+  require(!reduction.has_fixed_bits() || (schedule_.num_chunks == 1 && !schedule_.splits_backward),
+          "with FixedBits a micro-batch's gradients are complete before the next one's begin, which the schedule {} does not "
+          "do: use gpipe or 1f1b",
+          schedule_.name);
   timeline_.clear();
   Execution execution(*this, reduction, first, samples_per_micro_batch);
   for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) execution.perform(action);

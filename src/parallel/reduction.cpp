@@ -4,13 +4,12 @@
 #include <cmath>
 #include <utility>
 
+#include "parallel/bucket_reduction.hpp"
 #include "parallel/bucket_tuner.hpp"
-#include "parallel/gradient_tree.hpp"
-#include "parallel/hooked_buckets.hpp"
+#include "parallel/micro_batch_sum.hpp"
 #include "parallel/non_finite.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/replica_comparison.hpp"
-#include "parallel/sharding.hpp"
 #include "parallel/square_sum.hpp"
 #include "parallel/summary_group.hpp"
 #include "trireme/core/error.hpp"
@@ -25,12 +24,12 @@ void Reduction::count_waiting(const Wait& wait) {
   waited_seconds_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-Reduction::Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked)
+Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<BucketSums> sums)
     : owner_(owner),
       micro_batches_(micro_batches),
       used_(owner.bucket_of_.size(), false),
-      hooked_(std::move(hooked)),
-      squares_(std::make_unique<SquareSum>(owner.tree_ != nullptr)) {
+      sums_(std::move(sums)),
+      squares_(std::make_unique<SquareSum>(owner.micro_batch_sum_->fixed_bits())) {
   if (owner.tied_ < 0) return;
   tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
 }
@@ -41,11 +40,11 @@ Reduction::Reduction(Reduction&&) noexcept = default;
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
   owner_.compare_evaluation();
-  if (owner_.tree_ != nullptr && listened_ > 0) {
+  if (listened_ > 0) {
     for (std::size_t index = 0; index < used_.size(); ++index) {
       used_[index] = used_[index] || owner_.store_.has_gradient(static_cast<int>(index));
     }
-    owner_.tree_->push();
+    owner_.micro_batch_sum_->begin_next();
   }
   if (++listened_ < micro_batches_) return;  // gradients become final in the last one
   if (owner_.tuner_ != nullptr) owner_.tuner_->begin();
@@ -53,7 +52,7 @@ void Reduction::listen(Tape& tape) {
   tape.listen(owner_.store_, *this);
 }
 
-bool Reduction::has_virtual_shards() const { return owner_.tree_ != nullptr; }
+bool Reduction::has_fixed_bits() const { return owner_.micro_batch_sum_->fixed_bits(); }
 
 void Reduction::add(AddedLoss loss, std::int64_t count) {
   require(added_.empty() || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size",
@@ -71,10 +70,8 @@ void Reduction::on_final(int parameter) {
   used_[index] = used_[index] || used_last;
   if (!used_last) store.zero_gradient(parameter);
   store.set_gradient_final(parameter);
-  if (owner_.tree_ != nullptr) {
-    const ParameterInfo& info = store.parameter(parameter);
-    owner_.tree_->complete({info.offset, info.offset + info.numel});
-  }
+  const ParameterInfo& info = store.parameter(parameter);
+  owner_.micro_batch_sum_->complete({info.offset, info.offset + info.numel});
   --missing_[static_cast<std::size_t>(owner_.bucket_of_[index])];
   launch_complete();
   advance();
@@ -82,32 +79,22 @@ void Reduction::on_final(int parameter) {
 
 bool Reduction::reduced_over_replicas(std::size_t bucket, bool wait) {
   if (bucket >= next_bucket_) return false;
-  if (hooked_ != nullptr) return hooked_->num_done() > bucket;
-  if (owner_.group_.size() == 1) return true;
-  const auto [begin, end] = owner_.shard_ != nullptr
-                                ? owner_.slices_of(bucket)
-                                : Range{static_cast<std::int64_t>(bucket), static_cast<std::int64_t>(bucket) + 1};
-  bool done = true;
-  for (std::int64_t index = begin; index < end; ++index) {
-    Pending& pending = pending_[static_cast<std::size_t>(index)];
-    if (wait) wait_for(pending);
-    done = done && (wait || pending.done());
+  for (std::size_t range = 0; range < sums_->held(bucket).size(); ++range) {
+    if (wait) {
+      sums_->wait_for(bucket, range, [this](Pending& pending) { wait_for(pending); });
+    } else if (!sums_->is_done(bucket, range)) {
+      return false;
+    }
   }
-  return done;
+  return true;
 }
 
-// Of a sharded step the part that this rank updates; it is the same one in all stages, since the bucket is.
+// Of what this rank holds of it, which ranks of other stages hold too.
 void Reduction::sum_tied(bool wait) {
   if (!tied_ || tied_->done || (!tied_->begun && !reduced_over_replicas(tied_->bucket, wait))) return;
   const ParameterInfo& info = owner_.store_.parameter(owner_.tied_);
   if (!std::exchange(tied_->begun, true)) {
-    std::vector<Range> ranges{{info.offset, info.offset + info.numel}};
-    if (owner_.shard_ != nullptr) {
-      const auto [begin, end] = owner_.slices_of(tied_->bucket);
-      const std::vector<Range>& own = owner_.shard_->ranges();
-      ranges.assign(own.begin() + begin, own.begin() + end);
-    }
-    for (const Range& range : ranges) {
+    for (const Range& range : sums_->held(tied_->bucket)) {
       if (range.count() == 0) continue;
       with_gradients(owner_.store_, range, [&](auto gradients) {
         tied_->sums.push_back(info.tied->all_reduce(gradients, ReduceOp::sum, info.name));
@@ -122,20 +109,14 @@ void Reduction::sum_tied(bool wait) {
 
 void Reduction::launch_complete() {
   while (next_bucket_ < missing_.size() && missing_[next_bucket_] == 0) {
-    bool launched = true;
-    if (hooked_ != nullptr) {
-      hooked_->launch(owner_.buckets_[next_bucket_]);
-    } else {
-      launched = owner_.reduce(next_bucket_, pending_);
-    }
-    if (launched) ++next_bucket_;
+    if (sums_->launch()) ++next_bucket_;
     advance();
   }
 }
 
 void Reduction::advance() {
   comm::progress();
-  if (hooked_ != nullptr) hooked_->advance();
+  sums_->advance();
   sum_tied(false);
   take_norms(false);
 }
@@ -143,12 +124,16 @@ void Reduction::advance() {
 // Of this rank's part of each slice as soon as it is reduced, while it lies in the cache; a GPU would make the host wait for
 // the backward pass, so there it is at the end.
 void Reduction::take_norms(bool wait) {
-  if (owner_.shard_ == nullptr || (!wait && !owner_.store_.on_host())) return;
-  for (; next_norm_ < pending_.size(); ++next_norm_) {
-    if (wait) wait_for(pending_[next_norm_]);
-    if (!wait && !pending_[next_norm_].done()) return;
-    if (tied_ && !tied_->done && owner_.slices_of(tied_->bucket).begin <= static_cast<std::int64_t>(next_norm_)) return;
-    squares_->add(*owner_.summary_, owner_.shard_->ranges()[next_norm_]);
+  if (!owner_.sharded() || (!wait && !owner_.store_.on_host())) return;
+  for (; next_norm_bucket_ < next_bucket_; ++next_norm_bucket_, next_norm_range_ = 0) {
+    const std::size_t bucket = next_norm_bucket_;
+    const std::span<const Range> held = sums_->held(bucket);
+    for (; next_norm_range_ < held.size(); ++next_norm_range_) {
+      if (wait) sums_->wait_for(bucket, next_norm_range_, [this](Pending& pending) { wait_for(pending); });
+      if (!wait && !sums_->is_done(bucket, next_norm_range_)) return;
+      if (tied_ && !tied_->done && bucket == tied_->bucket) return;
+      if (sums_->counts(bucket)) squares_->add(*owner_.summary_, held[next_norm_range_]);
+    }
   }
 }
 
@@ -172,13 +157,13 @@ void Reduction::read_losses() {
 StepSummary Reduction::finish() {
   launch_rest();
   read_losses();
-  if (hooked_ != nullptr) hooked_->finish([this](Pending& pending) { wait_for(pending); });
+  sums_->finish([this](Pending& pending) { wait_for(pending); });
   sum_tied(true);
   take_norms(true);
   // Replicas take the norm of what all of them hold afterwards; parts of a model have to tell each other theirs.
   const Range all{0, owner_.store_.trainable_numel()};
-  const bool parts_of_norm = owner_.shard_ != nullptr || !owner_.summary_->whole_model();
-  if (parts_of_norm && owner_.shard_ == nullptr) {
+  const bool parts_of_norm = owner_.sharded() || !owner_.summary_->whole_model();
+  if (parts_of_norm && !owner_.sharded()) {
     wait_for_buckets();
     if (owner_.summary_->first_replica()) squares_->add(*owner_.summary_, all);
   }
@@ -192,7 +177,8 @@ StepSummary Reduction::finish() {
   summary.gradient_norm = std::sqrt(squares_->value()) * summary.gradient_scale;
   if (!summary.is_finite()) {
     const bool finite = std::ranges::all_of(losses_, [](double loss) { return std::isfinite(loss); });
-    const std::vector<Range> reduced = owner_.shard_ ? owner_.shard_->ranges() : std::vector<Range>{all};
+    const auto shard = owner_.reduction_->shard();
+    const std::span<const Range> reduced = shard ? std::span(shard->ranges()) : std::span(&all, 1);
     summary.non_finite = find_non_finite(owner_.store_, reduced, finite, *owner_.summary_);
   }
   return summary;
@@ -200,7 +186,7 @@ StepSummary Reduction::finish() {
 
 StepSummary Reduction::finish_on_device() {
   FlatStore& store = owner_.store_;
-  if (store.on_host() || owner_.tree_ != nullptr || !owner_.summary_->whole_model()) return finish();
+  if (store.on_host() || has_fixed_bits() || !owner_.summary_->whole_model()) return finish();
   launch_rest();
   const PlaneDevice& device = store.device();
   const device::Storage totals_there(device.memory(), sizeof(StepTotals));
@@ -211,12 +197,12 @@ StepSummary Reduction::finish_on_device() {
     device.add_squares(store.gradient_plane(), store.dtype(), range, totals);
   };
   wait_for_buckets();
-  if (owner_.shard_ != nullptr) std::ranges::for_each(owner_.shard_->ranges(), add_squares);
+  if (owner_.sharded()) std::ranges::for_each(owner_.reduction_->shard()->ranges(), add_squares);
   Pending sum = owner_.group_.all_reduce(std::span(&totals->loss_sum, 3), ReduceOp::sum, "step totals");
   std::vector<Pending> buffers = owner_.reduce_buffers();
   wait_for(sum);
   for (Pending& run : buffers) wait_for(run);
-  if (owner_.shard_ == nullptr) add_squares({0, store.trainable_numel()});
+  if (!owner_.sharded()) add_squares({0, store.trainable_numel()});
   const auto numbers = std::make_shared<device::Storage>(device.memory(), sizeof(StepNumbers));
   auto* numbers_there = static_cast<StepNumbers*>(numbers->data());
   device.summarize(totals, static_cast<double>(count_), numbers_there);
@@ -231,7 +217,7 @@ void Reduction::wait_for(Pending& pending) {
 }
 
 void Reduction::wait_for_buckets() {
-  for (Pending& bucket : pending_) wait_for(bucket);
+  for (std::size_t bucket = 0; bucket < next_bucket_; ++bucket) reduced_over_replicas(bucket, true);
 }
 
 // The one scalar all-reduce of a step on the host. Where the numbers stay on a GPU it tells what the host knows without them.
@@ -256,7 +242,7 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   const std::size_t first_compared = values.size();
   const ReplicaComparison* comparison = on_device ? nullptr : owner_.comparison_.get();
   if (comparison != nullptr) comparison->append(values, step);
-  Pending sum = ranks.group().all_reduce(std::span(values), owner_.sum(), "step summary");
+  Pending sum = ranks.group().all_reduce(std::span(values), owner_.micro_batch_sum_->op(), "step summary");
   wait_for(sum);
 
   const auto [loss, target_weight, counts_sum, squares_sum, added] =

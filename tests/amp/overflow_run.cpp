@@ -60,7 +60,7 @@ void run(const Group& world, parallel::Sharding sharding) {
 }  // namespace
 
 void expect_all_skip_the_overflow(const Group& world) {
-  for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) run(world, sharding);
+  for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) run(world, sharding);
 }
 
 }  // namespace trireme::tests

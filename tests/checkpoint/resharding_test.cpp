@@ -28,12 +28,12 @@ struct Layout {
   int data = 1;
   int tensor = 1;
   int pipeline = 1;
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 
   int ranks() const { return data * tensor * pipeline; }
   std::string str() const {
     return fmt::format("data {} x tensor {} x pipeline {}{}", data, tensor, pipeline,
-                       sharding == parallel::Sharding::on ? ", sharded" : "");
+                       sharding == parallel::Sharding::optimizer ? ", sharded" : "");
   }
 };
 
@@ -42,7 +42,7 @@ std::vector<Layout> layouts() {
       {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {1, 4, 1}, {1, 1, 2}, {2, 2, 1}, {2, 1, 2}, {1, 2, 2}, {2, 2, 2}}};
   std::vector<Layout> all;
   for (const auto& [data, tensor, pipeline] : sizes) {
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on})
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer})
       all.push_back({data, tensor, pipeline, sharding});
   }
   return all;
@@ -56,7 +56,7 @@ class Run {
         model_({.layers = 2, .heads = 4, .width = 16, .block = 8, .vocabulary = 37}, parallel::model_part(mesh_)) {
     model_.initialize({.seed = 1});
     data_parallel_.emplace(
-        model_, mesh_, parallel::DataParallelOptions{.bucket_bytes = 2000, .sharding = layout.sharding, .slice_bytes = 2000});
+        model_, mesh_, parallel::ParallelOptions{.sharding = layout.sharding, .buckets = {.bytes = 2000, .slice_bytes = 2000}});
     optimizer_.emplace(model_.store(), optim::AdamWOptions{.amsgrad = true});
     model_.store().add_to(state_, "model.");
     optimizer_->add_to(state_);

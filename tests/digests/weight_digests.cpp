@@ -33,7 +33,7 @@ const std::vector<std::string> precisions = {"Float32", "MixedBfloat16", "MixedF
 const std::vector<std::string> reductions = {"plain", "sharded", "fixed_bits", "int8"};
 const std::vector<MeshOptions> meshes = {{1, 1, 1}, {2, 1, 1}, {4, 1, 1}, {1, 2, 1}, {2, 2, 1}, {1, 1, 2}, {2, 1, 2}};
 
-// Virtual shards are divided into powers of two.
+// Those of fixed bits are divided into powers of two.
 std::vector<int> accumulations_of(const std::string& reduction) { return {1, reduction == "fixed_bits" ? 2 : 3}; }
 
 struct Combination {
@@ -162,15 +162,14 @@ class Training {
  private:
   void reduce_by(const Combination& combination, FlatStore& store) {
     const std::string& reduction = combination.reduction;
-    parallel::DataParallelOptions options{
-        .bucket_bytes = 4000,
-        .first_bucket_bytes = 400,
-        .sharding = reduction == "sharded" ? parallel::Sharding::on : parallel::Sharding::off,
-        .slice_bytes = 4000,
-        .virtual_shards = reduction == "fixed_bits" ? combination.mesh.data * combination.accumulation : 0};
-    if (reduction == "int8") {
-      options.compression = {
-          .hook = parallel::int8_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks};
+    parallel::ParallelOptions options{
+        .sharding = reduction == "sharded" ? parallel::Sharding::optimizer : parallel::Sharding::none,
+        .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}};
+    if (reduction == "fixed_bits") {
+      options.sum = parallel::FixedBits{.micro_batches = combination.mesh.data * combination.accumulation};
+    } else if (reduction == "int8") {
+      options.sum = parallel::Hooked{
+          {.hook = parallel::int8_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
     }
     try {
       data_parallel_.emplace(store, mesh_, options);

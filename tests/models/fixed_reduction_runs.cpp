@@ -16,14 +16,14 @@ using namespace trireme;
 
 namespace {
 
-constexpr int virtual_shards = 4;
-constexpr int shard_samples = 2;
+constexpr int all_micro_batches = 4;
+constexpr int rows = 2;  // of a micro-batch
 constexpr std::int64_t block = 12;
 constexpr std::int64_t vocabulary = 40;
 constexpr std::array<std::int64_t, 6> bucket_bytes = {1, 1 << 10, 10'000, 1 << 16, 1 << 20, 25 << 20};
 
 Tensor<std::int32_t> tokens_of(std::int64_t first_sample, std::int64_t shift) {
-  Tensor<std::int32_t> tokens({shard_samples, block});
+  Tensor<std::int32_t> tokens({rows, block});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
     const auto at = static_cast<std::uint64_t>(first_sample * (block + 1) + i / block * (block + 1) + i % block + shift);
     tokens.data()[i] = static_cast<std::int32_t>(at * at * 2654435761U >> 7) % vocabulary;
@@ -36,25 +36,25 @@ struct Run {
   std::int64_t bucket_bytes;
   int steps = 20;
   bool tune = false;  // the buckets, in more than 30 steps
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 };
 
 std::uint64_t train(const Group& group, const Run& run) {
   models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 32, .block = block, .vocabulary = vocabulary, .dropout = 0.1});
   model.initialize({.seed = 5});
-  parallel::DataParallel data_parallel(model, ProcessMesh(group),
-                                       {.bucket_bytes = run.bucket_bytes,
-                                        .first_bucket_bytes = run.bucket_bytes,
-                                        .sharding = run.sharding,
-                                        .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16),
-                                        .tune_buckets = run.tune,
-                                        .virtual_shards = virtual_shards});
+  parallel::DataParallel data_parallel(
+      model, ProcessMesh(group),
+      {.sum = parallel::FixedBits{.micro_batches = all_micro_batches, .tuning = {.on = run.tune}},
+       .sharding = run.sharding,
+       .buckets = {.bytes = run.bucket_bytes,
+                   .first_bytes = run.bucket_bytes,
+                   .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16)}});
   optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 1e-2});
-  const int shards = virtual_shards / group.size();
+  const int micro_batches = all_micro_batches / group.size();
   for (int step = 0; step < run.steps; ++step) {
-    auto reduction = data_parallel.begin_step(shards);
-    for (int shard = 0; shard < shards; ++shard) {
-      const std::int64_t first = (step * virtual_shards + group.rank() * shards + shard) * shard_samples;
+    auto reduction = data_parallel.begin_step(micro_batches);
+    for (int micro = 0; micro < micro_batches; ++micro) {
+      const std::int64_t first = (step * all_micro_batches + group.rank() * micro_batches + micro) * rows;
       Tape tape({.seed = 5, .step = static_cast<std::uint64_t>(step), .first_sample = first});
       reduction.listen(tape);
       const auto loss = model.loss(tokens_of(first, 0), tokens_of(first, 1));
@@ -79,7 +79,7 @@ int main() {
   std::set<std::uint64_t> tuned;
   std::mutex mutex;
   const auto run = [&](const Group& group) {
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
       for (const std::int64_t bucket : bucket_bytes) {
         const std::uint64_t digest = train(group, {.bucket_bytes = bucket, .sharding = sharding});
         const std::lock_guard lock(mutex);

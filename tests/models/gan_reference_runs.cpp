@@ -79,9 +79,9 @@ struct Player {
   explicit Player(const Options& options) : model(options) {}
 
   void start(const Group& world, parallel::Sharding sharding, const json& hyper) {
-    data_parallel.emplace(model, ProcessMesh(world),
-                          parallel::DataParallelOptions{
-                              .bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = sharding, .slice_bytes = 2000});
+    data_parallel.emplace(
+        model, ProcessMesh(world),
+        parallel::ParallelOptions{.sharding = sharding, .buckets = {.bytes = 8000, .first_bytes = 2000, .slice_bytes = 2000}});
     optimizer = tests::make_optimizer<P>(hyper, model.store());
   }
 
@@ -114,7 +114,7 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
   using P = typename Kind::Precision;
   constexpr bool mixed = !std::same_as<P, Float32>;
   const std::string run = fmt::format("{} in {}: {} ranks, {} steps", fixture.id(), tests::name_of_precision<P>(), world.size(),
-                                      sharding == parallel::Sharding::on ? "sharded" : "replicated");
+                                      sharding == parallel::Sharding::optimizer ? "sharded" : "replicated");
   tests::RunReport report(world, run);
   const Batches batches(tests::batches_of(fixture).tensors());
   const auto options = Kind::options(fixture.index.at("config"), batches);
@@ -166,8 +166,8 @@ int run_model(const Group& world, const std::string& model, std::initializer_lis
   return tests::run_fixtures(world, model, [&](const tests::Fixture& fixture) {
     tests::know_run_options(fixture, config, {});
     int failures = 0;
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
-      if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+      if (world.size() == 1 && sharding == parallel::Sharding::optimizer) continue;
       failures += train<Kind<Float32>>(fixture, world, sharding) + train<Kind<MixedBfloat16>>(fixture, world, sharding) +
                   train<Kind<MixedFloat16>>(fixture, world, sharding);
     }

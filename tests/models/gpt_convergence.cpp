@@ -61,16 +61,18 @@ Run run_of(const json& entry) {
           .clip = hyper.at("clip")};
 }
 
+parallel::GradientSum sum_of(const Compression& compression) {
+  const auto hook = parallel::parse_compression(compression.name, compression.warmup_steps);
+  if (hook == nullptr) return parallel::Plain{};
+  return parallel::Hooked{
+      {.hook = hook, .start = compression_start, .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
+}
+
 double validation_loss(const Run& run, const data::TrainingSplit& text, std::uint64_t seed, const Compression& compression,
                        const Group& world) {
   models::Gpt<Float32> model(run.model);
   model.initialize({.seed = seed});
-  parallel::DataParallel data_parallel(
-      model, ProcessMesh(world),
-      {.compression = {.hook = parallel::parse_compression(compression.name, compression.warmup_steps),
-                       .start = compression_start,
-                       .only_if_faster = false,
-                       .between = parallel::CompressionBetween::ranks}});
+  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = sum_of(compression)});
   optim::AdamW<Float32> optimizer(model.store(), run.optimizer);
   const data::WindowLoader loader(
       text.training,

@@ -52,7 +52,7 @@ struct Layout {
   int tensor = 1;
   bool sequence_parallel = false;
   int micro_batches = 1;
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 
   // Of what the rows of a micro-batch must be a multiple: of a sequence-parallel axis each rank takes as many, in whole cache
   // lines.
@@ -71,7 +71,7 @@ struct Layout {
   std::string text() const {
     return fmt::format("pipeline {} x tensor {}, {}{}, {} micro-batches, {} steps", pipeline, tensor, schedule,
                        sequence_parallel ? ", sequence-parallel" : "", micro_batches,
-                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
+                       sharding == parallel::Sharding::optimizer ? "sharded" : "replicated");
   }
 };
 
@@ -96,8 +96,7 @@ class ReferenceRun {
                                       layout_.rows_divide(model_.options().width));
 
     parallel::DataParallel data_parallel(
-        model_, mesh_,
-        {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = layout_.sharding, .slice_bytes = 10000});
+        model_, mesh_, {.sharding = layout_.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
     const optim::LearningRate schedule = tests::make_schedule(hyper);
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
@@ -194,7 +193,7 @@ std::vector<Layout> layouts(int ranks) {
   std::vector<Layout> layouts;
   for (const int micro_batches : {1, 2}) {
     layouts.push_back({.micro_batches = micro_batches});
-    if (ranks > 1) layouts.push_back({.micro_batches = micro_batches, .sharding = Sharding::on});
+    if (ranks > 1) layouts.push_back({.micro_batches = micro_batches, .sharding = Sharding::optimizer});
   }
   for (const int tensor : {2, 4}) {
     if (ranks % tensor != 0) continue;
@@ -203,7 +202,7 @@ std::vector<Layout> layouts(int ranks) {
       layouts.push_back({.tensor = tensor,
                          .sequence_parallel = sequence_parallel,
                          .micro_batches = 2,
-                         .sharding = ranks == tensor ? Sharding::off : Sharding::on});
+                         .sharding = ranks == tensor ? Sharding::none : Sharding::optimizer});
     }
   }
   for (const int tensor : {1, 2, 4}) {
@@ -216,7 +215,7 @@ std::vector<Layout> layouts(int ranks) {
                            .tensor = tensor,
                            .sequence_parallel = sequence_parallel,
                            .micro_batches = 2,
-                           .sharding = std::string_view(schedule) == "zb" ? Sharding::on : Sharding::off});
+                           .sharding = std::string_view(schedule) == "zb" ? Sharding::optimizer : Sharding::none});
       }
     }
   }

@@ -29,11 +29,11 @@ constexpr double mixed_bound<MixedFloat16> = 4e-3;
 
 struct Division {
   int micro_batches = 1;
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 
   std::string text() const {
     return fmt::format("{} micro-batches, {} steps", micro_batches,
-                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
+                       sharding == parallel::Sharding::optimizer ? "sharded" : "replicated");
   }
 };
 
@@ -135,7 +135,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   models::load_weights<M>(model.store(), tests::init_of(fixture).file.string());
   parallel::DataParallel data_parallel(
       model, ProcessMesh(world),
-      {.bucket_bytes = 8000, .first_bucket_bytes = 2000, .sharding = division.sharding, .slice_bytes = 2000});
+      {.sharding = division.sharding, .buckets = {.bytes = 8000, .first_bytes = 2000, .slice_bytes = 2000}});
   const json& hyper = fixture.index.at("hyper");
   const auto optimizer = tests::make_optimizer<P>(hyper, model.store());
   const optim::LearningRate schedule = tests::make_schedule(hyper);
@@ -198,8 +198,8 @@ int run_divisions(const tests::Fixture& fixture, const Group& world, bool resnet
   int failures = 0;
   for (const int micro_batches : {1, 2}) {
     if (batch_norm && micro_batches > 1) continue;
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
-      if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+      if (world.size() == 1 && sharding == parallel::Sharding::optimizer) continue;
       const Division division{.micro_batches = micro_batches, .sharding = sharding};
       Trajectory trajectory;
       const auto run = [&]<typename P>(P) {

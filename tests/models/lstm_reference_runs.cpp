@@ -16,11 +16,11 @@ namespace {
 
 struct Division {
   int micro_batches = 1;
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 
   std::string text() const {
     return fmt::format("{} micro-batches, {} steps", micro_batches,
-                       sharding == parallel::Sharding::on ? "sharded" : "replicated");
+                       sharding == parallel::Sharding::optimizer ? "sharded" : "replicated");
   }
 };
 
@@ -39,7 +39,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
 
   parallel::DataParallel data_parallel(
       model, ProcessMesh(world),
-      {.bucket_bytes = 40000, .first_bucket_bytes = 10000, .sharding = division.sharding, .slice_bytes = 10000});
+      {.sharding = division.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
@@ -73,8 +73,8 @@ int run_all(const Group& world) {
   return tests::run_fixtures(world, "lstm_lm", [&](const tests::Fixture& fixture) {
     int failures = 0;
     for (const int micro_batches : {1, 2}) {
-      for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
-        if (world.size() == 1 && sharding == parallel::Sharding::on) continue;
+      for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+        if (world.size() == 1 && sharding == parallel::Sharding::optimizer) continue;
         failures += train(fixture, world, {.micro_batches = micro_batches, .sharding = sharding});
       }
     }

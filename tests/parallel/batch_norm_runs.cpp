@@ -102,7 +102,7 @@ struct Net : nn::Module<P> {
 
 // Losses of some steps and of an evaluation, then weights and running statistics.
 template <typename P>
-std::vector<double> train(const Group& world, int micro_batches, const parallel::DataParallelOptions& options) {
+std::vector<double> train(const Group& world, int micro_batches, const parallel::ParallelOptions& options) {
   using M = typename P::Master;
   constexpr std::int64_t samples = 14;  // of a micro-batch; 3 and 4 ranks do not divide it
   Net<P> model;
@@ -152,11 +152,11 @@ void compare_training(const Group& world, double tolerance, std::vector<std::str
   const Group alone = world.split(world.rank(), 0, "one rank");
   for (const int micro_batches : {1, 2}) {
     const auto expected = train<P>(alone, micro_batches, {});
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
       for (const std::int64_t bucket_bytes : {1, 1 << 20}) {
         const auto got = train<P>(
             world, micro_batches,
-            {.bucket_bytes = bucket_bytes, .first_bucket_bytes = bucket_bytes, .sharding = sharding, .slice_bytes = 2048});
+            {.sharding = sharding, .buckets = {.bytes = bucket_bytes, .first_bytes = bucket_bytes, .slice_bytes = 2048}});
         double worst = 0;
         for (std::size_t index = 0; index < got.size(); ++index) {
           const double difference = std::abs(got[index] - expected[index]);

@@ -54,10 +54,10 @@ TEST_CASE("replicas with batch norm stay equal under compression and with bucket
     testing::run_ranks(2, [&](const Group& world) {
       Net model;
       model.initialize({.seed = 1});
-      parallel::DataParallelOptions options{.sharding = parallel::Sharding::off, .tune_buckets = !compressed};
+      parallel::ParallelOptions options{.sum = parallel::Plain{.tuning = {.on = true}}, .sharding = parallel::Sharding::none};
       if (compressed) {
-        options.compression = {
-            .hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks};
+        options.sum = parallel::Hooked{
+            {.hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
       }
       parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
       optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
@@ -203,14 +203,14 @@ TEST_CASE("one row is too few, but one row on each rank is a batch") {
   CHECK(error_of(1, forward).find("more than one value per channel") != std::string::npos);
 }
 
-TEST_CASE("running statistics that differ at the start, and virtual shards, are refused") {
+TEST_CASE("running statistics that differ at the start, and fixed bits, are refused") {
   const auto differ = error_of(3, [](const Group& world, Net& model) {
     if (world.rank() == 2) model.norm.running_var.value().data()[1] = 2;
     parallel::DataParallel data_parallel(model, ProcessMesh(world));
   });
   CHECK(differ.find("norm.running_var") != std::string::npos);
   const auto shards = error_of(2, [](const Group& world, Net& model) {
-    parallel::DataParallel data_parallel(model, ProcessMesh(world), {.virtual_shards = 4});
+    parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = parallel::FixedBits{.micro_batches = 4}});
   });
   CHECK(shards.find("norm.running_mean: use group norm") != std::string::npos);
 }

@@ -57,8 +57,9 @@ BucketTuning tune(const std::string& profile, int steps, int ranks = 2) {
   BucketTuning result;
   testing::run_ranks(ranks, [&](const Group& world) {
     const Backwards model;
-    DataParallel data_parallel(model, ProcessMesh(world),
-                               {.sharding = Sharding::off, .tune_buckets = true, .bucket_profile = profile});
+    DataParallel data_parallel(
+        model, ProcessMesh(world),
+        {.sum = parallel::Plain{.tuning = {.on = true, .profile = profile}}, .sharding = Sharding::none});
     for (int i = 0; i < steps; ++i) step(model, data_parallel);
     if (world.rank() == 0 && data_parallel.tuning()) result = *data_parallel.tuning();
   });
@@ -77,10 +78,10 @@ TEST_CASE("from the second step on, buckets start in the order in which backward
   testing::run_ranks(2, [](const Group& world) {
     const Backwards model;
     const auto notes = std::make_shared<Notes>();
-    DataParallel data_parallel(model, ProcessMesh(world),
-                               {.bucket_bytes = 8 * 8 * 4,
-                                .first_bucket_bytes = 8 * 8 * 4,
-                                .compression = {.hook = notes, .only_if_faster = false, .between = CompressionBetween::ranks}});
+    DataParallel data_parallel(
+        model, ProcessMesh(world),
+        {.sum = parallel::Hooked{{.hook = notes, .only_if_faster = false, .between = CompressionBetween::ranks}},
+         .buckets = {.bytes = 8 * 8 * 4, .first_bytes = 8 * 8 * 4}});
     step(model, data_parallel);
     const std::vector<std::string> in_store(notes->names);
     notes->names.clear();

@@ -47,8 +47,8 @@ StepSummary step(const Linear& model, DataParallel& data_parallel, float x = 1) 
   return reduction.finish();
 }
 
-DataParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
-  return {.compression = {.hook = std::move(hook), .only_if_faster = false, .between = CompressionBetween::ranks}};
+ParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
+  return {.sum = parallel::Hooked{{.hook = std::move(hook), .only_if_faster = false, .between = CompressionBetween::ranks}}};
 }
 
 }  // namespace
@@ -191,10 +191,9 @@ TEST_CASE("PowerSGD takes a convolution's weight as a matrix with a row for each
 
 TEST_CASE("what compression excludes is refused with its name") {
   testing::run_ranks(2, [](const Group& world) {
-    const auto refused = [&](FlatStore& store, DataParallelOptions options, const std::string& text) {
-      options.compression.hook = bfloat16_hook();
+    const auto refused = [&](FlatStore& store, const CompressionOptions& compression, const std::string& text) {
       try {
-        DataParallel data_parallel(store, ProcessMesh(world), options);
+        DataParallel data_parallel(store, ProcessMesh(world), {.sum = Hooked{compression}});
       } catch (const Error& error) {
         if (std::string(error.what()).find(text) != std::string::npos) return;
         throw;
@@ -202,12 +201,11 @@ TEST_CASE("what compression excludes is refused with its name") {
       throw std::runtime_error("no error: " + text);
     };
     const Linear model;
-    refused(model.store(), {.virtual_shards = 2}, "virtual shards");
-    refused(model.store(), {.sharding = Sharding::on}, "sharded");
-    refused(model.store(), {.compression = {.start = -1}}, "step 0 or later");
+    refused(model.store(), {}, "Hooked lacks its hook");
+    refused(model.store(), {.hook = bfloat16_hook(), .start = -1}, "step 0 or later");
     FlatStore doubles(DType::float64);
     doubles.add("weight", {3}, {});
-    refused(doubles, {}, "float32");
+    refused(doubles, {.hook = bfloat16_hook()}, "float32");
   });
 }
 
@@ -218,7 +216,7 @@ TEST_CASE("ranks that differ in their compression are told") {
       DataParallel data_parallel(model, ProcessMesh(world), with(power_sgd_hook({.rank = 1 + world.rank()})));
       throw std::runtime_error("no error");
     } catch (const Error& error) {
-      if (error.code() != ErrorCode::rank_mismatch || error.fields().name != "compression") throw;
+      if (error.code() != ErrorCode::rank_mismatch || error.fields().name != "sum") throw;
     }
   });
 }

@@ -24,7 +24,8 @@ constexpr std::int64_t rows = 4;  // of a replica
 struct Setup {
   int ranks = 2;
   int tensor = 1;
-  parallel::DataParallelOptions options = {};
+  parallel::ParallelOptions options = {};
+  int micro_batches = ranks / tensor;  // of all replicas
 };
 
 Tensor<std::int32_t> random_tokens(std::uint64_t step, int replica) {
@@ -53,7 +54,7 @@ class Run {
         model_(model_options, parallel::model_part(mesh_)),
         data_parallel_(initialized(model_), mesh_, setup.options),
         optimizer_(model_.store(), {.learning_rate = 1e-3}),
-        micro_batches_(setup.options.virtual_shards > 0 ? setup.options.virtual_shards / mesh_.data().size() : 1) {}
+        micro_batches_(setup.micro_batches / mesh_.data().size()) {}
 
   StepSummary step(std::uint64_t number) {
     auto reduction = data_parallel_.begin_step(micro_batches_);
@@ -118,17 +119,21 @@ void require_near(const std::vector<double>& got, const std::vector<double>& wan
 TEMPLATE_TEST_CASE("ranks with GPUs learn what ranks on the CPU learn", "", Float32, MixedBfloat16) {
   using parallel::Sharding;
   const double tolerance = std::is_same_v<TestType, Float32> ? 1e-4 : 2e-2;
-  for (const Setup& setup : {Setup{.ranks = 1}, Setup{.options = {.bucket_bytes = 1 << 14, .sharding = Sharding::off}},
-                             Setup{.options = {.bucket_bytes = 1 << 14, .sharding = Sharding::on}},
-                             Setup{.options = {.virtual_shards = 4}}, Setup{.ranks = 4, .tensor = 2}}) {
-    CAPTURE(setup.ranks, setup.tensor, setup.options.virtual_shards);
+  for (const Setup& setup : {Setup{.ranks = 1}, Setup{.options = {.sharding = Sharding::none, .buckets = {.bytes = 1 << 14}}},
+                             Setup{.options = {.sharding = Sharding::optimizer, .buckets = {.bytes = 1 << 14}}},
+                             Setup{.options = {.sum = parallel::FixedBits{.micro_batches = 4}}, .micro_batches = 4},
+                             Setup{.ranks = 4, .tensor = 2}}) {
+    CAPTURE(setup.ranks, setup.tensor, setup.micro_batches);
     require_near(train<TestType, Cuda>(setup), train<TestType, Cpu>(setup), tolerance);
   }
 }
 
-TEST_CASE("virtual shards give the same bits for any number of ranks with GPUs") {
+TEST_CASE("fixed bits are the same bits for any number of ranks with GPUs") {
   setenv("TRIREME_MATMUL_PLANS", "heuristic", 1);  // each rank would time for itself
-  const auto by_ranks = [](int ranks) { return train<Float32, Cuda>({.ranks = ranks, .options = {.virtual_shards = 4}}); };
+  const auto by_ranks = [](int ranks) {
+    return train<Float32, Cuda>(
+        {.ranks = ranks, .options = {.sum = parallel::FixedBits{.micro_batches = 4}}, .micro_batches = 4});
+  };
   CHECK(by_ranks(1) == by_ranks(2));
   CHECK(by_ranks(2) == by_ranks(4));
 }
@@ -140,7 +145,9 @@ TEST_CASE("a run on GPUs goes on from a checkpoint, with another number of ranks
     std::vector<double> losses;
     testing::run_ranks(ranks, [&](const Group& threads) {
       const Group world = group_of<Cuda>(threads);
-      Run<Float32, Cuda> training(world, {.options = {.virtual_shards = 2, .first_step = static_cast<std::int64_t>(first)}});
+      Run<Float32, Cuda> training(
+          world, {.options = {.sum = parallel::FixedBits{.micro_batches = 2}, .first_step = static_cast<std::int64_t>(first)},
+                  .micro_batches = 2});
       checkpoint::Checkpoints checkpoints(world, {.directory = folder.path() / name});
       State state;
       training.add_to(state);

@@ -1,5 +1,6 @@
 #include "trireme/parallel/data_parallel.hpp"
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <mutex>
@@ -74,7 +75,7 @@ Trained train(const Setup& setup) {
     Net model;
     model.initialize({.seed = 3});
     parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                         {.bucket_bytes = setup.bucket_bytes, .first_bucket_bytes = 256});
+                                         {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
     optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
     const std::int64_t share = samples / world.size() / setup.micro_batches;
     std::vector<double> losses;
@@ -243,6 +244,37 @@ TEST_CASE("ranks that start with different parameters are told which one differs
   }
 }
 
+TEST_CASE("options that make no sense are refused on all ranks") {
+  using parallel::FixedBits;
+  using parallel::ParallelOptions;
+  const std::vector<std::pair<ParallelOptions, std::string>> all{
+      {{.sum = FixedBits{}}, "FixedBits::micro_batches"},
+      {{.sum = FixedBits{.micro_batches = -2}}, "FixedBits::micro_batches"},
+      {{.sum = FixedBits{.micro_batches = 6}}, "2, 4 or 8 can"},
+      {{.sum = parallel::Hooked{}}, "Hooked lacks its hook"},
+      {{.buckets = {.bytes = 0}}, "BucketOptions are above 0"},
+      {{.buckets = {.slice_bytes = -1}}, "BucketOptions are above 0"},
+      {{.check_replicas = -1}, "check_replicas"},
+      {{.first_step = -1}, "the first step"},
+  };
+  for (const auto& [options, text] : all) {
+    CAPTURE(text);
+    std::atomic<int> refused = 0;
+    testing::run_ranks(2, [&, options = options, text = text](const Group& world) {
+      struct Net : nn::Module<Float32> {
+        nn::Linear<Float32> linear{*this, "linear", {.in = 2, .out = 3}};
+      } model;
+      model.initialize({.seed = 1});
+      try {
+        parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+      } catch (const Error& error) {
+        if (std::string(error.what()).find(text) != std::string::npos) ++refused;
+      }
+    });
+    CHECK(refused == 2);
+  }
+}
+
 TEST_CASE("a step that is not complete is refused") {
   testing::run_ranks(1, [](const Group& world) {
     Net model;
@@ -265,7 +297,7 @@ TEST_CASE("a step that is not complete is refused") {
 }
 
 TEST_CASE("the summary of a step adds up all stages of a pipeline") {
-  for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+  for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
     for (const int data : {1, 2}) {
       testing::run_ranks(3 * data, [&](const Group& world) {
         const ProcessMesh mesh(world, {.data = data, .pipeline = 3});
@@ -340,7 +372,7 @@ TEST_CASE("a gradient that arrives after its parameter's is final is refused by 
     testing::run_ranks(ranks, [&](const Group& world) {
       Net model;
       model.initialize({.seed = 3});
-      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.bucket_bytes = 1, .first_bucket_bytes = 1});
+      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.buckets = {.bytes = 1, .first_bytes = 1}});
       optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
       const auto samples_of_step = batch({}, 0, 0, 2);
       const auto loss_of = [&] { return cross_entropy(model.forward(samples_of_step.first, false), samples_of_step.second); };

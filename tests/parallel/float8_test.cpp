@@ -70,10 +70,10 @@ TEST_CASE("delayed scaling looks at the largest elements of all ranks") {
   }
 }
 
-TEST_CASE("delayed scaling and virtual shards exclude each other") {
+TEST_CASE("delayed scaling and fixed bits exclude each other") {
   testing::run_ranks(1, [](const Group& world) {
     Net model;
-    CHECK_THROWS_WITH(parallel::DataParallel(model, ProcessMesh(world), {.virtual_shards = 2}),
+    CHECK_THROWS_WITH(parallel::DataParallel(model, ProcessMesh(world), {.sum = parallel::FixedBits{.micro_batches = 2}}),
                       ContainsSubstring("first.fp8_amaxes_of_x") && ContainsSubstring("current scaling"));
   });
 }

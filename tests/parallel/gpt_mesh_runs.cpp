@@ -55,7 +55,7 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
   auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, part);
   model->initialize({.seed = 7});
   parallel::DataParallel data_parallel(
-      *model, mesh, {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = layout.sharding, .slice_bytes = 2000});
+      *model, mesh, {.sharding = layout.sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000}});
   optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01});
 
   const std::int64_t samples = batch / layout.data / micro_batches;

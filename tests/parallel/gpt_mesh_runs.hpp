@@ -18,7 +18,7 @@ struct GptLayout {
   std::string schedule = "1f1b";
   int chunks = 1;
   std::vector<double> layer_costs = {};
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
 
   int ranks() const { return data * pipeline * tensor; }
   std::string str() const;

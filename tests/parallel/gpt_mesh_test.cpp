@@ -42,13 +42,13 @@ TEST_CASE("a GPT trains on every mesh as on one rank") {
       {.pipeline = 4, .schedule = "zb", .layer_costs = ends_cost_most},
       {.pipeline = 2, .schedule = "interleaved", .chunks = 2},
       {.pipeline = 4, .schedule = "interleaved", .chunks = 2},
-      {.data = 2, .pipeline = 2, .schedule = "zb", .sharding = Sharding::on},
+      {.data = 2, .pipeline = 2, .schedule = "zb", .sharding = Sharding::optimizer},
       {.data = 2, .pipeline = 2, .schedule = "1f1b"},
       {.pipeline = 2, .tensor = 2, .schedule = "1f1b"},
       {.pipeline = 2, .tensor = 2, .sequence_parallel = true, .schedule = "zb"},
       {.pipeline = 2, .tensor = 2, .schedule = "zb", .layer_costs = {1, 0, 0, 0, 0, 0, 0, 0, 0, 1}},
       {.data = 2, .pipeline = 2, .tensor = 2, .sequence_parallel = true, .schedule = "interleaved", .chunks = 2},
-      {.data = 2, .pipeline = 2, .tensor = 2, .schedule = "gpipe", .sharding = Sharding::on},
+      {.data = 2, .pipeline = 2, .tensor = 2, .schedule = "gpipe", .sharding = Sharding::optimizer},
   };
   for (const GptLayout& layout : layouts) {
     INFO(layout.str());

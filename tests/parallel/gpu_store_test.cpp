@@ -24,7 +24,8 @@ constexpr int steps = 3;
 struct Setup {
   const PlaneDevice* device = nullptr;
   std::function<Group(const Group& host)> make_group = {};
-  parallel::DataParallelOptions options = {};
+  parallel::ParallelOptions options = {};
+  int fixed_micro_batches = 0;
   bool on_device = false;  // where the numbers of a step stay
 };
 
@@ -33,7 +34,7 @@ FlatStore make_store(const Setup& setup) {
   for (const std::int64_t numel : {37, 1000, 16, 333, 64}) {
     store.add("weight" + std::to_string(numel), {numel}, Initializer::normal(0, 1));
   }
-  if (setup.options.virtual_shards == 0) store.add_buffer("mean", {5}, 0.5);
+  if (setup.fixed_micro_batches == 0) store.add_buffer("mean", {5}, 0.5);
   store.initialize<float>(7);
   return store;
 }
@@ -108,7 +109,7 @@ std::vector<Outcome> train(int ranks, const Setup& setup) {
     FlatStore store = make_store(setup);
     parallel::DataParallel data_parallel(store, ProcessMesh(group), setup.options);
     Outcome& result = results[static_cast<std::size_t>(host.rank())];
-    const int micro_batches = setup.options.virtual_shards > 0 ? setup.options.virtual_shards / ranks : 1;
+    const int micro_batches = setup.fixed_micro_batches > 0 ? setup.fixed_micro_batches / ranks : 1;
     for (int step = 0; step < steps; ++step) {
       const StepNumbers numbers = run_step(data_parallel, store, step, host.rank(), micro_batches, setup.on_device);
       result.losses_and_norms.push_back(numbers.loss_sum / numbers.target_weight);
@@ -126,15 +127,15 @@ std::vector<Outcome> train(int ranks, const Setup& setup) {
 }  // namespace
 
 TEST_CASE("steps of a store on a GPU leave what those of one on the host leave") {
-  using parallel::DataParallelOptions;
+  using parallel::ParallelOptions;
   using parallel::Sharding;
-  const std::vector<DataParallelOptions> all{
-      {.bucket_bytes = 1, .sharding = Sharding::off, .check_replicas = 2},
-      {.bucket_bytes = 1 << 20, .sharding = Sharding::automatic, .synchronize_batch_norm = false},
-      {.bucket_bytes = 2048, .sharding = Sharding::on},
+  const std::vector<ParallelOptions> all{
+      {.sharding = Sharding::none, .buckets = {.bytes = 1}, .check_replicas = 2},
+      {.sharding = Sharding::automatic, .buckets = {.bytes = 1 << 20}, .synchronize_batch_norm = false},
+      {.sharding = Sharding::optimizer, .buckets = {.bytes = 2048}},
   };
   for (const int ranks : {1, 2, 3}) {
-    for (const DataParallelOptions& options : all) {
+    for (const ParallelOptions& options : all) {
       const Setup host{
           .device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
       const auto wanted = train(ranks, host);
@@ -156,13 +157,17 @@ TEST_CASE("steps of a store on a GPU leave what those of one on the host leave")
   }
 }
 
-TEST_CASE("virtual shards give the same bits on a GPU as on the host, for any number of ranks") {
-  const parallel::DataParallelOptions options{.bucket_bytes = 2048, .virtual_shards = 4};
-  const Setup host{.device = &plane_device<Cpu>(), .make_group = [](const Group& group) { return group; }, .options = options};
+TEST_CASE("fixed bits are the same bits on a GPU as on the host, for any number of ranks") {
+  const parallel::ParallelOptions options{.sum = parallel::FixedBits{.micro_batches = 4}, .buckets = {.bytes = 2048}};
+  const Setup host{.device = &plane_device<Cpu>(),
+                   .make_group = [](const Group& group) { return group; },
+                   .options = options,
+                   .fixed_micro_batches = 4};
   const Outcome wanted = train(1, host).front();
   for (const int ranks : {1, 2, 4}) {
     for (const Outcome& result :
-         train(ranks, {.device = &fake_gpu_planes(), .make_group = fake_nccl_group, .options = options})) {
+         train(ranks,
+               {.device = &fake_gpu_planes(), .make_group = fake_nccl_group, .options = options, .fixed_micro_batches = 4})) {
       CHECK(result == wanted);
     }
   }

@@ -37,7 +37,7 @@ class Run {
   Run(const Group& gpu, parallel::Sharding sharding, const std::string& optimizer, bool recorded)
       : gpu_(gpu),
         data_parallel_(initialized(model_), ProcessMesh(gpu),
-                       {.bucket_bytes = 1 << 15, .sharding = sharding, .check_replicas = 3}),
+                       {.sharding = sharding, .buckets = {.bytes = 1 << 15}, .check_replicas = 3}),
         optimizer_(optim::make_optimizer<P, Cuda>(optimizer, model_.store(), {.weight_decay = 0.1})),
         graph_(model_.store(), [this](const auto&... of_step) { return step(of_step...); },
                {.enabled = recorded, .wait = [this](const auto& done) { gpu_.wait_until(done, "a step of the GPU"); }}) {}
@@ -95,7 +95,7 @@ class Run {
 int check_all(const Group& gpu) {
   using parallel::Sharding;
   const std::vector<std::pair<Sharding, std::string>> cases{
-      {Sharding::off, "adamw"}, {Sharding::on, "adamw"}, {Sharding::on, "lamb"}};
+      {Sharding::none, "adamw"}, {Sharding::optimizer, "adamw"}, {Sharding::optimizer, "lamb"}};
   for (const auto& [sharding, optimizer] : cases) {
     Run recorded(gpu, sharding, optimizer, true);
     const std::vector<double> launched = recorded.train();
@@ -108,7 +108,7 @@ int check_all(const Group& gpu) {
 
 // The last rank fails between launches: the GPUs of the others wait for its own, and nothing hangs.
 int fail(const Group& gpu) {
-  Run run(gpu, parallel::Sharding::off, "adamw", true);
+  Run run(gpu, parallel::Sharding::none, "adamw", true);
   for (std::uint64_t number = 0; number < steps; ++number) {
     if (number == 5 && gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
     run.run(number);

@@ -92,6 +92,11 @@ Result train(DataParallel& data_parallel, FlatStore& store, const PipelineSetup&
 std::int64_t rows_of(const PipelineSetup& setup) { return samples / setup.data / setup.micro_batches; }
 
 // The micro-batches of all ranks of the data axis one after the other, without stages.
+parallel::GradientSum sum_of(const PipelineSetup& setup) {
+  if (!setup.fixed_bits) return parallel::Plain{};
+  return parallel::FixedBits{.micro_batches = setup.data * setup.micro_batches};
+}
+
 Result train_alone(const Group& world, const PipelineSetup& setup) {
   PipelineSetup alone = setup;
   alone.data = 1;
@@ -99,7 +104,7 @@ Result train_alone(const Group& world, const PipelineSetup& setup) {
   PipelinePart model(all_layers());
   model.initialize({.seed = 3});
   const ProcessMesh mesh(world.split(world.rank(), 0, "alone"));
-  DataParallel data_parallel(model, mesh, {.virtual_shards = setup.virtual_shards});
+  DataParallel data_parallel(model, mesh, {.sum = sum_of(setup)});
   return train(data_parallel, model.store(), alone, 0, [&](Reduction& reduction, TapeOptions options) {
     for (int micro = 0; micro < alone.micro_batches; ++micro, options.first_sample += rows_of(setup)) {
       Tape tape(options);
@@ -119,7 +124,7 @@ Result train_in_stages(const ProcessMesh& mesh, const PipelineSetup& setup) {
   part.initialize({.seed = 3});
   std::int64_t first = 0;
   Pipeline<float> pipeline(mesh, schedule, stages_of(part, schedule, rank, rows_of(setup), &first));
-  DataParallel data_parallel(part, mesh, {.sharding = setup.sharding, .virtual_shards = setup.virtual_shards});
+  DataParallel data_parallel(part, mesh, {.sum = sum_of(setup), .sharding = setup.sharding});
   return train(data_parallel, part.store(), setup, mesh.data().rank(), [&](Reduction& reduction, const TapeOptions& options) {
     first = options.first_sample;
     pipeline.run(reduction, options, rows_of(setup));
@@ -138,8 +143,8 @@ PipelineSchedule PipelineSetup::make_schedule() const {
 }
 
 std::string PipelineSetup::str() const {
-  return fmt::format("{} on data {} x pipeline {}, {} chunks, {} micro-batches, {} virtual shards", schedule, data, pipeline,
-                     chunks, micro_batches, virtual_shards);
+  return fmt::format("{} on data {} x pipeline {}, {} chunks, {} micro-batches{}", schedule, data, pipeline, chunks,
+                     micro_batches, fixed_bits ? ", fixed bits" : "");
 }
 
 PipelinePart::PipelinePart(const std::vector<int>& layers) {
@@ -196,9 +201,9 @@ void check_pipeline(const Group& world, const PipelineSetup& setup) {
     require_close(setup, "a norm", got.norms[step], wanted.norms[step], 1e-5);
   }
   require(wanted.losses.back() < wanted.losses.front(), "nothing was learned");
-  const bool same_order = setup.data == 1 || setup.virtual_shards > 0;
+  const bool same_order = setup.data == 1 || setup.fixed_bits;
   require(!same_order || got.losses[0] == wanted.losses[0], "{}: other bits of the loss", setup.str());
-  const bool same_bits = setup.virtual_shards > 0;  // of every step: the norms that clip are too
+  const bool same_bits = setup.fixed_bits;  // of every step: the norms that clip are too
   require(!same_bits || (got.losses == wanted.losses && got.norms == wanted.norms), "{}: other bits of losses or norms",
           setup.str());
   for (const auto& [name, values] : got.values) {

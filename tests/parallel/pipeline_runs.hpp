@@ -17,7 +17,7 @@ struct PipelineSetup {
   int chunks = 1;
   int micro_batches = 4;  // of a rank of the data axis
   parallel::Sharding sharding = parallel::Sharding::automatic;
-  int virtual_shards = 0;
+  bool fixed_bits = false;
 
   parallel::PipelineSchedule make_schedule() const;
   std::string str() const;
@@ -42,7 +42,7 @@ std::vector<parallel::PipelineStage<float>> stages_of(const PipelinePart& part, 
 
 // Trains three steps in stages on the world's first data x pipeline ranks, and on each rank alone. Throws where losses, norms
 // or this rank's values differ by more than rounding, or where losses and gradients of the first step are not the same bits
-// although one rank of the data axis, or virtual shards, add them in the same order.
+// although one rank of the data axis, or fixed bits, add them in the same order.
 void check_pipeline(const Group& world, const PipelineSetup& setup);
 
 }  // namespace trireme::tests

@@ -33,7 +33,7 @@ TEST_CASE("every schedule gives one rank's losses and, bit for bit, its gradient
 }
 
 TEST_CASE("pipelines beside each other train as one rank, with sharded and with replicated updates") {
-  for (const auto sharding : {Sharding::off, Sharding::on}) {
+  for (const auto sharding : {Sharding::none, Sharding::optimizer}) {
     for (const PipelineSetup& layout : {PipelineSetup{"1f1b", 2, 2}, PipelineSetup{"zb", 2, 2},
                                         PipelineSetup{"interleaved", 2, 2, 2}, PipelineSetup{"zb", 2, 4}}) {
       PipelineSetup setup = layout;
@@ -43,13 +43,13 @@ TEST_CASE("pipelines beside each other train as one rank, with sharded and with 
   }
 }
 
-TEST_CASE("with virtual shards pipelines keep the bits of one rank") {
-  expect_as_on_one_rank({.schedule = "gpipe", .pipeline = 2, .virtual_shards = 4});
-  expect_as_on_one_rank({.schedule = "1f1b", .pipeline = 4, .virtual_shards = 4});
-  expect_as_on_one_rank({.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .virtual_shards = 4});
+TEST_CASE("with fixed bits pipelines keep those of one rank") {
+  expect_as_on_one_rank({.schedule = "gpipe", .pipeline = 2, .fixed_bits = true});
+  expect_as_on_one_rank({.schedule = "1f1b", .pipeline = 4, .fixed_bits = true});
+  expect_as_on_one_rank({.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .fixed_bits = true});
   expect_as_on_one_rank(
-      {.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .sharding = Sharding::on, .virtual_shards = 4});
-  const PipelineSetup setup{.schedule = "zb", .pipeline = 2, .virtual_shards = 4};
+      {.schedule = "1f1b", .data = 2, .pipeline = 2, .micro_batches = 2, .sharding = Sharding::optimizer, .fixed_bits = true});
+  const PipelineSetup setup{.schedule = "zb", .pipeline = 2, .fixed_bits = true};
   CHECK_THROWS_WITH(testing::run_ranks(2, [&](const Group& world) { tests::check_pipeline(world, setup); }),
                     ContainsSubstring("use gpipe or 1f1b"));
 }

@@ -68,16 +68,16 @@ TEST_CASE("replicas that differ for a moment only are an error on all ranks") {
 }
 
 TEST_CASE("a model of which nothing is trainable goes through its steps, whatever is asked for its gradients") {
-  using parallel::DataParallelOptions;
+  using parallel::ParallelOptions;
   const auto compressed = [](std::shared_ptr<parallel::CommunicationHook> hook, bool only_if_faster) {
-    return DataParallelOptions{.compression = {.hook = std::move(hook),
-                                               .only_if_faster = only_if_faster,
-                                               .between = parallel::CompressionBetween::ranks}};
+    return ParallelOptions{
+        .sum = parallel::Hooked{
+            {.hook = std::move(hook), .only_if_faster = only_if_faster, .between = parallel::CompressionBetween::ranks}}};
   };
-  const std::vector<std::function<DataParallelOptions()>> all{
-      [] { return DataParallelOptions{}; },
-      [] { return DataParallelOptions{.sharding = parallel::Sharding::on}; },
-      [] { return DataParallelOptions{.sharding = parallel::Sharding::off, .tune_buckets = true}; },
+  const std::vector<std::function<ParallelOptions()>> all{
+      [] { return ParallelOptions{}; },
+      [] { return ParallelOptions{.sharding = parallel::Sharding::optimizer}; },
+      [] { return ParallelOptions{.sum = parallel::Plain{.tuning = {.on = true}}, .sharding = parallel::Sharding::none}; },
       [&] { return compressed(parallel::int8_hook(), true); },
       [&] { return compressed(parallel::power_sgd_hook(), false); },
   };

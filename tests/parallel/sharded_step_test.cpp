@@ -1,4 +1,8 @@
+#include <functional>
+#include <optional>
+
 #include "catch.hpp"
+#include "hooked_sharding_runs.hpp"
 #include "problems_on_threads.hpp"
 #include "sharded_runs.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -10,7 +14,7 @@ namespace {
 
 struct FixedBitsSetup {
   int ranks = 1;
-  parallel::Sharding sharding = parallel::Sharding::off;
+  parallel::Sharding sharding = parallel::Sharding::none;
   std::int64_t bucket_bytes = 1 << 20;
   std::int64_t slice_bytes = 1 << 20;
   bool tuned = false;
@@ -20,7 +24,7 @@ struct FixedBitsSetup {
 // Losses and norms of the steps and the values after them.
 template <typename P>
 std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
-  constexpr int shards = 4;
+  constexpr int all_micro_batches = 4;
   constexpr std::int64_t rows = 3;
   std::vector<double> result;
   testing::run_ranks(setup.ranks, [&](const Group& world) {
@@ -30,21 +34,19 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
       nn::Linear<P> output{*this, "output", {.in = 37, .out = 5}};
     } model;
     model.initialize({.seed = 1});
-    parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                         {.bucket_bytes = setup.bucket_bytes,
-                                          .first_bucket_bytes = 64,
-                                          .sharding = setup.sharding,
-                                          .slice_bytes = setup.slice_bytes,
-                                          .tune_buckets = setup.tuned,
-                                          .virtual_shards = shards});
-    require(data_parallel.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::on), "the wrong step");
+    parallel::DataParallel data_parallel(
+        model, ProcessMesh(world),
+        {.sum = parallel::FixedBits{.micro_batches = all_micro_batches, .tuning = {.on = setup.tuned}},
+         .sharding = setup.sharding,
+         .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 64, .slice_bytes = setup.slice_bytes}});
+    require(data_parallel.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::optimizer), "the wrong step");
     optim::AdamW<P> optimizer(model.store(), {.learning_rate = 0.01});
-    const int micro_batches = shards / world.size();
+    const int micro_batches = all_micro_batches / world.size();
     std::vector<double> here;
     for (int step = 0; step < (setup.tuned ? 32 : 4); ++step) {
       auto reduction = data_parallel.begin_step(micro_batches);
       for (int micro = 0; micro < micro_batches; ++micro) {
-        const std::int64_t first = ((step % 4) * shards + world.rank() * micro_batches + micro) * rows;
+        const std::int64_t first = ((step % 4) * all_micro_batches + world.rank() * micro_batches + micro) * rows;
         Tensor<typename P::Compute> x({rows, 6});
         Tensor<std::int32_t> targets({rows});
         for (std::int64_t i = 0; i < x.numel(); ++i) {
@@ -75,31 +77,71 @@ TEST_CASE("on two ranks sharded steps train the model that replicated steps trai
   CHECK(tests::problems_on_threads(2, tests::sharded_step_problems) == std::vector<std::string>());
 }
 
-TEST_CASE("an optimizer that is older than the sharding of its store says what to construct first") {
+TEST_CASE("an optimizer may be made before DataParallel, but not used") {
   testing::run_ranks(2, [](const Group& world) {
     struct Net : nn::Module<Float32> {
       nn::Linear<Float32> linear{*this, "linear", {.in = 2, .out = 40}};
-    } model;
-    model.initialize({.seed = 1});
-    optim::AdamW<Float32> optimizer(model.store());
-    parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::on});
-    try {
-      optimizer.step({.target_weight = 1, .used = {true, true}});
-      throw std::runtime_error("no error");
-    } catch (const Error& error) {
-      if (std::string(error.what()).find("construct DataParallel first") == std::string::npos) throw;
-    }
-    optim::AdamW<Float32> made_after(model.store());
-    made_after.step({.target_weight = 1, .used = {true, true}});
+    };
+    const auto train = [&](bool optimizer_first) {
+      Net model;
+      model.initialize({.seed = 1});
+      std::optional<optim::AdamW<Float32>> optimizer;
+      if (optimizer_first) optimizer.emplace(model.store());
+      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
+      if (!optimizer_first) optimizer.emplace(model.store());
+      for (int step = 0; step < 3; ++step) {
+        auto reduction = data_parallel.begin_step();
+        Tape tape;
+        reduction.listen(tape);
+        const auto x = Tensor<float>::full({2, 2}, static_cast<float>(1 + step + 3 * world.rank()));
+        const auto loss = mse_loss(model.linear.forward(x), Tensor<float>::full({2, 40}, 1));
+        loss.backward();
+        reduction.add(loss);
+        optimizer->step(reduction.finish());
+      }
+      State state;
+      optimizer->add_to(state, "");
+      std::vector<float> all;
+      for (const float value : model.store().values<float>().span()) all.push_back(value);
+      for (const StateTensor& tensor : state.tensors()) {
+        for (const StatePiece& piece : tensor.pieces) {
+          if (tensor.dtype != DType::float32) continue;
+          const auto* values = static_cast<const float*>(piece.data);
+          all.insert(all.end(), values, values + piece.elements.count());
+        }
+      }
+      return all;
+    };
+    require(train(true) == train(false), "the order made a difference");
+
+    const auto refused = [&](const std::function<void(optim::AdamW<Float32>&)>& use) {
+      Net model;
+      model.initialize({.seed = 1});
+      optim::AdamW<Float32> optimizer(model.store());
+      use(optimizer);
+      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
+      try {
+        optimizer.step({.target_weight = 1, .used = {true, true}});
+      } catch (const Error& error) {
+        return std::string(error.what()).find("make DataParallel before") != std::string::npos;
+      }
+      return false;
+    };
+    require(refused([](auto& optimizer) { optimizer.step({.target_weight = 1, .used = {true, true}}); }), "a used one");
+    require(refused([](auto& optimizer) {
+              State state;
+              optimizer.add_to(state);
+            }),
+            "one that a checkpoint has listed");
   });
 }
 
-TEST_CASE("with virtual shards a sharded step makes the bits of every other step") {
+TEST_CASE("with fixed bits a sharded step makes the bits of every other step") {
   using parallel::Sharding;
   const std::vector<double> wanted = train_with_fixed_bits<Float32>({});
   const std::vector<double> mixed = train_with_fixed_bits<MixedBfloat16>({});
   for (const int ranks : {2, 4}) {
-    for (const Sharding sharding : {Sharding::off, Sharding::on}) {
+    for (const Sharding sharding : {Sharding::none, Sharding::optimizer}) {
       for (const std::int64_t bucket_bytes : {1, 3000}) {
         for (const std::int64_t slice_bytes : {64, 1000, 1 << 20}) {
           const FixedBitsSetup setup{
@@ -113,33 +155,38 @@ TEST_CASE("with virtual shards a sharded step makes the bits of every other step
   }
 }
 
-TEST_CASE("tuning the buckets of a sharded step moves nothing: with virtual shards the bits stay") {
+TEST_CASE("tuning the buckets of a sharded step moves nothing: fixed bits stay") {
   using parallel::Sharding;
   const std::vector<double> wanted = train_with_fixed_bits<Float32>({.tuned = true});
   for (const std::int64_t slice_bytes : {64, 1000}) {
-    const FixedBitsSetup setup{.ranks = 2, .sharding = Sharding::on, .bucket_bytes = 1000, .slice_bytes = slice_bytes};
+    const FixedBitsSetup setup{.ranks = 2, .sharding = Sharding::optimizer, .bucket_bytes = 1000, .slice_bytes = slice_bytes};
     FixedBitsSetup tuned = setup;
     tuned.tuned = true;
     CHECK(train_with_fixed_bits<Float32>(tuned) == wanted);
   }
 }
 
-TEST_CASE("norms of parameters would differ with the number of ranks: with virtual shards a sharded step has no LAMB") {
+TEST_CASE("norms of parameters would differ with the number of ranks: with fixed bits a sharded step has no LAMB") {
   testing::run_ranks(2, [](const Group& world) {
     struct Net : nn::Module<Float32> {
       nn::Linear<Float32> linear{*this, "linear", {.in = 2, .out = 40}};
     } model;
     model.initialize({.seed = 1});
-    const parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                               {.sharding = parallel::Sharding::on, .virtual_shards = 2});
+    const parallel::DataParallel data_parallel(
+        model, ProcessMesh(world), {.sum = parallel::FixedBits{.micro_batches = 2}, .sharding = parallel::Sharding::optimizer});
     try {
-      const optim::Lamb<Float32> optimizer(model.store());
+      optim::Lamb<Float32> optimizer(model.store());
+      optimizer.step({.target_weight = 1, .used = {true, true}});
     } catch (const Error& error) {
       require(
-          error.code() == ErrorCode::invalid_argument && std::string(error.what()).find("Sharding::off") != std::string::npos,
+          error.code() == ErrorCode::invalid_argument && std::string(error.what()).find("Sharding::none") != std::string::npos,
           "another error: {}", error.what());
       return;
     }
     require(false, "no error");
   });
+}
+
+TEST_CASE("where a hook makes the sums, owners compute the bits that every rank would have") {
+  CHECK(tests::problems_on_threads(2, tests::hooked_sharding_problems) == std::vector<std::string>());
 }

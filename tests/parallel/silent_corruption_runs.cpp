@@ -16,7 +16,7 @@
 namespace trireme::tests {
 namespace {
 
-using parallel::DataParallelOptions;
+using parallel::ParallelOptions;
 using parallel::Sharding;
 
 constexpr std::int64_t time_steps = 8;
@@ -28,29 +28,29 @@ struct Layout {
   int data = 1;
   int pipeline = 1;
   int tensor = 1;
-  Sharding sharding = Sharding::off;
+  Sharding sharding = Sharding::none;
 
   int ranks_of_replica() const { return pipeline * tensor; }
   bool on_first_stage(int rank) const { return rank % ranks_of_replica() < tensor; }
   bool on_last_stage(int rank) const { return rank % ranks_of_replica() >= (pipeline - 1) * tensor; }
   std::string str() const {
     return fmt::format("data {} x pipeline {} x tensor {}{}", data, pipeline, tensor,
-                       sharding == Sharding::on ? ", sharded" : "");
+                       sharding == Sharding::optimizer ? ", sharded" : "");
   }
 };
 
 std::vector<Layout> layouts_of(int ranks) {
-  if (ranks == 2) return {{.data = 2}, {.data = 2, .sharding = Sharding::on}, {.pipeline = 2}, {.tensor = 2}};
-  if (ranks == 3) return {{.data = 3}, {.data = 3, .sharding = Sharding::on}};
-  if (ranks == 6) return {{.data = 3, .pipeline = 2}, {.data = 3, .tensor = 2, .sharding = Sharding::on}};
+  if (ranks == 2) return {{.data = 2}, {.data = 2, .sharding = Sharding::optimizer}, {.pipeline = 2}, {.tensor = 2}};
+  if (ranks == 3) return {{.data = 3}, {.data = 3, .sharding = Sharding::optimizer}};
+  if (ranks == 6) return {{.data = 3, .pipeline = 2}, {.data = 3, .tensor = 2, .sharding = Sharding::optimizer}};
   if (ranks == 8) {
-    return {{.data = 2, .pipeline = 2, .tensor = 2}, {.data = 2, .pipeline = 2, .tensor = 2, .sharding = Sharding::on}};
+    return {{.data = 2, .pipeline = 2, .tensor = 2}, {.data = 2, .pipeline = 2, .tensor = 2, .sharding = Sharding::optimizer}};
   }
   return {{.data = 4},
           {.data = 2, .pipeline = 2},
           {.data = 2, .tensor = 2},
-          {.data = 2, .pipeline = 2, .sharding = Sharding::on},
-          {.data = 2, .tensor = 2, .sharding = Sharding::on},
+          {.data = 2, .pipeline = 2, .sharding = Sharding::optimizer},
+          {.data = 2, .tensor = 2, .sharding = Sharding::optimizer},
           {.pipeline = 2, .tensor = 2}};
 }
 
@@ -189,7 +189,7 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps, i
   const ErrorFields error = same_error(world, where, [&] {
     for (int step = 0; step < first_step + num_steps; ++step) {
       found_in = step;
-      const bool turn = layout.sharding == Sharding::on ? step >= first_step : step == first_step;
+      const bool turn = layout.sharding == Sharding::optimizer ? step >= first_step : step == first_step;
       if (turn && world.rank() == culprit) turn_bit(run.store().values<float>(run.store().find(weight)).data()[element]);
       run.optimizer().step(run.reduce(static_cast<std::uint64_t>(step)));
     }

@@ -120,7 +120,7 @@ std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOpti
   auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_part(mesh, {.sequence_parallel = true}));
   model->initialize({.seed = 7});
   parallel::DataParallel data_parallel(
-      *model, mesh, {.bucket_bytes = 4000, .first_bucket_bytes = 400, .sharding = sharding, .slice_bytes = 4000});
+      *model, mesh, {.sharding = sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}});
   // A layer norm's weights have the norm 4, which would be clamped if several ranks counted them.
   optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01, .max_norm = 5});
   const std::int64_t share = batch / mesh.data().size();
@@ -200,9 +200,9 @@ TEST_CASE("a split backward pass of divided layers gives the same bits, the grad
 TEST_CASE("steps on data and tensor axes are those of one rank") {
   std::vector<StepSummary> wanted;
   std::unique_ptr<models::Gpt<Float64>> whole;
-  testing::run_ranks(1, [&](const Group& world) { whole = trained(world, {}, parallel::Sharding::off, wanted); });
+  testing::run_ranks(1, [&](const Group& world) { whole = trained(world, {}, parallel::Sharding::none, wanted); });
   for (const auto& [ranks, tensor] : {std::pair{2, 2}, std::pair{4, 2}, std::pair{8, 4}}) {
-    for (const auto sharding : {parallel::Sharding::off, parallel::Sharding::on}) {
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
       testing::run_ranks(ranks, [&, tensor = tensor](const Group& world) {
         std::vector<StepSummary> summaries;
         const auto model = trained(world, {.tensor = tensor}, sharding, summaries);
@@ -300,7 +300,7 @@ TEST_CASE("a model and a mesh that don't go together are refused") {
       [](const Group& world) {
         const ProcessMesh mesh(world, {.tensor = 2});
         models::Gpt<Float64> model(gpt_options, parallel::model_part(mesh));
-        parallel::DataParallel data_parallel(model, mesh, {.compression = {.hook = parallel::float16_hook()}});
+        parallel::DataParallel data_parallel(model, mesh, {.sum = parallel::Hooked{{.hook = parallel::float16_hook()}}});
       },
       "leave it out");
 }

@@ -19,7 +19,7 @@
 namespace {
 
 using namespace trireme;
-using parallel::DataParallelOptions;
+using parallel::ParallelOptions;
 
 constexpr int micro_batches = 2;
 constexpr std::int64_t rows = 2;  // of a micro-batch
@@ -29,7 +29,7 @@ constexpr std::string_view tied = "transformer.wte.weight";
 
 class TiedRun {
  public:
-  TiedRun(const Group& world, const MeshOptions& axes, const DataParallelOptions& options, std::uint64_t seed_of_last_stage = 7)
+  TiedRun(const Group& world, const MeshOptions& axes, const ParallelOptions& options, std::uint64_t seed_of_last_stage = 7)
       : mesh_(world, axes), part_(parallel::model_part(mesh_)), model_(gpt_options, part_) {
     const bool last = mesh_.pipeline().rank() + 1 == mesh_.pipeline().size();
     model_.initialize({.seed = last ? seed_of_last_stage : 7});
@@ -118,29 +118,41 @@ std::vector<std::string> errors_of(int ranks, const std::function<void(const Gro
 }  // namespace
 
 TEST_CASE("the copies of a tied weight keep the same bits, whatever reduces their gradients") {
+  using parallel::CompressionBetween;
   using parallel::Sharding;
-  const auto compressed = [](const std::function<std::shared_ptr<parallel::CommunicationHook>()>& hook) {
-    return [hook] {
-      return DataParallelOptions{
-          .bucket_bytes = 3000,
-          .first_bucket_bytes = 300,
-          .compression = {.hook = hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
+  const auto compressed = [](const std::function<std::shared_ptr<parallel::CommunicationHook>()>& hook,
+                             Sharding sharding = Sharding::none, CompressionBetween between = CompressionBetween::ranks) {
+    return [=] {
+      return ParallelOptions{.sum = parallel::Hooked{{.hook = hook(), .only_if_faster = false, .between = between}},
+                             .sharding = sharding,
+                             .buckets = {.bytes = 3000, .first_bytes = 300}};
     };
   };
-  const std::vector<std::pair<std::string, std::function<DataParallelOptions()>>> all{
-      {"plain", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off}; }},
-      {"sharded", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::on, .slice_bytes = 3000}; }},
-      {"tuned", [] { return DataParallelOptions{.bucket_bytes = 3000, .sharding = Sharding::off, .tune_buckets = true}; }},
-      {"fixed", [] { return DataParallelOptions{.bucket_bytes = 3000, .virtual_shards = 4}; }},
+  const std::vector<std::pair<std::string, std::function<ParallelOptions()>>> all{
+      {"plain", [] { return ParallelOptions{.sharding = Sharding::none, .buckets = {.bytes = 3000}}; }},
+      {"sharded",
+       [] { return ParallelOptions{.sharding = Sharding::optimizer, .buckets = {.bytes = 3000, .slice_bytes = 3000}}; }},
+      {"tuned",
+       [] {
+         return ParallelOptions{
+             .sum = parallel::Plain{.tuning = {.on = true}}, .sharding = Sharding::none, .buckets = {.bytes = 3000}};
+       }},
+      {"fixed", [] { return ParallelOptions{.sum = parallel::FixedBits{.micro_batches = 4}, .buckets = {.bytes = 3000}}; }},
       {"int8", compressed([] { return parallel::int8_hook(); })},
       {"powersgd", compressed([] { return parallel::power_sgd_hook({.rank = 2}); })},
       {"topk", compressed([] { return parallel::top_k_hook({.ratio = 0.05, .dense_below = 16}); })},
       {"bf16", compressed([] { return parallel::bfloat16_hook(); })},
+      {"powersgd, sharded", compressed([] { return parallel::power_sgd_hook({.rank = 2}); }, Sharding::optimizer)},
+      {"int8 without a network, sharded",
+       compressed([] { return parallel::int8_hook(); }, Sharding::optimizer, CompressionBetween::nodes)},
+      {"topk with momentum, sharded",
+       compressed([] { return parallel::top_k_hook({.ratio = 0.05, .momentum = 0.5, .dense_below = 16}); }, Sharding::optimizer,
+                  CompressionBetween::nodes)},
   };
   for (const auto& [name, options] : all) {
     for (const MeshOptions& axes :
          {MeshOptions{.data = 2, .pipeline = 2}, MeshOptions{.data = 2, .pipeline = 2, .tensor = 2}}) {
-      if (axes.tensor > 1 && options().compression.hook != nullptr) continue;  // refused
+      if (axes.tensor > 1 && std::holds_alternative<parallel::Hooked>(options().sum)) continue;  // refused
       CAPTURE(name, axes.tensor);
       const auto errors = errors_of(axes.data * axes.pipeline * axes.tensor, [&, options = options](const Group& world) {
         TiedRun run(world, axes, options());
@@ -165,7 +177,7 @@ TEST_CASE("a copy of a tied weight that is changed on one stage alone is an erro
       CAPTURE(sharded, data);
       const auto errors = errors_of(3 * data, [&](const Group& world) {
         TiedRun run(world, {.data = data, .pipeline = 3},
-                    {.sharding = sharded ? parallel::Sharding::on : parallel::Sharding::off, .check_replicas = 4});
+                    {.sharding = sharded ? parallel::Sharding::optimizer : parallel::Sharding::none, .check_replicas = 4});
         run.step();
         if (run.mesh().pipeline().rank() == 2) run.store().values<float>(run.store().find(tied)).data()[100] += 0.125F;
         for (int step = 0; step < 6; ++step) run.step();
@@ -195,7 +207,8 @@ TEST_CASE("whether compression is on is decided for the whole mesh") {
     models::Gpt<Float32> model(gpt_options, parallel::model_part(mesh));
     model.initialize({.seed = 7});
     parallel::DataParallel data_parallel(
-        model, mesh, {.compression = {.hook = parallel::int8_hook(), .between = parallel::CompressionBetween::ranks}});
+        model, mesh,
+        {.sum = parallel::Hooked{{.hook = parallel::int8_hook(), .between = parallel::CompressionBetween::ranks}}});
     data_parallel.begin_step();
     const std::lock_guard lock(mutex);
     texts.push_back(data_parallel.compression_decision().value().text);

@@ -161,6 +161,14 @@ exec {self.folder}/eager "$@"
         self.assertIn('| PyTorch 9.1, eager, fused AdamW | PyTorch 9.1, eager, fused AdamW, ended with exit code 3', text)
         self.assertIn("ours 1 MiB, PyTorch 9.1, compiled, fused AdamW 2 MiB: 0.50 times as much", text)
 
+    def test_what_this_processor_does_not_have_is_left_out_by_name(self):
+        self.write({"ours/gpt_step": takes_turns(step=1.0, floor=None, peak=0.5, memory=1 << 20)})
+        code, printed, text, _ = self.report("--only", "gpt fp32", "--pairs", "6")
+        self.assertEqual(code, 0, printed)
+        self.assertIn("gpt fp32 beside its floor: gpt_step cannot measure that on this processor", text)
+        self.assertNotIn("| gpt fp32 beside its floor |", text)
+        self.assertIn("| gpt fp32, share of the FMA peak |", text)
+
     def test_a_program_that_fails_is_shown_and_loses_no_other_row(self):
         self.write({"ours/lstm_benchmark": takes_turns(**LSTM), "ours/sharded_step": prints("no space left", 3),
                     "ours/optimizer_benchmark": "#!/bin/sh\necho ouch\nkill -SEGV $$\n"})

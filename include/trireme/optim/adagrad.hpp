@@ -31,14 +31,14 @@ class Adagrad final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   AdagradOptions options_;
-  Tensor<T, D> sum_of_squares_;
+  int sum_of_squares_;
 };
 
 template <typename P, typename D>
 Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      sum_of_squares_(this->make_plane("sum", options.initial_sum)) {
+      sum_of_squares_(this->add_plane("sum", options.initial_sum)) {
   require(options.learning_rate_decay >= 0 && options.epsilon >= 0 && options.initial_sum >= 0,
           "Adagrad's learning_rate_decay, epsilon and initial_sum are 0 or more, got {}, {} and {}",
           options.learning_rate_decay, options.epsilon, options.initial_sum);
@@ -53,8 +53,8 @@ void Adagrad<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                               .update = piece.step,
                               .gradient_scale = piece.gradient_scale,
                               .on_device = piece.on_device};
-  ops::update_elements<ops::AdagradUpdate<T>>(step, piece.count,
-                                              {piece.gradients, piece.values, sum_of_squares_.data() + piece.offset}, D{});
+  ops::update_elements<ops::AdagradUpdate<T>>(step, piece.count, {piece.gradients, piece.values, piece.plane(sum_of_squares_)},
+                                              D{});
 }
 
 template <typename P, typename D>

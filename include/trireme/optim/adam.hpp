@@ -37,9 +37,9 @@ class Adam : public Optimizer<P, D> {
 
   AdamOptions options_;
   bool decoupled_;  // weight decay
-  Tensor<T, D> first_moment_;
-  Tensor<T, D> second_moment_;
-  Tensor<T, D> largest_;  // undefined without AMSGrad
+  int first_moment_;
+  int second_moment_;
+  int largest_ = Optimizer<P, D>::no_plane;  // without AMSGrad
 };
 
 template <typename P, typename D>
@@ -47,12 +47,12 @@ Adam<P, D>::Adam(FlatStore& store, const AdamOptions& options, bool decoupled)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       decoupled_(decoupled),
-      first_moment_(this->make_plane("exp_avg")),
-      second_moment_(this->make_plane("exp_avg_sq")) {
+      first_moment_(this->add_plane("exp_avg")),
+      second_moment_(this->add_plane("exp_avg_sq")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "Adam's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
   require(options.epsilon >= 0, "Adam's epsilon is 0 or more, got {}", options.epsilon);
-  if (options.amsgrad) largest_ = this->make_plane("max_exp_avg_sq");
+  if (options.amsgrad) largest_ = this->add_plane("max_exp_avg_sq");
 }
 
 template <typename P, typename D>
@@ -66,10 +66,9 @@ void Adam<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                            .update = piece.step,
                            .gradient_scale = options_.maximize ? -piece.gradient_scale : piece.gradient_scale,
                            .on_device = piece.on_device};
-  T* largest = largest_.defined() ? largest_.data() + piece.offset : nullptr;
   ops::update_elements<ops::AdamUpdate<T>>(
       step, piece.count,
-      {piece.gradients, piece.values, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset, largest}, D{});
+      {piece.gradients, piece.values, piece.plane(first_moment_), piece.plane(second_moment_), piece.plane(largest_)}, D{});
 }
 
 template <typename P, typename D>

@@ -40,8 +40,8 @@ class Lamb final : public Optimizer<P, D> {
   ops::LambStep step_of(const typename Optimizer<P, D>::Piece& piece) const;
 
   LambOptions options_;
-  Tensor<T, D> first_moment_;
-  Tensor<T, D> second_moment_;
+  int first_moment_;
+  int second_moment_;
 };
 
 template <typename P, typename D>
@@ -49,8 +49,8 @@ Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
-      first_moment_(this->make_plane("exp_avg")),
-      second_moment_(this->make_plane("exp_avg_sq")) {
+      first_moment_(this->add_plane("exp_avg")),
+      second_moment_(this->add_plane("exp_avg_sq")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "LAMB's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
   require(options.epsilon >= 0, "LAMB's epsilon is 0 or more, got {}", options.epsilon);
@@ -77,16 +77,16 @@ ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Piece& piece) 
 
 template <typename P, typename D>
 void Lamb<P, D>::measure(const typename Optimizer<P, D>::Piece& piece) {
-  ops::lamb_moments<T>(piece.values, piece.gradients, first_moment_.data() + piece.offset, second_moment_.data() + piece.offset,
-                       piece.count, step_of(piece), piece.squares, D{});
+  ops::lamb_moments<T>(piece.values, piece.gradients, piece.plane(first_moment_), piece.plane(second_moment_), piece.count,
+                       step_of(piece), piece.squares, D{});
 }
 
 template <typename P, typename D>
 void Lamb<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
   ops::LambStep step = step_of(piece);
   if (piece.adapts) step.squares = piece.squares;
-  ops::update_elements<ops::LambUpdate<T>>(
-      step, piece.count, {first_moment_.data() + piece.offset, second_moment_.data() + piece.offset, piece.values}, D{});
+  ops::update_elements<ops::LambUpdate<T>>(step, piece.count,
+                                           {piece.plane(first_moment_), piece.plane(second_moment_), piece.values}, D{});
 }
 
 template <typename P, typename D>

@@ -32,7 +32,7 @@ class Lars final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   LarsOptions options_;
-  Tensor<T, D> momentum_;
+  int momentum_;
 };
 
 template <typename P, typename D>
@@ -40,7 +40,7 @@ Lars<P, D>::Lars(FlatStore& store, const LarsOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
-      momentum_(this->make_plane("momentum_buffer")) {
+      momentum_(this->add_plane("momentum_buffer")) {
   require(options.momentum >= 0 && options.trust > 0, "LARS' momentum is 0 or more and its trust above 0, got {} and {}",
           options.momentum, options.trust);
 }
@@ -59,8 +59,7 @@ void Lars<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                            .trust = options_.trust,
                            .squares = piece.adapts ? piece.squares : nullptr,
                            .on_device = piece.on_device};
-  ops::update_elements<ops::LarsUpdate<T>>(step, piece.count, {piece.gradients, piece.values, momentum_.data() + piece.offset},
-                                           D{});
+  ops::update_elements<ops::LarsUpdate<T>>(step, piece.count, {piece.gradients, piece.values, piece.plane(momentum_)}, D{});
 }
 
 template <typename P, typename D>

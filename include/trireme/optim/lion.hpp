@@ -31,14 +31,14 @@ class Lion final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   LionOptions options_;
-  Tensor<T, D> momentum_;
+  int momentum_;
 };
 
 template <typename P, typename D>
 Lion<P, D>::Lion(FlatStore& store, const LionOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      momentum_(this->make_plane("exp_avg")) {
+      momentum_(this->add_plane("exp_avg")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
           "Lion's betas lie in [0, 1), got {} and {}", options.beta1, options.beta2);
 }
@@ -51,8 +51,7 @@ void Lion<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                            .weight_decay = piece.weight_decay,
                            .gradient_scale = piece.gradient_scale,
                            .on_device = piece.on_device};
-  ops::update_elements<ops::LionUpdate<T>>(step, piece.count, {piece.gradients, piece.values, momentum_.data() + piece.offset},
-                                           D{});
+  ops::update_elements<ops::LionUpdate<T>>(step, piece.count, {piece.gradients, piece.values, piece.plane(momentum_)}, D{});
 }
 
 template <typename P, typename D>

@@ -14,7 +14,7 @@ struct MovingAverageOptions {
 };
 
 // An exponential moving average of a model's trainable parameters, to evaluate or save in their place. A plane over the store,
-// of which every rank keeps all. Starts as the values are. Make it after DataParallel.
+// of which every rank keeps all. Starts as the values are.
 template <typename P, typename D = Cpu>
 class ExponentialMovingAverage {
  public:

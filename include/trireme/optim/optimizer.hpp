@@ -41,7 +41,26 @@ enum class Needs : std::uint8_t {
 
 // Updates a model's parameters in one pass over the flat store, or over the part of it that is this rank's. Derive from it for
 // an optimizer of your own: update() gets runs of neighbouring elements, with everything that differs between parameters
-// already decided. Make it after DataParallel, which decides what is this rank's part.
+// already decided.
+//
+//   class Momentum final : public optim::Optimizer<Float32> {
+//    public:
+//     explicit Momentum(FlatStore& store) : Optimizer(store, {.learning_rate = 0.01}) {}
+//     optim::Settings settings() const override { return settings_of("Momentum", {}); }
+//
+//    private:
+//     void update(const Piece& piece) override {
+//       float* momentum = piece.plane(momentum_);
+//       for (std::size_t i = 0; i < piece.count; ++i) {
+//         momentum[i] = 0.9F * momentum[i] + static_cast<float>(piece.gradient_scale) * piece.gradients[i];
+//         piece.values[i] -= static_cast<float>(piece.learning_rate) * momentum[i];
+//       }
+//     }
+//     int momentum_ = add_plane("momentum");
+//   };
+//
+// It may be made before or after DataParallel, which decides what is this rank's part: planes get their memory at the first
+// step, or when a checkpoint lists them.
 template <typename P, typename D = Cpu>
 class Optimizer {
  public:
@@ -86,6 +105,7 @@ class Optimizer {
     const T* gradients;
     std::int64_t offset;  // of the first element in the optimizer's own planes
     std::size_t count;
+    T* const* planes;             // where those begin
     ops::StepOnDevice on_device;  // hand it to the pass over a GPU's elements: it knows what learning_rate and others do not
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
@@ -93,6 +113,9 @@ class Optimizer {
     bool adapts;                  // the rate follows the parameter's norms, where the optimizer has that
     std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
+
+    // The piece's elements of a plane that add_plane() gave; null for no_plane.
+    T* plane(int plane) const { return plane == no_plane ? nullptr : planes[plane] + offset; }
   };
   virtual void update(const Piece& piece) = 0;
 
@@ -101,13 +124,10 @@ class Optimizer {
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
 
-  // A plane over the elements that this rank updates, for moments. Checkpoints keep it under this name.
-  Tensor<T, D> make_plane(std::string name, double value = 0) {
-    const device::MemoryPurpose purpose("state of the optimizer");
-    planes_.push_back(
-        {std::move(name), Tensor<T, D>::full({shard_ ? shard_->numel() : store_.trainable_numel()}, static_cast<T>(value))});
-    return planes_.back().values;
-  }
+  // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
+  // Checkpoints keep it under this name.
+  int add_plane(std::string name, double value = 0);
+  static constexpr int no_plane = -1;
 
   // settings() of an optimizer with these options besides the rules.
   Settings settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const;
@@ -136,12 +156,16 @@ class Optimizer {
 
   struct Plane {
     std::string name;
-    Tensor<T, D> values;
+    double initial;
+    Tensor<T, D> values;  // once it has memory
   };
+  void make_planes();
 
   FlatStore& store_;
-  std::shared_ptr<Shard> shard_;
+  std::shared_ptr<Shard> shard_;  // once planes have memory
   std::vector<Plane> planes_;
+  std::vector<T*> plane_data_;  // by plane
+  bool has_memory_ = false;
   ParameterRules rules_;
   Needs needs_;
   std::vector<ResolvedRule> resolved_;     // by parameter

@@ -32,21 +32,21 @@ class Rmsprop final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   RmspropOptions options_;
-  Tensor<T, D> square_average_;
-  Tensor<T, D> average_;   // undefined unless centered
-  Tensor<T, D> momentum_;  // undefined without momentum
+  int square_average_;
+  int average_ = Optimizer<P, D>::no_plane;   // unless centered
+  int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
 };
 
 template <typename P, typename D>
 Rmsprop<P, D>::Rmsprop(FlatStore& store, const RmspropOptions& options)
     : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
-      square_average_(this->make_plane("square_avg")) {
+      square_average_(this->add_plane("square_avg")) {
   require(options.smoothing >= 0 && options.smoothing < 1, "RMSprop's smoothing lies in [0, 1), got {}", options.smoothing);
   require(options.epsilon >= 0 && options.momentum >= 0, "RMSprop's epsilon and momentum are 0 or more, got {} and {}",
           options.epsilon, options.momentum);
-  if (options.centered) average_ = this->make_plane("grad_avg");
-  if (options.momentum > 0) momentum_ = this->make_plane("momentum_buffer");
+  if (options.centered) average_ = this->add_plane("grad_avg");
+  if (options.momentum > 0) momentum_ = this->add_plane("momentum_buffer");
 }
 
 template <typename P, typename D>
@@ -58,10 +58,9 @@ void Rmsprop<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                               .weight_decay = piece.weight_decay,
                               .gradient_scale = piece.gradient_scale,
                               .on_device = piece.on_device};
-  T* average = average_.defined() ? average_.data() + piece.offset : nullptr;
-  T* momentum = momentum_.defined() ? momentum_.data() + piece.offset : nullptr;
   ops::update_elements<ops::RmspropUpdate<T>>(
-      step, piece.count, {piece.gradients, piece.values, square_average_.data() + piece.offset, average, momentum}, D{});
+      step, piece.count,
+      {piece.gradients, piece.values, piece.plane(square_average_), piece.plane(average_), piece.plane(momentum_)}, D{});
 }
 
 template <typename P, typename D>

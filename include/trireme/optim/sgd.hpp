@@ -31,7 +31,7 @@ class Sgd final : public Optimizer<P, D> {
   void update(const typename Optimizer<P, D>::Piece& piece) override;
 
   SgdOptions options_;
-  Tensor<T, D> momentum_;  // undefined without momentum
+  int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
 };
 
 template <typename P, typename D>
@@ -40,7 +40,7 @@ Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
   require(options.momentum >= 0, "SGD's momentum is 0 or more, got {}", options.momentum);
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
           "Nesterov momentum needs a momentum above 0 and no dampening, got {} and {}", options.momentum, options.dampening);
-  if (options.momentum > 0) momentum_ = this->make_plane("momentum_buffer");
+  if (options.momentum > 0) momentum_ = this->add_plane("momentum_buffer");
 }
 
 template <typename P, typename D>
@@ -53,8 +53,7 @@ void Sgd<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
                           .update = piece.step,
                           .gradient_scale = piece.gradient_scale,
                           .on_device = piece.on_device};
-  T* momentum = momentum_.defined() ? momentum_.data() + piece.offset : nullptr;
-  ops::update_elements<ops::SgdUpdate<T>>(step, piece.count, {piece.gradients, piece.values, momentum}, D{});
+  ops::update_elements<ops::SgdUpdate<T>>(step, piece.count, {piece.gradients, piece.values, piece.plane(momentum_)}, D{});
 }
 
 template <typename P, typename D>

@@ -8,68 +8,17 @@
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/shard_map.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
-#include "trireme/parallel/compression.hpp"
+#include "trireme/parallel/parallel_options.hpp"
 
 namespace trireme::parallel {
 
-// Who updates the parameters. Replicated: every rank all of them, from all-reduced gradients. Sharded (ZeRO 1; Rajbhandari et
-// al. 2020, arXiv 1910.02054): gradients are reduce-scattered, every rank updates its part of each bucket and keeps optimizer
-// state for that part alone, then the new values reach all ranks.
-enum class Sharding : std::uint8_t {
-  automatic,  // sharded where the ranks share the memory of one node, and neither compression nor virtual shards are asked for
-  off,
-  on,  // wherever there is more than one rank
-};
-
-struct DataParallelOptions {
-  std::int64_t bucket_bytes = std::int64_t{25} << 20;       // a bucket ends with the parameter that reaches this size
-  std::int64_t first_bucket_bytes = std::int64_t{1} << 20;  // small, so that communication starts early
-  Sharding sharding = Sharding::automatic;
-
-  // Where the step is sharded its gradients travel in slices of at most so many bytes, of which each rank updates a part
-  // (autograd/shard_map.hpp); a bucket is some neighbouring slices. Who updates what follows from the model, the ranks and this
-  // size, never from the buckets.
-  std::int64_t slice_bytes = std::int64_t{4} << 20;
-
-  // Lets the first steps, at most 30 of them, find the buckets with the shortest step, starting from the sizes above. Numerics
-  // do not change beyond rounding, with virtual shards not at all.
-  bool tune_buckets = false;
-
-  // A file in which rank 0 leaves what tuning has found; a later run with the same gradients, ranks and nodes starts with it
-  // and does not tune. One that does not fit is replaced after tuning (BucketTuning::text says why). Empty: none.
-  std::string bucket_profile = {};
-
-  // Above 0: bit-identical training. The batch is cut into so many virtual shards, each a micro-batch; every rank computes
-  // equally many, a power of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits
-  // for any bucket sizes, backend, division into nodes and number of ranks, on machines with the same instruction set and as
-  // many threads a rank. Optimizers that need the norms of parameters (LAMB, LARS) are refused where the step is sharded.
-  int virtual_shards = 0;
-
-  // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
-  // backward, so every rank calls the same layers in the same order, with any number of rows (but the same
-  // Loss::nominal_targets, as in every step). Otherwise each rank normalises by its own rows, and after each step the running
-  // statistics, and all other buffers of BufferReduction::mean, become their average over the ranks. Each micro-batch has
-  // statistics of its own. Buffers of that kind that a layer of your own changes are left alone where batch norm is
-  // synchronised.
-  bool synchronize_batch_norm = true;
-
-  // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
-  // and a tied parameter with that of the other stage: in each step a part of them, in so many steps all. Error{diverged} on
-  // all ranks names what differs and the ranks that hold something else than most. 0: off.
-  int check_replicas = 100;
-
-  std::int64_t first_step = 0;  // the number of this run's first step, above 0 in one that goes on from a checkpoint
-
-  // Gradients that cross a network in fewer bytes. Needs a float32 store; the step is not sharded.
-  CompressionOptions compression = {};
-};
-
-// What DataParallelOptions::tune_buckets has found; seconds are the slowest rank's.
+// What Tuning has found; seconds are the slowest rank's.
 struct BucketTuning {
   BucketCuts cuts;
   double predicted_exposed_seconds = 0;  // of the cuts
@@ -78,13 +27,12 @@ struct BucketTuning {
   std::string text = {};                 // where a profile was taken, or why not
 };
 
+class BucketReduction;
+class BucketSums;
 class BucketTuner;
-class Compression;
 class DataParallel;
-class GradientTree;
-class HookedBuckets;
+class MicroBatchSum;
 class ReplicaComparison;
-class SlicedShard;
 class SquareSum;
 class SummaryGroup;
 
@@ -124,14 +72,14 @@ class Reduction final : public GradientListener {
 
   // The same without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
   // step that is not finite is skipped by the optimizer, and replicas are not compared: DataParallel::exchange does that.
-  // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and with virtual shards it is finish().
+  // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and under fixed bits it is finish().
   StepSummary finish_on_device();
 
-  bool has_virtual_shards() const;
+  bool has_fixed_bits() const;
 
  private:
   friend class DataParallel;
-  Reduction(DataParallel& owner, int micro_batches, std::shared_ptr<HookedBuckets> hooked);
+  Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<BucketSums> sums);
 
   struct AddedLoss {
     std::function<StepTotals()> read;                   // of a GPU: the host waits
@@ -172,17 +120,18 @@ class Reduction final : public GradientListener {
   };
   std::optional<Tied> tied_;  // where this stage has one
   std::int32_t finals_ = 0;
-  std::vector<bool> used_;                 // by parameter
-  std::vector<Pending> pending_;           // of buckets, or of slices where the step is sharded
-  std::shared_ptr<HookedBuckets> hooked_;  // null in steps without compression
-  std::size_t next_norm_ = 0;              // slices before this one are reduced and in squares_
-  std::unique_ptr<SquareSum> squares_;     // of the reduced gradients
+  std::vector<bool> used_;  // by parameter
+  std::unique_ptr<BucketSums> sums_;
+  // Where the step is sharded: the ranges before this one are reduced and in squares_.
+  std::size_t next_norm_bucket_ = 0;
+  std::size_t next_norm_range_ = 0;
+  std::unique_ptr<SquareSum> squares_;  // of the reduced gradients
   double waited_seconds_ = 0;
 };
 
 // Keeps replicas of a model equal: every rank computes gradients of its own samples, and their sum reaches all ranks.
 // The ranks may hold different numbers of counted targets: the gradient is that of the mean over all of them.
-// It is made before the optimizer, whose state then covers only what this rank updates.
+// It decides what an optimizer of the model updates on this rank, so it is made before the optimizer's first step.
 //
 //   DataParallel data_parallel(model, mesh);
 //   optim::AdamW<Float32> optimizer(model.store());
@@ -200,11 +149,11 @@ class DataParallel {
   // buffers with the same values: Error{rank_mismatch} names the one that differs. The store keeps what it is given, memory,
   // shard and batch norm's sum over the ranks, when DataParallel is gone.
   template <typename P, typename D>
-  DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const DataParallelOptions& options = {})
+  DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const ParallelOptions& options = {})
       : DataParallel(model.store(), mesh, options) {}
-  DataParallel(FlatStore& store, const ProcessMesh& mesh, const DataParallelOptions& options);
+  DataParallel(FlatStore& store, const ProcessMesh& mesh, const ParallelOptions& options);
 
-  // One micro-batch for each virtual shard of this rank, where there are virtual shards. A step that was begun before and not
+  // Under fixed bits as many micro-batches as FixedBits says for each rank. A step that was begun before and not
   // ended by Optimizer::step, skip_step or FlatStore::clear_gradients leaves nothing behind: no gradients, buffers as before
   // it.
   Reduction begin_step(int micro_batches = 1);
@@ -234,7 +183,7 @@ class DataParallel {
   // Bytes that this rank has sent to other nodes for gradients and summaries.
   std::uint64_t bytes_sent() const;
 
-  bool sharded() const { return shard_ != nullptr; }
+  bool sharded() const;
   std::int64_t num_buckets() const { return static_cast<std::int64_t>(buckets_.size()); }
 
  private:
@@ -246,42 +195,35 @@ class DataParallel {
 
   std::vector<int> trainable() const;
   std::vector<std::int64_t> parameter_bytes(const ProcessMesh& mesh) const;
-  void make_blocks(const ProcessMesh& mesh, std::int64_t slice_bytes, bool sharded);
+  void choose_reduction(const ProcessMesh& mesh, const ParallelOptions& options, bool sharded);
   void make_buckets(const BucketCuts& cuts);
   void order_buckets();
   void agree_on_ready_order();
   void start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh);
-  double time_reduction(std::int64_t bytes) const;
-  ReduceOp sum() const { return virtual_shards_ > 0 ? ReduceOp::fixed_sum : ReduceOp::sum; }
   void compare_evaluation() const;
   void synchronize_buffers(bool synchronize_batch_norm);
   void wait_for_device() const;
-  std::vector<Pending> reduce_buffers() const;                           // after a step
-  bool reduce(std::size_t bucket, std::vector<Pending>& pending) const;  // the next slice of it; true: the last one
-  Range slices_of(std::size_t bucket) const;                             // where the step is sharded: indices
+  std::vector<Pending> reduce_buffers() const;  // after a step
 
   FlatStore& store_;
   Group group_;
   std::shared_ptr<const SummaryGroup> summary_;
-  std::vector<std::vector<int>> blocks_;   // the trainable parameters; a bucket is some neighbouring blocks
+  std::vector<ShardMap::Block> blocks_;    // the trainable parameters; a bucket is some neighbouring blocks
   std::vector<std::int64_t> block_bytes_;  // of the rank of the tensor axis that has most
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
   int tied_ = -1;               // the trainable parameter that other stages hold too; it has a bucket of its own
-  bool on_one_node_ = false;    // the replicas of every part of the model, each for itself
   std::int64_t first_step_;
   int steps_ = 0;
   std::int64_t exchanges_ = 0;
   std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in the first step
-  std::shared_ptr<SlicedShard> shard_;
-  std::shared_ptr<GradientTree> tree_;                   // null without virtual shards
+  std::shared_ptr<MicroBatchSum> micro_batch_sum_;
+  std::shared_ptr<BucketReduction> reduction_;
   std::shared_ptr<BucketTuner> tuner_;                   // null where nothing is tuned
-  std::shared_ptr<Compression> compression_;             // null without a hook
   std::vector<int> block_of_;                            // by parameter; -1 where it is not trainable
   std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared
-  int virtual_shards_;
-  Axis batch_norm_;                     // null where batch norm is not synchronised
-  std::vector<BufferRun> buffer_runs_;  // what the ranks reduce after each step
+  Axis batch_norm_;                                      // null where batch norm is not synchronised
+  std::vector<BufferRun> buffer_runs_;                   // what the ranks reduce after each step
 };
 
 }  // namespace trireme::parallel

@@ -1,10 +1,18 @@
-#include "parallel/gradient_tree.hpp"
+#include "parallel/micro_batch_sum.hpp"
 
 #include <bit>
 
+#include "trireme/core/error.hpp"
+
 namespace trireme::parallel {
 
-std::shared_ptr<device::Storage>& GradientTree::plane(std::size_t level) {
+void MicroBatchSum::begin_step(int micro_batches) {
+  require(!fixed_bits() || micro_batches == fixed_micro_batches_,
+          "a step of FixedBits has {} micro-batches on each rank here, not {}", fixed_micro_batches_, micro_batches);
+  added_ = 0;
+}
+
+std::shared_ptr<device::Storage>& MicroBatchSum::plane(std::size_t level) {
   if (planes_.size() <= level) planes_.resize(level + 1);
   std::shared_ptr<device::Storage>& plane = planes_[level];
   if (plane == nullptr) {
@@ -14,19 +22,20 @@ std::shared_ptr<device::Storage>& GradientTree::plane(std::size_t level) {
   return plane;
 }
 
-void GradientTree::push() {
+void MicroBatchSum::begin_next() {
+  if (!fixed_bits()) return;
   for (const int index : store_.layout()) {
     if (store_.parameter(index).trainable && !store_.has_gradient(index)) store_.zero_gradient(index);
   }
   complete({0, store_.trainable_numel()});
-  const auto& kept = plane(static_cast<std::size_t>(std::countr_one(shards_)));
+  const auto& kept = plane(static_cast<std::size_t>(std::countr_one(added_)));
   store_.device().copy(kept->data(), store_.gradient_plane()->data(), kept->bytes());
-  ++shards_;
+  ++added_;
   store_.clear_gradients();
 }
 
-void GradientTree::complete(const Range& range) {
-  for (std::size_t level = 0; (shards_ >> level & 1) != 0; ++level) {
+void MicroBatchSum::complete(const Range& range) {
+  for (std::size_t level = 0; (added_ >> level & 1) != 0; ++level) {
     store_.device().add(store_.gradient_plane(), plane(level), store_.dtype(), range);
   }
 }

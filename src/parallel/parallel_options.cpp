@@ -1,0 +1,95 @@
+#include "parallel/parallel_options.hpp"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <variant>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::parallel {
+namespace {
+
+void check(const FixedBits& fixed, int ranks, const BufferPlane& buffers) {
+  const int all = fixed.micro_batches;
+  require(all > 0, "FixedBits::micro_batches is the number of a step's micro-batches on all ranks, above 0, and not {}", all);
+  require(all % ranks == 0 && std::has_single_bit(static_cast<unsigned>(all / ranks)),
+          "the {} micro-batches of FixedBits can't be divided into equal powers of two over {} ranks; {}, {} or {} can", all,
+          ranks, ranks, 2 * ranks, 4 * ranks);
+  require(buffers.size() == 0,
+          "with FixedBits a step's result does not depend on how the batch is divided, but that of batch norm and of delayed "
+          "8-bit scaling does, and the model has {}: use group norm and current scaling, or Plain",
+          buffers.size() == 0 ? "none" : buffers.info(0).name);
+}
+
+// Ranks of a tensor axis must treat what all of them hold alike.
+void check(const Hooked& hooked, const FlatStore& store, const ProcessMesh& mesh) {
+  require(hooked.compression.hook != nullptr, "Hooked lacks its hook: set CompressionOptions::hook, or take Plain");
+  const std::string name = hooked.compression.hook->str();
+  require(mesh.tensor().size() == 1,
+          "compression {} rounds what the ranks of a tensor axis have in common differently on each: leave it out", name);
+  require(store.on_host(), "compression {} works on the host's memory, but the model lies on a GPU", name);
+}
+
+void check(const Tuning& tuning, const FlatStore& store, const ProcessMesh& mesh) {
+  const bool whole = mesh.tensor().size() == 1 && mesh.pipeline().size() == 1;
+  require(whole || tuning.profile.empty(),
+          "a bucket profile is one file, for ranks that hold the whole model: leave {} out of a mesh with a pipeline or tensor "
+          "axis",
+          tuning.profile);
+  require(store.on_host() || !tuning.on,
+          "tuning times the backward pass on the host, but the model lies on a GPU: choose BucketOptions::bytes");
+}
+
+std::string describe(const Plain& /*sum*/) { return "Plain"; }
+
+std::string describe(const FixedBits& sum) { return fmt::format("FixedBits of {} micro-batches", sum.micro_batches); }
+
+std::string describe(const Hooked& sum) {
+  const CompressionOptions& options = sum.compression;
+  return fmt::format("Hooked by {} from step {}, {} between {}", options.hook->str(), options.start,
+                     options.only_if_faster ? "where faster" : "always",
+                     options.between == CompressionBetween::nodes ? "nodes" : "ranks");
+}
+
+}  // namespace
+
+bool reaches(const Group& group, const FlatStore& store) { return group.memory()->on_host() == store.on_host(); }
+
+const Tuning& tuning_of(const ParallelOptions& options) {
+  static const Tuning off;
+  if (const auto* plain = std::get_if<Plain>(&options.sum)) return plain->tuning;
+  if (const auto* fixed = std::get_if<FixedBits>(&options.sum)) return fixed->tuning;
+  return off;
+}
+
+void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh) {
+  const BucketOptions& buckets = options.buckets;
+  require(options.first_step >= 0, "the first step of a run is 0 or later, got {}", options.first_step);
+  require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
+          "BucketOptions are above 0, got {}, {} and {} bytes", buckets.bytes, buckets.first_bytes, buckets.slice_bytes);
+  require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
+  require(
+      store.on_host() || mesh.data().size() == 1 || reaches(mesh.data(), store),
+      "the model lies on a GPU, but the ranks' group reaches the host's memory alone: make the mesh of gpu_group(group), or "
+      "launch with BackendKind::nccl");
+  if (const auto* fixed = std::get_if<FixedBits>(&options.sum)) check(*fixed, mesh.data().size(), store.buffers());
+  if (const auto* hooked = std::get_if<Hooked>(&options.sum)) check(*hooked, store, mesh);
+  check(tuning_of(options), store, mesh);
+}
+
+std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptions& options, bool sharded) {
+  const Tuning& tuning = tuning_of(options);
+  return {{"sum", std::visit([](const auto& sum) { return describe(sum); }, options.sum)},
+          {"sharding", sharded ? "optimizer" : "none"},
+          {"buckets.bytes", std::to_string(options.buckets.bytes)},
+          {"buckets.first_bytes", std::to_string(options.buckets.first_bytes)},
+          {"buckets.slice_bytes", std::to_string(options.buckets.slice_bytes)},
+          {"tuning", tuning.on ? "on" : "off"},
+          {"tuning.profile", tuning.profile},
+          {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
+          {"check_replicas", std::to_string(options.check_replicas)},
+          {"first_step", std::to_string(options.first_step)}};
+}
+
+}  // namespace trireme::parallel
