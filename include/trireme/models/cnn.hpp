@@ -47,11 +47,9 @@ class Cnn : public nn::Module<P, D> {
 };
 
 extern template class Cnn<Float32, Cpu>;
-extern template class Cnn<Float64, Cpu>;
 extern template class Cnn<MixedBfloat16, Cpu>;
 extern template class Cnn<MixedFloat16, Cpu>;
 extern template class Cnn<Float32, Cuda>;
-extern template class Cnn<Float64, Cuda>;
 extern template class Cnn<MixedBfloat16, Cuda>;
 extern template class Cnn<MixedFloat16, Cuda>;
 

@@ -125,35 +125,27 @@ Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const 
 }
 
 extern template class MlpGenerator<Float32, Cpu>;
-extern template class MlpGenerator<Float64, Cpu>;
 extern template class MlpGenerator<MixedBfloat16, Cpu>;
 extern template class MlpGenerator<MixedFloat16, Cpu>;
 extern template class MlpGenerator<Float32, Cuda>;
-extern template class MlpGenerator<Float64, Cuda>;
 extern template class MlpGenerator<MixedBfloat16, Cuda>;
 extern template class MlpGenerator<MixedFloat16, Cuda>;
 extern template class MlpDiscriminator<Float32, Cpu>;
-extern template class MlpDiscriminator<Float64, Cpu>;
 extern template class MlpDiscriminator<MixedBfloat16, Cpu>;
 extern template class MlpDiscriminator<MixedFloat16, Cpu>;
 extern template class MlpDiscriminator<Float32, Cuda>;
-extern template class MlpDiscriminator<Float64, Cuda>;
 extern template class MlpDiscriminator<MixedBfloat16, Cuda>;
 extern template class MlpDiscriminator<MixedFloat16, Cuda>;
 extern template class DcGenerator<Float32, Cpu>;
-extern template class DcGenerator<Float64, Cpu>;
 extern template class DcGenerator<MixedBfloat16, Cpu>;
 extern template class DcGenerator<MixedFloat16, Cpu>;
 extern template class DcGenerator<Float32, Cuda>;
-extern template class DcGenerator<Float64, Cuda>;
 extern template class DcGenerator<MixedBfloat16, Cuda>;
 extern template class DcGenerator<MixedFloat16, Cuda>;
 extern template class DcDiscriminator<Float32, Cpu>;
-extern template class DcDiscriminator<Float64, Cpu>;
 extern template class DcDiscriminator<MixedBfloat16, Cpu>;
 extern template class DcDiscriminator<MixedFloat16, Cpu>;
 extern template class DcDiscriminator<Float32, Cuda>;
-extern template class DcDiscriminator<Float64, Cuda>;
 extern template class DcDiscriminator<MixedBfloat16, Cuda>;
 extern template class DcDiscriminator<MixedFloat16, Cuda>;
 

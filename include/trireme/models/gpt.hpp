@@ -76,11 +76,9 @@ class Gpt : public nn::Module<P, D> {
 };
 
 extern template class Gpt<Float32, Cpu>;
-extern template class Gpt<Float64, Cpu>;
 extern template class Gpt<MixedBfloat16, Cpu>;
 extern template class Gpt<MixedFloat16, Cpu>;
 extern template class Gpt<Float32, Cuda>;
-extern template class Gpt<Float64, Cuda>;
 extern template class Gpt<MixedBfloat16, Cuda>;
 extern template class Gpt<MixedFloat16, Cuda>;
 

@@ -49,8 +49,6 @@ class LstmLm : public nn::Module<P, D> {
 };
 
 extern template class LstmLm<Float32, Cpu>;
-extern template class LstmLm<Float64, Cpu>;
 extern template class LstmLm<Float32, Cuda>;
-extern template class LstmLm<Float64, Cuda>;
 
 }  // namespace trireme::models

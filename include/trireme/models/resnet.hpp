@@ -60,11 +60,9 @@ class ResNet : public nn::Module<P, D> {
 };
 
 extern template class ResNet<Float32, Cpu>;
-extern template class ResNet<Float64, Cpu>;
 extern template class ResNet<MixedBfloat16, Cpu>;
 extern template class ResNet<MixedFloat16, Cpu>;
 extern template class ResNet<Float32, Cuda>;
-extern template class ResNet<Float64, Cuda>;
 extern template class ResNet<MixedBfloat16, Cuda>;
 extern template class ResNet<MixedFloat16, Cuda>;
 

@@ -65,11 +65,9 @@ Settings Adagrad<P, D>::settings() const {
 }
 
 extern template class Adagrad<Float32, Cpu>;
-extern template class Adagrad<Float64, Cpu>;
 extern template class Adagrad<MixedBfloat16, Cpu>;
 extern template class Adagrad<MixedFloat16, Cpu>;
 extern template class Adagrad<Float32, Cuda>;
-extern template class Adagrad<Float64, Cuda>;
 extern template class Adagrad<MixedBfloat16, Cuda>;
 extern template class Adagrad<MixedFloat16, Cuda>;
 

@@ -81,11 +81,9 @@ Settings Adam<P, D>::settings() const {
 }
 
 extern template class Adam<Float32, Cpu>;
-extern template class Adam<Float64, Cpu>;
 extern template class Adam<MixedBfloat16, Cpu>;
 extern template class Adam<MixedFloat16, Cpu>;
 extern template class Adam<Float32, Cuda>;
-extern template class Adam<Float64, Cuda>;
 extern template class Adam<MixedBfloat16, Cuda>;
 extern template class Adam<MixedFloat16, Cuda>;
 

@@ -101,11 +101,9 @@ Settings Lamb<P, D>::settings() const {
 }
 
 extern template class Lamb<Float32, Cpu>;
-extern template class Lamb<Float64, Cpu>;
 extern template class Lamb<MixedBfloat16, Cpu>;
 extern template class Lamb<MixedFloat16, Cpu>;
 extern template class Lamb<Float32, Cuda>;
-extern template class Lamb<Float64, Cuda>;
 extern template class Lamb<MixedBfloat16, Cuda>;
 extern template class Lamb<MixedFloat16, Cuda>;
 

@@ -68,11 +68,9 @@ Settings Lars<P, D>::settings() const {
 }
 
 extern template class Lars<Float32, Cpu>;
-extern template class Lars<Float64, Cpu>;
 extern template class Lars<MixedBfloat16, Cpu>;
 extern template class Lars<MixedFloat16, Cpu>;
 extern template class Lars<Float32, Cuda>;
-extern template class Lars<Float64, Cuda>;
 extern template class Lars<MixedBfloat16, Cuda>;
 extern template class Lars<MixedFloat16, Cuda>;
 

@@ -60,11 +60,9 @@ Settings Lion<P, D>::settings() const {
 }
 
 extern template class Lion<Float32, Cpu>;
-extern template class Lion<Float64, Cpu>;
 extern template class Lion<MixedBfloat16, Cpu>;
 extern template class Lion<MixedFloat16, Cpu>;
 extern template class Lion<Float32, Cuda>;
-extern template class Lion<Float64, Cuda>;
 extern template class Lion<MixedBfloat16, Cuda>;
 extern template class Lion<MixedFloat16, Cuda>;
 

@@ -44,11 +44,9 @@ class ExponentialMovingAverage {
 };
 
 extern template class ExponentialMovingAverage<Float32, Cpu>;
-extern template class ExponentialMovingAverage<Float64, Cpu>;
 extern template class ExponentialMovingAverage<MixedBfloat16, Cpu>;
 extern template class ExponentialMovingAverage<MixedFloat16, Cpu>;
 extern template class ExponentialMovingAverage<Float32, Cuda>;
-extern template class ExponentialMovingAverage<Float64, Cuda>;
 extern template class ExponentialMovingAverage<MixedBfloat16, Cuda>;
 extern template class ExponentialMovingAverage<MixedFloat16, Cuda>;
 

@@ -33,13 +33,11 @@ template <typename P, typename D = Cpu>
 std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatStore& store, const NamedOptions& options);
 
 extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-extern template std::unique_ptr<Optimizer<Float64, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
                                                                               const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
                                                                              const NamedOptions&);
 extern template std::unique_ptr<Optimizer<Float32, Cuda>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-extern template std::unique_ptr<Optimizer<Float64, Cuda>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedBfloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,
                                                                                const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedFloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,

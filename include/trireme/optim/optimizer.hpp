@@ -177,11 +177,9 @@ class Optimizer {
 };
 
 extern template class Optimizer<Float32, Cpu>;
-extern template class Optimizer<Float64, Cpu>;
 extern template class Optimizer<MixedBfloat16, Cpu>;
 extern template class Optimizer<MixedFloat16, Cpu>;
 extern template class Optimizer<Float32, Cuda>;
-extern template class Optimizer<Float64, Cuda>;
 extern template class Optimizer<MixedBfloat16, Cuda>;
 extern template class Optimizer<MixedFloat16, Cuda>;
 

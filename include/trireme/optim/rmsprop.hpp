@@ -72,11 +72,9 @@ Settings Rmsprop<P, D>::settings() const {
 }
 
 extern template class Rmsprop<Float32, Cpu>;
-extern template class Rmsprop<Float64, Cpu>;
 extern template class Rmsprop<MixedBfloat16, Cpu>;
 extern template class Rmsprop<MixedFloat16, Cpu>;
 extern template class Rmsprop<Float32, Cuda>;
-extern template class Rmsprop<Float64, Cuda>;
 extern template class Rmsprop<MixedBfloat16, Cuda>;
 extern template class Rmsprop<MixedFloat16, Cuda>;
 

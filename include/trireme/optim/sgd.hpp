@@ -63,11 +63,9 @@ Settings Sgd<P, D>::settings() const {
 }
 
 extern template class Sgd<Float32, Cpu>;
-extern template class Sgd<Float64, Cpu>;
 extern template class Sgd<MixedBfloat16, Cpu>;
 extern template class Sgd<MixedFloat16, Cpu>;
 extern template class Sgd<Float32, Cuda>;
-extern template class Sgd<Float64, Cuda>;
 extern template class Sgd<MixedBfloat16, Cuda>;
 extern template class Sgd<MixedFloat16, Cuda>;
 

@@ -1,0 +1,63 @@
+#pragma once
+
+#include "trireme/autograd/images.hpp"
+#include "trireme/models/cnn.hpp"
+
+namespace trireme::models {
+namespace detail {
+
+inline CnnOptions checked(const CnnOptions& options) {
+  require(options.image.height >= 4 && options.image.width >= 4, "a Cnn needs images of 4 x 4 pixels or more, got {} x {}",
+          options.image.height, options.image.width);
+  require(options.channels > 0 && options.first > 0 && options.second > 0 && options.hidden > 0 && options.classes > 1,
+          "a Cnn needs channels, first, second and hidden above 0 and classes above 1, got {}, {}, {}, {} and {}",
+          options.channels, options.first, options.second, options.hidden, options.classes);
+  return options;
+}
+
+// An optional made in place: layers are registered in the order of forward, and can't be moved.
+template <typename P, typename D>
+std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& parent, std::string_view name,
+                                                      const CnnOptions& options, std::int64_t channels) {
+  using Norm = std::optional<nn::BatchNorm2d<P, D>>;
+  if (!options.batch_norm) return Norm();
+  return Norm(std::in_place, parent, name, nn::BatchNormOptions{.channels = channels});
+}
+
+}  // namespace detail
+
+template <typename P, typename D>
+Cnn<P, D>::Cnn(const CnnOptions& options)
+    : options_(detail::checked(options)),
+      conv1_(*this, "conv1", {.in = options.channels, .out = options.first, .kernel = 3, .padding = 1}),
+      bn1_(detail::batch_norm_after(*this, "bn1", options, options.first)),
+      conv2_(*this, "conv2", {.in = options.first, .out = options.second, .kernel = 3, .padding = 1}),
+      bn2_(detail::batch_norm_after(*this, "bn2", options, options.second)),
+      fc1_(*this, "fc1",
+           {.in = options.second * (options.image.height / 4) * (options.image.width / 4), .out = options.hidden}),
+      dropout_(*this, "dropout", options.dropout),
+      fc2_(*this, "fc2", {.in = options.hidden, .out = options.classes}) {}
+
+template <typename P, typename D>
+Variable<typename P::Compute, D> Cnn<P, D>::logits(const Tensor<M, D>& images) const {
+  const Shape& shape = images.shape();
+  require(shape.size() == 4 && shape[1] == options_.image.height && shape[2] == options_.image.width &&
+              shape[3] == options_.channels,
+          "this Cnn reads images [batch, {}, {}, {}], got {}", options_.image.height, options_.image.width, options_.channels,
+          shape);
+  const auto stage = [](const nn::Conv2d<P, D>& conv, const std::optional<nn::BatchNorm2d<P, D>>& norm,
+                        const Variable<T, D>& x) {
+    const Variable<T, D> y = conv.forward(x);
+    return max_pool2d(norm ? norm->forward_relu(y) : relu(y), {.kernel = 2});
+  };
+  const Variable<T, D> y = stage(conv2_, bn2_, stage(conv1_, bn1_, cast<T>(Variable<M, D>(images))));
+  const Variable<T, D> hidden = relu(fc1_.forward(flatten(y)));
+  return fc2_.forward(dropout_.forward(hidden));
+}
+
+template <typename P, typename D>
+Loss<typename P::Master, D> Cnn<P, D>::loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
+  return cross_entropy(logits(images), labels);
+}
+
+}  // namespace trireme::models

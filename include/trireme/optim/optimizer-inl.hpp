@@ -1,0 +1,333 @@
+#pragma once
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "trireme/core/error.hpp"
+#include "trireme/ops/update/clip_by_value.hpp"
+#include "trireme/ops/update/optimizer.hpp"
+#include "trireme/optim/optimizer.hpp"
+#include "trireme/optim/summary.hpp"
+
+namespace trireme::optim {
+namespace detail {
+
+inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
+  const auto& [parameter, ranks] = summary.non_finite;
+  const std::string began =
+      ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
+  return Error(
+      {.code = ErrorCode::diverged,
+       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
+                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
+                              summary.gradient_norm, began,
+                              parameter.empty() ? std::string("all gradients are finite")
+                                                : fmt::format("the first gradient that is not finite, in the order of the "
+                                                              "backward pass, is that of {}",
+                                                              parameter)),
+       .rank = ranks.empty() ? -1 : ranks.front(),
+       .name = parameter,
+       .hint = "look at that step's data, lower the learning rate or clip; NonFinitePolicy::skip leaves such steps out"});
+}
+
+}  // namespace detail
+
+template <typename P, typename D>
+Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs)
+    : store_(store),
+      rules_(rules),
+      needs_(needs),
+      resolved_(resolve(rules, store)),
+      steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
+  if constexpr (!on_host) on_device_.emplace(store, rules.learning_rate);
+  const device::MemoryPurpose purpose("state of the optimizer");
+  if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store.num_parameters() + 1});
+}
+
+template <typename P, typename D>
+int Optimizer<P, D>::add_plane(std::string name, double value) {
+  require(!has_memory_, "plane {} was added after the optimizer's first step or checkpoint: add it in the constructor", name);
+  planes_.push_back({std::move(name), value, {}});
+  return static_cast<int>(planes_.size()) - 1;
+}
+
+// At the first use: from then on what this rank updates stays the same.
+template <typename P, typename D>
+void Optimizer<P, D>::make_planes() {
+  require(!has_memory_ || store_.shard() == shard_,
+          "DataParallel was made after the first step of the optimizer, or after a State got its planes, and now shards its "
+          "work over the ranks: make DataParallel before");
+  if (has_memory_) return;
+  const std::shared_ptr<Shard> shard = store_.shard();
+  require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
+          "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
+          "LAMB, LARS and others that need them with Sharding::none");
+  const device::MemoryPurpose purpose("state of the optimizer");
+  for (Plane& plane : planes_) {
+    const std::int64_t numel = shard ? shard->numel() : store_.trainable_numel();
+    plane.values = Tensor<T, D>::full({numel}, static_cast<T>(plane.initial));
+    plane_data_.push_back(plane.values.data());
+  }
+  shard_ = shard;
+  has_memory_ = true;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::set_learning_rate(double learning_rate) {
+  require(std::isfinite(learning_rate) && learning_rate >= 0, "a learning rate is finite and 0 or more, got {}", learning_rate);
+  rules_.learning_rate = learning_rate;
+  if constexpr (!on_host) on_device_->set_learning_rate(learning_rate);
+}
+
+template <typename P, typename D>
+bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
+  require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
+          steps_.size());
+  require(
+      summary.store == 0 || summary.store == store_.serial(),
+      "the step summary is that of another model than this optimizer's, which begins with {}: give each optimizer the summary "
+      "of its own model's step",
+      store_.num_parameters() > 0 ? store_.parameter(0).name : "");
+  require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
+          options.clip_norm, options.clip_value);
+  require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
+  make_planes();
+  store_.require_values();
+  const StepSummary decided = decidable(summary);
+  if (!decided.on_device && !decided.is_finite()) {
+    leave_out(decided, options);
+    return false;
+  }
+  skipped_in_a_row_ = 0;
+  if (decided.on_device || decided.target_weight > 0) update_parameters(decided, options);
+  store_.clear_gradients();
+  return true;
+}
+
+template <typename P, typename D>
+StepSummary Optimizer<P, D>::decidable(StepSummary summary) const {
+  const bool can_restore = store_.buffers().size() == 0 || store_.buffers().are_kept();
+  return !on_host && can_restore ? summary : read<D>(std::move(summary));
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOptions& options) {
+  Scaling scaling = begin_updates(summary, options);
+  const std::vector<Part> parts = own_parts();
+  if (options.clip_value > 0) {
+    clip_by_value(parts, scaling, options.clip_value);
+    scaling = {.done = true};
+  }
+  if (needs_ == Needs::parameter_norms) measure_parameters(parts, summary, scaling);
+  const Tensor<T, D> values = store_.values<T, D>();
+  const auto publication = shard_ ? shard_->publish() : nullptr;
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    visit_pieces(parts[index], summary, scaling, [&](const Piece& piece, int) {
+      update(piece);
+      const std::int64_t begin = piece.values - values.data();
+      if (!shard_) store_.refresh_compute_copy({begin, begin + static_cast<std::int64_t>(piece.count)});
+    });
+    if (publication) publication->updated(index);
+  }
+  if (publication) publication->finish();
+}
+
+// Counts the update of every parameter in use.
+template <typename P, typename D>
+auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const StepOptions& options) -> Scaling {
+  std::vector<bool> used = summary.used;
+  for (const int index : store_.layout()) {
+    if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
+  }
+  if constexpr (!on_host) {
+    on_device_->begin(summary, options.clip_norm, used);
+    return {};
+  } else {
+    for (std::size_t parameter = 0; parameter < used.size(); ++parameter) steps_[parameter] += used[parameter] ? 1 : 0;
+    const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
+    return {.scale = summary.gradient_scale * clip};
+  }
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit) {
+  const Tensor<T, D> gradients = store_.gradients<T, D>();
+  const ops::ClipStep step{.limit = limit, .gradient_scale = scaling.scale, .on_device = place_of(0, scaling)};
+  for (const auto& [range, in_planes] : parts) {
+    ops::update_elements<ops::ClipUpdate<T>>(step, static_cast<std::size_t>(range.count()), {gradients.data() + range.begin},
+                                             D{});
+  }
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::skip_step() {
+  store_.buffers().restore();
+  store_.clear_gradients();
+  ++skipped_steps_;
+}
+
+template <typename P, typename D>
+std::int64_t Optimizer<P, D>::skipped_steps() {
+  if constexpr (!on_host) skipped_steps_ += on_device_->take_skipped();
+  return skipped_steps_;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::leave_out(const StepSummary& summary, const StepOptions& options) {
+  skip_step();
+  ++skipped_in_a_row_;
+  if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
+    throw detail::diverged(summary, skipped_in_a_row_);
+  }
+}
+
+template <typename P, typename D>
+auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
+  if (!shard_) return {{.range = {0, store_.trainable_numel()}, .in_planes = 0}};
+  std::vector<Part> parts;
+  std::int64_t in_planes = 0;
+  for (const Range& range : shard_->ranges()) {
+    parts.push_back({.range = range, .in_planes = in_planes});
+    in_planes += range.count();
+  }
+  return parts;
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  make_planes();
+  state.before_use([this] { skipped_steps(); });
+  state.add(prefix + "skipped_steps", &skipped_steps_);
+  state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
+  if constexpr (!on_host) on_device_->add_to(state, prefix);
+  const std::vector<Part> parts = own_parts();
+  std::vector<T*> listed;  // by plane
+  for (const Plane& plane : planes_) {
+    const std::size_t bytes = static_cast<std::size_t>(plane.values.numel()) * sizeof(T);
+    listed.push_back(static_cast<T*>(store_.device().listed(state, plane.values.data(), bytes)));
+  }
+  for (int index = 0; index < store_.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store_.parameter(index);
+    if (!parameter.trainable) continue;
+    if constexpr (on_host)
+      state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
+    for (std::size_t plane = 0; plane < planes_.size(); ++plane) {
+      StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, planes_[plane].name, parameter.name),
+                         .dtype = dtype_of<T>,
+                         .shape = parameter.placement.shape};
+      for (const auto& [range, in_planes] : parts) {
+        const auto pieces = store_.pieces(index, range, listed[plane] + in_planes);
+        tensor.pieces.insert(tensor.pieces.end(), pieces.begin(), pieces.end());
+      }
+      state.add(std::move(tensor));
+    }
+  }
+}
+
+// One sum over the ranks for all parameters. Those that a tensor axis does not split are counted by its first rank alone.
+template <typename P, typename D>
+void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling) {
+  const auto axis = store_.tensor_axis();
+  const int none = store_.num_parameters();
+  store_.device().zero(squares_.data(), squares_.span().size_bytes());
+  for (const Part& part : parts) {
+    visit_pieces(part, summary, scaling, [&](Piece& piece, int parameter) {
+      const bool counts = axis == nullptr || axis->rank() == 0 || store_.parameter(parameter).placement.split();
+      if (!counts) piece.squares = squares_.data() + none;
+      measure(piece);
+    });
+  }
+  static_assert(sizeof(ops::UpdateSquares) == 2 * sizeof(double));
+  const std::span sums(&squares_.data()->weight, 2 * static_cast<std::size_t>(none));
+  if (shard_) shard_->sum_over_ranks(sums);
+  if (axis != nullptr) axis->all_reduce(sums, ReduceOp::sum, "parameter norms").wait_on_stream();
+}
+
+template <typename P, typename D>
+bool Optimizer<P, D>::same_updates(int first, int second) const {
+  if constexpr (!on_host) return on_device_->same_updates(first, second);
+  return steps_[static_cast<std::size_t>(first)] == steps_[static_cast<std::size_t>(second)];
+}
+
+template <typename P, typename D>
+ops::StepOnDevice Optimizer<P, D>::place_of(int parameter, const Scaling& scaling) const {
+  if constexpr (!on_host) return on_device_->of(parameter, scaling.done);
+  return {};
+}
+
+// A piece ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
+template <typename P, typename D>
+void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling,
+                                   const Visit& visit) const {
+  const Range& range = part.range;
+  const Tensor<T, D> values = store_.values<T, D>();
+  const Tensor<T, D> gradients = store_.gradients<T, D>();
+  Piece piece{};
+  int run_parameter = -1;
+  std::int64_t run_begin = 0;
+  const auto flush = [&] {
+    if (piece.count > 0) visit(piece, run_parameter);
+    piece.count = 0;
+  };
+  const auto continues = [&](int parameter) {
+    return needs_ == Needs::nothing && same_updates(run_parameter, parameter) &&
+           resolved_[static_cast<std::size_t>(run_parameter)] == resolved_[static_cast<std::size_t>(parameter)];
+  };
+  const auto layout = store_.layout();
+  const auto first = std::ranges::partition_point(layout, [&](int index) {
+    const ParameterInfo& parameter = store_.parameter(index);
+    return parameter.offset + parameter.numel <= range.begin;
+  });
+  for (auto place = first; place != layout.end(); ++place) {
+    const ParameterInfo& parameter = store_.parameter(*place);
+    const std::int64_t begin = std::max(parameter.offset, range.begin);
+    const std::int64_t end = std::min(parameter.offset + parameter.numel, range.end);
+    if (begin >= range.end) break;
+    const auto index = static_cast<std::size_t>(*place);
+    if (!parameter.trainable || !summary.used[index]) {
+      flush();
+      continue;
+    }
+    if (piece.count > 0 && !continues(*place)) flush();
+    if (piece.count == 0) {
+      const ResolvedRule& rule = resolved_[index];
+      run_begin = begin;
+      run_parameter = *place;
+      piece = {.values = values.data() + begin,
+               .gradients = gradients.data() + begin,
+               .offset = part.in_planes + begin - range.begin,
+               .count = 0,
+               .planes = plane_data_.data(),
+               .on_device = place_of(*place, scaling),
+               .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
+               .gradient_scale = scaling.scale,
+               .weight_decay = rule.weight_decay,
+               .adapts = rule.adapts,
+               .step = steps_[index],
+               .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
+    }
+    piece.count = static_cast<std::size_t>(end - run_begin);
+  }
+  flush();
+}
+
+template <typename P, typename D>
+Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const {
+  Settings settings{{"optimizer", std::move(name)},
+                    {"learning_rate", fmt::format("{}", rules_.learning_rate)},
+                    {"weight_decay", fmt::format("{}", rules_.weight_decay)},
+                    {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
+  for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
+  for (const ParameterGroup& group : rules_.groups) {
+    settings.emplace_back("group " + group.pattern,
+                          fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
+                                      group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
+                                      group.adapts ? "adapts" : "does not adapt"));
+  }
+  return settings;
+}
+
+}  // namespace trireme::optim

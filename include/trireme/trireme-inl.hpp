@@ -1,0 +1,21 @@
+#pragma once
+
+// The bodies of models and optimizers, for programs that use them with a precision policy of their own: one source file of the
+// program includes this header and writes what it needs as explicit instantiations, or includes it wherever that is used.
+// Programs with Float32, MixedBfloat16 and MixedFloat16 find them compiled in the library.
+//
+//   #include "trireme/trireme-inl.hpp"
+//
+//   struct Own { using Compute = float; using Master = float; using Gradient = float; };
+//   models::Gpt<Own> model({.layers = 2, .heads = 2, .width = 32});
+
+#include "trireme/models/cnn-inl.hpp"
+#include "trireme/models/gan-inl.hpp"
+#include "trireme/models/generate-inl.hpp"
+#include "trireme/models/gpt-inl.hpp"
+#include "trireme/models/layer_costs-inl.hpp"
+#include "trireme/models/lstm_lm-inl.hpp"
+#include "trireme/models/resnet-inl.hpp"
+#include "trireme/optim/moving_average-inl.hpp"
+#include "trireme/optim/named-inl.hpp"
+#include "trireme/optim/optimizer-inl.hpp"
