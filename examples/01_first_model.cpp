@@ -32,7 +32,7 @@ int train(const Group& world) {
   Mlp model;
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
 
   for (std::uint64_t step = 0; step <= 400; ++step) {
     const auto [x, inside] = points(static_cast<std::int64_t>(step) * batch + world.rank() * share, share);

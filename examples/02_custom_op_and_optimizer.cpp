@@ -30,7 +30,7 @@ Variable<float> softsign(const Variable<float>& x) { return record(Softsign{}, R
 // vector code.
 class Lion final : public optim::Optimizer<Float32> {
  public:
-  Lion(FlatStore& store, double learning_rate) : Optimizer(store, {.learning_rate = learning_rate}) {}
+  Lion(Model& model, double learning_rate) : Optimizer(model, {.learning_rate = learning_rate}) {}
 
   optim::Settings settings() const override { return {{"optimizer", "Lion"}}; }
 
@@ -62,7 +62,7 @@ int train(const Group& world) {
   Net model;
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  Lion optimizer(model.store(), 0.002);
+  Lion optimizer(model, 0.002);
 
   for (int step = 0; step <= 400; ++step) {
     Tensor<float> x({share, 1});

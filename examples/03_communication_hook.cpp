@@ -81,7 +81,7 @@ int train(const Group& world) {
                                 .only_if_faster = false,  // so small a model would be left alone
                                 .between = parallel::CompressionBetween::ranks}};
   parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = signs});
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
 
   for (int step = 0; step <= 400; ++step) {
     Tensor<float> x({share, 1});

@@ -16,12 +16,12 @@ struct Block : nn::Module<Float32> {
   Variable<float> forward(const Variable<float>& x) const { return add(x, down.forward(gelu(up.forward(norm.forward(x))))); }
 };
 
-struct Model : nn::Module<Float32> {
-  explicit Model(const nn::ModelPart& part) : nn::Module<Float32>(part) {
+struct Net : nn::Module<Float32> {
+  explicit Net(const ModelContext& context) : nn::Module<Float32>(context) {
     for (int layer = 0; layer < 4; ++layer) {  // as many in each stage
-      if (part.has_stage(layer * part.num_stages / 4)) blocks.emplace_back(*this, "block" + std::to_string(layer));
+      if (context.has_stage(layer * context.num_stages() / 4)) blocks.emplace_back(*this, "block" + std::to_string(layer));
     }
-    if (part.has_stage(part.num_stages - 1)) output.emplace(*this, "output", nn::LinearOptions{.in = 32, .out = 2});
+    if (context.has_stage(context.num_stages() - 1)) output.emplace(*this, "output", nn::LinearOptions{.in = 32, .out = 2});
   }
 
   Variable<float> forward(Variable<float> x) const {
@@ -52,19 +52,19 @@ Tensor<std::int32_t> target(const Tensor<float>& x) {
 int train(const Group& world) {
   const int tensor = world.size() % 2 == 0 ? 2 : 1;
   const ProcessMesh mesh(world, {.data = 1, .pipeline = world.size() / tensor, .tensor = tensor});
-  const nn::ModelPart part = parallel::model_part(mesh);
-  Model model(part);
-  model.initialize({.seed = 1});
+  const ModelContext context = parallel::model_context(mesh);
+  Net model(context);
+  model.initialize();
   parallel::DataParallel data_parallel(model, mesh);
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.003});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.003});
 
   std::int64_t step = 0;
-  const auto forward = [&](const auto& x, int micro) { return model.forward(part.has_stage(0) ? input(step, micro) : x); };
+  const auto forward = [&](const auto& x, int micro) { return model.forward(context.has_stage(0) ? input(step, micro) : x); };
   const auto loss = [&](const auto& x, int micro) { return cross_entropy(forward(x, micro), target(input(step, micro))); };
   parallel::PipelineStage<float> stage{.input = {rows, 32}, .output = {rows, 32}};
   if (model.output) stage.loss = loss;
   if (!model.output) stage.forward = forward;
-  const auto schedule = parallel::make_pipeline_schedule({.num_ranks = part.num_stages, .num_micro_batches = 4});
+  const auto schedule = parallel::make_pipeline_schedule({.num_ranks = context.num_stages(), .num_micro_batches = 4});
   parallel::Pipeline<float> pipeline(mesh, schedule, {stage});
   for (; step <= 400; ++step) {
     auto reduction = data_parallel.begin_step(4);

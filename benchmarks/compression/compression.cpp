@@ -39,7 +39,7 @@ class Run {
         world_(world),
         model_(options.model),
         data_parallel_(model_, ProcessMesh(world), data_parallel_options(options, compression)),
-        optimizer_(model_.store(), {.learning_rate = 1e-4}) {
+        optimizer_(model_, {.learning_rate = 1e-4}) {
     model_.initialize({.seed = 1});
   }
 

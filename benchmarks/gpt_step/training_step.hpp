@@ -15,7 +15,7 @@ class TrainingStep {
   TrainingStep(const TrainingStepOptions& options, const trireme::Group& world)
       : model_(options.model),
         data_parallel_((model_.initialize({.seed = 1}), model_), trireme::ProcessMesh(world), options.data_parallel),
-        optimizer_(model_.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
+        optimizer_(model_, {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
         tokens_({options.batch, options.model.block}),
         targets_({options.batch, options.model.block}) {
     for (std::int64_t index = 0; index < tokens_.numel(); ++index) {

@@ -48,7 +48,7 @@ nlohmann::ordered_json benchmark(const Options& options) {
   using P = MixedBfloat16;
   models::Gpt<P, Cuda> model(options.model);
   make_up_values(model.store());
-  optim::AdamW<P, Cuda> optimizer(model.store(),
+  optim::AdamW<P, Cuda> optimizer(model,
                                   {.learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
   const auto step = [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
     Tape tape(at);

@@ -42,7 +42,7 @@ nlohmann::ordered_json benchmark(const Options& options) {
   using P = MixedBfloat16;
   models::ResNet<P, Cuda> model(resnet50());
   model.initialize({.seed = 1});
-  optim::Sgd<P, Cuda> optimizer(model.store(), {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
+  optim::Sgd<P, Cuda> optimizer(model, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
   const Tensor<float, Cuda> images = made_up_images(options).to<Cuda>();
   const auto step = [&](const TapeOptions& at, const auto& labels) {
     Tape tape(at);

@@ -18,7 +18,8 @@ namespace {
 
 // The blocks of a GPT: four matrices, their biases, two norms.
 struct Blocks {
-  FlatStore store{DType::float32};
+  Model model{DType::float32};
+  FlatStore& store = model.store();
 
   Blocks(int layers, std::int64_t width) {
     for (int layer = 0; layer < layers; ++layer) {
@@ -71,7 +72,7 @@ class Passes {
   double step(const std::string& name) {
     auto& optimizer = optimizers_[name];
     if (!optimizer) {
-      optimizer = optim::make_optimizer<Float32>(name, model_.store, {.learning_rate = 1e-5, .weight_decay = 0.1});
+      optimizer = optim::make_optimizer<Float32>(name, model_.model, {.learning_rate = 1e-5, .weight_decay = 0.1});
       optimizer->step(summary_);
     }
     return seconds_of([&] { optimizer->step(summary_); });

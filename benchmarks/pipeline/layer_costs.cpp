@@ -12,7 +12,8 @@
 #include "measurement/command_line.hpp"
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch/launch.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/nn/divide_layers.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline.hpp"
 
 using namespace trireme;
@@ -36,8 +37,8 @@ class Replica {
  public:
   Replica(const ProcessMesh& mesh, const Options& options, const std::vector<double>& costs)
       : options_(options),
-        part_(parallel::model_part(mesh, {.layer_costs = costs})),
-        model_(options.gpt, part_),
+        context_(parallel::model_context(mesh, {.layer_costs = costs})),
+        model_(options.gpt, context_),
         data_parallel_((model_.initialize({.seed = 1}), model_), mesh),
         pipeline_(mesh, schedule_of(options), {stage(mesh.pipeline().rank())}) {
     for (std::int64_t i = 0; i < tokens_.numel(); ++i) {
@@ -66,7 +67,7 @@ class Replica {
 
   const Options& options_;
   Tensor<std::int32_t> tokens_{{options_.batch, options_.gpt.block}};
-  nn::ModelPart part_;
+  ModelContext context_;
   models::Gpt<Float32> model_;
   parallel::DataParallel data_parallel_;
   parallel::Pipeline<float> pipeline_;

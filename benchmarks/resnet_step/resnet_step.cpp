@@ -37,7 +37,7 @@ class TrainingStep {
       : model_(models::ResNetOptions::resnet18()),
         data_parallel_((model_.initialize({.seed = 1}), model_), ProcessMesh(world),
                        {.synchronize_batch_norm = !options.local_batch_norm}),
-        optimizer_(model_.store(), {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 5e-4}),
+        optimizer_(model_, {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 5e-4}),
         images_({options.batch, 32, 32, 3}),
         labels_({options.batch}) {
     const auto first = static_cast<std::uint64_t>(world.rank() * images_.numel());

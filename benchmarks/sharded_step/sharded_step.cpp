@@ -64,7 +64,7 @@ class Step {
         model_(options.millions * 1'000'000),
         data_parallel_(model_, ProcessMesh(world),
                        {.sharding = sharding, .buckets = {.bytes = static_cast<std::int64_t>(options.bucket_mb * (1 << 20))}}),
-        optimizer_(model_.store(), {.learning_rate = 1e-3}) {}
+        optimizer_(model_, {.learning_rate = 1e-3}) {}
 
   // The slowest rank's seconds. Gradients are written first, outside of the time.
   double run() {

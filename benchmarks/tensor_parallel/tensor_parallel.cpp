@@ -31,10 +31,10 @@ class Way {
       : name_(std::move(name)),
         options_(options),
         mesh_(group, {.tensor = group.size()}),
-        model_(options.model, parallel::model_part(mesh_, {.sequence_parallel = sequence_parallel})) {
+        model_(options.model, parallel::model_context(mesh_, {.sequence_parallel = sequence_parallel})) {
     model_.initialize({.seed = 1});
     data_parallel_.emplace(model_, mesh_);
-    optimizer_.emplace(model_.store(), optim::AdamWOptions{.learning_rate = 1e-4});
+    optimizer_.emplace(model_, optim::AdamWOptions{.learning_rate = 1e-4});
   }
 
   const std::string& name() const { return name_; }

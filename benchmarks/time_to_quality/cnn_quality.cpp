@@ -69,7 +69,7 @@ int run(const Options& options, const Group& world) {
   models::Cnn<Float32> model({});
   model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = options.learning_rate, .momentum = 0.9, .weight_decay = 5e-4});
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = options.learning_rate, .momentum = 0.9, .weight_decay = 5e-4});
   const optim::LearningRate schedule = optim::cosine(options.learning_rate, options.most_steps, 0);
   log.end("init_stop", nlohmann::ordered_json::object());
   log.start("run_start", nlohmann::ordered_json::object());

@@ -68,7 +68,7 @@ int run(const Options& options, const Group& world) {
   models::Gpt<Float32> model(model_options);
   model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  optim::AdamW<Float32> optimizer(model.store(), {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
+  optim::AdamW<Float32> optimizer(model, {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
   const optim::LearningRate schedule = optim::warmup_cosine({.base = options.learning_rate,
                                                              .warmup = options.warmup,
                                                              .total = options.most_steps,

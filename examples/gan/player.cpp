@@ -7,12 +7,12 @@
 using namespace trireme;
 
 template <typename P, typename D>
-Player<P, D>::Player(const TrainingOptions& options, const Group& world, FlatStore& store, const std::string& name,
+Player<P, D>::Player(const TrainingOptions& options, const Group& world, Model& model, const std::string& name,
                      std::int64_t first_step)
-    : store_(store),
+    : model_(model),
       name_(name),
-      data_parallel_(store, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel(first_step)),
-      optimizer_(optim::make_optimizer<P, D>(options.optimizer, store, options.optimizer_options())),
+      data_parallel_(model, ProcessMesh(world.split(0, world.rank(), name)), options.data_parallel(first_step)),
+      optimizer_(optim::make_optimizer<P, D>(options.optimizer, model, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()),
       step_options_(options.step_options()) {}
@@ -31,7 +31,7 @@ StepSummary Player<P, D>::update(std::int64_t step, parallel::Reduction& reducti
 
 template <typename P, typename D>
 void Player<P, D>::add_to(State& state) {
-  store_.add_to(state, name_ + ".model.");
+  model_.store().add_to(state, name_ + ".model.");
   optimizer_->add_to(state, name_ + ".optimizer.");
   scaler_.add_to(state, name_ + ".grad_scaler.");
   data_parallel_.add_to(state, name_ + ".compression.");

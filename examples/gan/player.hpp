@@ -15,12 +15,12 @@
 
 // One of a GAN's two models in training: its reduction over the ranks, its optimizer and the scale of its loss, apart from
 // those of the other one. P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled; D: where its
-// store lies.
+// model lies.
 template <typename P, typename D>
 class Player {
  public:
   // Collective. The parameters have their first values. `first_step`: that this run trains.
-  Player(const TrainingOptions& options, const trireme::Group& world, trireme::FlatStore& store, const std::string& name,
+  Player(const TrainingOptions& options, const trireme::Group& world, trireme::Model& model, const std::string& name,
          std::int64_t first_step);
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
@@ -40,7 +40,7 @@ class Player {
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
  private:
-  trireme::FlatStore& store_;
+  trireme::Model& model_;
   std::string name_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};

@@ -58,8 +58,8 @@ Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(com
   };
   world.agree(open_metrics, "open the metrics file");
   const std::int64_t first_step = checkpoints_->first_step();
-  generator_player_.emplace(options_.training, world, generator_->store(), "generator", first_step);
-  discriminator_player_.emplace(options_.training, world, discriminator_->store(), "discriminator", first_step);
+  generator_player_.emplace(options_.training, world, *generator_, "generator", first_step);
+  discriminator_player_.emplace(options_.training, world, *discriminator_, "discriminator", first_step);
 }
 
 template <typename Gan>
@@ -78,12 +78,12 @@ void Trainer<Gan>::open() {
   discriminator_ = std::make_unique<typename Gan::Discriminator>(model_options);
   generator_->initialize({.seed = training.seed});
   discriminator_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(stores(), training.init);
+  if (!training.init.empty()) models::load_weights<float>(networks(), training.init);
 }
 
 template <typename Gan>
-std::vector<models::PrefixedStore> Trainer<Gan>::stores() const {
-  return {{.prefix = "G.", .store = generator_->store()}, {.prefix = "D.", .store = discriminator_->store()}};
+std::vector<models::PrefixedModel> Trainer<Gan>::networks() const {
+  return {{.prefix = "G.", .model = *generator_}, {.prefix = "D.", .model = *discriminator_}};
 }
 
 template <typename Gan>
@@ -189,7 +189,7 @@ void Trainer<Gan>::write_samples() const {
 
 template <typename Gan>
 void Trainer<Gan>::save() const {
-  if (world_.rank() == 0) models::save_weights<float>(stores(), options_.training.save);
+  if (world_.rank() == 0) models::save_weights<float>(networks(), options_.training.save);
 }
 
 template <typename Gan>

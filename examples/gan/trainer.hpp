@@ -60,7 +60,7 @@ class Trainer {
   void save() const;
   void print_start() const;
   void print_end(double seconds, std::int64_t steps, const std::string& first_losses, const std::string& last_losses) const;
-  std::vector<trireme::models::PrefixedStore> stores() const;
+  std::vector<trireme::models::PrefixedModel> networks() const;
 
   Options options_;
   trireme::Group world_;

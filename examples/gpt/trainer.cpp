@@ -57,10 +57,10 @@ Trainer<P, D>::Trainer(const Options& options, const Group& world)
     : world_(world),
       options_(agreed(options, world)),
       mesh_(world, {.data = options.data_parallel, .pipeline = options.pipeline_parallel, .tensor = options.tensor_parallel}),
-      part_(parallel::model_part(mesh_, {.sequence_parallel = options.sequence_parallel,
-                                         .num_chunks = options.chunks,
-                                         .layer_costs = layer_costs<P, D>(options, mesh_)})),
-      model_(model_options(options_), part_) {
+      model_(model_options(options_), parallel::model_context(mesh_, {.sequence_parallel = options.sequence_parallel,
+                                                                      .num_chunks = options.chunks,
+                                                                      .layer_costs = layer_costs<P, D>(options, mesh_),
+                                                                      .seed = options_.training.seed})) {
   options_.training.complete(mesh_.data());
   world.agree([this] { open(); }, "open data and files");
 }
@@ -80,20 +80,20 @@ void Trainer<P, D>::open() {
   require(training.validation_interval == 0 || training.validation_fraction == 0 || text_->validation.size() > options_.block,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
           training.data, text_->validation.size(), options_.block);
-  model_.initialize({.seed = training.seed});
+  model_.initialize();
   if (!training.init.empty()) models::load_gpt2(model_, training.init);
 }
 
 template <typename P, typename D>
 void Trainer<P, D>::run() {
-  Training<P, D> training(options_.training, options_.settings(), mesh_, model_.store(), "tokens");
+  Training<P, D> training(options_.training, options_.settings(), mesh_, model_, "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
                                        const auto& scaler) { backward(step, micro, reduction, scaler); },
                     .validate = {},
                     .save = [this] { models::save_gpt2(model_, options_.training.save); }};
-  if (part_.num_stages > 1) {
+  if (model_.context().num_stages() > 1) {
     pipeline_.emplace(make_pipeline());
     work.pipeline = [this](std::int64_t step, auto& reduction, const auto& scaler) { run_stages(step, reduction, scaler); };
   }
@@ -118,10 +118,10 @@ template <typename P, typename D>
 parallel::Pipeline<float, D> Trainer<P, D>::make_pipeline() {
   const Shape between = model_.stage_shape(options_.training.micro_batch_size, options_.block);
   std::vector<parallel::PipelineStage<float, D>> stages;
-  for (const int index : part_.stages) {
+  for (const int index : model_.context().stages()) {
     auto& stage = stages.emplace_back();
     if (index > 0) stage.input = between;
-    if (index + 1 < part_.num_stages) {
+    if (index + 1 < model_.context().num_stages()) {
       stage.output = between;
       stage.forward = [this, index](const Variable<float, D>& x, int micro_batch) {
         return model_.stage(index, x, on_device<D>(loader_->load(step_, micro_batch).tokens));

@@ -33,7 +33,6 @@ class Trainer {
   trireme::data::ByteTokenizer tokenizer_;
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
-  trireme::nn::ModelPart part_;
   trireme::models::Gpt<P, D> model_;
   std::int64_t step_ = 0;                                          // that the stages are in
   const trireme::amp::GradScaler* scaler_ = nullptr;               // likewise

@@ -60,7 +60,7 @@ void Trainer<D>::open() {
                                                          .layers = options_.layers,
                                                          .dropout = options_.dropout});
   model_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
+  if (!training.init.empty()) models::load_weights<float>(*model_, training.init);
 }
 
 template <typename D>
@@ -90,7 +90,7 @@ data::WindowLoader Trainer<D>::loader(const data::TokenDataset& tokens, std::int
 template <typename D>
 void Trainer<D>::run() {
   if (!text_) return print_sample();
-  Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(), "tokens");
+  Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), *model_, "tokens");
   TrainingWork work{
       .micro_batches = static_cast<int>(loader_->num_micro_batches()),
       .samples_per_step = options_.training.batch_size * options_.block,
@@ -99,7 +99,7 @@ void Trainer<D>::run() {
       .add_to = [this](State& state) { add_to(state); },
       .save =
           [this] {
-            models::save_weights<float>(model_->store(), options_.training.save, {{data::vocabulary_name, vocabulary_text_}});
+            models::save_weights<float>(*model_, options_.training.save, {{data::vocabulary_name, vocabulary_text_}});
           }};
   if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
   print_start();

@@ -60,7 +60,7 @@ void Trainer<Model>::open() {
   }
   model_ = make_model<Model>(options_.model, images_->training);
   model_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(model_->store(), training.init);
+  if (!training.init.empty()) models::load_weights<float>(*model_, training.init);
 }
 
 template <typename Model>
@@ -79,14 +79,14 @@ data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data:
 
 template <typename Model>
 void Trainer<Model>::run() {
-  Training<typename Model::Precision, D> training(options_.training, options_.settings(), ProcessMesh(world_), model_->store(),
+  Training<typename Model::Precision, D> training(options_.training, options_.settings(), ProcessMesh(world_), *model_,
                                                   "images");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size,
                     .backward = [this](std::int64_t step, int micro, auto& reduction,
                                        const auto& scaler) { backward(step, micro, reduction, scaler); },
                     .validate = {},
-                    .save = [this] { models::save_weights<float>(model_->store(), options_.training.save); }};
+                    .save = [this] { models::save_weights<float>(*model_, options_.training.save); }};
   if (images_->test) work.validate = [this] { return validate(); };
   print_start();
   training.run(work);

@@ -21,15 +21,15 @@ std::string validation_text(const StepMetrics& metrics) {
 }  // namespace
 
 template <typename P, typename D>
-Training<P, D>::Training(const TrainingOptions& options, const optim::Settings& settings, const ProcessMesh& mesh,
-                         FlatStore& store, std::string unit)
+Training<P, D>::Training(const TrainingOptions& options, const optim::Settings& settings, const ProcessMesh& mesh, Model& model,
+                         std::string unit)
     : options_(options),
       mesh_(mesh),
       unit_(std::move(unit)),
-      store_(store),
+      model_(model),
       checkpoints_(options, mesh.world(), settings),
-      data_parallel_(store, mesh, options.data_parallel(checkpoints_.first_step())),
-      optimizer_(optim::make_optimizer<P, D>(options.optimizer, store, options.optimizer_options())),
+      data_parallel_(model, mesh, options.data_parallel(checkpoints_.first_step())),
+      optimizer_(optim::make_optimizer<P, D>(options.optimizer, model, options.optimizer_options())),
       scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()) {
   const auto open = [&] {
@@ -84,7 +84,7 @@ StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, P
 
 template <typename P, typename D>
 void Training<P, D>::add_to(State& state, const TrainingWork& work) {
-  store_.add_to(state, "model.");
+  model_.store().add_to(state, "model.");
   optimizer_->add_to(state);
   scaler_.add_to(state);
   data_parallel_.add_to(state);

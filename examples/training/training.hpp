@@ -13,7 +13,7 @@
 #include "training/run_checkpoints.hpp"
 #include "training/run_steps.hpp"
 #include "trireme/amp/grad_scaler.hpp"
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -40,14 +40,14 @@ struct TrainingWork {
 };
 
 // The part of a training run that does not depend on the model: steps, metrics and the last words.
-// P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled; D: where the store lies.
+// P: Float32, MixedBfloat16, MixedFloat16, which has its loss scaled; D: where the model lies.
 template <typename P, typename D>
 class Training {
  public:
   // Collective. The parameters have their first values. `settings`: all options, with those of the model; `unit`: what samples
   // are, "tokens".
   Training(const TrainingOptions& options, const trireme::optim::Settings& settings, const trireme::ProcessMesh& mesh,
-           trireme::FlatStore& store, std::string unit);
+           trireme::Model& model, std::string unit);
 
   bool run(const TrainingWork& work);  // false: a signal has stopped it before its last step
 
@@ -61,7 +61,7 @@ class Training {
   TrainingOptions options_;
   trireme::ProcessMesh mesh_;
   std::string unit_;
-  trireme::FlatStore& store_;
+  trireme::Model& model_;
   RunCheckpoints checkpoints_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "trireme/autograd/training_modes.hpp"
+#include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 
+#include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
 

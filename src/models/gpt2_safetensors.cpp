@@ -54,14 +54,14 @@ GptOptions gpt2_options(const std::string& path) {
           .vocabulary = tokens[0]};
 }
 
-void load_gpt2(FlatStore& store, const std::string& path) {
-  const std::vector<PrefixedStore> stores{{.prefix = "", .store = store}};
-  store.dtype() == DType::float64 ? load_weights<double>(stores, path, gpt2) : load_weights<float>(stores, path, gpt2);
+void load_gpt2(Model& model, const std::string& path) {
+  const std::vector<PrefixedModel> models{{.prefix = "", .model = model}};
+  model.store().dtype() == DType::float64 ? load_weights<double>(models, path, gpt2) : load_weights<float>(models, path, gpt2);
 }
 
-void save_gpt2(FlatStore& store, const std::string& path) {
-  const std::vector<PrefixedStore> stores{{.prefix = "", .store = store}};
-  store.dtype() == DType::float64 ? save_weights<double>(stores, path, gpt2) : save_weights<float>(stores, path, gpt2);
+void save_gpt2(Model& model, const std::string& path) {
+  const std::vector<PrefixedModel> models{{.prefix = "", .model = model}};
+  model.store().dtype() == DType::float64 ? save_weights<double>(models, path, gpt2) : save_weights<float>(models, path, gpt2);
 }
 
 }  // namespace trireme::models

@@ -25,15 +25,16 @@ const SafetensorsEntry& entry_of(const SafetensorsFile& file, const std::string&
 }
 
 // Those of the store's parameters, then those of its buffers.
-std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, const PrefixedStore& model,
+std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, const PrefixedModel& model,
                                                 const WeightsFormat& format) {
+  FlatStore& store = model.model.store();
   std::vector<const SafetensorsEntry*> entries;
-  for (int index = 0; index < model.store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = model.store.parameter(index);
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     entries.push_back(&entry_of(file, model.prefix + parameter.name, shape, format));
   }
-  BufferPlane& buffers = model.store.buffers();
+  BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
     entries.push_back(&entry_of(file, model.prefix + buffers.info(index).name, buffers.info(index).shape, format));
   }
@@ -107,36 +108,36 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 }
 
 template <typename T>
-void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format) {
+void load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format) {
   const SafetensorsFile file(path);
   std::vector<std::vector<const SafetensorsEntry*>> entries;
   std::set<const SafetensorsEntry*> known;
-  for (const PrefixedStore& model : stores) {
+  for (const PrefixedModel& model : models) {
     entries.push_back(entries_of(file, model, format));
     known.insert(entries.back().begin(), entries.back().end());
   }
   const bool whole =
-      std::ranges::all_of(stores, [](const PrefixedStore& model) { return model.store.pipeline_axis() == nullptr; });
+      std::ranges::all_of(models, [](const PrefixedModel& each) { return each.model.context().pipeline == nullptr; });
   if (whole) refuse_unknown(file, known, format);
-  for (std::size_t index = 0; index < stores.size(); ++index) {  // nothing is changed before all is checked
-    fill<T>(stores[index].store, file, entries[index], format);
+  for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
+    fill<T>(models[index].model.store(), file, entries[index], format);
   }
 }
 
 template <typename T>
-void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
-  load_weights<T>(stores, path, WeightsFormat{});
+void load_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
+  load_weights<T>(models, path, WeightsFormat{});
 }
 
 template <typename T>
-void load_weights(FlatStore& store, const std::string& path) {
-  load_weights<T>({{.prefix = "", .store = store}}, path);
+void load_weights(Model& model, const std::string& path) {
+  load_weights<T>({{.prefix = "", .model = model}}, path);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                \
-  template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&); \
-  template void load_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                       \
-  template void load_weights<T>(FlatStore&, const std::string&);
+  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&); \
+  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                       \
+  template void load_weights<T>(Model&, const std::string&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

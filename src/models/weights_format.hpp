@@ -26,9 +26,9 @@ const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::st
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
 template <typename T>
-void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format);
+void load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format);
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format,
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata = {});
 
 }  // namespace trireme::models

@@ -16,7 +16,7 @@ namespace {
 
 // Where the values of a tensor of the file come from.
 struct Source {
-  FlatStore* store = nullptr;
+  Model* model = nullptr;
   int owner = 0;  // rank of the pipeline axis; where several have it, the first
   int index = 0;  // there, of a parameter or behind these among the buffers in_weights()
 };
@@ -27,14 +27,15 @@ struct StoredTensor {
 };
 
 // Of this rank: parameters, then buffers.
-std::vector<TensorRef> described(const PrefixedStore& model, const WeightsFormat& format) {
+std::vector<TensorRef> described(const PrefixedModel& model, const WeightsFormat& format) {
+  FlatStore& store = model.model.store();
   std::vector<TensorRef> tensors;
-  for (int index = 0; index < model.store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = model.store.parameter(index);
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
     tensors.push_back(
         {.name = model.prefix + parameter.name, .shape = stored_shape(parameter.name, parameter.placement.shape, format)});
   }
-  BufferPlane& buffers = model.store.buffers();
+  BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
     tensors.push_back({.name = model.prefix + buffers.info(index).name, .shape = buffers.info(index).shape});
   }
@@ -62,11 +63,11 @@ std::vector<TensorRef> from_text(const std::string& text) {
 }
 
 // Of all stages, by name: the order of the file does not depend on where they lie.
-std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedStore>& models, const WeightsFormat& format) {
+std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedModel>& models, const WeightsFormat& format) {
   std::vector<StoredTensor> all;
-  for (const PrefixedStore& model : models) {
+  for (const PrefixedModel& model : models) {
     std::vector<std::vector<TensorRef>> by_rank{described(model, format)};
-    if (const auto& ranks = model.store.pipeline_axis()) {
+    if (const Axis& ranks = model.model.context().pipeline) {
       const auto texts = ranks->gather_texts(as_text(by_rank.front()), "weights of all stages");
       by_rank.assign(texts.size(), {});
       std::ranges::transform(texts, by_rank.begin(), from_text);
@@ -75,7 +76,7 @@ std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedStore>& model
     for (int rank = 0; rank < static_cast<int>(by_rank.size()); ++rank) {
       int index = 0;
       for (TensorRef& tensor : by_rank[static_cast<std::size_t>(rank)]) {
-        const Source source{.store = &model.store, .owner = rank, .index = index++};
+        const Source source{.model = &model.model, .owner = rank, .index = index++};
         if (known.insert(tensor.name).second) all.push_back({std::move(tensor), source});
       }
     }
@@ -86,7 +87,8 @@ std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedStore>& model
 
 // A whole parameter, on every rank of the tensor axis if there is one.
 template <typename T>
-Tensor<T> whole(FlatStore& store, int index) {
+Tensor<T> whole(Model& model, int index) {
+  FlatStore& store = model.store();
   const ParameterInfo& parameter = store.parameter(index);
   const Tensor<T> here = store.read_values<T>(index);
   if (!parameter.placement.split()) return here;
@@ -94,21 +96,21 @@ Tensor<T> whole(FlatStore& store, int index) {
   for (const auto& piece : parameter.placement.pieces()) {
     std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
   }
-  store.tensor_axis()->all_reduce(values.span(), ReduceOp::sum, parameter.name).wait_on_stream();
+  model.context().tensor->all_reduce(values.span(), ReduceOp::sum, parameter.name).wait_on_stream();
   return values;
 }
 
 // In the file's layout; `source` is on this rank.
 template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
-  FlatStore& store = *source.store;
+  FlatStore& store = source.model->store();
   const int parameters = store.num_parameters();
   const bool buffer = source.index >= parameters;
   Tensor<T> values;
   if (buffer) {
     values = store.buffers().read_values<T>(store.buffers().in_weights()[static_cast<std::size_t>(source.index - parameters)]);
   } else {
-    values = whole<T>(store, source.index);
+    values = whole<T>(*source.model, source.index);
   }
   if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
     const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
@@ -119,17 +121,20 @@ std::vector<float> values_here(const Source& source, const WeightsFormat& format
   return stored;
 }
 
-bool first_of_tensor_axis(FlatStore& store) { return store.tensor_axis() == nullptr || store.tensor_axis()->rank() == 0; }
+bool first_of_tensor_axis(const Model& model) {
+  const Axis& ranks = model.context().tensor;
+  return ranks == nullptr || ranks->rank() == 0;
+}
 
 // On the ranks that write; other ranks give what they have and get nothing.
 template <typename T>
 std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& format) {
   const Source& source = tensor.source;
-  const Collectives* ranks = source.store->pipeline_axis().get();
+  const Collectives* ranks = source.model->context().pipeline.get();
   const int here = ranks == nullptr ? 0 : ranks->rank();
   std::vector<float> values;
   if (here == source.owner) values = values_here<T>(source, format);
-  if (source.owner == 0 || !first_of_tensor_axis(*source.store)) return values;
+  if (source.owner == 0 || !first_of_tensor_axis(*source.model)) return values;
   const std::string& name = tensor.described.name;
   if (here == source.owner) {
     ranks->send(std::span<const float>(values), 0, 0, name);
@@ -143,13 +148,13 @@ std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& fo
 }  // namespace
 
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path, const WeightsFormat& format,
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata) {
   metadata.try_emplace("format", "pt");
-  const std::vector<StoredTensor> tensors = stored_tensors(stores, format);
-  const bool writes = std::ranges::all_of(stores, [](const PrefixedStore& model) {
-    const Collectives* ranks = model.store.pipeline_axis().get();
-    return first_of_tensor_axis(model.store) && (ranks == nullptr || ranks->rank() == 0);
+  const std::vector<StoredTensor> tensors = stored_tensors(models, format);
+  const bool writes = std::ranges::all_of(models, [](const PrefixedModel& each) {
+    const Collectives* ranks = each.model.context().pipeline.get();
+    return first_of_tensor_axis(each.model) && (ranks == nullptr || ranks->rank() == 0);
   });
   // A rank that can't write still takes what the others give: none of them waits for it.
   std::exception_ptr failed;
@@ -178,20 +183,20 @@ void save_weights(const std::vector<PrefixedStore>& stores, const std::string& p
 }
 
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path) {
-  save_weights<T>(stores, path, WeightsFormat{});
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path) {
+  save_weights<T>(models, path, WeightsFormat{});
 }
 
 template <typename T>
-void save_weights(FlatStore& store, const std::string& path, const SafetensorsMetadata& metadata) {
-  save_weights<T>({{.prefix = "", .store = store}}, path, WeightsFormat{}, metadata);
+void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata) {
+  save_weights<T>({{.prefix = "", .model = model}}, path, WeightsFormat{}, metadata);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                               \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&, const WeightsFormat&, \
+  template void save_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&, \
                                 SafetensorsMetadata);                                                        \
-  template void save_weights<T>(const std::vector<PrefixedStore>&, const std::string&);                      \
-  template void save_weights<T>(FlatStore&, const std::string&, const SafetensorsMetadata&);
+  template void save_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                      \
+  template void save_weights<T>(Model&, const std::string&, const SafetensorsMetadata&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE

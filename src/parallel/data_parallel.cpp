@@ -42,34 +42,35 @@ int tied_parameter(FlatStore& store) {
 
 }  // namespace
 
-DataParallel::DataParallel(FlatStore& store, const ProcessMesh& mesh, const ParallelOptions& options)
-    : store_(store),
+DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options)
+    : model_(model),
+      store_(model.store()),
       group_(mesh.data()),
-      summary_(std::make_shared<const SummaryGroup>(store, mesh)),
-      bucket_of_(static_cast<std::size_t>(store.num_parameters()), -1),
-      tied_(tied_parameter(store)),
+      summary_(std::make_shared<const SummaryGroup>(model, mesh)),
+      bucket_of_(static_cast<std::size_t>(store_.num_parameters()), -1),
+      tied_(tied_parameter(store_)),
       first_step_(options.first_step),
-      ready_position_(static_cast<std::size_t>(store.num_parameters()), 0) {
-  check(options, store, mesh);
+      ready_position_(static_cast<std::size_t>(store_.num_parameters()), 0) {
+  check(options, store_, mesh);
   const bool on_one_node = on_all(summary_->group(), group_.on_one_node(), "nodes of replicas");
   const bool by_itself = on_one_node && std::holds_alternative<Plain>(options.sum);
   const bool sharded =
       group_.size() > 1 && (options.sharding == Sharding::optimizer || (options.sharding == Sharding::automatic && by_itself));
-  require_same_replicas(store, group_);
-  require_matching_parts(store, mesh.tensor());
-  require_same_ties(store, mesh.pipeline());
+  require_same_replicas(store_, group_);
+  require_matching_parts(store_, mesh.tensor());
+  require_same_ties(store_, mesh.pipeline());
   require_same(summary_->group(), "setting", settings_of(options, sharded));
-  if (group_.size() > 1 && reaches(group_, store)) store.relocate(group_.memory());
-  store.refresh_compute_copy();
+  if (group_.size() > 1 && reaches(group_, store_)) store_.relocate(group_.memory());
+  store_.refresh_compute_copy();
   choose_reduction(mesh, options, sharded);
-  store.set_shard(reduction_->shard());
+  store_.set_shard(reduction_->shard());
   const BucketCuts cuts = cut_by_cap(block_bytes_, options.buckets.bytes, options.buckets.first_bytes);
   make_buckets(cuts);
   if (tuning_of(options).on && group_.size() > 1) start_tuning(cuts, tuning_of(options).profile, mesh);
   synchronize_buffers(options.synchronize_batch_norm);
   if (options.check_replicas > 0 && (group_.size() > 1 || mesh.pipeline().size() > 1)) {
     comparison_ =
-        std::make_shared<const ReplicaComparison>(store, mesh, options.check_replicas, options.synchronize_batch_norm);
+        std::make_shared<const ReplicaComparison>(store_, mesh, options.check_replicas, options.synchronize_batch_norm);
   }
 }
 
@@ -91,7 +92,7 @@ void DataParallel::synchronize_buffers(bool synchronize_batch_norm) {
     buffer_runs_.back().elements.end += buffer.shape.numel();
   }
   if (statistics) batch_norm_ = std::make_shared<const Group>(group_.split(0, group_.rank(), "batch norm"));
-  store_.set_batch_axis(batch_norm_);
+  model_.set_batch_axis(batch_norm_);
 }
 
 std::vector<int> DataParallel::trainable() const {
@@ -244,7 +245,7 @@ std::vector<Pending> DataParallel::reduce_buffers() const {
 
 // In evaluation batch norm makes no call that the ranks could compare with those of ranks that train. This is one.
 void DataParallel::compare_evaluation() const {
-  const std::string modes = batch_norm_ ? store_.modes().str() : "";
+  const std::string modes = batch_norm_ ? model_.modes().str() : "";
   if (!modes.empty()) batch_norm_->barrier((modes == "evaluation" ? "a step in " : "a step with ") + modes);
 }
 

@@ -13,34 +13,35 @@ bool holds_whole_model(const ProcessMesh& mesh) { return mesh.pipeline().size() 
 
 }  // namespace
 
-SummaryGroup::SummaryGroup(FlatStore& store, const ProcessMesh& mesh)
-    : store_(store),
+SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
+    : store_(model.store()),
       group_(holds_whole_model(mesh) ? mesh.data() : mesh.world().split(0, mesh.world().rank(), "step summary")),
       whole_model_(holds_whole_model(mesh)),
       data_rank_(mesh.data().rank()),
       tensor_rank_(mesh.tensor().rank()),
       num_loss_ranks_(mesh.data().size() * mesh.tensor().size()) {
-  const int held_between = store.tensor_axis() == nullptr ? 1 : store.tensor_axis()->size();
+  const Axis& tensor = model.context().tensor;
+  const int held_between = tensor == nullptr ? 1 : tensor->size();
   require(held_between == mesh.tensor().size(),
           "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model as "
-          "parallel::model_part(mesh)",
+          "parallel::model_context(mesh)",
           held_between, mesh.tensor().size());
-  const std::vector<std::string> counts = mesh.pipeline().gather_texts(std::to_string(store.num_parameters()), "parameters");
+  const std::vector<std::string> counts = mesh.pipeline().gather_texts(std::to_string(store_.num_parameters()), "parameters");
   for (std::size_t stage = 0; stage < counts.size(); ++stage) {
     const std::size_t count = std::stoul(counts[stage]);
     num_parameters_ += count;
     if (stage < static_cast<std::size_t>(mesh.pipeline().rank())) first_parameter_ += count;
   }
   // Gaps hold zeros: they go with the parameter before them.
-  const auto layout = store.layout();
+  const auto layout = store_.layout();
   for (std::size_t place = 0; place < layout.size(); ++place) {
-    const ParameterInfo& parameter = store.parameter(layout[place]);
+    const ParameterInfo& parameter = store_.parameter(layout[place]);
     if (!parameter.trainable) break;  // frozen ones come last
     const bool here = tensor_rank_ == 0 || parameter.placement.split();
     const bool first = parameter.tied == nullptr || parameter.tied->rank() == 0;
     if (!first) continue;
-    const bool last = place + 1 == layout.size() || !store.parameter(layout[place + 1]).trainable;
-    const Range range{parameter.offset, last ? store.trainable_numel() : store.parameter(layout[place + 1]).offset};
+    const bool last = place + 1 == layout.size() || !store_.parameter(layout[place + 1]).trainable;
+    const Range range{parameter.offset, last ? store_.trainable_numel() : store_.parameter(layout[place + 1]).offset};
     std::vector<Range>& ranges = here ? counted_ : counted_elsewhere_;
     if (!ranges.empty() && ranges.back().end == range.begin) {
       ranges.back().end = range.end;

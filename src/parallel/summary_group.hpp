@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "parallel/exact_sum.hpp"
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 
 namespace trireme::parallel {
@@ -13,7 +13,7 @@ namespace trireme::parallel {
 // some and the same of the others, and compute the same loss.
 class SummaryGroup {
  public:
-  SummaryGroup(FlatStore& store, const ProcessMesh& mesh);  // collective
+  SummaryGroup(Model& model, const ProcessMesh& mesh);  // collective
 
   const Group& group() const { return group_; }
   bool whole_model() const { return whole_model_; }

@@ -33,7 +33,7 @@ void run(const Group& world, parallel::Sharding sharding) {
   Net net;
   net.initialize({.seed = 3});
   parallel::DataParallel data_parallel(net, ProcessMesh(world), {.sharding = sharding});
-  optim::AdamW<MixedFloat16> optimizer(net.store(), {.learning_rate = 0.1});
+  optim::AdamW<MixedFloat16> optimizer(net, {.learning_rate = 0.1});
   amp::GradScaler scaler({.init_scale = 1024});
   for (int step = 0; step < 4; ++step) {
     const std::vector<float> before = net.values();

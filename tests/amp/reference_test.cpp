@@ -69,14 +69,15 @@ std::vector<std::string> train_scaled(const tests::Fixture& fixture) {
                       {"optimizer", "lr", "momentum", "init_scale", "growth_factor", "backoff_factor", "growth_interval"});
   std::vector<std::string> problems;
   const std::string prefix = "param.";
-  FlatStore store(DType::float32);
+  Model model(DType::float32);
+  FlatStore& store = model.store();
   for (const SafetensorsEntry& entry : file.tensors()) {
     if (entry.name.starts_with(prefix)) store.add(entry.name.substr(prefix.size()), entry.shape, Initializer::constant(0));
   }
   for (int index = 0; index < store.num_parameters(); ++index) {
     std::ranges::copy(tests::read_floats(file, prefix + store.parameter(index).name), store.values<float>(index).data());
   }
-  optim::Sgd<Float32> optimizer(store, {.learning_rate = hyper.at("lr"), .momentum = hyper.at("momentum")});
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = hyper.at("lr"), .momentum = hyper.at("momentum")});
   amp::GradScaler scaler(scaler_options(hyper));
   const auto scales = tests::read_floats(file, "scale_used");
   const auto found_inf = tests::read_integers(file, "found_inf");

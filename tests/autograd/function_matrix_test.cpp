@@ -305,14 +305,14 @@ Variable<double> between_uses(const Case& of, const Inputs& in, bool given_first
 }
 
 // The operands as parameters of a model.
-struct Model {
-  std::shared_ptr<FlatStore> store = std::make_shared<FlatStore>(DType::float64);
+struct Operands {
+  std::shared_ptr<Model> model = std::make_shared<Model>(DType::float64);
   std::vector<Parameter<double>> parameters;
 
-  explicit Model(const std::vector<Tensor<double>>& values) {
+  explicit Operands(const std::vector<Tensor<double>>& values) {
     for (const Tensor<double>& value : values) {
       const std::string name = fmt::format("operand {}", parameters.size());
-      parameters.emplace_back(store, store->add(name, value.shape(), Initializer::constant(0)));
+      parameters.emplace_back(model, model->store().add(name, value.shape(), Initializer::constant(0)));
     }
     for (std::size_t i = 0; i < values.size(); ++i) std::ranges::copy(values[i].span(), parameters[i].value().data());
   }
@@ -330,15 +330,15 @@ TEST_CASE("gradients of every function, of one use, between other uses, and of p
   for (const Case& of : all_cases()) {
     CAPTURE(of.name);
     expect_passed(testing::check_gradients(of.call, of.operands, options));
-    const Model model(of.operands);
+    const Operands operands(of.operands);
     expect_passed(testing::check_parameter_gradients(
-        *model.store, [&] { return of.call(model.variables()); }, options));
+        operands.model->store(), [&] { return of.call(operands.variables()); }, options));
     for (const bool given_first : {true, false}) {
       CAPTURE(given_first);
       const auto call = [&](const Inputs& in) { return between_uses(of, in, given_first); };
       expect_passed(testing::check_gradients(call, of.operands, options));
       expect_passed(testing::check_parameter_gradients(
-          *model.store, [&] { return call(model.variables()); }, options));
+          operands.model->store(), [&] { return call(operands.variables()); }, options));
     }
   }
 }

@@ -21,9 +21,10 @@ namespace {
 using tests::random;
 
 struct Store {
-  std::shared_ptr<FlatStore> store = std::make_shared<FlatStore>(DType::float64);
+  std::shared_ptr<Model> model = std::make_shared<Model>(DType::float64);
+  FlatStore* store = &model->store();
   Parameter<double> add(const std::string& name, const Shape& shape) {
-    return Parameter<double>(store, store->add(name, shape, Initializer::constant(0.5)));
+    return Parameter<double>(model, store->add(name, shape, Initializer::constant(0.5)));
   }
 };
 

@@ -19,9 +19,10 @@ using namespace trireme;
 namespace {
 
 struct Store {
-  std::shared_ptr<FlatStore> store = std::make_shared<FlatStore>(DType::float32);
+  std::shared_ptr<Model> model = std::make_shared<Model>(DType::float32);
+  FlatStore* store = &model->store();
   Parameter<float> add(std::string name, const Shape& shape = {2}) {
-    return Parameter<float>(store, store->add(std::move(name), shape, Initializer::constant(2)));
+    return Parameter<float>(model, store->add(std::move(name), shape, Initializer::constant(2)));
   }
 };
 
@@ -113,9 +114,9 @@ TEST_CASE("while parameters are frozen, gradients pass through to the input and 
   const auto x = watch(Tensor<float>::full({2}, 3), [&](const Tensor<float>& dx) { through = dx.data()[0]; });
   Variable<float> frozen_twice;
   {
-    const FrozenParameters frozen(*store.store);
+    const FrozenParameters frozen(*store.model);
     {
-      const FrozenParameters inner(*store.store);
+      const FrozenParameters inner(*store.model);
       frozen_twice = multiply(x, weight.variable());
     }
     CHECK(weight.variable().slot() == nullptr);  // the inner scope's end does not end the outer one

@@ -15,7 +15,7 @@
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -53,11 +53,11 @@ class Run {
  public:
   Run(const Group& world, const Layout& layout)
       : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
-        model_({.layers = 2, .heads = 4, .width = 16, .block = 8, .vocabulary = 37}, parallel::model_part(mesh_)) {
+        model_({.layers = 2, .heads = 4, .width = 16, .block = 8, .vocabulary = 37}, parallel::model_context(mesh_)) {
     model_.initialize({.seed = 1});
     data_parallel_.emplace(
         model_, mesh_, parallel::ParallelOptions{.sharding = layout.sharding, .buckets = {.bytes = 2000, .slice_bytes = 2000}});
-    optimizer_.emplace(model_.store(), optim::AdamWOptions{.amsgrad = true});
+    optimizer_.emplace(model_, optim::AdamWOptions{.amsgrad = true});
     model_.store().add_to(state_, "model.");
     optimizer_->add_to(state_);
     scaler_.add_to(state_);

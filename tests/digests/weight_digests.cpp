@@ -109,18 +109,18 @@ Tensor<std::int32_t> labels_of(const MicroBatch& batch) {
   return labels;
 }
 
-// The training of one store.
+// The training of one model.
 template <typename P>
 class Training {
  public:
-  Training(FlatStore& store, const ProcessMesh& mesh, const Combination& combination, const std::string& optimizer,
+  Training(Model& model, const ProcessMesh& mesh, const Combination& combination, const std::string& optimizer,
            double learning_rate)
       : mesh_(mesh),
         accumulation_(combination.accumulation),
         scaler_({.growth_interval = 7, .enabled = std::same_as<P, MixedFloat16>}) {
-    store.initialize<float>(7);
-    reduce_by(combination, store);
-    optimizer_ = optim::make_optimizer<P>(optimizer, store, {.learning_rate = learning_rate, .weight_decay = 0.01});
+    model.store().initialize<float>(7);
+    reduce_by(combination, model);
+    optimizer_ = optim::make_optimizer<P>(optimizer, model, {.learning_rate = learning_rate, .weight_decay = 0.01});
   }
 
   MicroBatch micro_batch(std::int64_t step, int index) const {
@@ -160,7 +160,7 @@ class Training {
   }
 
  private:
-  void reduce_by(const Combination& combination, FlatStore& store) {
+  void reduce_by(const Combination& combination, Model& model) {
     const std::string& reduction = combination.reduction;
     parallel::ParallelOptions options{
         .sharding = reduction == "sharded" ? parallel::Sharding::optimizer : parallel::Sharding::none,
@@ -172,7 +172,7 @@ class Training {
           {.hook = parallel::int8_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
     }
     try {
-      data_parallel_.emplace(store, mesh_, options);
+      data_parallel_.emplace(model, mesh_, options);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::invalid_argument) throw;
       throw Refused();
@@ -190,7 +190,7 @@ class Training {
 template <typename P, typename LossOf>
 Outcome train_whole(const nn::Module<P>& model, const Group& world, const Combination& combination,
                     const std::string& optimizer, double learning_rate, const LossOf& loss_of) {
-  Training<P> training(model.store(), ProcessMesh(world), combination, optimizer, learning_rate);
+  Training<P> training(model, ProcessMesh(world), combination, optimizer, learning_rate);
   Outcome outcome;
   for (std::int64_t step = 0; step < steps; ++step) outcome.add(training.take_step_of_losses(step, loss_of));
   outcome.add(model.store());
@@ -202,8 +202,8 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
   const ProcessMesh mesh(world, combination.mesh);
   const models::Gpt<P> model(
       {.layers = 4, .heads = 2, .width = 32, .block = time_steps, .vocabulary = vocabulary, .dropout = 0.1},
-      parallel::model_part(mesh));
-  Training<P> training(model.store(), mesh, combination, "adamw", 0.01);
+      parallel::model_context(mesh));
+  Training<P> training(model, mesh, combination, "adamw", 0.01);
   std::int64_t step = 0;
   const std::int64_t rows = training.micro_batch(0, 0).rows;
   const int stage = mesh.pipeline().rank();
@@ -271,10 +271,9 @@ Outcome train_gan(const Group& world, const Combination& combination) {
   const models::DcGanOptions options{.image = {side, side}, .latent = latent, .features = 8};
   const models::DcGenerator<P> generator(options);
   const models::DcDiscriminator<P> discriminator(options);
-  Training<P> of_generator(generator.store(), ProcessMesh(world.split(0, world.rank(), "generator")), combination, "adam",
-                           0.002);
-  Training<P> of_discriminator(discriminator.store(), ProcessMesh(world.split(0, world.rank(), "discriminator")), combination,
-                               "adam", 0.002);
+  Training<P> of_generator(generator, ProcessMesh(world.split(0, world.rank(), "generator")), combination, "adam", 0.002);
+  Training<P> of_discriminator(discriminator, ProcessMesh(world.split(0, world.rank(), "discriminator")), combination, "adam",
+                               0.002);
   const auto fake = [&](const MicroBatch& batch) { return generator.images(noise_of(batch, "latent", {batch.rows, latent})); };
   Outcome outcome;
   for (std::int64_t step = 0; step < steps; ++step) {

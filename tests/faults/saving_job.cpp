@@ -52,7 +52,7 @@ class Job {
             std::make_shared<KillingFileSystem>(world.rank() == arguments.killed_rank ? arguments.point : tests::KillPoint{})),
         net_(initialized()),
         data_parallel_(*net_, ProcessMesh(world)),
-        optimizer_(net_->store(), {.learning_rate = 0.01}) {
+        optimizer_(*net_, {.learning_rate = 0.01}) {
     net_->store().add_to(state_, "model.");
     optimizer_.add_to(state_);
   }

@@ -40,7 +40,7 @@ std::vector<std::int32_t> train(const Group& world, const std::shared_ptr<test::
   Net net;
   net.initialize({.seed = 1});
   parallel::DataParallel data_parallel(net, ProcessMesh(world));
-  optim::AdamW<Float32> optimizer(net.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float32> optimizer(net, {.learning_rate = 0.01});
   State state;
   net.store().add_to(state, "model.");
   optimizer.add_to(state);

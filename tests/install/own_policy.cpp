@@ -54,7 +54,7 @@ int train(const Group& world) {
   if (!gradients_agree(model, example)) return 1;
 
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  const auto optimizer = optim::make_optimizer<Double, Cpu>("adamw", model.store(), {.learning_rate = 0.02});
+  const auto optimizer = optim::make_optimizer<Double, Cpu>("adamw", model, {.learning_rate = 0.02});
   optim::ExponentialMovingAverage<Double> average(model.store(), {.decay = 0.9});
   double loss = 0;
   for (int step = 0; step < 60; ++step) {

@@ -61,7 +61,7 @@ void compare_trained(const json& entry, const models::CnnOptions& options, const
   const json& trained = entry.at("pretrained");
   const auto folder = *tests::refs_folder();
   const Cnn model(options);
-  models::load_weights<float>(model.store(), (folder / trained.at("file").get<std::string>()).string());
+  models::load_weights<float>(model, (folder / trained.at("file").get<std::string>()).string());
   const SafetensorsFile expected(folder / trained.at("expected").get<std::string>());
   const Answers answers = ask(model, test);
   const auto logits = tests::read_floats(expected, "logits_first256");
@@ -89,7 +89,7 @@ Answers train(const Recipe& recipe, const data::ImageDataset& training, const da
   Cnn model(recipe.model);
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world));
-  const auto optimizer = optim::make_optimizer<Float32>(recipe.optimizer, model.store(), recipe.options);
+  const auto optimizer = optim::make_optimizer<Float32>(recipe.optimizer, model, recipe.options);
   const data::ImageLoader loader(
       training, {.batch_size = batch_size, .index = world.rank(), .count = world.size(), .normalization = normalization});
   for (std::int64_t step = 0; step < loader.steps_per_epoch(); ++step) {

@@ -45,7 +45,7 @@ std::vector<double> train(int steps, Float8Scaling fp8 = Float8Scaling::none) {
   with_scaling.fp8 = fp8;
   models::Gpt<P, D> model(with_scaling);
   model.initialize({.seed = 1});
-  optim::AdamW<P, D> optimizer(model.store(), {.learning_rate = 1e-3, .weight_decay = 0.1});
+  optim::AdamW<P, D> optimizer(model, {.learning_rate = 1e-3, .weight_decay = 0.1});
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     losses.push_back(pass(model, random_batch(static_cast<std::uint32_t>(step)), static_cast<std::uint64_t>(step)));
@@ -69,7 +69,7 @@ Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Flo
   with_scaling.fp8 = fp8;
   models::Gpt<P, Cuda> model(with_scaling);
   model.initialize({.seed = 1});
-  const auto optimizer = optim::make_optimizer<P, Cuda>(optimizer_name, model.store(), {.weight_decay = 0.1});
+  const auto optimizer = optim::make_optimizer<P, Cuda>(optimizer_name, model, {.weight_decay = 0.1});
   amp::GradScaler scaler(scaling);
   GptGraph graph(model.store(),
                  [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
@@ -141,7 +141,7 @@ TEST_CASE("the loss scale of float16 changes between launches of a graph") {
 TEST_CASE("inputs of other shapes and steps that wait run without the graph") {
   models::Gpt<Float32, Cuda> model(options);
   model.initialize({.seed = 1});
-  optim::AdamW<Float32, Cuda> optimizer(model.store(), {});
+  optim::AdamW<Float32, Cuda> optimizer(model, {});
   const auto train_step = [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
     Tape tape(at);
     const auto loss = model.loss(tokens, targets);

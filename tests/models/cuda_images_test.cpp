@@ -65,7 +65,7 @@ Run train_classifier(const Options& options, const Shape& images, int steps) {
   using M = typename P::Master;
   Model<P, D> model(options);
   model.initialize({.seed = 1});
-  optim::Sgd<P, D> optimizer(model.store(), {.learning_rate = 0.02, .momentum = 0.9});
+  optim::Sgd<P, D> optimizer(model, {.learning_rate = 0.02, .momentum = 0.9});
   Run run;
   for (int step = 0; step < steps; ++step) {
     const auto seed = static_cast<std::uint32_t>(step);
@@ -88,7 +88,7 @@ Run train_by_graph(bool recorded) {
   using P = Float32;
   models::ResNet<P, Cuda> model(small_resnet);
   model.initialize({.seed = 1});
-  optim::Sgd<P, Cuda> optimizer(model.store(), {.learning_rate = 0.02, .momentum = 0.9});
+  optim::Sgd<P, Cuda> optimizer(model, {.learning_rate = 0.02, .momentum = 0.9});
   StepGraph<Cuda, float, std::int32_t> graph(model.store(),
                                              [&](const TapeOptions& at, const auto& images, const auto& labels) {
                                                Tape tape(at);
@@ -125,8 +125,8 @@ Run train_gan(int steps) {
   models::DcDiscriminator<P, D> discriminator(small_gan);
   generator.initialize({.seed = 1});
   discriminator.initialize({.seed = 2});
-  optim::Adam<P, D> of_generator(generator.store(), {.learning_rate = 1e-3});
-  optim::Adam<P, D> of_discriminator(discriminator.store(), {.learning_rate = 1e-3});
+  optim::Adam<P, D> of_generator(generator, {.learning_rate = 1e-3});
+  optim::Adam<P, D> of_discriminator(discriminator, {.learning_rate = 1e-3});
   Run run;
   for (int step = 0; step < steps; ++step) {
     const auto seed = static_cast<std::uint32_t>(step);

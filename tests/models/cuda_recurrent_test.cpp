@@ -16,7 +16,7 @@ template <typename D>
 std::vector<double> train(int steps) {
   models::LstmLm<Float32, D> model(options);
   model.initialize({.seed = 1});
-  optim::AdamW<Float32, D> optimizer(model.store(), {.learning_rate = 1e-2});
+  optim::AdamW<Float32, D> optimizer(model, {.learning_rate = 1e-2});
   typename models::LstmLm<Float32, D>::State state;
   std::mt19937 generator(5);
   std::vector<double> losses;

@@ -49,7 +49,7 @@ std::uint64_t train(const Group& group, const Run& run) {
        .buckets = {.bytes = run.bucket_bytes,
                    .first_bytes = run.bucket_bytes,
                    .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16)}});
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 1e-2});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 1e-2});
   const int micro_batches = all_micro_batches / group.size();
   for (int step = 0; step < run.steps; ++step) {
     auto reduction = data_parallel.begin_step(micro_batches);

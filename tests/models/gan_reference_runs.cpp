@@ -82,7 +82,7 @@ struct Player {
     data_parallel.emplace(
         model, ProcessMesh(world),
         parallel::ParallelOptions{.sharding = sharding, .buckets = {.bytes = 8000, .first_bytes = 2000, .slice_bytes = 2000}});
-    optimizer = tests::make_optimizer<P>(hyper, model.store());
+    optimizer = tests::make_optimizer<P>(hyper, model);
   }
 
   // `count`: targets of every rank's part of the batch.
@@ -120,9 +120,8 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
   const auto options = Kind::options(fixture.index.at("config"), batches);
   Player<P, typename Kind::Generator> generator(options);
   Player<P, typename Kind::Discriminator> discriminator(options);
-  models::load_weights<float>(
-      {{.prefix = "G.", .store = generator.model.store()}, {.prefix = "D.", .store = discriminator.model.store()}},
-      tests::init_of(fixture).file.string());
+  models::load_weights<float>({{.prefix = "G.", .model = generator.model}, {.prefix = "D.", .model = discriminator.model}},
+                              tests::init_of(fixture).file.string());
   generator.start(world, sharding, fixture.index.at("hyper"));
   discriminator.start(world, sharding, fixture.index.at("hyper"));
 

@@ -73,7 +73,7 @@ double validation_loss(const Run& run, const data::TrainingSplit& text, std::uin
   models::Gpt<Float32> model(run.model);
   model.initialize({.seed = seed});
   parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = sum_of(compression)});
-  optim::AdamW<Float32> optimizer(model.store(), run.optimizer);
+  optim::AdamW<Float32> optimizer(model, run.optimizer);
   const data::WindowLoader loader(
       text.training,
       {.batch_size = run.batch, .length = run.block, .seed = seed, .index = world.rank(), .count = world.size()});

@@ -23,7 +23,7 @@ Tensor<std::int32_t> tokens(std::int64_t batch, std::int64_t time, std::int32_t 
 
 std::vector<double> train(Gpt& model, int steps) {
   model.initialize({.seed = 1});
-  optim::AdamW<MixedBfloat16> optimizer(model.store(), {.learning_rate = 1e-2});
+  optim::AdamW<MixedBfloat16> optimizer(model, {.learning_rate = 1e-2});
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     Tape tape;
@@ -59,9 +59,9 @@ TEST_CASE("what delayed scaling keeps is no weight") {
   const std::string path = folder.path() / "gpt.safetensors";
   Gpt delayed(options(Float8Scaling::delayed)), read(options(Float8Scaling::delayed)), plain(options(Float8Scaling::none));
   train(delayed, 2);
-  models::save_weights<float>(delayed.store(), path);
+  models::save_weights<float>(delayed, path);
   for (Gpt* model : {&read, &plain}) {
-    models::load_weights<float>(model->store(), path);
+    models::load_weights<float>(*model, path);
     CHECK(std::ranges::equal(model->store().values<float>().span(), delayed.store().values<float>().span()));
   }
   State state;

@@ -86,7 +86,7 @@ class ReferenceRun {
                           layout.text())),
         report_(mesh_.world(), text_),
         model_(model_options(fixture.index.at("config")),
-               parallel::model_part(mesh_, {.sequence_parallel = layout.sequence_parallel})) {}
+               parallel::model_context(mesh_, {.sequence_parallel = layout.sequence_parallel})) {}
 
   int run() {
     models::load_gpt2(model_, tests::init_of(fixture_).file.string());
@@ -97,7 +97,7 @@ class ReferenceRun {
 
     parallel::DataParallel data_parallel(
         model_, mesh_, {.sharding = layout_.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
-    const auto optimizer = tests::make_optimizer<P>(hyper, model_.store());
+    const auto optimizer = tests::make_optimizer<P>(hyper, model_);
     const optim::LearningRate schedule = tests::make_schedule(hyper);
     amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
     std::int64_t step = 0;

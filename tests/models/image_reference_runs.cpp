@@ -132,12 +132,12 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
       fmt::format("{} in {}: {} ranks, {}", fixture.id(), tests::name_of_precision<P>(), world.size(), division.text());
   tests::RunReport report(world, run);
   const auto model = make_model<P>(options);
-  models::load_weights<M>(model.store(), tests::init_of(fixture).file.string());
+  models::load_weights<M>(model, tests::init_of(fixture).file.string());
   parallel::DataParallel data_parallel(
       model, ProcessMesh(world),
       {.sharding = division.sharding, .buckets = {.bytes = 8000, .first_bytes = 2000, .slice_bytes = 2000}});
   const json& hyper = fixture.index.at("hyper");
-  const auto optimizer = tests::make_optimizer<P>(hyper, model.store());
+  const auto optimizer = tests::make_optimizer<P>(hyper, model);
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   const int num_parts = world.size() * division.micro_batches;
   amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});

@@ -32,7 +32,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
                                  .embedding = config.at("embed"),
                                  .hidden = config.at("hidden"),
                                  .layers = config.at("layers")});
-  models::load_weights<float>(model.store(), tests::init_of(fixture).file.string());
+  models::load_weights<float>(model, tests::init_of(fixture).file.string());
   const json& hyper = fixture.index.at("hyper");
   const int micro_batches = division.micro_batches;
   const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), world.size() * micro_batches);
@@ -40,7 +40,7 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   parallel::DataParallel data_parallel(
       model, ProcessMesh(world),
       {.sharding = division.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
-  const auto optimizer = tests::make_optimizer<Float32>(hyper, model.store());
+  const auto optimizer = tests::make_optimizer<Float32>(hyper, model);
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
   double largest = 0;

@@ -30,7 +30,7 @@ const json& optimizer_fields(const json& hyper) { return hyper.contains("optim")
 }  // namespace
 
 template <typename P>
-std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, FlatStore& store) {
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, Model& model) {
   const json& fields = optimizer_fields(hyper);
   std::string name = fields.at(fields.contains("name") ? "name" : "optimizer");
   std::ranges::transform(name, name.begin(), [](unsigned char letter) { return std::tolower(letter); });
@@ -46,13 +46,13 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const json& hyper, FlatStore
     options.beta2 = fields.at("betas")[1];
   }
   if (fields.contains("eps")) options.epsilon = fields.at("eps");
-  return optim::make_optimizer<P>(name, store, options);
+  return optim::make_optimizer<P>(name, model, options);
 }
 
-template std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json&, FlatStore&);
-template std::unique_ptr<optim::Optimizer<Float64>> make_optimizer(const json&, FlatStore&);
-template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const json&, FlatStore&);
-template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, FlatStore&);
+template std::unique_ptr<optim::Optimizer<Float32>> make_optimizer(const json&, Model&);
+template std::unique_ptr<optim::Optimizer<Float64>> make_optimizer(const json&, Model&);
+template std::unique_ptr<optim::Optimizer<MixedBfloat16>> make_optimizer(const json&, Model&);
+template std::unique_ptr<optim::Optimizer<MixedFloat16>> make_optimizer(const json&, Model&);
 
 optim::LearningRate make_schedule(const json& hyper) {
   const double base = optimizer_fields(hyper).at("lr");

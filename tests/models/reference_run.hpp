@@ -39,7 +39,7 @@ void know_run_options(const Fixture& run, std::initializer_list<std::string_view
 
 // Skips the run when there is no such optimizer.
 template <typename P>
-std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper, FlatStore& store);
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const nlohmann::json& hyper, Model& model);
 optim::LearningRate make_schedule(const nlohmann::json& hyper);
 double clip_norm_of(const nlohmann::json& hyper);  // 0: the run does not clip
 

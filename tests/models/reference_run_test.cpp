@@ -69,9 +69,9 @@ TEST_CASE("references of another format are refused") {
 }
 
 TEST_CASE("the fields of a reference run's optimizer, beside the others or on their own") {
-  FlatStore store(DType::float32);
-  store.add("weight", {1}, Initializer::constant(0));
-  const auto made = [&](const char* hyper) { return tests::make_optimizer<Float32>(nlohmann::json::parse(hyper), store); };
+  Model model(DType::float32);
+  model.store().add("weight", {1}, Initializer::constant(0));
+  const auto made = [&](const char* hyper) { return tests::make_optimizer<Float32>(nlohmann::json::parse(hyper), model); };
 
   const auto sgd = made(R"({"optim": {"name": "SGD", "lr": 0.05, "momentum": 0.9, "nesterov": true, "weight_decay": 5e-4}})");
   CHECK(setting(*sgd, "optimizer") == "SGD");
@@ -96,9 +96,9 @@ TEST_CASE("every training run of the references is of a known model and names an
     const std::vector<std::string> models{"cnn_mnist", "cnn_mnist_bn", "resnet_cifar", "gan_dc", "gan_mlp", "gpt2", "lstm_lm"};
     if (std::ranges::find(models, model) == models.end()) throw tests::SkippedFixture{"there is no model " + model};
     const auto& hyper = fixture.index.at("hyper");
-    FlatStore store(DType::float32);
-    store.add("weight", {1}, Initializer::constant(0));
-    const auto optimizer = tests::make_optimizer<Float32>(hyper, store);
+    Model weights(DType::float32);
+    weights.store().add("weight", {1}, Initializer::constant(0));
+    const auto optimizer = tests::make_optimizer<Float32>(hyper, weights);
     const double first_rate = tests::make_schedule({{"optim", {{"lr", optimizer->learning_rate()}}}})(0);
     if (optimizer->learning_rate() != first_rate) return {"the schedule starts with another learning rate"};
     if (tests::clip_norm_of(hyper) < 0) return {"the gradient is clipped below 0"};

@@ -17,7 +17,7 @@ std::vector<double> train(Float8Scaling fp8, std::size_t steps) {
   };
   Model model(fp8);
   model.initialize({.seed = 1});
-  optim::AdamW<MixedBfloat16> optimizer(model.store(), {.learning_rate = 1e-2});
+  optim::AdamW<MixedBfloat16> optimizer(model, {.learning_rate = 1e-2});
   const auto x = random_rows({64, 32}, 2);
   const auto opposite = random_rows({64, 16}, 3);  // of what is wanted
   std::vector<double> losses;

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "gradient_check.hpp"
+#include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/nn/attention.hpp"
+#include "trireme/nn/divide_layers.hpp"
 #include "trireme/nn/normalization.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/optim/summary.hpp"
@@ -141,6 +143,48 @@ TEST_CASE("a module initializes itself and what lies within it, with the values 
   CHECK(values_of(model.store(), "") == values_of(whole.store(), ""));
 }
 
+TEST_CASE("the seed of first values is the context's unless another is given") {
+  struct Net : nn::Module<Float32> {
+    using nn::Module<Float32>::Module;
+    nn::Linear<Float32> fc{*this, "fc", {.in = 3, .out = 4}};
+  };
+  const auto values = [](const ModelContext& context, const nn::InitializeOptions& options) {
+    Net net(context);
+    net.initialize(options);
+    return values_of(net.store(), "");
+  };
+  CHECK(values({}, {}) == values({}, {.seed = 1}));
+  CHECK(values({.seed = 5}, {}) == values({}, {.seed = 5}));
+  CHECK(values({.seed = 5}, {}) != values({}, {}));
+  CHECK(values({.seed = 5}, {.seed = 0}) == values({}, {.seed = 0}));
+  CHECK(values({}, {.seed = 0}) != values({}, {}));
+}
+
+TEST_CASE("the root stands for its model, a module within it does not") {
+  const Classifier model;
+  Model& whole = model;
+  CHECK(&whole == &model.model());
+  CHECK(&model.backbone.norm.model() == &whole);
+  CHECK_THROWS_WITH(optim::Sgd<Float32>(model.backbone, {}),
+                    ContainsSubstring("backbone is a module within a model and does not stand for the whole of it"));
+}
+
+TEST_CASE("a frozen module gets no gradients, the rest of the model does") {
+  Classifier model;
+  model.initialize();
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
+  const auto backbone = values_of(model.store(), "backbone.fc");
+  const auto head = values_of(model.store(), "head");
+  {
+    const FrozenParameters frozen(model.backbone);
+    train_step(model, optimizer, 0);
+  }
+  CHECK(values_of(model.store(), "backbone.fc") == backbone);
+  CHECK(values_of(model.store(), "head") != head);
+  train_step(model, optimizer, 1);
+  CHECK(values_of(model.store(), "backbone.fc") != backbone);
+}
+
 TEST_CASE("training and evaluation are switched for a module and what lies within it") {
   Classifier model;
   const auto modes = [&] {
@@ -148,10 +192,10 @@ TEST_CASE("training and evaluation are switched for a module and what lies withi
                              model.head.dropout.training(), model.headless.training()};
   };
   CHECK(modes() == std::vector<bool>{true, true, true, true, true});
-  CHECK(model.store().modes().str().empty());
+  CHECK(model.model().modes().str().empty());
   model.backbone.eval();
   CHECK(modes() == std::vector<bool>{true, false, false, true, true});
-  CHECK(model.store().modes().str() == "backbone in evaluation");
+  CHECK(model.model().modes().str() == "backbone in evaluation");
   model.backbone.norm.train();
   CHECK(modes() == std::vector<bool>{true, false, true, true, true});
   model.backbone.eval();
@@ -159,18 +203,18 @@ TEST_CASE("training and evaluation are switched for a module and what lies withi
   CHECK(modes() == std::vector<bool>{true, false, false, false, true});
   model.eval();
   CHECK(modes() == std::vector<bool>(5, false));
-  CHECK(model.store().modes().str() == "evaluation");
+  CHECK(model.model().modes().str() == "evaluation");
   model.head.train();
   CHECK(modes() == std::vector<bool>{false, false, false, true, false});
   model.train();
   CHECK(modes() == std::vector<bool>(5, true));
-  CHECK(model.store().modes().str().empty());
+  CHECK(model.model().modes().str().empty());
 }
 
 TEST_CASE("a new head is trained on a frozen, pretrained backbone") {
   Classifier pretrained;
   pretrained.initialize({.seed = 5});
-  optim::Sgd<Float32> before(pretrained.store(), {.learning_rate = 0.1});
+  optim::Sgd<Float32> before(pretrained, {.learning_rate = 0.1});
   for (std::uint64_t step = 0; step < 2; ++step) train_step(pretrained, before, step);  // moves running statistics too
 
   Classifier model;
@@ -193,7 +237,7 @@ TEST_CASE("a new head is trained on a frozen, pretrained backbone") {
   model.backbone.eval();
   const auto loaded = values_of(pretrained.store(), "backbone");
   CHECK(values_of(store, "backbone") == loaded);
-  optim::Sgd<Float32> optimizer(store, {.learning_rate = 0.1});
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
   auto head = values_of(store, "head");
   for (std::uint64_t step = 0; step < 3; ++step) {
     train_step(model, optimizer, step);
@@ -205,7 +249,7 @@ TEST_CASE("a new head is trained on a frozen, pretrained backbone") {
 
 TEST_CASE("the first step refuses a model without values, and names the part that has none") {
   const auto refusal = [](const Classifier& model) {
-    optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+    optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
     try {
       train_step(model, optimizer, 0);
     } catch (const Error& error) {

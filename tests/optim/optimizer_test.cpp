@@ -22,8 +22,8 @@ namespace {
 // Keeps what update() was given.
 class Recorder final : public optim::Optimizer<Float32> {
  public:
-  explicit Recorder(FlatStore& store, optim::Decay decay = optim::Decay::all, std::vector<optim::ParameterGroup> groups = {})
-      : Optimizer(store, {.learning_rate = 0.5, .weight_decay = 0.1, .decay = decay, .groups = std::move(groups)}) {}
+  explicit Recorder(Model& model, optim::Decay decay = optim::Decay::all, std::vector<optim::ParameterGroup> groups = {})
+      : Optimizer(model, {.learning_rate = 0.5, .weight_decay = 0.1, .decay = decay, .groups = std::move(groups)}) {}
   optim::Settings settings() const override { return {}; }
   std::vector<Piece> pieces;
 
@@ -31,12 +31,13 @@ class Recorder final : public optim::Optimizer<Float32> {
   void update(const Piece& piece) override { pieces.push_back(piece); }
 };
 
-struct Model {
-  FlatStore store{DType::float32};
+struct Weights {
+  Model model{DType::float32};
+  FlatStore& store = model.store();
   int bias = store.add("bias", {16}, Initializer::constant(1));
   int weight = store.add("weight", {4, 8}, Initializer::constant(1));
   int last = store.add("last", {5, 7}, Initializer::constant(1));
-  Model() { store.initialize<float>(1); }
+  Weights() { store.initialize<float>(1); }
 
   StepSummary summary(std::vector<bool> used = {true, true, true}) const {
     return {.target_weight = 1, .gradient_scale = 2, .gradient_norm = 4, .used = std::move(used)};
@@ -46,9 +47,9 @@ struct Model {
 }  // namespace
 
 TEST_CASE("an optimizer sees neighbouring parameters as one piece") {
-  Model model;
-  Recorder optimizer(model.store);
-  optimizer.step(model.summary());
+  Weights weights;
+  Recorder optimizer(weights.model);
+  optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 1);
   CHECK(optimizer.pieces[0].offset == 0);
   CHECK(optimizer.pieces[0].count == 48 + 32 + 16);  // last with its gap, weight, bias
@@ -57,53 +58,53 @@ TEST_CASE("an optimizer sees neighbouring parameters as one piece") {
 }
 
 TEST_CASE("decay, use and the number of updates split pieces") {
-  Model model;
-  Recorder optimizer(model.store, optim::Decay::matrices);
-  optimizer.step(model.summary());
+  Weights weights;
+  Recorder optimizer(weights.model, optim::Decay::matrices);
+  optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 2);
   CHECK(optimizer.pieces[0].weight_decay == 0.1);
   CHECK(optimizer.pieces[1].weight_decay == 0);
   optimizer.pieces.clear();
-  optimizer.step(model.summary({true, false, true}));  // `weight` was not used
+  optimizer.step(weights.summary({true, false, true}));  // `weight` was not used
   REQUIRE(optimizer.pieces.size() == 2);
   CHECK(optimizer.pieces[0].count == 35);
   CHECK(optimizer.pieces[1].offset == 80);
   optimizer.pieces.clear();
-  optimizer.step(model.summary());
+  optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 3);
   CHECK(optimizer.pieces[0].step == 3);
   CHECK(optimizer.pieces[1].step == 2);
 }
 
 TEST_CASE("clipping scales by the norm of the mean gradient") {
-  Model model;
-  Recorder optimizer(model.store);
-  optimizer.step(model.summary(), {.clip_norm = 1});
+  Weights weights;
+  Recorder optimizer(weights.model);
+  optimizer.step(weights.summary(), {.clip_norm = 1});
   CHECK(optimizer.pieces[0].gradient_scale == Approx(2.0 / (4 + 1e-6)));
   optimizer.pieces.clear();
-  optimizer.step(model.summary(), {.clip_norm = 5});
+  optimizer.step(weights.summary(), {.clip_norm = 5});
   CHECK(optimizer.pieces[0].gradient_scale == 2);
-  CHECK_THROWS_AS(optimizer.step(model.summary(), {.clip_norm = -1}), Error);
+  CHECK_THROWS_AS(optimizer.step(weights.summary(), {.clip_norm = -1}), Error);
 }
 
 TEST_CASE("optimizers and schedules refuse what makes no sense") {
-  Model model;
-  CHECK_THROWS_AS(optim::AdamW<Float32>(model.store, {.beta1 = 1}), Error);
-  CHECK_THROWS_AS(optim::AdamW<Float32>(model.store, {.epsilon = -1}), Error);
-  CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.nesterov = true}), Error);
-  CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.momentum = -0.1}), Error);
+  Weights weights;
+  CHECK_THROWS_AS(optim::AdamW<Float32>(weights.model, {.beta1 = 1}), Error);
+  CHECK_THROWS_AS(optim::AdamW<Float32>(weights.model, {.epsilon = -1}), Error);
+  CHECK_THROWS_AS(optim::Sgd<Float32>(weights.model, {.nesterov = true}), Error);
+  CHECK_THROWS_AS(optim::Sgd<Float32>(weights.model, {.momentum = -0.1}), Error);
   CHECK_THROWS_AS(optim::warmup_cosine({.warmup = 5, .total = 4}), Error);
   CHECK_THROWS_AS(optim::cosine(1, 0, 0), Error);
   CHECK_THROWS_AS(optim::one_cycle({.total = 10, .rising_share = 1.5}), Error);
 }
 
 TEST_CASE("a learning rate is finite and 0 or more") {
-  Model model;
-  Recorder optimizer(model.store);
+  Weights weights;
+  Recorder optimizer(weights.model);
   for (const double wrong : {std::nan(""), std::numeric_limits<double>::infinity(), -0.1}) {
     CHECK_THROWS_WITH(optimizer.set_learning_rate(wrong), ContainsSubstring("a learning rate is finite and 0 or more"));
     CHECK(optimizer.learning_rate() == 0.5);
-    CHECK_THROWS_AS(optim::Sgd<Float32>(model.store, {.learning_rate = wrong}), Error);
+    CHECK_THROWS_AS(optim::Sgd<Float32>(weights.model, {.learning_rate = wrong}), Error);
   }
   optimizer.set_learning_rate(0);
   CHECK(optimizer.learning_rate() == 0);
@@ -135,28 +136,28 @@ TEST_CASE("a cosine stays at its minimum") {
 }
 
 TEST_CASE("clipping by value bounds every element of the mean gradient") {
-  Model model;
-  Recorder optimizer(model.store);
-  float* gradients = model.store.gradients<float>().data();
+  Weights weights;
+  Recorder optimizer(weights.model);
+  float* gradients = weights.store.gradients<float>().data();
   gradients[0] = 0.2F;
   gradients[1] = -3;
   gradients[2] = 3;
   gradients[3] = std::nanf("");
-  optimizer.step(model.summary(), {.clip_value = 0.5});
+  optimizer.step(weights.summary(), {.clip_value = 0.5});
   CHECK(optimizer.pieces[0].gradient_scale == 1);
   CHECK(gradients[0] == 0.4F);
   CHECK(gradients[1] == -0.5F);
   CHECK(gradients[2] == 0.5F);
   CHECK(std::isnan(gradients[3]));
-  CHECK_THROWS_AS(optimizer.step(model.summary(), {.clip_value = -1}), Error);
+  CHECK_THROWS_AS(optimizer.step(weights.summary(), {.clip_value = -1}), Error);
 }
 
 TEST_CASE("a parameter follows the first group that matches its name") {
-  Model model;
-  Recorder optimizer(model.store, optim::Decay::matrices,
+  Weights weights;
+  Recorder optimizer(weights.model, optim::Decay::matrices,
                      {{.pattern = "b*", .learning_rate_factor = 3, .weight_decay = 0.7, .adapts = false},
                       {.pattern = "?????*", .learning_rate_factor = 2}});
-  optimizer.step(model.summary());
+  optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 3);  // last, weight, bias
   CHECK(optimizer.pieces[0].learning_rate == 0.5);
   CHECK(optimizer.pieces[0].weight_decay == 0.1);
@@ -166,18 +167,18 @@ TEST_CASE("a parameter follows the first group that matches its name") {
   CHECK(optimizer.pieces[2].learning_rate == 1.5);
   CHECK(optimizer.pieces[2].weight_decay == 0.7);
   CHECK_FALSE(optimizer.pieces[2].adapts);
-  CHECK_THROWS_WITH(Recorder(model.store, optim::Decay::all, {{.pattern = "h.*"}}),
+  CHECK_THROWS_WITH(Recorder(weights.model, optim::Decay::all, {{.pattern = "h.*"}}),
                     "the parameter group \"h.*\" matches none of the model's 3 parameters; the first is called bias");
 }
 
 namespace {
 
 // Values and gradients that are functions of the index.
-void fill(Model& model) {
-  const auto values = model.store.values<float>().span();
-  const auto gradients = model.store.gradients<float>().span();
-  for (const int parameter : model.store.layout()) {
-    const ParameterInfo& info = model.store.parameter(parameter);
+void fill(Weights& weights) {
+  const auto values = weights.store.values<float>().span();
+  const auto gradients = weights.store.gradients<float>().span();
+  for (const int parameter : weights.store.layout()) {
+    const ParameterInfo& info = weights.store.parameter(parameter);
     for (std::int64_t at = info.offset; at < info.offset + info.numel; ++at) {
       values[static_cast<std::size_t>(at)] = std::sin(static_cast<float>(at));
       gradients[static_cast<std::size_t>(at)] = std::cos(3 * static_cast<float>(at));
@@ -185,25 +186,25 @@ void fill(Model& model) {
   }
 }
 
-std::vector<float> stepped(optim::Optimizer<Float32>& optimizer, Model& model, int steps = 1) {
+std::vector<float> stepped(optim::Optimizer<Float32>& optimizer, Weights& weights, int steps = 1) {
   for (int step = 0; step < steps; ++step) {
-    fill(model);
-    optimizer.step(model.summary());
+    fill(weights);
+    optimizer.step(weights.summary());
   }
-  const auto values = model.store.values<float>(model.bias).span();
+  const auto values = weights.store.values<float>(weights.bias).span();
   return {values.begin(), values.end()};
 }
 
 }  // namespace
 
 TEST_CASE("Lion follows the paper's formula") {
-  Model model;
-  optim::Lion<Float32> optimizer(model.store, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1});
+  Weights weights;
+  optim::Lion<Float32> optimizer(weights.model, {.learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.9, .weight_decay = 0.1});
   std::vector<double> momentum(16, 0.0);
   for (int step = 0; step < 3; ++step) {
-    fill(model);
-    const auto values = model.store.values<float>(model.bias).span();
-    const auto gradients = model.store.gradient<float>(model.bias).span();
+    fill(weights);
+    const auto values = weights.store.values<float>(weights.bias).span();
+    const auto gradients = weights.store.gradient<float>(weights.bias).span();
     // Against the momentum, more and more: the signs change where the betas say.
     if (step == 1) {
       for (std::size_t index = 0; index < gradients.size(); ++index) gradients[index] *= -static_cast<float>(index) / 16;
@@ -216,25 +217,25 @@ TEST_CASE("Lion follows the paper's formula") {
       wanted.push_back(weight - 0.01 * (std::copysign(1.0, direction) + 0.1 * weight));
       momentum[index] = 0.9 * momentum[index] + (1 - 0.9) * gradient;
     }
-    optimizer.step(model.summary());
+    optimizer.step(weights.summary());
     for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(values[index] == Approx(wanted[index]).epsilon(1e-6));
   }
 }
 
 TEST_CASE("LAMB without adaptation is AdamW's step, with it as long as the clamped norm says") {
-  Model model;
+  Weights weights;
   const optim::ParameterGroup excluded{.pattern = "bias", .weight_decay = 0, .adapts = false};
-  optim::AdamW<Float32> adamw(model.store, {.learning_rate = 0.01, .epsilon = 1e-6, .groups = {excluded}});
-  const auto wanted = stepped(adamw, model);
-  optim::Lamb<Float32> lamb(model.store, {.learning_rate = 0.01, .groups = {excluded}});
-  const auto got = stepped(lamb, model);
+  optim::AdamW<Float32> adamw(weights.model, {.learning_rate = 0.01, .epsilon = 1e-6, .groups = {excluded}});
+  const auto wanted = stepped(adamw, weights);
+  optim::Lamb<Float32> lamb(weights.model, {.learning_rate = 0.01, .groups = {excluded}});
+  const auto got = stepped(lamb, weights);
   for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(got[index] == Approx(wanted[index]).margin(1e-6));
 
-  optim::Lamb<Float32> clamped(model.store, {.learning_rate = 0.01, .max_norm = 0.5});
-  stepped(clamped, model);
-  const auto after = model.store.values<float>(model.bias);
+  optim::Lamb<Float32> clamped(weights.model, {.learning_rate = 0.01, .max_norm = 0.5});
+  stepped(clamped, weights);
+  const auto after = weights.store.values<float>(weights.bias);
   double squares = 0;
-  Model before;
+  Weights before;
   fill(before);
   for (std::size_t index = 0; index < 16; ++index) {
     squares += std::pow(after.span()[index] - before.store.values<float>(before.bias).span()[index], 2);
@@ -243,18 +244,18 @@ TEST_CASE("LAMB without adaptation is AdamW's step, with it as long as the clamp
 }
 
 TEST_CASE("LAMB's trust ratio has a bound") {
-  Model model;
+  Weights weights;
   const auto bounded = [&](double bound) {
-    optim::Lamb<Float32> lamb(model.store, {.learning_rate = 0.01, .weight_decay = 0, .max_trust_ratio = bound});
-    return stepped(lamb, model);
+    optim::Lamb<Float32> lamb(weights.model, {.learning_rate = 0.01, .weight_decay = 0, .max_trust_ratio = bound});
+    return stepped(lamb, weights);
   };
-  fill(model);
-  const Tensor<float> start = model.store.values<float>(model.bias).clone();
+  fill(weights);
+  const Tensor<float> start = weights.store.values<float>(weights.bias).clone();
   const auto unbounded = bounded(1e9);
   const auto quarter = bounded(0.25);
-  optim::Lamb<Float32> plain(model.store,
+  optim::Lamb<Float32> plain(weights.model,
                              {.learning_rate = 0.01, .weight_decay = 0, .groups = {{.pattern = "*", .adapts = false}}});
-  const auto of_one = stepped(plain, model);
+  const auto of_one = stepped(plain, weights);
   double moved_freely = 0;
   for (std::size_t index = 0; index < quarter.size(); ++index) {
     const float before = start.span()[index];
@@ -262,24 +263,24 @@ TEST_CASE("LAMB's trust ratio has a bound") {
     moved_freely = std::max<double>(moved_freely, std::abs(unbounded[index] - before));
   }
   CHECK(moved_freely > 0.005);
-  CHECK_THROWS_WITH(optim::Lamb<Float32>(model.store, {.max_trust_ratio = 0}),
+  CHECK_THROWS_WITH(optim::Lamb<Float32>(weights.model, {.max_trust_ratio = 0}),
                     ContainsSubstring("LAMB's max_trust_ratio is above 0, got 0"));
 }
 
 TEST_CASE("Adam that maximizes takes the steps of the negated gradient") {
-  Model model;
+  Weights weights;
   const auto step_by = [&](auto&& optimizer, float sign) {
-    fill(model);
-    for (float& element : model.store.gradients<float>().span()) element *= sign;
-    optimizer.step(model.summary(), {.clip_norm = 1});
-    const auto values = model.store.values<float>().span();
+    fill(weights);
+    for (float& element : weights.store.gradients<float>().span()) element *= sign;
+    optimizer.step(weights.summary(), {.clip_norm = 1});
+    const auto values = weights.store.values<float>().span();
     return std::vector<float>(values.begin(), values.end());
   };
   const auto adamw = [&](bool maximize) {
-    return optim::AdamW<Float32>(model.store, {.learning_rate = 0.01, .weight_decay = 0.1, .maximize = maximize});
+    return optim::AdamW<Float32>(weights.model, {.learning_rate = 0.01, .weight_decay = 0.1, .maximize = maximize});
   };
   const auto adam = [&](bool maximize) {
-    return optim::Adam<Float32>(model.store, {.weight_decay = 0.1, .amsgrad = true, .maximize = maximize});
+    return optim::Adam<Float32>(weights.model, {.weight_decay = 0.1, .amsgrad = true, .maximize = maximize});
   };
   CHECK(step_by(adamw(true), 1) == step_by(adamw(false), -1));
   CHECK(step_by(adamw(true), 1) != step_by(adamw(false), 1));
@@ -288,33 +289,33 @@ TEST_CASE("Adam that maximizes takes the steps of the negated gradient") {
 }
 
 TEST_CASE("LARS without adaptation is SGD with momentum") {
-  Model model;
-  optim::Sgd<Float32> sgd(model.store, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.1});
-  const auto wanted = stepped(sgd, model, 3);
-  optim::Lars<Float32> lars(model.store,
+  Weights weights;
+  optim::Sgd<Float32> sgd(weights.model, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 0.1});
+  const auto wanted = stepped(sgd, weights, 3);
+  optim::Lars<Float32> lars(weights.model,
                             {.learning_rate = 0.01, .weight_decay = 0.1, .groups = {{.pattern = "*", .adapts = false}}});
-  const auto got = stepped(lars, model, 3);
+  const auto got = stepped(lars, weights, 3);
   for (std::size_t index = 0; index < wanted.size(); ++index) CHECK(got[index] == Approx(wanted[index]).margin(1e-6));
 }
 
 TEST_CASE("optimizers by name") {
   for (const std::string& name : optim::optimizer_names()) {
-    Model model;
-    fill(model);
-    const auto before = model.store.values<float>(model.bias).span()[3];
-    const auto optimizer = optim::make_optimizer<Float32>(name, model.store, {.learning_rate = 0.1, .weight_decay = 0.1});
+    Weights weights;
+    fill(weights);
+    const auto before = weights.store.values<float>(weights.bias).span()[3];
+    const auto optimizer = optim::make_optimizer<Float32>(name, weights.model, {.learning_rate = 0.1, .weight_decay = 0.1});
     CHECK(optimizer->learning_rate() == 0.1);
     CHECK(optimizer->settings().front().first == "optimizer");
-    CHECK(stepped(*optimizer, model)[3] != before);
+    CHECK(stepped(*optimizer, weights)[3] != before);
   }
-  Model model;
-  CHECK_THROWS_AS(optim::make_optimizer<Float32>("adamax", model.store, {}), Error);
+  Weights weights;
+  CHECK_THROWS_AS(optim::make_optimizer<Float32>("adamax", weights.model, {}), Error);
 }
 
 TEST_CASE("an optimizer made by name has options of its own unless they are given") {
-  Model model;
+  Weights weights;
   const auto setting = [&](const std::string& name, const std::string& option, const optim::NamedOptions& options) {
-    for (const auto& [key, value] : optim::make_optimizer<Float32>(name, model.store, options)->settings()) {
+    for (const auto& [key, value] : optim::make_optimizer<Float32>(name, weights.model, options)->settings()) {
       if (key == option) return value;
     }
     return std::string("none");
@@ -330,11 +331,11 @@ TEST_CASE("an optimizer made by name has options of its own unless they are give
 }
 
 TEST_CASE("an exponential moving average follows the weights and takes their place") {
-  Model model;
-  const auto values = model.store.values<float>().span();
+  Weights weights;
+  const auto values = weights.store.values<float>().span();
   std::ranges::fill(values, 1.0F);
-  optim::ExponentialMovingAverage<Float32> average(model.store, {.decay = 0.9, .warms_up = false});
-  optim::ExponentialMovingAverage<Float32> warm(model.store, {.decay = 0.9});
+  optim::ExponentialMovingAverage<Float32> average(weights.store, {.decay = 0.9, .warms_up = false});
+  optim::ExponentialMovingAverage<Float32> warm(weights.store, {.decay = 0.9});
   std::ranges::fill(values, 3.0F);
   average.update();
   warm.update();
@@ -347,14 +348,14 @@ TEST_CASE("an exponential moving average follows the weights and takes their pla
   CHECK_THROWS_AS(average.update(), Error);
   average.swap();
   CHECK(values[0] == 3);
-  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(model.store, {.decay = 1}), Error);
+  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(weights.store, {.decay = 1}), Error);
 }
 
 TEST_CASE("a moving average is neither saved nor loaded while its values are the model's") {
-  Model model;
-  optim::ExponentialMovingAverage<Float32> average(model.store);
+  Weights weights;
+  optim::ExponentialMovingAverage<Float32> average(weights.store);
   State state;
-  model.store.add_to(state, "model.");
+  weights.store.add_to(state, "model.");
   average.add_to(state);
   state.prepare();
   average.swap();

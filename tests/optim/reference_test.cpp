@@ -86,21 +86,21 @@ void know(json hyper, std::initializer_list<std::string_view> options) {
 }
 
 // The optimizer that a fixture describes; skips one that the library does not have, or not with these options.
-std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, FlatStore& store) {
+std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, Model& model) {
   const std::string name = hyper.at("optimizer");
   if (name == "AdamW") {
     know(hyper, {"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"});
     auto options = adam_options<optim::AdamWOptions>(hyper);
     options.amsgrad = hyper.value("amsgrad", false);
     options.maximize = hyper.value("maximize", false);
-    return std::make_unique<optim::AdamW<Float32>>(store, options);
+    return std::make_unique<optim::AdamW<Float32>>(model, options);
   }
   if (name == "Adam") {
     know(hyper, {"lr", "betas", "eps", "weight_decay", "amsgrad", "maximize"});
     auto options = adam_options<optim::AdamOptions>(hyper);
     options.amsgrad = hyper.value("amsgrad", false);
     options.maximize = hyper.value("maximize", false);
-    return std::make_unique<optim::Adam<Float32>>(store, options);
+    return std::make_unique<optim::Adam<Float32>>(model, options);
   }
   if (name == "LAMB") {
     know(hyper, {"lr", "betas", "eps", "weight_decay", "bias_correction", "phi", "max_trust_ratio"});
@@ -108,11 +108,11 @@ std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, Flat
     auto options = adam_options<optim::LambOptions>(hyper);
     options.bias_correction = hyper.at("bias_correction");
     options.max_trust_ratio = hyper.value("max_trust_ratio", options.max_trust_ratio);
-    return std::make_unique<optim::Lamb<Float32>>(store, options);
+    return std::make_unique<optim::Lamb<Float32>>(model, options);
   }
   if (name == "SGD") {
     know(hyper, {"lr", "momentum", "dampening", "weight_decay", "nesterov"});
-    return std::make_unique<optim::Sgd<Float32>>(store, optim::SgdOptions{.learning_rate = hyper.at("lr"),
+    return std::make_unique<optim::Sgd<Float32>>(model, optim::SgdOptions{.learning_rate = hyper.at("lr"),
                                                                           .momentum = hyper.at("momentum"),
                                                                           .dampening = hyper.at("dampening"),
                                                                           .weight_decay = hyper.at("weight_decay"),
@@ -120,14 +120,14 @@ std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, Flat
   }
   if (name == "LARS") {
     know(hyper, {"lr", "momentum", "weight_decay", "trust_coefficient"});
-    return std::make_unique<optim::Lars<Float32>>(store, optim::LarsOptions{.learning_rate = hyper.at("lr"),
+    return std::make_unique<optim::Lars<Float32>>(model, optim::LarsOptions{.learning_rate = hyper.at("lr"),
                                                                             .momentum = hyper.at("momentum"),
                                                                             .weight_decay = hyper.at("weight_decay"),
                                                                             .trust = hyper.at("trust_coefficient")});
   }
   if (name == "RMSprop") {
     know(hyper, {"lr", "alpha", "eps", "momentum", "weight_decay", "centered"});
-    return std::make_unique<optim::Rmsprop<Float32>>(store, optim::RmspropOptions{.learning_rate = hyper.at("lr"),
+    return std::make_unique<optim::Rmsprop<Float32>>(model, optim::RmspropOptions{.learning_rate = hyper.at("lr"),
                                                                                   .smoothing = hyper.at("alpha"),
                                                                                   .epsilon = hyper.at("eps"),
                                                                                   .momentum = hyper.at("momentum"),
@@ -137,7 +137,7 @@ std::unique_ptr<optim::Optimizer<Float32>> optimizer_for(const json& hyper, Flat
   if (name == "Adagrad") {
     know(hyper, {"lr", "lr_decay", "eps", "weight_decay", "initial_accumulator_value"});
     return std::make_unique<optim::Adagrad<Float32>>(
-        store, optim::AdagradOptions{.learning_rate = hyper.at("lr"),
+        model, optim::AdagradOptions{.learning_rate = hyper.at("lr"),
                                      .learning_rate_decay = hyper.at("lr_decay"),
                                      .epsilon = hyper.at("eps"),
                                      .weight_decay = hyper.at("weight_decay"),
@@ -159,11 +159,12 @@ optim::LearningRate schedule_for(const json& hyper) {
 std::vector<std::string> run(const tests::Fixture& fixture, const Inputs& in) {
   std::vector<std::string> problems;
   const json& hyper = fixture.index.at("hyper");
-  FlatStore store(DType::float32);
+  Model model(DType::float32);
+  FlatStore& store = model.store();
   std::map<std::string, int> indices;
   for (const auto& [name, values] : in.parameters)
     indices[name] = store.add(name, in.shapes.at(name), Initializer::constant(0));
-  const auto optimizer = optimizer_for(hyper, store);
+  const auto optimizer = optimizer_for(hyper, model);
   for (const auto& [name, index] : indices) {
     std::copy(in.parameters.at(name).begin(), in.parameters.at(name).end(), store.values<float>(index).data());
   }
@@ -191,9 +192,10 @@ std::vector<std::string> run(const tests::Fixture& fixture, const Inputs& in) {
 
 // Plain SGD from zero with rate 1 shows the gradient that clipping leaves.
 Values clipped(const Inputs& in, const std::string& name, std::int64_t step, double norm, double max_norm) {
-  FlatStore store(DType::float32);
+  Model model(DType::float32);
+  FlatStore& store = model.store();
   const int index = store.add(name, in.shapes.at(name), Initializer::constant(0));
-  optim::Sgd<Float32> optimizer(store, {.learning_rate = 1});
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = 1});
   const auto gradient = in.gradient(name, step);
   std::copy(gradient.begin(), gradient.end(), store.gradient<float>(index).data());
   optimizer.step({.target_weight = 1, .gradient_norm = norm, .used = {true}}, {.clip_norm = max_norm});

@@ -8,7 +8,8 @@
 using namespace trireme;
 
 TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and which parameters have one") {
-  FlatStore store(DType::float32);
+  Model model(DType::float32);
+  FlatStore& store = model.store();
   const int unused = store.add("unused", {3}, Initializer::constant(1));
   const int used = store.add("used", {2}, Initializer::constant(1));
   const int frozen = store.add("frozen", {2}, Initializer::constant(1));
@@ -29,7 +30,7 @@ TEST_CASE("a step of one micro-batch is summarized: the mean's gradients, and wh
   CHECK(summary.used == std::vector<bool>{false, true, false});
   CHECK(optim::read<Cpu>(summary).loss_sum == 6);
 
-  optim::Sgd<Float32> optimizer(store, {.learning_rate = 0.5});
+  optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.5});
   const float before = store.values<float>(used).data()[0];
   optimizer.step(summary);
   CHECK(store.values<float>(used).data()[0] == before - 0.5F * 2 * 3);
@@ -46,16 +47,16 @@ TEST_CASE("a summary without targets says so") {
 }
 
 TEST_CASE("the summary of another model's step is refused, however many parameters it has") {
-  FlatStore generator(DType::float32);
-  FlatStore discriminator(DType::float32);
-  for (FlatStore* store : {&generator, &discriminator}) {
-    store->add("weight", {3}, Initializer::constant(1));
-    store->initialize<float>(1);
+  Model generator(DType::float32);
+  Model discriminator(DType::float32);
+  for (Model* model : {&generator, &discriminator}) {
+    model->store().add("weight", {3}, Initializer::constant(1));
+    model->store().initialize<float>(1);
   }
   const Loss<float> loss{.sum = Variable<float>(Tensor<float>::full({}, 6)), .target_weight = 4, .nominal_targets = 8};
   optim::Sgd<Float32> optimizer(generator, {.learning_rate = 0.5});
-  CHECK_THROWS_WITH(optimizer.step(optim::summarize(discriminator, loss)),
+  CHECK_THROWS_WITH(optimizer.step(optim::summarize(discriminator.store(), loss)),
                     ContainsSubstring("the step summary is that of another model"));
-  optimizer.step(optim::summarize(generator, loss));
+  optimizer.step(optim::summarize(generator.store(), loss));
   optimizer.step({.target_weight = 1, .used = {true}});  // made by hand
 }

@@ -108,7 +108,7 @@ std::vector<double> train(const Group& world, int micro_batches, const parallel:
   Net<P> model;
   model.initialize({.seed = 4});
   parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
-  optim::Sgd<P> optimizer(model.store(), {.learning_rate = 0.1, .momentum = 0.9});
+  optim::Sgd<P> optimizer(model, {.learning_rate = 0.1, .momentum = 0.9});
   std::vector<double> results;
   const auto loss_of = [&](int step, int micro) {
     Tensor<M> x({samples, 2, 2, 2});

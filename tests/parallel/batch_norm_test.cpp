@@ -60,7 +60,7 @@ TEST_CASE("replicas with batch norm stay equal under compression and with bucket
             {.hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
       }
       parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
-      optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+      optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
       for (int step = 0; step < 8; ++step) {
         auto reduction = data_parallel.begin_step();
         Tape tape;
@@ -161,7 +161,7 @@ TEST_CASE("a step that was given up leaves no gradients and no running statistic
       Net model;
       model.initialize({.seed = 1});
       parallel::DataParallel data_parallel(model, ProcessMesh(world));
-      optim::Sgd<Float32> optimizer(model.store(), {.learning_rate = 0.1});
+      optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
       const auto step = [&](float value, GivenUp stop) {
         auto reduction = data_parallel.begin_step();
         Tape tape;

@@ -19,7 +19,7 @@
 #include "trireme/nn/transformer.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -113,15 +113,15 @@ struct Net : nn::Module<P> {
   std::optional<nn::LayerNorm<P>> norm;    // of the last stage
   std::optional<nn::Embedding<P>> output;  // likewise where it is not tied
 
-  Net(const nn::ModelPart& part, const Setup& setup) : nn::Module<P>(part), drop(*this, "drop", 0.1) {
-    const bool first = part.has_stage(0);
-    const bool last = part.has_stage(part.num_stages - 1);
+  Net(const ModelContext& context, const Setup& setup) : nn::Module<P>(context), drop(*this, "drop", 0.1) {
+    const bool first = context.has_stage(0);
+    const bool last = context.has_stage(context.num_stages() - 1);
     const nn::EmbeddingOptions table{
         .rows = vocabulary, .width = width, .initializer = Initializer::normal(0, 0.1), .split = true};
     if (first || (last && setup.tied)) embed.emplace(*this, "embed", table);
-    if (setup.tied && first != last) embed->weight.tie(part.ends);
-    const int here = blocks / part.num_stages;
-    for (int index = part.stages[0] * here; index < (part.stages[0] + 1) * here; ++index) {
+    if (setup.tied && first != last) embed->weight.tie(context.ends);
+    const int here = blocks / context.num_stages();
+    for (int index = context.stages()[0] * here; index < (context.stages()[0] + 1) * here; ++index) {
       block.push_back(std::make_unique<nn::TransformerBlock<P>>(
           *this, fmt::format("block.{}", index),
           nn::TransformerOptions{
@@ -129,7 +129,7 @@ struct Net : nn::Module<P> {
     }
     if (last) norm.emplace(*this, "norm", nn::LayerNormOptions{.width = width});
     if (last && !setup.tied) output.emplace(*this, "output", table);
-    freeze(setup.frozen, part.stages[0] * here);
+    freeze(setup.frozen, context.stages()[0] * here);
   }
 
   Stream forward(const Stream& x, const Tensor<std::int32_t>& tokens) const {
@@ -184,7 +184,7 @@ class Trainer {
   Trainer(const Group& world, const Setup& setup, int first_step)
       : setup_(setup),
         mesh_(world, setup.mesh),
-        net_(parallel::model_part(mesh_), setup),
+        net_(parallel::model_context(mesh_), setup),
         scaler_({.init_scale = 256, .enabled = setup.precision == Precision::float16}) {
     net_.initialize({.seed = first_step == 0 ? 7U : 8U});
     parallel::ParallelOptions options{.sharding = setup.sharded ? parallel::Sharding::optimizer : parallel::Sharding::none,
@@ -200,7 +200,7 @@ class Trainer {
                                                                                  : parallel::CompressionBetween::nodes}};
     }
     data_parallel_.emplace(net_, mesh_, options);
-    optimizer_.emplace(net_.store(), optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2});
+    optimizer_.emplace(net_, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2});
     net_.store().add_to(state_, "model.");
     data_parallel_->add_to(state_);
     optimizer_->add_to(state_);

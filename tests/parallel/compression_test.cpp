@@ -191,9 +191,9 @@ TEST_CASE("PowerSGD takes a convolution's weight as a matrix with a row for each
 
 TEST_CASE("what compression excludes is refused with its name") {
   testing::run_ranks(2, [](const Group& world) {
-    const auto refused = [&](FlatStore& store, const CompressionOptions& compression, const std::string& text) {
+    const auto refused = [&](Model& model, const CompressionOptions& compression, const std::string& text) {
       try {
-        DataParallel data_parallel(store, ProcessMesh(world), {.sum = Hooked{compression}});
+        DataParallel data_parallel(model, ProcessMesh(world), {.sum = Hooked{compression}});
       } catch (const Error& error) {
         if (std::string(error.what()).find(text) != std::string::npos) return;
         throw;
@@ -201,10 +201,10 @@ TEST_CASE("what compression excludes is refused with its name") {
       throw std::runtime_error("no error: " + text);
     };
     const Linear model;
-    refused(model.store(), {}, "Hooked lacks its hook");
-    refused(model.store(), {.hook = bfloat16_hook(), .start = -1}, "step 0 or later");
-    FlatStore doubles(DType::float64);
-    doubles.add("weight", {3}, {});
+    refused(model, {}, "Hooked lacks its hook");
+    refused(model, {.hook = bfloat16_hook(), .start = -1}, "step 0 or later");
+    Model doubles(DType::float64);
+    doubles.store().add("weight", {3}, {});
     refused(doubles, {.hook = bfloat16_hook()}, "float32");
   });
 }

@@ -10,7 +10,7 @@
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 
 // Ranks that are threads and share a GPU, against the same ranks on the CPU.
@@ -51,9 +51,9 @@ class Run {
  public:
   Run(const Group& world, const Setup& setup)
       : mesh_(world, {.tensor = setup.tensor}),
-        model_(model_options, parallel::model_part(mesh_)),
+        model_(model_options, parallel::model_context(mesh_)),
         data_parallel_(initialized(model_), mesh_, setup.options),
-        optimizer_(model_.store(), {.learning_rate = 1e-3}),
+        optimizer_(model_, {.learning_rate = 1e-3}),
         micro_batches_(setup.micro_batches / mesh_.data().size()) {}
 
   StepSummary step(std::uint64_t number) {

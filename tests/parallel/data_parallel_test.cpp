@@ -76,7 +76,7 @@ Trained train(const Setup& setup) {
     model.initialize({.seed = 3});
     parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                          {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
-    optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+    optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
     const std::int64_t share = samples / world.size() / setup.micro_batches;
     std::vector<double> losses;
     std::vector<double> norms;
@@ -112,7 +112,7 @@ Trained train(const Setup& setup) {
 Trained train_alone(const Setup& setup) {
   Net model;
   model.initialize({.seed = 3});
-  optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
   Trained result;
   for (int step = 0; step < 5; ++step) {
     const auto [x, targets] = batch(setup, step, 0, samples);
@@ -302,11 +302,11 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
       testing::run_ranks(3 * data, [&](const Group& world) {
         const ProcessMesh mesh(world, {.data = data, .pipeline = 3});
         const int stage = mesh.pipeline().rank();
-        const auto store = std::make_shared<FlatStore>(DType::float32);
-        const Parameter<float> weight(store, store->add("weight", {20 + stage}, Initializer::constant(1)));
-        if (stage == 1) store->add("unused", {3}, Initializer::constant(1));
-        store->initialize<float>(0);
-        parallel::DataParallel data_parallel(*store, mesh, {.sharding = sharding});
+        const auto model = std::make_shared<Model>(DType::float32);
+        const Parameter<float> weight(model, model->store().add("weight", {20 + stage}, Initializer::constant(1)));
+        if (stage == 1) model->store().add("unused", {3}, Initializer::constant(1));
+        model->store().initialize<float>(0);
+        parallel::DataParallel data_parallel(*model, mesh, {.sharding = sharding});
         auto reduction = data_parallel.begin_step();
         Tape tape;
         reduction.listen(tape);
@@ -328,11 +328,11 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
   CHECK_THROWS_WITH(testing::run_ranks(2,
                                        [](const Group& world) {
                                          const ProcessMesh mesh(world, {.pipeline = 2});
-                                         const auto store = std::make_shared<FlatStore>(DType::float32);
-                                         const Parameter<float> weight(store,
-                                                                       store->add("weight", {2}, Initializer::constant(1)));
-                                         store->initialize<float>(0);
-                                         parallel::DataParallel data_parallel(*store, mesh, {});
+                                         const auto model = std::make_shared<Model>(DType::float32);
+                                         const Parameter<float> weight(
+                                             model, model->store().add("weight", {2}, Initializer::constant(1)));
+                                         model->store().initialize<float>(0);
+                                         parallel::DataParallel data_parallel(*model, mesh, {});
                                          auto reduction = data_parallel.begin_step();
                                          Tape tape;
                                          reduction.listen(tape);
@@ -373,7 +373,7 @@ TEST_CASE("a gradient that arrives after its parameter's is final is refused by 
       Net model;
       model.initialize({.seed = 3});
       parallel::DataParallel data_parallel(model, ProcessMesh(world), {.buckets = {.bytes = 1, .first_bytes = 1}});
-      optim::AdamW<Float64> optimizer(model.store(), {.learning_rate = 0.01});
+      optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
       const auto samples_of_step = batch({}, 0, 0, 2);
       const auto loss_of = [&] { return cross_entropy(model.forward(samples_of_step.first, false), samples_of_step.second); };
       // Whether the other tape's backward pass comes before the one that the step listens to, or after it.

@@ -34,7 +34,7 @@ std::vector<float> trained_buffers(Net& model, const Group& world, bool synchron
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.synchronize_batch_norm = synchronize_batch_norm, .check_replicas = 1});
-  optim::Sgd<MixedBfloat16> optimizer(model.store(), {.learning_rate = 0.1});
+  optim::Sgd<MixedBfloat16> optimizer(model, {.learning_rate = 0.1});
   for (int step = 0; step < steps; ++step) {
     auto reduction = data_parallel.begin_step();
     Tape tape;

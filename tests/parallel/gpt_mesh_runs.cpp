@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "trireme/optim/lamb.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline.hpp"
 
 namespace trireme::tests {
@@ -50,24 +50,24 @@ Tensor<std::int32_t> gpt_tokens(std::uint64_t step, std::int64_t first, std::int
 
 GptTraining train_gpt(const Group& world, const GptLayout& layout) {
   const ProcessMesh mesh(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor});
-  const auto part = parallel::model_part(
+  const auto context = parallel::model_context(
       mesh, {.sequence_parallel = layout.sequence_parallel, .num_chunks = layout.chunks, .layer_costs = layout.layer_costs});
-  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, part);
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, context);
   model->initialize({.seed = 7});
   parallel::DataParallel data_parallel(
       *model, mesh, {.sharding = layout.sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000}});
-  optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01});
+  optim::Lamb<Float64> optimizer(*model, {.learning_rate = 0.01});
 
   const std::int64_t samples = batch / layout.data / micro_batches;
   const std::int64_t first_of_rank = mesh.data().rank() * samples * micro_batches;
   std::uint64_t step = 0;
   const auto first_of = [&](int micro_batch) { return first_of_rank + micro_batch * samples; };
   std::vector<parallel::PipelineStage<double>> stages;
-  for (const int stage : part.stages) {
+  for (const int stage : context.stages()) {
     const Shape between = model->stage_shape(samples, gpt_time_steps);
     parallel::PipelineStage<double> described;
     if (stage > 0) described.input = between;
-    if (stage + 1 < part.num_stages) {
+    if (stage + 1 < context.num_stages()) {
       described.output = between;
       described.forward = [&, stage](const Variable<double>& x, int micro_batch) {
         return model->stage(stage, x, gpt_tokens(step, first_of(micro_batch), samples, 0));
@@ -76,7 +76,7 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
       described.loss = [&](const Variable<double>& x, int micro_batch) {
         const auto read = gpt_tokens(step, first_of(micro_batch), samples, 0);
         const auto targets = gpt_tokens(step, first_of(micro_batch), samples, 3);
-        return part.num_stages == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
+        return context.num_stages() == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
       };
     }
     stages.push_back(std::move(described));

@@ -13,7 +13,7 @@
 #include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/models/layer_costs.hpp"
 #include "trireme/optim/lamb.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -63,10 +63,10 @@ TEST_CASE("a GPT trains on every mesh as on one rank") {
 TEST_CASE("an overflow on one stage makes every rank skip the step") {
   testing::run_ranks(4, [](const Group& world) {
     const ProcessMesh mesh(world, {.pipeline = 2, .tensor = 2});
-    models::Gpt<MixedFloat16> model(gpt_options, parallel::model_part(mesh));
+    models::Gpt<MixedFloat16> model(gpt_options, parallel::model_context(mesh));
     model.initialize({.seed = 7});
     parallel::DataParallel data_parallel(model, mesh);
-    optim::Lamb<MixedFloat16> optimizer(model.store(), {.learning_rate = 0.01});
+    optim::Lamb<MixedFloat16> optimizer(model, {.learning_rate = 0.01});
     amp::GradScaler scaler({.init_scale = 1024});
     const Tensor<std::int32_t> read = gpt_tokens(0, 0, 8, 0);
     const Tensor<std::int32_t> wanted = gpt_tokens(0, 0, 8, 3);
@@ -113,8 +113,8 @@ TEST_CASE("a divided GPT writes the file, samples the text and has the loss of a
     INFO(layout.str());
     testing::run_ranks(layout.ranks(), [&](const Group& world) {
       const ProcessMesh mesh(world, {.pipeline = layout.pipeline, .tensor = layout.tensor});
-      models::Gpt<Float32> model(gpt_options, parallel::model_part(mesh, {.sequence_parallel = layout.sequence_parallel,
-                                                                          .num_chunks = layout.chunks}));
+      models::Gpt<Float32> model(gpt_options, parallel::model_context(mesh, {.sequence_parallel = layout.sequence_parallel,
+                                                                             .num_chunks = layout.chunks}));
       model.initialize({.seed = 8});
       models::load_gpt2(model, path("whole"));
       world.agree([&] { models::save_gpt2(model, path("joined")); });
@@ -129,7 +129,7 @@ TEST_CASE("a file of weights that can't be written is one error on all ranks") {
   const tests::TemporaryFolder folder;
   const std::string path = (folder.path() / "missing" / "weights").string();
   testing::run_ranks(4, [&](const Group& world) {
-    const models::Gpt<Float32> model(gpt_options, parallel::model_part(ProcessMesh(world, {.pipeline = 2, .tensor = 2})));
+    const models::Gpt<Float32> model(gpt_options, parallel::model_context(ProcessMesh(world, {.pipeline = 2, .tensor = 2})));
     model.store().initialize<float>(7);
     try {
       world.agree([&] { models::save_gpt2(model, path); });
@@ -155,14 +155,31 @@ TEST_CASE("costs that don't fit the layers, or differ between ranks, are refused
     CHECK_THROWS_WITH(testing::run_ranks(2,
                                          [&](const Group& world) {
                                            const models::Gpt<Float64> model(
-                                               gpt_options, parallel::model_part(ProcessMesh(world, {.pipeline = 2}),
-                                                                                 {.layer_costs = costs(world.rank())}));
+                                               gpt_options, parallel::model_context(ProcessMesh(world, {.pipeline = 2}),
+                                                                                    {.layer_costs = costs(world.rank())}));
                                          }),
                       ContainsSubstring(text));
   };
   refused([](int) { return std::vector<double>(8, 1); }, "has 10 layers with the embedding and the output layer, got 8 costs");
   refused([](int) { return std::vector<double>(10, -1); }, "a number from 0 on, got -1");
   refused([](int rank) { return std::vector<double>(10, rank); }, "layer_costs");
+}
+
+TEST_CASE("a model's context is that of the mesh, with one seed on all ranks") {
+  testing::run_ranks(4, [](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = 2, .tensor = 2});
+    const ModelContext context = parallel::model_context(mesh, {.num_chunks = 3, .seed = 7});
+    const int stage = mesh.pipeline().rank();
+    require(context.stages() == std::vector{stage, stage + 2, stage + 4} && context.num_stages() == 6, "stages of {}", stage);
+    require(context.tensor->size() == 2 && context.tensor->rank() == mesh.tensor().rank(), "the ranks that split layers");
+    require(context.seed == 7 && parallel::model_context(mesh).seed == 1, "the seed");
+  });
+  CHECK_THROWS_WITH(testing::run_ranks(2,
+                                       [](const Group& world) {
+                                         const auto seed = static_cast<std::uint64_t>(3 + world.rank());
+                                         parallel::model_context(ProcessMesh(world), {.seed = seed});
+                                       }),
+                    ContainsSubstring("the same model settings: rank 0 has seed = 3, rank 1 has seed = 4"));
 }
 
 TEST_CASE("a GPT of fewer layers than stages is refused") {
@@ -172,7 +189,7 @@ TEST_CASE("a GPT of fewer layers than stages is refused") {
                                          models::GptOptions options = gpt_options;
                                          options.layers = 3;
                                          const models::Gpt<Float64> model(options,
-                                                                          parallel::model_part(mesh, {.num_chunks = 2}));
+                                                                          parallel::model_context(mesh, {.num_chunks = 2}));
                                        }),
                     ContainsSubstring("a GPT of 3 layers has at most 3 stages, not 4"));
 }

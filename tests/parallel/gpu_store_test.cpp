@@ -29,14 +29,15 @@ struct Setup {
   bool on_device = false;  // where the numbers of a step stay
 };
 
-FlatStore make_store(const Setup& setup) {
-  FlatStore store(DType::float32, DType::float32, *setup.device);
+std::unique_ptr<Model> make_model(const Setup& setup) {
+  auto model = std::make_unique<Model>(ModelContext{}, DType::float32, DType::float32, *setup.device);
+  FlatStore& store = model->store();
   for (const std::int64_t numel : {37, 1000, 16, 333, 64}) {
     store.add("weight" + std::to_string(numel), {numel}, Initializer::normal(0, 1));
   }
   if (setup.fixed_micro_batches == 0) store.add_buffer("mean", {5}, 0.5);
   store.initialize<float>(7);
-  return store;
+  return model;
 }
 
 // What a backward pass would leave: the last parameter is not used by the first micro-batch.
@@ -106,8 +107,9 @@ std::vector<Outcome> train(int ranks, const Setup& setup) {
   std::vector<Outcome> results(static_cast<std::size_t>(ranks));
   testing::run_ranks(ranks, [&](const Group& host) {
     const Group group = setup.make_group(host);
-    FlatStore store = make_store(setup);
-    parallel::DataParallel data_parallel(store, ProcessMesh(group), setup.options);
+    const auto model = make_model(setup);
+    FlatStore& store = model->store();
+    parallel::DataParallel data_parallel(*model, ProcessMesh(group), setup.options);
     Outcome& result = results[static_cast<std::size_t>(host.rank())];
     const int micro_batches = setup.fixed_micro_batches > 0 ? setup.fixed_micro_batches / ranks : 1;
     for (int step = 0; step < steps; ++step) {
@@ -175,9 +177,9 @@ TEST_CASE("fixed bits are the same bits on a GPU as on the host, for any number 
 
 TEST_CASE("a model on a GPU needs a group that reaches it") {
   testing::run_ranks(2, [](const Group& host) {
-    FlatStore store = make_store({.device = &fake_gpu_planes()});
+    const auto model = make_model({.device = &fake_gpu_planes()});
     expect_error(
-        ErrorCode::invalid_argument, [&] { parallel::DataParallel(store, ProcessMesh(host), {}); }, "gpu_group(group)");
+        ErrorCode::invalid_argument, [&] { parallel::DataParallel(*model, ProcessMesh(host), {}); }, "gpu_group(group)");
   });
   CHECK(failed_checks.exchange(0) == 0);
 }

@@ -72,8 +72,8 @@ struct Outcome {
 };
 
 template <typename P>
-std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, FlatStore& store) {
-  return optim::make_optimizer<P>(name, store, {.learning_rate = 0.01});
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, Model& model) {
+  return optim::make_optimizer<P>(name, model, {.learning_rate = 0.01});
 }
 
 template <typename P>
@@ -88,7 +88,7 @@ Outcome train(const Group& world, const Setup& setup, Sharding sharding) {
        .sharding = sharding,
        .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256},
        .check_replicas = 2});
-  const auto optimizer = make_optimizer<P>(setup.optimizer, model.store());
+  const auto optimizer = make_optimizer<P>(setup.optimizer, model);
   Outcome outcome;
   for (int step = 0; step < steps; ++step) {
     const bool use_rare = world.rank() == world.size() - 1 && step % 3 == 1;

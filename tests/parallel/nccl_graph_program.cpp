@@ -38,7 +38,7 @@ class Run {
       : gpu_(gpu),
         data_parallel_(initialized(model_), ProcessMesh(gpu),
                        {.sharding = sharding, .buckets = {.bytes = 1 << 15}, .check_replicas = 3}),
-        optimizer_(optim::make_optimizer<P, Cuda>(optimizer, model_.store(), {.weight_decay = 0.1})),
+        optimizer_(optim::make_optimizer<P, Cuda>(optimizer, model_, {.weight_decay = 0.1})),
         graph_(model_.store(), [this](const auto&... of_step) { return step(of_step...); },
                {.enabled = recorded, .wait = [this](const auto& done) { gpu_.wait_until(done, "a step of the GPU"); }}) {}
 

@@ -70,9 +70,9 @@ void note(Values& into, FlatStore& store, bool gradients) {
 
 // compute(reduction, options) runs the micro-batches of a step, the first one with `options`.
 template <typename Compute>
-Result train(DataParallel& data_parallel, FlatStore& store, const PipelineSetup& setup, int data_rank, const Compute& compute) {
+Result train(DataParallel& data_parallel, Model& model, const PipelineSetup& setup, int data_rank, const Compute& compute) {
   Result result;
-  optim::AdamW<Float32> optimizer(store, {.learning_rate = 0.01F});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01F});
   for (int step = 0; step < steps; ++step) {
     auto reduction = data_parallel.begin_step(setup.micro_batches);
     compute(reduction, TapeOptions{.seed = 9,
@@ -80,12 +80,12 @@ Result train(DataParallel& data_parallel, FlatStore& store, const PipelineSetup&
                                    .first_sample = samples * step + samples / setup.data * data_rank});
     const StepSummary summary = reduction.finish();
     data_parallel.gather_gradients();
-    if (step == 0) note(result.gradients, store, true);
+    if (step == 0) note(result.gradients, model.store(), true);
     result.losses.push_back(summary.loss());
     result.norms.push_back(summary.gradient_norm);
     optimizer.step(summary, {.clip_norm = 0.5});
   }
-  note(result.values, store, false);
+  note(result.values, model.store(), false);
   return result;
 }
 
@@ -105,7 +105,7 @@ Result train_alone(const Group& world, const PipelineSetup& setup) {
   model.initialize({.seed = 3});
   const ProcessMesh mesh(world.split(world.rank(), 0, "alone"));
   DataParallel data_parallel(model, mesh, {.sum = sum_of(setup)});
-  return train(data_parallel, model.store(), alone, 0, [&](Reduction& reduction, TapeOptions options) {
+  return train(data_parallel, model, alone, 0, [&](Reduction& reduction, TapeOptions options) {
     for (int micro = 0; micro < alone.micro_batches; ++micro, options.first_sample += rows_of(setup)) {
       Tape tape(options);
       reduction.listen(tape);
@@ -125,7 +125,7 @@ Result train_in_stages(const ProcessMesh& mesh, const PipelineSetup& setup) {
   std::int64_t first = 0;
   Pipeline<float> pipeline(mesh, schedule, stages_of(part, schedule, rank, rows_of(setup), &first));
   DataParallel data_parallel(part, mesh, {.sum = sum_of(setup), .sharding = setup.sharding});
-  return train(data_parallel, part.store(), setup, mesh.data().rank(), [&](Reduction& reduction, const TapeOptions& options) {
+  return train(data_parallel, part, setup, mesh.data().rank(), [&](Reduction& reduction, const TapeOptions& options) {
     first = options.first_sample;
     pipeline.run(reduction, options, rows_of(setup));
   });

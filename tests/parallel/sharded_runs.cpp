@@ -48,7 +48,7 @@ template <typename P>
 class Signs final : public optim::Optimizer<P> {
  public:
   using T = typename P::Master;
-  explicit Signs(FlatStore& store) : optim::Optimizer<P>(store, {.learning_rate = 0.01}), store_(store) {}
+  explicit Signs(Model& model) : optim::Optimizer<P>(model, {.learning_rate = 0.01}), store_(model.store()) {}
   optim::Settings settings() const override { return {}; }
 
  private:
@@ -80,36 +80,36 @@ std::int64_t elements_held(optim::Optimizer<Float32>& optimizer) {
 }
 
 template <typename P>
-std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, FlatStore& store) {
-  if (name == "own") return std::make_unique<Signs<P>>(store);
+std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, Model& model) {
+  if (name == "own") return std::make_unique<Signs<P>>(model);
   // Epsilons and sums that keep differences of rounding small.
   if (name == "adam") {
     return std::make_unique<optim::Adam<P>>(
-        store, optim::AdamOptions{.learning_rate = 0.01, .epsilon = 1e-4, .weight_decay = 0.1, .amsgrad = true});
+        model, optim::AdamOptions{.learning_rate = 0.01, .epsilon = 1e-4, .weight_decay = 0.1, .amsgrad = true});
   }
   if (name == "adamw") {
     return std::make_unique<optim::AdamW<P>>(
-        store, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-4, .decay = optim::Decay::matrices});
+        model, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-4, .decay = optim::Decay::matrices});
   }
   if (name == "sgd") {
     return std::make_unique<optim::Sgd<P>>(
-        store, optim::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.1, .weight_decay = 0.01});
+        model, optim::SgdOptions{.learning_rate = 0.1, .momentum = 0.9, .dampening = 0.1, .weight_decay = 0.01});
   }
   if (name == "lamb") {
     return std::make_unique<optim::Lamb<P>>(
-        store,
+        model,
         optim::LambOptions{
             .learning_rate = 0.01, .epsilon = 1e-3, .groups = {{.pattern = "*.bias", .weight_decay = 0, .adapts = false}}});
   }
   if (name == "lars") {
-    return std::make_unique<optim::Lars<P>>(store, optim::LarsOptions{.weight_decay = 0.01, .trust = 0.02});
+    return std::make_unique<optim::Lars<P>>(model, optim::LarsOptions{.weight_decay = 0.01, .trust = 0.02});
   }
   if (name == "rmsprop") {
     return std::make_unique<optim::Rmsprop<P>>(
-        store, optim::RmspropOptions{.learning_rate = 0.001, .epsilon = 1e-2, .momentum = 0.9, .centered = true});
+        model, optim::RmspropOptions{.learning_rate = 0.001, .epsilon = 1e-2, .momentum = 0.9, .centered = true});
   }
-  if (name == "adagrad") return std::make_unique<optim::Adagrad<P>>(store, optim::AdagradOptions{.initial_sum = 0.1});
-  return optim::make_optimizer<P>(name, store,
+  if (name == "adagrad") return std::make_unique<optim::Adagrad<P>>(model, optim::AdagradOptions{.initial_sum = 0.1});
+  return optim::make_optimizer<P>(name, model,
                                   {.learning_rate = 0.001, .groups = {{.pattern = "output.*", .learning_rate_factor = 0.5}}});
 }
 
@@ -170,7 +170,7 @@ class Trial {
         {.sharding = sharding,
          .buckets = {
              .bytes = run.bucket_bytes, .first_bytes = 256, .slice_bytes = std::max<std::int64_t>(4096, run.bucket_bytes)}});
-    const auto optimizer = make_optimizer<P>(run.optimizer, model.store());
+    const auto optimizer = make_optimizer<P>(run.optimizer, model);
     Outcome<P> outcome;
     for (int step = 0; step < steps; ++step) {
       const StepSummary summary = reduce(run, step, model, data_parallel);
@@ -248,7 +248,7 @@ std::vector<float> train_large(const Group& world, Sharding sharding) {
   Large model;
   model.initialize({.seed = 5});
   parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = sharding});
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
   for (int step = 0; step < 3; ++step) {
     auto reduction = data_parallel.begin_step();
     Tape tape;
@@ -279,7 +279,7 @@ void compare_planes(const Group& world, std::vector<std::string>& problems) {
       model, ProcessMesh(world),
       {.sharding = Sharding::optimizer, .buckets = {.bytes = 2048, .first_bytes = 256, .slice_bytes = 2048}});
   const std::int64_t num_slices = model.store().shard() == nullptr ? 1 : std::ssize(model.store().shard()->ranges());
-  Signs<Float32> optimizer(model.store());
+  Signs<Float32> optimizer(model);
   std::int64_t held = elements_held(optimizer);
   std::int64_t all = 0;
   for (int index = 0; index < model.store().num_parameters(); ++index) {

@@ -40,7 +40,7 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
          .sharding = setup.sharding,
          .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 64, .slice_bytes = setup.slice_bytes}});
     require(data_parallel.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::optimizer), "the wrong step");
-    optim::AdamW<P> optimizer(model.store(), {.learning_rate = 0.01});
+    optim::AdamW<P> optimizer(model, {.learning_rate = 0.01});
     const int micro_batches = all_micro_batches / world.size();
     std::vector<double> here;
     for (int step = 0; step < (setup.tuned ? 32 : 4); ++step) {
@@ -86,9 +86,9 @@ TEST_CASE("an optimizer may be made before DataParallel, but not used") {
       Net model;
       model.initialize({.seed = 1});
       std::optional<optim::AdamW<Float32>> optimizer;
-      if (optimizer_first) optimizer.emplace(model.store());
+      if (optimizer_first) optimizer.emplace(model);
       parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
-      if (!optimizer_first) optimizer.emplace(model.store());
+      if (!optimizer_first) optimizer.emplace(model);
       for (int step = 0; step < 3; ++step) {
         auto reduction = data_parallel.begin_step();
         Tape tape;
@@ -117,7 +117,7 @@ TEST_CASE("an optimizer may be made before DataParallel, but not used") {
     const auto refused = [&](const std::function<void(optim::AdamW<Float32>&)>& use) {
       Net model;
       model.initialize({.seed = 1});
-      optim::AdamW<Float32> optimizer(model.store());
+      optim::AdamW<Float32> optimizer(model);
       use(optimizer);
       parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
       try {
@@ -175,7 +175,7 @@ TEST_CASE("norms of parameters would differ with the number of ranks: with fixed
     const parallel::DataParallel data_parallel(
         model, ProcessMesh(world), {.sum = parallel::FixedBits{.micro_batches = 2}, .sharding = parallel::Sharding::optimizer});
     try {
-      optim::Lamb<Float32> optimizer(model.store());
+      optim::Lamb<Float32> optimizer(model);
       optimizer.step({.target_weight = 1, .used = {true, true}});
     } catch (const Error& error) {
       require(

@@ -78,10 +78,10 @@ class GptRun {
  public:
   GptRun(const Group& world, const Layout& layout, int check_replicas)
       : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
-        part_(parallel::model_part(mesh_)),
-        model_(initialized(part_)),
+        context_(parallel::model_context(mesh_)),
+        model_(initialized(context_)),
         data_parallel_(*model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
-        optimizer_(model_->store(), {.learning_rate = 0.01}),
+        optimizer_(*model_, {.learning_rate = 0.01}),
         pipeline_(mesh_, parallel::make_pipeline_schedule({.num_ranks = layout.pipeline, .num_micro_batches = micro_batches}),
                   {stage()}) {}
 
@@ -110,8 +110,8 @@ class GptRun {
   }
 
  private:
-  static std::unique_ptr<models::Gpt<Float32>> initialized(const nn::ModelPart& part) {
-    auto model = std::make_unique<models::Gpt<Float32>>(gpt_options, part);
+  static std::unique_ptr<models::Gpt<Float32>> initialized(const ModelContext& context) {
+    auto model = std::make_unique<models::Gpt<Float32>>(gpt_options, context);
     model->initialize({.seed = 7});
     return model;
   }
@@ -123,7 +123,7 @@ class GptRun {
     const Shape between = model_->stage_shape(rows, time_steps);
     parallel::PipelineStage<float> stage;
     if (number > 0) stage.input = between;
-    if (number + 1 < part_.num_stages) {
+    if (number + 1 < context_.num_stages()) {
       stage.output = between;
       stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
         const auto y = model_->stage(number, x, tokens(step_, first_sample(micro_batch), 0));
@@ -133,8 +133,8 @@ class GptRun {
     }
     stage.loss = [this](const Variable<float>& x, int micro_batch) {
       const auto targets = tokens(step_, first_sample(micro_batch), 3);
-      auto loss = part_.num_stages == 1 ? model_->loss(tokens(step_, first_sample(micro_batch), 0), targets)
-                                        : model_->last_stage(x, targets);
+      auto loss = context_.num_stages() == 1 ? model_->loss(tokens(step_, first_sample(micro_batch), 0), targets)
+                                             : model_->last_stage(x, targets);
       if (fault_ == Fault::backward_makes_inf) loss.sum = with_inf_gradient(loss.sum);
       if (fault_ == Fault::loss_is_nan) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
       return loss;
@@ -143,7 +143,7 @@ class GptRun {
   }
 
   ProcessMesh mesh_;
-  nn::ModelPart part_;
+  ModelContext context_;
   std::unique_ptr<models::Gpt<Float32>> model_;
   parallel::DataParallel data_parallel_;
   optim::AdamW<Float32> optimizer_;
@@ -269,7 +269,7 @@ void expect_buffers_restored(const Group& world, bool synchronized) {
   model.initialize({.seed = 1});
   parallel::DataParallel data_parallel(model, ProcessMesh(world),
                                        {.synchronize_batch_norm = synchronized, .check_replicas = 1});
-  optim::AdamW<Float32> optimizer(model.store(), {.learning_rate = 0.01});
+  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
   const auto buffers = [&] { return digest<float>("buffers", model.store().buffers().values<float>().span()); };
   for (int step = 0; step < 4; ++step) {
     const std::uint64_t before = buffers();

@@ -12,7 +12,7 @@
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -40,7 +40,7 @@ Tensor<std::int32_t> targets() {
 
 // Heads and keys in different numbers, rotary positions, RMS norm.
 struct Grouped : nn::Module<Float64> {
-  explicit Grouped(const nn::ModelPart& part = {}) : nn::Module<Float64>(part) {}
+  explicit Grouped(const ModelContext& context = {}) : nn::Module<Float64>(context) {}
 
   nn::Embedding<Float64> embedding{*this, "embedding", {.rows = 37, .width = 16, .split = true}};
   nn::RmsNorm<Float64> norm{*this, "norm", {.width = 16}};
@@ -96,14 +96,14 @@ const auto gradient_of = [](FlatStore& store, int index) { return store.gradient
 
 template <typename Make>
 void require_as_whole(const Make& make, const std::vector<int>& sizes) {
-  const auto whole = make(nn::ModelPart{});
+  const auto whole = make(ModelContext{});
   whole->initialize({.seed = 7});
   const double loss = backward(*whole);
   for (const int ranks : sizes) {
     for (const bool sequence_parallel : {false, true}) {
       testing::run_ranks(ranks, [&](const Group& world) {
         const ProcessMesh mesh(world, {.tensor = ranks});
-        const auto model = make(parallel::model_part(mesh, {.sequence_parallel = sequence_parallel}));
+        const auto model = make(parallel::model_context(mesh, {.sequence_parallel = sequence_parallel}));
         model->initialize({.seed = 7});
         require_pieces_near(model->store(), whole->store(), values_of);
         require_near(backward(*model), loss, "loss");
@@ -117,12 +117,12 @@ void require_as_whole(const Make& make, const std::vector<int>& sizes) {
 std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOptions& axes, parallel::Sharding sharding,
                                               std::vector<StepSummary>& summaries) {
   const ProcessMesh mesh(world, axes);
-  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_part(mesh, {.sequence_parallel = true}));
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_context(mesh, {.sequence_parallel = true}));
   model->initialize({.seed = 7});
   parallel::DataParallel data_parallel(
       *model, mesh, {.sharding = sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}});
   // A layer norm's weights have the norm 4, which would be clamped if several ranks counted them.
-  optim::Lamb<Float64> optimizer(model->store(), {.learning_rate = 0.01, .max_norm = 5});
+  optim::Lamb<Float64> optimizer(*model, {.learning_rate = 0.01, .max_norm = 5});
   const std::int64_t share = batch / mesh.data().size();
   const std::int64_t first = mesh.data().rank() * share;
   for (std::uint64_t step = 0; step < 3; ++step) {
@@ -154,22 +154,23 @@ TEST_CASE("a placement tells which elements lie here") {
 }
 
 TEST_CASE("a GPT on a tensor axis has the values, loss and gradients of the whole one") {
-  require_as_whole([](const nn::ModelPart& part) { return std::make_unique<models::Gpt<Float64>>(gpt_options, part); }, {2, 4});
+  require_as_whole([](const ModelContext& context) { return std::make_unique<models::Gpt<Float64>>(gpt_options, context); },
+                   {2, 4});
 }
 
 TEST_CASE("grouped queries, rotary positions and RMS norm on a tensor axis") {
-  require_as_whole([](const nn::ModelPart& part) { return std::make_unique<Grouped>(part); }, {2, 4});
+  require_as_whole([](const ModelContext& context) { return std::make_unique<Grouped>(context); }, {2, 4});
 }
 
 TEST_CASE("a split backward pass of divided layers gives the same bits, the gradients of weights when they are run") {
   struct Mlp : nn::Module<Float32> {
-    explicit Mlp(const nn::ModelPart& part) : nn::Module<Float32>(part) {}
+    explicit Mlp(const ModelContext& context) : nn::Module<Float32>(context) {}
     nn::Linear<Float32> up{*this, "up", {.in = 16, .out = 32, .split = nn::TensorSplit::column}};
     nn::Linear<Float32> down{*this, "down", {.in = 32, .out = 16, .split = nn::TensorSplit::row}};
   };
   for (const bool sequence_parallel : {false, true}) {
     testing::run_ranks(2, [&](const Group& world) {
-      Mlp model(parallel::model_part(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel}));
+      Mlp model(parallel::model_context(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel}));
       model.initialize({.seed = 7});
       const auto x = Tensor<float>::full({sequence_parallel ? 2 : 4, 16}, 0.1F);
       for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] *= static_cast<float>(i % 7);
@@ -225,8 +226,9 @@ TEST_CASE("the logits of the next token are those of the whole model") {
     const Tensor<double> wanted = whole.next_token_logits(prompt);
     for (const bool sequence_parallel : {false, true}) {
       testing::run_ranks(2, [&](const Group& world) {
-        const auto part = parallel::model_part(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel});
-        const models::Gpt<Float64> model(gpt_options, part);
+        const auto context =
+            parallel::model_context(ProcessMesh(world, {.tensor = 2}), {.sequence_parallel = sequence_parallel});
+        const models::Gpt<Float64> model(gpt_options, context);
         model.store().initialize<double>(7);
         const Tensor<double> had = model.next_token_logits(prompt);
         for (std::int64_t i = 0; i < wanted.numel(); ++i) require_near(had.data()[i], wanted.data()[i], "logit");
@@ -245,7 +247,7 @@ TEST_CASE("more ranks than classes") {
   whole.initialize({.seed = 7});
   const double wanted = whole.loss(read, read).mean();
   testing::run_ranks(4, [&](const Group& world) {
-    const models::Gpt<Float64> model(options, parallel::model_part(ProcessMesh(world, {.tensor = 4})));
+    const models::Gpt<Float64> model(options, parallel::model_context(ProcessMesh(world, {.tensor = 4})));
     model.store().initialize<double>(7);
     Tape tape;
     const auto loss = model.loss(read, read);
@@ -261,7 +263,7 @@ TEST_CASE("weights of a divided model are saved and loaded as a whole") {
   whole.initialize({.seed = 7});
   models::save_gpt2(whole, path("whole"));
   testing::run_ranks(2, [&](const Group& world) {
-    models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+    models::Gpt<Float64> model(gpt_options, parallel::model_context(ProcessMesh(world, {.tensor = 2})));
     model.initialize({.seed = 8});
     models::load_gpt2(model, path("whole"));
     models::save_gpt2(model, path("joined"));
@@ -284,14 +286,14 @@ TEST_CASE("a model and a mesh that don't go together are refused") {
       "the model is divided between 1 ranks, the tensor axis of the mesh has 2");
   refused(
       [](const Group& world) {
-        models::Gpt<Float64> model(gpt_options, parallel::model_part(ProcessMesh(world, {.tensor = 2})));
+        models::Gpt<Float64> model(gpt_options, parallel::model_context(ProcessMesh(world, {.tensor = 2})));
         parallel::DataParallel data_parallel(model, ProcessMesh(world));
       },
       "the model is divided between 2 ranks, the tensor axis of the mesh has 1");
   refused(
       [](const Group& world) {
         const ProcessMesh mesh(world, {.tensor = 2});
-        models::Gpt<Float64> model(gpt_options, parallel::model_part(mesh));
+        models::Gpt<Float64> model(gpt_options, parallel::model_context(mesh));
         model.initialize({.seed = static_cast<std::uint64_t>(world.rank())});
         parallel::DataParallel data_parallel(model, mesh);
       },
@@ -299,19 +301,20 @@ TEST_CASE("a model and a mesh that don't go together are refused") {
   refused(
       [](const Group& world) {
         const ProcessMesh mesh(world, {.tensor = 2});
-        models::Gpt<Float64> model(gpt_options, parallel::model_part(mesh));
+        models::Gpt<Float64> model(gpt_options, parallel::model_context(mesh));
         parallel::DataParallel data_parallel(model, mesh, {.sum = parallel::Hooked{{.hook = parallel::float16_hook()}}});
       },
       "leave it out");
 }
 
 TEST_CASE("sizes that don't fit a tensor axis are refused") {
-  const auto refused = [](int ranks, const std::function<void(const nn::ModelPart&)>& use, const std::string& text,
+  const auto refused = [](int ranks, const std::function<void(const ModelContext&)>& use, const std::string& text,
                           bool sequence_parallel = false) {
     testing::run_ranks(ranks, [&](const Group& world) {
-      const auto part = parallel::model_part(ProcessMesh(world, {.tensor = ranks}), {.sequence_parallel = sequence_parallel});
+      const auto context =
+          parallel::model_context(ProcessMesh(world, {.tensor = ranks}), {.sequence_parallel = sequence_parallel});
       try {
-        use(part);
+        use(context);
       } catch (const Error& error) {
         require(std::string(error.what()).find(text) != std::string::npos, "unexpected: {}", error.what());
         return;
@@ -320,32 +323,32 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
     });
   };
   refused(
-      3, [](const nn::ModelPart& part) { models::Gpt<Float64> model(gpt_options, part); }, "can't divide 4 heads");
+      3, [](const ModelContext& context) { models::Gpt<Float64> model(gpt_options, context); }, "can't divide 4 heads");
   refused(
       2,
-      [](const nn::ModelPart& part) {
+      [](const ModelContext& context) {
         struct Plain : nn::Module<Float64> {
-          explicit Plain(const nn::ModelPart& part) : nn::Module<Float64>(part) {}
+          explicit Plain(const ModelContext& context) : nn::Module<Float64>(context) {}
           nn::Linear<Float64> layer{*this, "layer", {.in = 2, .out = 2}};
         };
-        const Plain model(part);
+        const Plain model(context);
         static_cast<void>(model.layer.forward(Tensor<double>({4, 2})));
       },
       "layer: a linear layer of a sequence-parallel model must be split", true);
   refused(
       2,
-      [](const nn::ModelPart& part) {
+      [](const ModelContext& context) {
         struct Convolutional : nn::Module<Float64> {
-          explicit Convolutional(const nn::ModelPart& part) : nn::Module<Float64>(part) {}
+          explicit Convolutional(const ModelContext& context) : nn::Module<Float64>(context) {}
           nn::Conv2d<Float64> layer{*this, "layer", {.in = 2, .out = 2, .kernel = {3, 3}}};
         };
-        const Convolutional model(part);
+        const Convolutional model(context);
       },
       "layer: a convolution needs all rows", true);
   refused(
       2,
-      [](const nn::ModelPart& part) {
-        const models::Gpt<Float64> model(gpt_options, part);
+      [](const ModelContext& context) {
+        const models::Gpt<Float64> model(gpt_options, context);
         static_cast<void>(model.logits(Tensor<std::int32_t>::zeros({1, 3})));
       },
       "can't share out 3 rows", true);

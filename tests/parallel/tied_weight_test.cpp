@@ -11,7 +11,7 @@
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -30,11 +30,11 @@ constexpr std::string_view tied = "transformer.wte.weight";
 class TiedRun {
  public:
   TiedRun(const Group& world, const MeshOptions& axes, const ParallelOptions& options, std::uint64_t seed_of_last_stage = 7)
-      : mesh_(world, axes), part_(parallel::model_part(mesh_)), model_(gpt_options, part_) {
+      : mesh_(world, axes), context_(parallel::model_context(mesh_)), model_(gpt_options, context_) {
     const bool last = mesh_.pipeline().rank() + 1 == mesh_.pipeline().size();
     model_.initialize({.seed = last ? seed_of_last_stage : 7});
     data_parallel_.emplace(model_, mesh_, options);
-    optimizer_.emplace(model_.store(), optim::AdamWOptions{.learning_rate = 0.01});
+    optimizer_.emplace(model_, optim::AdamWOptions{.learning_rate = 0.01});
     pipeline_.emplace(
         mesh_, parallel::make_pipeline_schedule({.num_ranks = mesh_.pipeline().size(), .num_micro_batches = micro_batches}),
         std::vector{stage()});
@@ -75,7 +75,7 @@ class TiedRun {
     const Shape between = model_.stage_shape(rows, tests::gpt_time_steps);
     parallel::PipelineStage<float> stage;
     if (number > 0) stage.input = between;
-    if (number + 1 < part_.num_stages) {
+    if (number + 1 < context_.num_stages()) {
       stage.output = between;
       stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
         return model_.stage(number, x, tests::gpt_tokens(step_, first_of(micro_batch), rows, 0));
@@ -89,7 +89,7 @@ class TiedRun {
   }
 
   ProcessMesh mesh_;
-  nn::ModelPart part_;
+  ModelContext context_;
   models::Gpt<Float32> model_;
   std::optional<parallel::DataParallel> data_parallel_;
   std::optional<optim::AdamW<Float32>> optimizer_;
@@ -204,7 +204,7 @@ TEST_CASE("whether compression is on is decided for the whole mesh") {
   std::vector<std::string> texts;
   const auto errors = errors_of(4, [&](const Group& world) {
     const ProcessMesh mesh(world, {.data = 2, .pipeline = 2});
-    models::Gpt<Float32> model(gpt_options, parallel::model_part(mesh));
+    models::Gpt<Float32> model(gpt_options, parallel::model_context(mesh));
     model.initialize({.seed = 7});
     parallel::DataParallel data_parallel(
         model, mesh,

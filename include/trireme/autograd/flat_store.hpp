@@ -13,7 +13,6 @@
 #include "trireme/autograd/placement.hpp"
 #include "trireme/autograd/plane_device.hpp"
 #include "trireme/autograd/shard.hpp"
-#include "trireme/autograd/training_modes.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/range.hpp"
@@ -190,25 +189,6 @@ class FlatStore {
   void set_shard(std::shared_ptr<Shard> shard) { shard_ = std::move(shard); }
   const std::shared_ptr<Shard>& shard() const { return shard_; }
 
-  // For layers that tell training from evaluation: batch norm, dropout.
-  TrainingModes& modes() { return modes_; }
-
-  // Whether parameters enter the tape, as they do at first; otherwise they are constants. See FrozenParameters.
-  bool requires_gradient() const { return requires_gradient_; }
-  void set_requires_gradient(bool on) { requires_gradient_ = on; }
-
-  // Between which ranks the list of layers is divided; null, as at first: all parameters of the model are here.
-  const Axis& pipeline_axis() const { return pipeline_axis_; }
-  void set_pipeline_axis(Axis axis) { pipeline_axis_ = std::move(axis); }
-
-  // Between which ranks layers are split; null, as at first: each layer lies here as a whole.
-  const Axis& tensor_axis() const { return tensor_axis_; }
-  void set_tensor_axis(Axis axis) { tensor_axis_ = std::move(axis); }
-
-  // Which ranks share the batch of layers whose result depends on all of it; null, as at first: this rank has all of it.
-  const Axis& batch_axis() const { return batch_axis_; }
-  void set_batch_axis(Axis axis) { batch_axis_ = std::move(axis); }
-
  private:
   void lay_out();
   template <typename T>
@@ -255,12 +235,7 @@ class FlatStore {
   std::shared_ptr<device::Storage> compute_values_;  // null where values are of the compute type
   std::shared_ptr<Shard> shard_;
   BufferPlane buffers_;
-  TrainingModes modes_;
-  bool requires_gradient_ = true;
   bool in_step_ = false;
-  Axis pipeline_axis_;
-  Axis tensor_axis_;
-  Axis batch_axis_;
 };
 
 }  // namespace trireme

@@ -1,26 +1,37 @@
 #pragma once
 
-#include "trireme/autograd/flat_store.hpp"
+#include <concepts>
+#include <string_view>
+#include <utility>
+
+#include "trireme/autograd/model.hpp"
 
 namespace trireme {
 
-// While in scope, a model's parameters are constants to what is recorded (torch's requires_grad_(false)): gradients pass
-// through the model to its input, and its own stay as they are. All else, as batch norm's running statistics, goes on.
+// While in scope, the parameters of a model, or of one of its modules, are constants to what is recorded (torch's
+// requires_grad_(false)): gradients pass through to the input, and the parameters' own stay as they are. All else, as batch
+// norm's running statistics, goes on.
 //
-//   const FrozenParameters frozen(discriminator.store());
+//   const FrozenParameters frozen(discriminator);
 //   const auto logits = discriminator.logits(generator.images(latent));
 class FrozenParameters {
  public:
-  explicit FrozenParameters(FlatStore& store) : store_(store), before_(store.requires_gradient()) {
-    store.set_requires_gradient(false);
+  explicit FrozenParameters(Model& model, std::string_view module = {}) : switches_(model.gradients()), before_(switches_) {
+    switches_.set(module, false);
   }
-  ~FrozenParameters() { store_.set_requires_gradient(before_); }
+  template <typename M>
+  requires requires(const M& module) {
+    { module.model() } -> std::same_as<Model&>;
+    { module.name() } -> std::convertible_to<std::string_view>;
+  }
+  explicit FrozenParameters(const M& module) : FrozenParameters(module.model(), module.name()) {}
+  ~FrozenParameters() { switches_ = std::move(before_); }
   FrozenParameters(const FrozenParameters&) = delete;
   FrozenParameters& operator=(const FrozenParameters&) = delete;
 
  private:
-  FlatStore& store_;
-  bool before_;
+  ModuleSwitches& switches_;
+  ModuleSwitches before_;
 };
 
 }  // namespace trireme

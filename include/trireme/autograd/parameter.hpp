@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/variable.hpp"
 
 namespace trireme {
@@ -42,28 +42,28 @@ class ParameterSlot final : public TensorSlot<T, D> {
 
 }  // namespace detail
 
-// A named place in a flat store. A value: copies mean the same parameter, which ties layers together.
+// A named place in a model's store. A value: copies mean the same parameter, which ties layers together.
 // T: what layers compute with; M: of its master value and its gradient.
 template <typename T, typename D = Cpu, typename M = T>
 class Parameter {
  public:
   Parameter() = default;  // stands for none: a layer without a bias
-  Parameter(std::shared_ptr<FlatStore> store, int index) : store_(std::move(store)), index_(index) {}
+  Parameter(std::shared_ptr<Model> model, int index) : model_(std::move(model)), index_(index) {}
 
-  bool defined() const { return store_ != nullptr; }
+  bool defined() const { return model_ != nullptr; }
   int index() const { return index_; }
-  const ParameterInfo& info() const { return store_->parameter(index_); }
+  const ParameterInfo& info() const { return store().parameter(index_); }
 
-  Tensor<M, D> value() const { return store_->values<M, D>(index_); }
-  Tensor<M, D> gradient() const { return store_->gradient<M, D>(index_); }
+  Tensor<M, D> value() const { return store().template values<M, D>(index_); }
+  Tensor<M, D> gradient() const { return store().template gradient<M, D>(index_); }
 
-  void freeze() const { store_->freeze(index_); }                        // before the first use of any value
-  void tie(Axis ranks) const { store_->tie(index_, std::move(ranks)); }  // likewise
+  void freeze() const { store().freeze(index_); }                        // before the first use of any value
+  void tie(Axis ranks) const { store().tie(index_, std::move(ranks)); }  // likewise
 
   // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
   // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
   Variable<T, D, M> variable() const {
-    return defined() ? recorded(store_->compute_values<T, D>(index_)) : Variable<T, D, M>();
+    return defined() ? recorded(store().template compute_values<T, D>(index_)) : Variable<T, D, M>();
   }
   Variable<M, D> master() const { return defined() ? recorded(value()) : Variable<M, D>(); }
 
@@ -71,11 +71,14 @@ class Parameter {
   template <typename X>
   Variable<X, D, M> recorded(Tensor<X, D> value) const {
     Tape* tape = Tape::current();
-    if (tape == nullptr || !info().trainable || !store_->requires_gradient()) return Variable<X, D, M>(std::move(value));
-    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, *store_, index_))};
+    if (tape == nullptr || !info().trainable || !model_->gradients().is_on(info().name)) {
+      return Variable<X, D, M>(std::move(value));
+    }
+    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, store(), index_))};
   }
+  FlatStore& store() const { return model_->store(); }
 
-  std::shared_ptr<FlatStore> store_;
+  std::shared_ptr<Model> model_;
   int index_ = -1;
 };
 

@@ -120,7 +120,7 @@ Loss<Accumulate<T>, D> discriminator_loss(const Discriminator& discriminator, co
 // here.
 template <typename Discriminator, typename T, typename D>
 Loss<Accumulate<T>, D> generator_loss(const Discriminator& discriminator, const Variable<T, D>& fake) {
-  const FrozenParameters frozen(discriminator.store());
+  const FrozenParameters frozen(discriminator);
   return adversarial_loss(discriminator.logits(fake), true);
 }
 

@@ -7,36 +7,38 @@
 #include <cmath>
 
 #include "trireme/models/gpt.hpp"
+#include "trireme/nn/divide_layers.hpp"
 #include "trireme/ops/embedding/positions.hpp"
 
 namespace trireme::models {
 namespace detail {
 
 // The blocks of each stage; one that has none has the embedding or the output layer.
-inline std::vector<Range> blocks_by_stage(const GptOptions& options, const nn::ModelPart& part) {
+inline std::vector<Range> blocks_by_stage(const GptOptions& options, const ModelContext& context) {
   const auto layers = static_cast<std::size_t>(options.layers) + 2;
-  std::vector<double> costs = part.layer_costs;
+  std::vector<double> costs = context.layer_costs;
   if (costs.empty()) {
     costs.assign(layers, 1);
     costs.front() = costs.back() = 0;
   }
   require(costs.size() == layers, "a GPT of {} blocks has {} layers with the embedding and the output layer, got {} costs",
           options.layers, layers, costs.size());
-  std::vector<Range> stages = nn::divide_layers(costs, part.num_stages);
+  std::vector<Range> stages = nn::divide_layers(costs, context.num_stages());
   for (Range& stage : stages) {
     stage = {std::max<std::int64_t>(stage.begin - 1, 0), std::min<std::int64_t>(stage.end - 1, options.layers)};
   }
   return stages;
 }
 
-inline GptOptions checked(const GptOptions& options, const nn::ModelPart& part) {
+inline GptOptions checked(const GptOptions& options, const ModelContext& context) {
   require(options.layers > 0 && options.block > 0 && options.vocabulary > 1,
           "a GPT needs layers and block above 0 and a vocabulary above 1, got {}, {} and {}", options.layers, options.block,
           options.vocabulary);
   require(options.heads > 0 && options.width > 0 && options.width % options.heads == 0,
           "a GPT's heads must divide its width, got {} heads and width {}", options.heads, options.width);
-  const int most = options.layers + (part.layer_costs.empty() ? 0 : 2);
-  require(part.num_stages <= most, "a GPT of {} layers has at most {} stages, not {}", options.layers, most, part.num_stages);
+  const int most = options.layers + (context.layer_costs.empty() ? 0 : 2);
+  require(context.num_stages() <= most, "a GPT of {} layers has at most {} stages, not {}", options.layers, most,
+          context.num_stages());
   return options;
 }
 
@@ -67,17 +69,17 @@ Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::in
 }  // namespace detail
 
 template <typename P, typename D>
-Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part,
-                                    const std::vector<Range>& blocks)
+Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const std::vector<Range>& blocks)
     : nn::Module<P, D>(parent, "transformer"), drop(*this, "drop", options.dropout) {
+  const ModelContext& context = this->context();
   const Initializer initializer = Initializer::normal(0, 0.02);
-  const bool first = part.has_stage(0);
-  const bool last = part.has_stage(part.num_stages - 1);
+  const bool first = context.has_stage(0);
+  const bool last = context.has_stage(context.num_stages() - 1);
   if (first || last) {
     wte.emplace(
         *this, "wte",
         nn::EmbeddingOptions{.rows = options.vocabulary, .width = options.width, .initializer = initializer, .split = true});
-    if (first != last) wte->weight.tie(part.ends);
+    if (first != last) wte->weight.tie(context.ends);
   }
   if (first) {
     wpe.emplace(*this, "wpe", nn::EmbeddingOptions{.rows = options.block, .width = options.width, .initializer = initializer});
@@ -89,7 +91,7 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
                                      .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers),
                                      .fp8 = options.fp8};
   h.resize(static_cast<std::size_t>(options.layers));
-  for (const int stage : part.stages) {
+  for (const int stage : context.stages()) {
     const auto [begin, end] = blocks[static_cast<std::size_t>(stage)];
     for (std::int64_t layer = begin; layer < end; ++layer) {
       h[static_cast<std::size_t>(layer)] =
@@ -100,12 +102,11 @@ Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOpt
 }
 
 template <typename P, typename D>
-Gpt<P, D>::Gpt(const GptOptions& options, const nn::ModelPart& part)
-    : nn::Module<P, D>(part),
-      options_(detail::checked(options, part)),
-      part_(part),
-      blocks_(detail::blocks_by_stage(options_, part_)),
-      transformer_(*this, options_, part_, blocks_) {}
+Gpt<P, D>::Gpt(const GptOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(context),
+      options_(detail::checked(options, context)),
+      blocks_(detail::blocks_by_stage(options_, context)),
+      transformer_(*this, options_, blocks_) {}
 
 template <typename P, typename D>
 Shape Gpt<P, D>::stage_shape(std::int64_t batch, std::int64_t time) const {
@@ -138,8 +139,8 @@ const nn::LayerNorm<P, D>& Gpt<P, D>::norm_before(std::int64_t layer) const {
 template <typename P, typename D>
 Variable<typename P::Master, D> Gpt<P, D>::stage(int stage, const Variable<M, D>& x,
                                                  const Tensor<std::int32_t, D>& tokens) const {
-  require(part_.has_stage(stage) && stage + 1 < part_.num_stages, "stage {} of {} does not lie here, or is the last one", stage,
-          part_.num_stages);
+  require(this->context().has_stage(stage) && stage + 1 < this->context().num_stages(),
+          "stage {} of {} does not lie here, or is the last one", stage, this->context().num_stages());
   const auto [begin, end] = blocks_[static_cast<std::size_t>(stage)];
   const std::int64_t time = tokens.dim(1);
   Variable<M, D> stream = stage == 0 ? embedded(tokens) : x;
@@ -169,17 +170,17 @@ Variable<typename P::Compute, D> Gpt<P, D>::final_states(const Variable<M, D>& x
 template <typename P, typename D>
 std::optional<Variable<typename P::Master, D>> Gpt<P, D>::last_input(const Tensor<std::int32_t, D>& tokens) const {
   constexpr const char* name = "input of a stage";
-  const Collectives* ranks = part_.pipeline.get();
+  const Collectives* ranks = this->context().pipeline.get();
   require(ranks == nullptr || Tape::current() == nullptr,
-          "a rank has one or some of the {} stages of this GPT: parallel::Pipeline trains them", part_.num_stages);
+          "a rank has one or some of the {} stages of this GPT: parallel::Pipeline trains them", this->context().num_stages());
   Variable<M, D> x;
-  for (const int stage : part_.stages) {
+  for (const int stage : this->context().stages()) {
     if (ranks != nullptr && stage > 0) {
       Tensor<M, D> input(stage_shape(tokens.dim(0), tokens.dim(1)));
       ranks->receive(input.span(), (stage - 1) % ranks->size(), 0, name).wait_on_host();
       x = Variable<M, D>(input);
     }
-    if (stage + 1 == part_.num_stages) return stage == 0 ? embedded(tokens) : x;
+    if (stage + 1 == this->context().num_stages()) return stage == 0 ? embedded(tokens) : x;
     x = this->stage(stage, x, tokens);
     if (ranks != nullptr) {
       const Tensor<M, D> output = x.value();
@@ -200,8 +201,8 @@ Variable<typename P::Compute, D> Gpt<P, D>::project(const Variable<T, D>& states
 
 template <typename P, typename D>
 Variable<typename P::Compute, D> Gpt<P, D>::logits(const Tensor<std::int32_t, D>& tokens) const {
-  require(part_.pipeline == nullptr, "a rank has one or some of the {} stages of this GPT, so not all of its logits",
-          part_.num_stages);
+  require(this->context().pipeline == nullptr, "a rank has one or some of the {} stages of this GPT, so not all of its logits",
+          this->context().num_stages());
   return project(final_states(*last_input(tokens), tokens.dim(1)), tokens.dim(1));
 }
 
@@ -215,7 +216,7 @@ Loss<typename P::Master, D> Gpt<P, D>::loss_of(const Variable<T, D>& logits, con
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
                                             const Tensor<std::int32_t, D>& targets) const {
-  const Collectives* ranks = part_.pipeline.get();
+  const Collectives* ranks = this->context().pipeline.get();
   const std::optional<Variable<M, D>> x = last_input(tokens);
   if (ranks == nullptr) return last_stage(*x, targets);
   std::array<double, 2> result{};  // sum, target_weight
@@ -231,7 +232,8 @@ Loss<typename P::Master, D> Gpt<P, D>::loss(const Tensor<std::int32_t, D>& token
 
 template <typename P, typename D>
 Loss<typename P::Master, D> Gpt<P, D>::last_stage(const Variable<M, D>& x, const Tensor<std::int32_t, D>& targets) const {
-  require(part_.has_stage(part_.num_stages - 1), "the last of {} stages does not lie here", part_.num_stages);
+  require(this->context().has_stage(this->context().num_stages() - 1), "the last of {} stages does not lie here",
+          this->context().num_stages());
   return loss_of(project(final_states(x, targets.dim(1)), targets.dim(1)), targets);
 }
 
@@ -259,7 +261,7 @@ Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const Variable<M, D>& x, s
 template <typename P, typename D>
 Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::int32_t, D>& tokens) const {
   require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
-  const Collectives* ranks = part_.pipeline.get();
+  const Collectives* ranks = this->context().pipeline.get();
   const std::optional<Variable<M, D>> x =
       last_input(this->sequence_parallel() ? detail::divisible(tokens, options_.width, *this->tensor_axis()) : tokens);
   Tensor<T, D> logits = x ? last_logits(*x, tokens.dim(0), tokens.dim(1)) : Tensor<T, D>({tokens.dim(0), options_.vocabulary});

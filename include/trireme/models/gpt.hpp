@@ -20,15 +20,15 @@ struct GptOptions {
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
 // tensor axis the ranks divide heads, hidden features and vocabulary. On a pipeline axis each stage has a run of layers: the
-// embedding, the blocks and the output layer, which is the token embedding once more. ModelPart::layer_costs are those of these
-// layers; without them stages have equally many blocks.
+// embedding, the blocks and the output layer, which is the token embedding once more. ModelContext::layer_costs are those of
+// these layers; without them stages have equally many blocks.
 template <typename P, typename D = Cpu>
 class Gpt : public nn::Module<P, D> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit Gpt(const GptOptions& options, const nn::ModelPart& part = {});
+  explicit Gpt(const GptOptions& options, const ModelContext& context = {});
 
   const GptOptions& options() const { return options_; }
 
@@ -51,8 +51,7 @@ class Gpt : public nn::Module<P, D> {
 
  private:
   struct Transformer : nn::Module<P, D> {
-    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const nn::ModelPart& part,
-                const std::vector<Range>& blocks);
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const std::vector<Range>& blocks);
 
     std::optional<nn::Embedding<P, D>> wte;  // of the first and the last stage
     std::optional<nn::Embedding<P, D>> wpe;  // of the first
@@ -70,7 +69,6 @@ class Gpt : public nn::Module<P, D> {
   Loss<M, D> loss_of(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const;
 
   GptOptions options_;
-  nn::ModelPart part_;
   std::vector<Range> blocks_;  // by stage
   Transformer transformer_;
 };

@@ -16,19 +16,19 @@ bool stored_transposed(std::string_view parameter);
 // another shape or dtype is an Error that names it.
 GptOptions gpt2_options(const std::string& path);
 
-// Fills the store of a Gpt. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
+// Fills a Gpt. The names may lack "transformer."; attention masks ("attn.bias", "attn.masked_bias") and a tied
 // "lm_head.weight" are passed over. A missing or unknown tensor or another shape is an Error that names it.
-void load_gpt2(FlatStore& store, const std::string& path);
+void load_gpt2(Model& model, const std::string& path);
 template <typename P, typename D>
 void load_gpt2(Gpt<P, D>& model, const std::string& path) {
-  load_gpt2(model.store(), path);
+  load_gpt2(model.model(), path);
 }
 
 // Writes a file that transformers reads: float32, metadata {"format": "pt"}.
-void save_gpt2(FlatStore& store, const std::string& path);
+void save_gpt2(Model& model, const std::string& path);
 template <typename P, typename D>
 void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
-  save_gpt2(model.store(), path);
+  save_gpt2(model.model(), path);
 }
 
 }  // namespace trireme::models

@@ -47,8 +47,8 @@ template <typename P, typename D>
 std::vector<double> measured_layer_costs(const GptOptions& options, std::int64_t batch) {
   GptOptions one_block = options;
   one_block.layers = 1;
-  Gpt<P, D> model(one_block, {.num_stages = 3, .stages = {0, 1, 2}, .layer_costs = {1, 1, 1}});
-  model.initialize({});
+  Gpt<P, D> model(one_block, {.chunks = 3, .layer_costs = {1, 1, 1}});
+  model.initialize();
   Tensor<std::int32_t> tokens({batch, options.block});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) tokens.data()[i] = static_cast<std::int32_t>(i % options.vocabulary);
   const Tensor<std::int32_t, D> there = tokens.to<D>();

@@ -3,32 +3,32 @@
 #include <string>
 #include <vector>
 
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/core/safetensors.hpp"
 
 // Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
 namespace trireme::models {
 
-// Fills the store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
-// T: the store's element type.
+// Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
+// T: the element type of the model's values.
 template <typename T>
-void load_weights(FlatStore& store, const std::string& path);
+void load_weights(Model& model, const std::string& path);
 
 // All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
 // the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/vocabulary.hpp).
 template <typename T>
-void save_weights(FlatStore& store, const std::string& path, const SafetensorsMetadata& metadata = {});
+void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata = {});
 
 // One of several models in a file, as the two of a GAN: its names there begin with the prefix.
-struct PrefixedStore {
+struct PrefixedModel {
   std::string prefix;
-  FlatStore& store;
+  Model& model;
 };
 
 template <typename T>
-void load_weights(const std::vector<PrefixedStore>& stores, const std::string& path);
+void load_weights(const std::vector<PrefixedModel>& models, const std::string& path);
 
 template <typename T>
-void save_weights(const std::vector<PrefixedStore>& stores, const std::string& path);
+void save_weights(const std::vector<PrefixedModel>& models, const std::string& path);
 
 }  // namespace trireme::models

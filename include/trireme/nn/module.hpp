@@ -1,23 +1,25 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
 #include "trireme/autograd/buffer.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
-#include "trireme/nn/model_part.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::nn {
 
 struct InitializeOptions {
-  std::uint64_t seed = 0;
+  std::optional<std::uint64_t> seed = {};  // instead of ModelContext::seed
 };
 
-// A part of a model with a dotted name. The root owns the flat store in which it and its children register parameters.
+// A part of a model with a dotted name. The root makes the Model in whose store it and its children register parameters.
 //
 //   struct Mlp : nn::Module<Float32> {
 //     nn::Linear<Float32> hidden{*this, "hidden", {.in = 64, .out = 128}};
@@ -34,32 +36,38 @@ class Module {
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
                 "gradients are kept in the master type, the one that sums of the compute type have");
 
-  explicit Module(const ModelPart& part = {})
-      : store_(std::make_shared<FlatStore>(dtype_of<M>, dtype_of<T>, plane_device<D>())),
-        sequence_parallel_(part.tensor != nullptr && part.sequence_parallel) {
-    store_->set_tensor_axis(part.tensor);
-    store_->set_pipeline_axis(part.pipeline);
-  }
-  Module(const Module& parent, std::string_view name)
-      : store_(parent.store_), name_(parent.dotted(name)), sequence_parallel_(parent.sequence_parallel_) {}
+  explicit Module(const ModelContext& context = {})
+      : model_(std::make_shared<Model>(context, dtype_of<M>, dtype_of<T>, plane_device<D>())) {}
+  Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
   Module(const Module&) = delete;
   Module& operator=(const Module&) = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
-  FlatStore& store() const { return *store_; }
+  Model& model() const { return *model_; }           // that it is a part of
+  FlatStore& store() const { return model_->store(); }
+  const ModelContext& context() const { return model_->context(); }
+
+  // The root stands for its model: optim::AdamW<Float32> optimizer(net).
+  operator Model&() const {  // NOLINT(google-explicit-constructor)
+    require(name_.empty(), "{} is a module within a model and does not stand for the whole of it: give the root, or model()",
+            name_);
+    return *model_;
+  }
 
   // The ranks that hold this model's split layers between them; null where they lie here as a whole.
-  const Collectives* tensor_axis() const { return store_->tensor_axis().get(); }
-  bool sequence_parallel() const { return sequence_parallel_; }  // ModelPart: each of them has its own rows
+  const Collectives* tensor_axis() const { return context().tensor.get(); }
+  bool sequence_parallel() const { return context().sequence_parallel && tensor_axis() != nullptr; }  // each has its own rows
 
   // Gives every parameter and buffer of this module, and of those within it, its first values; they depend on the seed and the
-  // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize({...}).
-  void initialize(const InitializeOptions& options) { store_->template initialize<M>(options.seed, name_); }
+  // dotted names alone. A model is initialized by its root; a new head on loaded weights by model.head.initialize().
+  void initialize(const InitializeOptions& options = {}) {
+    store().template initialize<M>(options.seed.value_or(context().seed), name_);
+  }
 
   // Training or evaluation, of this module and those within it: what batch norm normalises by, and whether dropout drops.
-  void train(bool on = true) { store_->modes().set(name_, on); }
+  void train(bool on = true) { model_->modes().set(name_, on); }
   void eval() { train(false); }
-  bool training() const { return store_->modes().training(name_); }
+  bool training() const { return model_->modes().is_on(name_); }
 
  protected:
   ~Module() = default;
@@ -68,7 +76,7 @@ class Module {
     return add_parameter(name, Placement{.shape = shape}, initializer);
   }
   Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
-    return Parameter<T, D, M>(store_, store_->add(dotted(name), placement, initializer));
+    return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }
 
   // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.
@@ -85,7 +93,7 @@ class Module {
 
   // Beside the parameters: saved and loaded with them, without gradient.
   Buffer<M, D> add_buffer(std::string_view name, const Shape& shape, double initial, const BufferOptions& options = {}) {
-    return Buffer<M, D>(store_, store_->add_buffer(dotted(name), shape, initial, options));
+    return Buffer<M, D>(model_, store().add_buffer(dotted(name), shape, initial, options));
   }
 
  private:
@@ -93,9 +101,8 @@ class Module {
     return name_.empty() ? std::string(name) : name_ + "." + std::string(name);
   }
 
-  std::shared_ptr<FlatStore> store_;
+  std::shared_ptr<Model> model_;
   std::string name_;
-  bool sequence_parallel_;
 };
 
 }  // namespace trireme::nn

@@ -57,7 +57,7 @@ class BatchNorm2d : public Module<P, D> {
     return {.training = this->training(),
             .momentum = options_.momentum,
             .epsilon = options_.epsilon,
-            .axis = this->store().batch_axis()};
+            .axis = this->context().batch};
   }
 
   BatchNormOptions options_;

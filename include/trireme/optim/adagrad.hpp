@@ -23,7 +23,7 @@ class Adagrad final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Adagrad(FlatStore& store, const AdagradOptions& options = {});
+  explicit Adagrad(Model& model, const AdagradOptions& options = {});
 
   Settings settings() const override;
 
@@ -35,8 +35,8 @@ class Adagrad final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Adagrad<P, D>::Adagrad(FlatStore& store, const AdagradOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+Adagrad<P, D>::Adagrad(Model& model, const AdagradOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       sum_of_squares_(this->add_plane("sum", options.initial_sum)) {
   require(options.learning_rate_decay >= 0 && options.epsilon >= 0 && options.initial_sum >= 0,

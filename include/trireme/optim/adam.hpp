@@ -25,12 +25,12 @@ class Adam : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Adam(FlatStore& store, const AdamOptions& options = {}) : Adam(store, options, false) {}
+  explicit Adam(Model& model, const AdamOptions& options = {}) : Adam(model, options, false) {}
 
   Settings settings() const override;
 
  protected:
-  Adam(FlatStore& store, const AdamOptions& options, bool decoupled);
+  Adam(Model& model, const AdamOptions& options, bool decoupled);
 
  private:
   void update(const typename Optimizer<P, D>::Piece& piece) override;
@@ -43,8 +43,8 @@ class Adam : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Adam<P, D>::Adam(FlatStore& store, const AdamOptions& options, bool decoupled)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+Adam<P, D>::Adam(Model& model, const AdamOptions& options, bool decoupled)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       decoupled_(decoupled),
       first_moment_(this->add_plane("exp_avg")),

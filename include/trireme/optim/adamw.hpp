@@ -20,8 +20,8 @@ struct AdamWOptions {
 template <typename P, typename D = Cpu>
 class AdamW final : public Adam<P, D> {
  public:
-  explicit AdamW(FlatStore& store, const AdamWOptions& options = {})
-      : Adam<P, D>(store,
+  explicit AdamW(Model& model, const AdamWOptions& options = {})
+      : Adam<P, D>(model,
                    {.learning_rate = options.learning_rate,
                     .beta1 = options.beta1,
                     .beta2 = options.beta2,

@@ -30,7 +30,7 @@ class Lamb final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Lamb(FlatStore& store, const LambOptions& options = {});
+  explicit Lamb(Model& model, const LambOptions& options = {});
 
   Settings settings() const override;
 
@@ -45,8 +45,8 @@ class Lamb final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Lamb<P, D>::Lamb(FlatStore& store, const LambOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
+Lamb<P, D>::Lamb(Model& model, const LambOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
       first_moment_(this->add_plane("exp_avg")),

@@ -23,7 +23,7 @@ class Lars final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Lars(FlatStore& store, const LarsOptions& options = {});
+  explicit Lars(Model& model, const LarsOptions& options = {});
 
   Settings settings() const override;
 
@@ -36,8 +36,8 @@ class Lars final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Lars<P, D>::Lars(FlatStore& store, const LarsOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups},
+Lars<P, D>::Lars(Model& model, const LarsOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups},
                       Needs::parameter_norms),
       options_(options),
       momentum_(this->add_plane("momentum_buffer")) {

@@ -23,7 +23,7 @@ class Lion final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Lion(FlatStore& store, const LionOptions& options = {});
+  explicit Lion(Model& model, const LionOptions& options = {});
 
   Settings settings() const override;
 
@@ -35,8 +35,8 @@ class Lion final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Lion<P, D>::Lion(FlatStore& store, const LionOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+Lion<P, D>::Lion(Model& model, const LionOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       momentum_(this->add_plane("exp_avg")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,

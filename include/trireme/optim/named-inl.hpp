@@ -31,12 +31,12 @@ Options options_of(const NamedOptions& named) {
 }
 
 template <template <typename, typename> typename Kind, typename Options, typename P, typename D>
-std::unique_ptr<Optimizer<P, D>> make(FlatStore& store, const NamedOptions& options) {
-  return std::make_unique<Kind<P, D>>(store, options_of<Options>(options));
+std::unique_ptr<Optimizer<P, D>> make(Model& model, const NamedOptions& options) {
+  return std::make_unique<Kind<P, D>>(model, options_of<Options>(options));
 }
 
 template <typename P, typename D>
-using Make = std::unique_ptr<Optimizer<P, D>> (*)(FlatStore&, const NamedOptions&);
+using Make = std::unique_ptr<Optimizer<P, D>> (*)(Model&, const NamedOptions&);
 
 #define TRIREME_MAKER(name, Name, ...) {#name, make<Name, Name##Options, P, D>},
 template <typename P, typename D>
@@ -54,9 +54,9 @@ std::vector<std::string> optimizer_names() {
 }
 
 template <typename P, typename D>
-std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatStore& store, const NamedOptions& options) {
+std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, Model& model, const NamedOptions& options) {
   for (const auto& [known, maker] : detail::makers<P, D>) {
-    if (name == known) return maker(store, options);
+    if (name == known) return maker(model, options);
   }
   throw Error({.code = ErrorCode::invalid_argument,
                .message = fmt::format("there is no optimizer called {}", name),

@@ -30,17 +30,13 @@ extern template std::vector<std::string> optimizer_names<Cuda>();
 
 // Throws Error{invalid_argument} for a name that optimizer_names() lacks.
 template <typename P, typename D = Cpu>
-std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, FlatStore& store, const NamedOptions& options);
+std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, Model& model, const NamedOptions& options);
 
-extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
-                                                                              const NamedOptions&);
-extern template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, FlatStore&,
-                                                                             const NamedOptions&);
-extern template std::unique_ptr<Optimizer<Float32, Cuda>> make_optimizer(const std::string&, FlatStore&, const NamedOptions&);
-extern template std::unique_ptr<Optimizer<MixedBfloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,
-                                                                               const NamedOptions&);
-extern template std::unique_ptr<Optimizer<MixedFloat16, Cuda>> make_optimizer(const std::string&, FlatStore&,
-                                                                              const NamedOptions&);
+extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, Model&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, Model&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedFloat16, Cpu>> make_optimizer(const std::string&, Model&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<Float32, Cuda>> make_optimizer(const std::string&, Model&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedBfloat16, Cuda>> make_optimizer(const std::string&, Model&, const NamedOptions&);
+extern template std::unique_ptr<Optimizer<MixedFloat16, Cuda>> make_optimizer(const std::string&, Model&, const NamedOptions&);
 
 }  // namespace trireme::optim

@@ -36,15 +36,16 @@ inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
 }  // namespace detail
 
 template <typename P, typename D>
-Optimizer<P, D>::Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs)
-    : store_(store),
+Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs needs)
+    : model_(model),
+      store_(model.store()),
       rules_(rules),
       needs_(needs),
-      resolved_(resolve(rules, store)),
-      steps_(static_cast<std::size_t>(store.num_parameters()), 0) {
-  if constexpr (!on_host) on_device_.emplace(store, rules.learning_rate);
+      resolved_(resolve(rules, store_)),
+      steps_(static_cast<std::size_t>(store_.num_parameters()), 0) {
+  if constexpr (!on_host) on_device_.emplace(store_, rules.learning_rate);
   const device::MemoryPurpose purpose("state of the optimizer");
-  if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store.num_parameters() + 1});
+  if (needs == Needs::parameter_norms) squares_ = Tensor<ops::UpdateSquares, D>({store_.num_parameters() + 1});
 }
 
 template <typename P, typename D>
@@ -230,7 +231,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
 // One sum over the ranks for all parameters. Those that a tensor axis does not split are counted by its first rank alone.
 template <typename P, typename D>
 void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling) {
-  const auto axis = store_.tensor_axis();
+  const Axis& axis = model_.context().tensor;
   const int none = store_.num_parameters();
   store_.device().zero(squares_.data(), squares_.span().size_bytes());
   for (const Part& part : parts) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/optim/device_steps.hpp"
 #include "trireme/optim/parameter_rules.hpp"
@@ -45,7 +45,7 @@ enum class Needs : std::uint8_t {
 //
 //   class Momentum final : public optim::Optimizer<Float32> {
 //    public:
-//     explicit Momentum(FlatStore& store) : Optimizer(store, {.learning_rate = 0.01}) {}
+//     explicit Momentum(Model& model) : Optimizer(model, {.learning_rate = 0.01}) {}
 //     optim::Settings settings() const override { return settings_of("Momentum", {}); }
 //
 //    private:
@@ -68,7 +68,7 @@ class Optimizer {
   using Options = StepOptions;
 
   // Throws where a rule makes no sense or a group's pattern matches no parameter.
-  Optimizer(FlatStore& store, const ParameterRules& rules, Needs needs = Needs::nothing);
+  Optimizer(Model& model, const ParameterRules& rules, Needs needs = Needs::nothing);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
   virtual ~Optimizer() = default;
@@ -161,6 +161,7 @@ class Optimizer {
   };
   void make_planes();
 
+  Model& model_;
   FlatStore& store_;
   std::shared_ptr<Shard> shard_;  // once planes have memory
   std::vector<Plane> planes_;

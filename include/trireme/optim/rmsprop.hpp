@@ -24,7 +24,7 @@ class Rmsprop final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Rmsprop(FlatStore& store, const RmspropOptions& options = {});
+  explicit Rmsprop(Model& model, const RmspropOptions& options = {});
 
   Settings settings() const override;
 
@@ -38,8 +38,8 @@ class Rmsprop final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Rmsprop<P, D>::Rmsprop(FlatStore& store, const RmspropOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+Rmsprop<P, D>::Rmsprop(Model& model, const RmspropOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
       options_(options),
       square_average_(this->add_plane("square_avg")) {
   require(options.smoothing >= 0 && options.smoothing < 1, "RMSprop's smoothing lies in [0, 1), got {}", options.smoothing);

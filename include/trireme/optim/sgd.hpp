@@ -23,7 +23,7 @@ class Sgd final : public Optimizer<P, D> {
  public:
   using T = typename P::Master;
 
-  explicit Sgd(FlatStore& store, const SgdOptions& options = {});
+  explicit Sgd(Model& model, const SgdOptions& options = {});
 
   Settings settings() const override;
 
@@ -35,8 +35,8 @@ class Sgd final : public Optimizer<P, D> {
 };
 
 template <typename P, typename D>
-Sgd<P, D>::Sgd(FlatStore& store, const SgdOptions& options)
-    : Optimizer<P, D>(store, {options.learning_rate, options.weight_decay, options.decay, options.groups}), options_(options) {
+Sgd<P, D>::Sgd(Model& model, const SgdOptions& options)
+    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}), options_(options) {
   require(options.momentum >= 0, "SGD's momentum is 0 or more, got {}", options.momentum);
   require(!options.nesterov || (options.momentum > 0 && options.dampening == 0),
           "Nesterov momentum needs a momentum above 0 and no dampening, got {} and {}", options.momentum, options.dampening);

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/shard_map.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
-#include "trireme/nn/module.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/parallel_options.hpp"
@@ -134,7 +134,7 @@ class Reduction final : public GradientListener {
 // It decides what an optimizer of the model updates on this rank, so it is made before the optimizer's first step.
 //
 //   DataParallel data_parallel(model, mesh);
-//   optim::AdamW<Float32> optimizer(model.store());
+//   optim::AdamW<Float32> optimizer(model);
 //   ...
 //   auto reduction = data_parallel.begin_step();
 //   Tape tape({.seed = 1, .step = step, .first_sample = first});
@@ -146,12 +146,9 @@ class Reduction final : public GradientListener {
 class DataParallel {
  public:
   // Collective. Moves the model's store into the group's memory and checks that all ranks hold the same parameters and
-  // buffers with the same values: Error{rank_mismatch} names the one that differs. The store keeps what it is given, memory,
+  // buffers with the same values: Error{rank_mismatch} names the one that differs. The model keeps what it is given, memory,
   // shard and batch norm's sum over the ranks, when DataParallel is gone.
-  template <typename P, typename D>
-  DataParallel(const nn::Module<P, D>& model, const ProcessMesh& mesh, const ParallelOptions& options = {})
-      : DataParallel(model.store(), mesh, options) {}
-  DataParallel(FlatStore& store, const ProcessMesh& mesh, const ParallelOptions& options);
+  DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
 
   // Under fixed bits as many micro-batches as FixedBits says for each rank. A step that was begun before and not
   // ended by Optimizer::step, skip_step or FlatStore::clear_gradients leaves nothing behind: no gradients, buffers as before
@@ -205,6 +202,7 @@ class DataParallel {
   void wait_for_device() const;
   std::vector<Pending> reduce_buffers() const;  // after a step
 
+  Model& model_;
   FlatStore& store_;
   Group group_;
   std::shared_ptr<const SummaryGroup> summary_;

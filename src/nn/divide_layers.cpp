@@ -1,4 +1,4 @@
-#include "trireme/nn/model_part.hpp"
+#include "trireme/nn/divide_layers.hpp"
 
 #include <algorithm>
 #include <cmath>

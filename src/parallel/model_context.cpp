@@ -1,4 +1,4 @@
-#include "trireme/parallel/model_part.hpp"
+#include "trireme/parallel/model_context.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,18 +8,19 @@
 #include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
-nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options) {
+
+ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& options) {
   const Group& pipeline = mesh.pipeline();
   require(options.num_chunks > 0, "a rank of a pipeline has at least one stage, got {}", options.num_chunks);
-  require_same(mesh.world(), "setting of the model part",
+  require_same(mesh.world(), "model setting",
                {{"sequence_parallel", options.sequence_parallel ? "on" : "off"},
                 {"num_chunks", std::to_string(options.num_chunks)},
-                {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))}});
-  nn::ModelPart part{.sequence_parallel = options.sequence_parallel,
-                     .num_stages = pipeline.size() * options.num_chunks,
-                     .stages = {},
-                     .layer_costs = options.layer_costs};
-  for (int chunk = 0; chunk < options.num_chunks; ++chunk) part.stages.push_back(chunk * pipeline.size() + pipeline.rank());
+                {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
+                {"seed", std::to_string(options.seed)}});
+  ModelContext context{.sequence_parallel = options.sequence_parallel,
+                       .chunks = options.num_chunks,
+                       .layer_costs = options.layer_costs,
+                       .seed = options.seed};
   // Groups of their own: nothing else must come between the collectives of a model.
   const auto axis = [](const Group& ranks, int color, std::string_view name) {
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));
@@ -27,11 +28,11 @@ nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& option
   if (pipeline.size() > 1) {
     const bool end = pipeline.rank() == 0 || pipeline.rank() == pipeline.size() - 1;
     const Axis ends = axis(pipeline, end ? 0 : 1, "first and last stage");
-    part.pipeline = axis(pipeline, 0, "stages of a model");
-    if (end) part.ends = ends;
+    context.pipeline = axis(pipeline, 0, "stages of a model");
+    if (end) context.ends = ends;
   }
-  if (mesh.tensor().size() > 1) part.tensor = axis(mesh.tensor(), 0, "split layers");
-  return part;
+  if (mesh.tensor().size() > 1) context.tensor = axis(mesh.tensor(), 0, "split layers");
+  return context;
 }
 
 }  // namespace trireme::parallel

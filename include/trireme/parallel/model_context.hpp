@@ -1,13 +1,14 @@
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
+#include "trireme/autograd/model.hpp"
 #include "trireme/mesh/process_mesh.hpp"
-#include "trireme/nn/model_part.hpp"
 
 namespace trireme::parallel {
 
-struct ModelPartOptions {
+struct ModelContextOptions {
   // Between split layers each rank of the tensor axis keeps its own rows only: less memory, a quarter more bytes between the
   // ranks. Layers that can't say so themselves refuse.
   bool sequence_parallel = false;
@@ -15,13 +16,14 @@ struct ModelPartOptions {
   // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
   // can be. Empty: as even as can be. The model says what its layers are.
   std::vector<double> layer_costs = {};
+  std::uint64_t seed = 1;  // what initialize() gives the parameters follows from it; the same on all ranks
 };
 
-// This rank's part of a model on the mesh. Collective.
+// Where a model lies on the mesh. Collective.
 //
 //   const ProcessMesh mesh(world, {.tensor = 2});
-//   models::Gpt<Float32> model({.heads = 12, .width = 768}, parallel::model_part(mesh));
+//   models::Gpt<Float32> model({.heads = 12, .width = 768}, parallel::model_context(mesh));
 //   parallel::DataParallel data_parallel(model, mesh);
-nn::ModelPart model_part(const ProcessMesh& mesh, const ModelPartOptions& options = {});
+ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& options = {});
 
 }  // namespace trireme::parallel

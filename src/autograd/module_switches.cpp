@@ -1,4 +1,4 @@
-#include "trireme/autograd/training_modes.hpp"
+#include "trireme/autograd/module_switches.hpp"
 
 namespace trireme {
 
@@ -7,26 +7,25 @@ bool is_within(std::string_view module, std::string_view name) {
   return name.starts_with(module) && (name.size() == module.size() || name[module.size()] == '.');
 }
 
-void TrainingModes::set(std::string_view module, bool training) {
+void ModuleSwitches::set(std::string_view module, bool on) {
   std::erase_if(switches_, [&](const auto& entry) { return is_within(module, entry.first); });
-  if (this->training(module) != training) switches_.emplace(module, training);
+  if (is_on(module) != on) switches_.emplace(module, on);
 }
 
-// The innermost switch around the module counts.
-bool TrainingModes::training(std::string_view module) const {
-  bool training = true;
+bool ModuleSwitches::is_on(std::string_view name) const {
+  bool on = true;
   std::size_t longest = 0;
-  for (const auto& [name, on] : switches_) {
-    if (name.size() < longest || !is_within(name, module)) continue;
-    longest = name.size();
-    training = on;
+  for (const auto& [module, is_on_there] : switches_) {
+    if (module.size() < longest || !is_within(module, name)) continue;
+    longest = module.size();
+    on = is_on_there;
   }
-  return training;
+  return on;
 }
 
 std::string TrainingModes::str() const {
   std::string text;
-  for (const auto& [name, on] : switches_) {
+  for (const auto& [name, on] : switches()) {
     if (!text.empty()) text += ", ";
     if (!name.empty()) text += name + " in ";
     text += on ? "training" : "evaluation";

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <string_view>
+
+namespace trireme {
+
+// Whether `name`, of a module, parameter or buffer, is that module's own or of one within it; "" is the whole model.
+bool is_within(std::string_view module, std::string_view name);
+
+// A switch of each module of a model. All are on at first.
+class ModuleSwitches {
+ public:
+  void set(std::string_view module, bool on);  // of the module and all within it
+  bool is_on(std::string_view name) const;     // of a module, parameter or buffer: the innermost switch around it counts
+
+ protected:
+  const std::map<std::string, bool>& switches() const { return switches_; }
+
+ private:
+  std::map<std::string, bool> switches_;  // by module, where it differs from the one around it
+};
+
+// Which modules of a model train and which are in evaluation: what batch norm normalises by, and whether dropout drops.
+class TrainingModes : public ModuleSwitches {
+ public:
+  // What is in evaluation: "" where all train, "evaluation" where nothing does, or "backbone in evaluation". The same for the
+  // same modes.
+  std::string str() const;
+};
+
+}  // namespace trireme
