@@ -53,9 +53,11 @@ class Signs final : public optim::Optimizer<P> {
 
  private:
   void update(const typename optim::Optimizer<P>::Piece& piece) override {
-    const std::int64_t numel = store_.shard() == nullptr ? store_.trainable_numel() : store_.shard()->numel();
-    require(piece.offset >= 0 && piece.offset + static_cast<std::int64_t>(piece.count) <= numel,
-            "a piece of {} at {} leaves the plane of {}", piece.count, piece.offset, numel);
+    const std::vector<Range> own =
+        store_.shard() == nullptr ? std::vector<Range>{{0, store_.trainable_numel()}} : store_.shard()->ranges();
+    require(std::ranges::any_of(
+                own, [&](const Range& range) { return range.begin <= piece.range.begin && piece.range.end <= range.end; }),
+            "elements [{}, {}) are not this rank's to update", piece.range.begin, piece.range.end);
     for (std::size_t index = 0; index < piece.count; ++index) {
       T& momentum = piece.plane(momentum_)[index];
       momentum = static_cast<T>(0.9) * momentum + static_cast<T>(piece.gradient_scale) * piece.gradients[index];

@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/owned_planes.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/optim/device_steps.hpp"
 #include "trireme/optim/parameter_rules.hpp"
@@ -101,11 +103,12 @@ class Optimizer {
 
  protected:
   struct Piece {
+    Range range;  // of the store
     T* values;
     const T* gradients;
-    std::int64_t offset;  // of the first element in the optimizer's own planes
     std::size_t count;
-    T* const* planes;             // where those begin
+    std::span<void* const> planes;  // where the optimizer's own planes hold the element `offset` before the first
+    std::int64_t offset;
     ops::StepOnDevice on_device;  // hand it to the pass over a GPU's elements: it knows what learning_rate and others do not
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
@@ -115,7 +118,9 @@ class Optimizer {
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
 
     // The piece's elements of a plane that add_plane() gave; null for no_plane.
-    T* plane(int plane) const { return plane == no_plane ? nullptr : planes[plane] + offset; }
+    T* plane(int plane) const {
+      return plane == no_plane ? nullptr : static_cast<T*>(planes[static_cast<std::size_t>(plane)]) + offset;
+    }
   };
   virtual void update(const Piece& piece) = 0;
 
@@ -125,8 +130,8 @@ class Optimizer {
   virtual void measure(const Piece&) {}
 
   // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
-  // Checkpoints keep it under this name.
-  int add_plane(std::string name, double value = 0);
+  // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
+  int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
   // settings() of an optimizer with these options besides the rules.
@@ -136,35 +141,28 @@ class Optimizer {
   static constexpr bool on_host = Tensor<T, D>::on_host;
 
   using Visit = std::function<void(Piece& piece, int parameter)>;  // the first parameter of the piece
-  struct Part {
-    Range range;
-    std::int64_t in_planes;
-  };
-  struct Scaling {  // of gradients
+  struct Scaling {                                                 // of gradients
     double scale = 1;
     bool done = false;  // by clip_by_value
   };
-  void visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
-  void measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
-  std::vector<Part> own_parts() const;
+  void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
+  void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
+                    const Visit& visit) const;
+  void measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);
+  std::vector<Range> own_ranges() const;
   void leave_out(const StepSummary& summary, const StepOptions& options);
   void update_parameters(const StepSummary& summary, const StepOptions& options);
   Scaling begin_updates(const StepSummary& summary, const StepOptions& options);
-  void clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit);
+  void clip_by_value(const std::vector<Range>& ranges, const Scaling& scaling, double limit);
   bool same_updates(int first, int second) const;
   ops::StepOnDevice place_of(int parameter, const Scaling& scaling) const;
 
-  struct Plane {
-    std::string name;
-    double initial;
-    Tensor<T, D> values;  // once it has memory
-  };
   void make_planes();
 
   FlatStore& store_;
   std::shared_ptr<Shard> shard_;  // once planes have memory
-  std::vector<Plane> planes_;
-  std::vector<T*> plane_data_;  // by plane
+  OwnedPlanes planes_;
+  std::vector<int> visited_;  // values, gradients, own planes
   bool has_memory_ = false;
   ParameterRules rules_;
   Needs needs_;
