@@ -30,21 +30,18 @@ int train(const Group& world) {
   const std::int64_t batch = 64;  // of all ranks together
   const std::int64_t share = batch / world.size();
   Mlp model;
-  model.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
 
-  for (std::uint64_t step = 0; step <= 400; ++step) {
-    const auto [x, inside] = points(static_cast<std::int64_t>(step) * batch + world.rank() * share, share);
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = cross_entropy(model.forward(x), inside);
-    loss.backward();  // gradients travel while this runs
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish();
-    optimizer.step(summary);
-    if (world.rank() == 0 && step % 100 == 0) std::printf("step %3d  loss %.4f\n", static_cast<int>(step), summary.loss());
+  for (std::int64_t number = 0; number <= 400; ++number) {
+    const std::int64_t first = number * batch + world.rank() * share;  // of this rank's samples
+    const auto [x, inside] = points(first, share);
+    parallel::Step step = replicas.begin(number);
+    step.backward(first, [&] { return cross_entropy(model.forward(x), inside); });  // gradients travel while this runs
+    step.update(optimizer);
+    if (world.rank() == 0 && number % 100 == 0)
+      std::printf("step %3d  loss %.4f\n", static_cast<int>(number), step.finish().loss());
   }
   return 0;
 }

@@ -76,30 +76,26 @@ struct Net : nn::Module<Float32> {
 int train(const Group& world) {
   const std::int64_t share = 32;
   Net model;
-  model.initialize({.seed = 1});
+  model.initialize();
   const parallel::Hooked signs{{.hook = std::make_shared<Signs>(),
                                 .only_if_faster = false,  // so small a model would be left alone
                                 .between = parallel::CompressionBetween::ranks}};
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = signs});
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.sum = signs});
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
 
-  for (int step = 0; step <= 400; ++step) {
+  for (int number = 0; number <= 400; ++number) {
+    const std::int64_t first = (number * world.size() + world.rank()) * share;  // of this rank's samples
     Tensor<float> x({share, 1});
     Tensor<std::int32_t> positive({share});
     for (std::int64_t row = 0; row < share; ++row) {  // is sin(x) above 0?
-      const std::int64_t sample = (step * world.size() + world.rank()) * share + row;
+      const std::int64_t sample = first + row;
       x.data()[row] = static_cast<float>(sample * 389 % 1000) / 200 - 2.5F;
       positive.data()[row] = std::sin(x.data()[row]) > 0;
     }
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = cross_entropy(model.forward(x), positive);
-    loss.backward();
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish();
-    optimizer.step(summary);
-    if (world.rank() == 0 && step % 100 == 0) std::printf("step %3d  loss %.4f\n", step, summary.loss());
+    parallel::Step step = replicas.begin(number);
+    step.backward(first, [&] { return cross_entropy(model.forward(x), positive); });
+    step.update(optimizer);
+    if (world.rank() == 0 && number % 100 == 0) std::printf("step %3d  loss %.4f\n", number, step.finish().loss());
   }
   return 0;
 }

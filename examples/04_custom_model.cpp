@@ -55,23 +55,23 @@ int train(const Group& world) {
   const ModelContext context = parallel::model_context(mesh);
   Net model(context);
   model.initialize();
-  parallel::DataParallel data_parallel(model, mesh);
+  parallel::DataParallel replicas(model, mesh);
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.003});
 
-  std::int64_t step = 0;
-  const auto forward = [&](const auto& x, int micro) { return model.forward(context.has_stage(0) ? input(step, micro) : x); };
-  const auto loss = [&](const auto& x, int micro) { return cross_entropy(forward(x, micro), target(input(step, micro))); };
+  std::int64_t number = 0;
+  const auto forward = [&](const auto& x, int micro) { return model.forward(context.has_stage(0) ? input(number, micro) : x); };
+  const auto loss = [&](const auto& x, int micro) { return cross_entropy(forward(x, micro), target(input(number, micro))); };
   parallel::PipelineStage<float> stage{.input = {rows, 32}, .output = {rows, 32}};
   if (model.output) stage.loss = loss;
   if (!model.output) stage.forward = forward;
   const auto schedule = parallel::make_pipeline_schedule({.num_ranks = context.num_stages(), .num_micro_batches = 4});
   parallel::Pipeline<float> pipeline(mesh, schedule, {stage});
-  for (; step <= 400; ++step) {
-    auto reduction = data_parallel.begin_step(4);
-    pipeline.run(reduction, {}, rows);
-    const StepSummary summary = reduction.finish();
-    optimizer.step(summary);
-    if (world.rank() == 0 && step % 100 == 0) std::printf("step %3d  loss %.4f\n", static_cast<int>(step), summary.loss());
+  for (; number <= 400; ++number) {
+    parallel::Step step = replicas.begin(number, 4);
+    pipeline.run(step, number * 4 * rows, rows);
+    step.update(optimizer);
+    if (world.rank() == 0 && number % 100 == 0)
+      std::printf("step %3d  loss %.4f\n", static_cast<int>(number), step.finish().loss());
   }
   return 0;
 }

@@ -71,7 +71,7 @@ struct SimulatedStep::State {
   Order first_order;
   Gradients model;
   parallel::DataParallel data_parallel;
-  bool first = true;
+  std::int64_t next_step = 0;
   std::uint64_t bytes_sent = 0;  // in the last step
 };
 
@@ -86,21 +86,14 @@ const parallel::DataParallel& SimulatedStep::data_parallel() const { return stat
 double SimulatedStep::megabytes_sent() const { return 1e-6 * static_cast<double>(state_->bytes_sent); }
 
 double SimulatedStep::run() {
-  const Order& order = state_->first ? state_->first_order : state_->order;
-  state_->first = false;
-  const double seconds = slowest_seconds(state_->world, [&] {
+  const Order& order = state_->next_step == 0 ? state_->first_order : state_->order;
+  return slowest_seconds(state_->world, [&] {
     const std::uint64_t sent = state_->data_parallel.bytes_sent();
-    auto reduction = state_->data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const Loss<float> loss = state_->model.loss(state_->backward, order);
-    loss.backward();
-    reduction.add(loss);
-    reduction.finish();
+    parallel::Step step = state_->data_parallel.begin(state_->next_step++);
+    step.backward(0, [&] { return state_->model.loss(state_->backward, order); });
+    step.finish();
     state_->bytes_sent = state_->data_parallel.bytes_sent() - sent;
   });
-  state_->model.store().clear_gradients();
-  return seconds;
 }
 
 parallel::ParallelOptions buckets_of(double bytes) {

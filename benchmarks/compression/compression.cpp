@@ -40,7 +40,7 @@ class Run {
         model_(options.model),
         data_parallel_(model_, ProcessMesh(world), data_parallel_options(options, compression)),
         optimizer_(model_, {.learning_rate = 1e-4}) {
-    model_.initialize({.seed = 1});
+    model_.initialize();
   }
 
   // The slowest rank's seconds of a step and of its waiting.
@@ -48,15 +48,10 @@ class Run {
     const auto tokens = random_tokens();
     double waited = 0;
     const double seconds = slowest_seconds(world_, [&] {
-      auto reduction = data_parallel_.begin_step();
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = model_.loss(tokens, tokens);
-      loss.backward();
-      reduction.add(loss);
-      const StepSummary summary = reduction.finish();
-      optimizer_.step(summary, {.clip_norm = 1});
-      waited = summary.exposed_communication_seconds;
+      parallel::Step step = data_parallel_.begin(next_step_++);
+      step.backward(0, [&] { return model_.loss(tokens, tokens); });
+      step.update(optimizer_, {.clip_norm = 1});
+      waited = step.finish().exposed_communication_seconds;
     });
     world_.all_reduce(std::span(&waited, 1), ReduceOp::max).wait_on_host();
     return {seconds, waited};
@@ -80,7 +75,7 @@ class Run {
   Tensor<std::int32_t> random_tokens() {
     Tensor<std::int32_t> tokens({options_.batch, options_.model.block});
     for (std::int32_t& token : tokens.span()) {
-      token = static_cast<std::int32_t>(philox(1, static_cast<std::uint64_t>(world_.rank()), next_++)[0] % 256);
+      token = static_cast<std::int32_t>(philox(1, static_cast<std::uint64_t>(world_.rank()), next_token_++)[0] % 256);
     }
     return tokens;
   }
@@ -90,7 +85,8 @@ class Run {
   models::Gpt<Float32> model_;
   parallel::DataParallel data_parallel_;
   optim::AdamW<Float32> optimizer_;
-  std::uint64_t next_ = 0;
+  std::int64_t next_step_ = 0;
+  std::uint64_t next_token_ = 0;
 };
 
 Row measure(const Options& options, const std::string& compression, const Group& world) {

@@ -14,7 +14,7 @@ class TrainingStep {
  public:
   TrainingStep(const TrainingStepOptions& options, const trireme::Group& world)
       : model_(options.model),
-        data_parallel_((model_.initialize({.seed = 1}), model_), trireme::ProcessMesh(world), options.data_parallel),
+        data_parallel_((model_.initialize(), model_), trireme::ProcessMesh(world), options.data_parallel),
         optimizer_(model_, {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
         tokens_({options.batch, options.model.block}),
         targets_({options.batch, options.model.block}) {
@@ -26,13 +26,9 @@ class TrainingStep {
   }
 
   void run() {
-    auto reduction = data_parallel_.begin_step();
-    trireme::Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss(tokens_, targets_);
-    loss.backward();
-    reduction.add(loss);
-    optimizer_.step(reduction.finish(), {.clip_norm = 1});
+    trireme::parallel::Step step = data_parallel_.begin(next_step_++);
+    step.backward(0, [&] { return model_.loss(tokens_, targets_); });
+    step.update(optimizer_, {.clip_norm = 1});
   }
 
   std::int64_t gradient_numel() const { return model_.store().trainable_numel(); }
@@ -43,4 +39,5 @@ class TrainingStep {
   trireme::optim::AdamW<P> optimizer_;
   trireme::Tensor<std::int32_t> tokens_;
   trireme::Tensor<std::int32_t> targets_;
+  std::int64_t next_step_ = 0;
 };

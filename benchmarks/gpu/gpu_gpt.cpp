@@ -44,23 +44,20 @@ void make_up_values(FlatStore& store) {
   store.refresh_compute_copy();
 }
 
-nlohmann::ordered_json benchmark(const Options& options) {
+nlohmann::ordered_json benchmark(const Options& options, const Group& world) {
   using P = MixedBfloat16;
   models::Gpt<P, Cuda> model(options.model);
   make_up_values(model.store());
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::AdamW<P, Cuda> optimizer(model,
                                   {.learning_rate = 6e-4, .beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
-  const auto step = [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
-    Tape tape(at);
-    const auto loss = model.loss(tokens, targets);
-    loss.backward();
-    const StepSummary summary = optim::summarize(model.store(), loss);
-    optimizer.step(summary, {.clip_norm = 1});
-    return summary;
+  const auto body = [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+    step.backward(place.first_sample, [&] { return model.loss(tokens, targets); });
+    step.update(optimizer, {.clip_norm = 1});
   };
   const Tensor<std::int32_t> tokens = made_up_tokens(options, 7919);
   const Tensor<std::int32_t> targets = made_up_tokens(options, 104729);
-  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, model.store(), step, tokens, targets); },
+  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, replicas, body, tokens, targets); },
                            .unit = "tokens",
                            .per_step = options.batch * options.model.block,
                            .steps = options.steps});
@@ -78,5 +75,5 @@ int main(int argc, char** argv) {
   command.option("--steps", options.steps, "timed steps");
   if (const auto code = command.parse(argc, argv)) return *code;
   options.model.fp8 = float8_scaling_named(fp8);
-  return run_on_gpu([&] { return benchmark(options); });
+  return run_on_gpu([&](const Group& world) { return benchmark(options, world); });
 }

@@ -179,5 +179,5 @@ int main(int argc, char** argv) {
   command.option("--width", options.width, "of the model whose products these are, a multiple of 16");
   command.option("--calls", options.calls, "timed calls");
   if (const auto code = command.parse(argc, argv)) return *code;
-  return run_on_gpu([&] { return benchmark(options); });
+  return run_on_gpu([&](const Group&) { return benchmark(options); });
 }

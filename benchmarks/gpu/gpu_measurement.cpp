@@ -9,7 +9,7 @@
 #include "device/cuda/stream.hpp"
 #include "device/cuda/timed_event.hpp"
 #include "measurement/measurement.hpp"
-#include "trireme/core/exit_code.hpp"
+#include "trireme/comm/launch/launch.hpp"
 #include "trireme/device/cuda.hpp"
 
 using namespace trireme;
@@ -35,12 +35,12 @@ std::size_t used_memory_bytes() {
 
 TimedSteps time_steps(const Training& training, bool recorded) {
   const TrainingSteps steps = training.begin(recorded);
-  std::uint64_t step = 0;
-  const CallTimes times = time_calls(warm_up_steps, training.steps, [&] { steps.run(step++); });
+  std::int64_t next = 0;
+  const CallTimes times = time_calls(warm_up_steps, training.steps, [&] { steps.run(next++); });
   const TimedSteps result{
       .times = times, .recorded = steps.is_recorded(), .loss = steps.last_loss(), .memory_bytes = used_memory_bytes()};
   if (std::isfinite(result.loss)) return result;
-  throw Error({.code = ErrorCode::diverged, .message = fmt::format("the loss after {} steps is {}", step, result.loss)});
+  throw Error({.code = ErrorCode::diverged, .message = fmt::format("the loss after {} steps is {}", next, result.loss)});
 }
 
 nlohmann::ordered_json figures_of(const Training& training, const TimedSteps& steps, const std::optional<double>& gpu_seconds) {
@@ -56,20 +56,17 @@ nlohmann::ordered_json figures_of(const Training& training, const TimedSteps& st
 
 }  // namespace
 
-int run_on_gpu(const std::function<nlohmann::ordered_json()>& benchmark) {
+int run_on_gpu(const std::function<nlohmann::ordered_json(const Group& world)>& benchmark) {
   try {
     device::require_cuda();
   } catch (const Error& error) {
     fmt::print(stderr, "skipped: {}\n", error.what());
     return exit_skipped;
   }
-  try {
-    fmt::print("{}\n", benchmark().dump());
+  return launch(BackendKind::thread, {.ranks = 1}, [&](const Group& world) {
+    fmt::print("{}\n", benchmark(world).dump());
     return 0;
-  } catch (const Error& error) {
-    fmt::print(stderr, "error: {}\n", error.what());
-    return static_cast<int>(exit_code_of(error.code()));
-  }
+  });
 }
 
 CallTimes time_calls(int warm_up, int calls, const std::function<void()>& call) {

@@ -5,12 +5,14 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "trireme/autograd/step_graph.hpp"
+#include "trireme/comm/base/group.hpp"
+#include "trireme/parallel/step_graph.hpp"
 
 // What the benchmarks of a GPU share.
 
-// Prints what `benchmark` returns as one line of JSON, and errors on stderr. Returns what main does: 77 where there is no GPU.
-int run_on_gpu(const std::function<nlohmann::ordered_json()>& benchmark);
+// Runs `benchmark` as the one rank of a world and prints what it returns as one line of JSON, and errors on stderr. Returns
+// what main does: 77 where there is no GPU.
+int run_on_gpu(const std::function<nlohmann::ordered_json(const trireme::Group& world)>& benchmark);
 
 // Medians by the GPU's clock.
 struct CallTimes {
@@ -21,19 +23,19 @@ CallTimes time_calls(int warm_up, int calls, const std::function<void()>& call);
 
 // The steps of one StepGraph.
 struct TrainingSteps {
-  std::function<void(std::uint64_t step)> run;
+  std::function<void(std::int64_t number)> run;
   std::function<bool()> is_recorded;
   std::function<double()> last_loss;
 };
 
 // Steps that all have these inputs; recorded: by a graph, where that can be.
 template <typename... Elements>
-TrainingSteps steps_of(bool recorded, trireme::FlatStore& store,
-                       const typename trireme::StepGraph<trireme::Cuda, Elements...>::Step& step,
+TrainingSteps steps_of(bool recorded, trireme::parallel::DataParallel& replicas,
+                       const typename trireme::parallel::StepGraph<trireme::Cuda, Elements...>::Body& body,
                        const trireme::Tensor<Elements>&... inputs) {
-  using Graph = trireme::StepGraph<trireme::Cuda, Elements...>;
-  const auto graph = std::make_shared<Graph>(store, step, trireme::StepGraphOptions{.enabled = recorded});
-  return {.run = [graph, inputs...](std::uint64_t number) { graph->run({.seed = 1, .step = number}, inputs...); },
+  using Graph = trireme::parallel::StepGraph<trireme::Cuda, Elements...>;
+  const auto graph = std::make_shared<Graph>(replicas, body, trireme::parallel::StepGraphOptions{.enabled = recorded});
+  return {.run = [graph, inputs...](std::int64_t number) { graph->run({.number = number}, inputs...); },
           .is_recorded = [graph] { return graph->is_recorded(); },
           .last_loss = [graph] { return graph->last_result().loss; }};
 }

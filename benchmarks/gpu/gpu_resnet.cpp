@@ -38,22 +38,19 @@ Tensor<std::int32_t> made_up_labels(const Options& options) {
   return labels;
 }
 
-nlohmann::ordered_json benchmark(const Options& options) {
+nlohmann::ordered_json benchmark(const Options& options, const Group& world) {
   using P = MixedBfloat16;
   models::ResNet<P, Cuda> model(resnet50());
-  model.initialize({.seed = 1});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::Sgd<P, Cuda> optimizer(model, {.learning_rate = 0.01, .momentum = 0.9, .weight_decay = 1e-4});
   const Tensor<float, Cuda> images = made_up_images(options).to<Cuda>();
-  const auto step = [&](const TapeOptions& at, const auto& labels) {
-    Tape tape(at);
-    const auto loss = model.loss(images, labels);
-    loss.backward();
-    const StepSummary summary = optim::summarize(model.store(), loss);
-    optimizer.step(summary);
-    return summary;
+  const auto body = [&](parallel::Step& step, const auto& place, const auto& labels) {
+    step.backward(place.first_sample, [&] { return model.loss(images, labels); });
+    step.update(optimizer);
   };
   const Tensor<std::int32_t> labels = made_up_labels(options);
-  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, model.store(), step, labels); },
+  return measure_training({.begin = [&](bool recorded) { return steps_of(recorded, replicas, body, labels); },
                            .unit = "images",
                            .per_step = options.batch,
                            .steps = options.steps});
@@ -68,5 +65,5 @@ int main(int argc, char** argv) {
   command.option("--size", options.size, "height and width of an image");
   command.option("--steps", options.steps, "timed steps");
   if (const auto code = command.parse(argc, argv)) return *code;
-  return run_on_gpu([&] { return benchmark(options); });
+  return run_on_gpu([&](const Group& world) { return benchmark(options, world); });
 }

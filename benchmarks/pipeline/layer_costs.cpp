@@ -39,7 +39,7 @@ class Replica {
       : options_(options),
         context_(parallel::model_context(mesh, {.layer_costs = costs})),
         model_(options.gpt, context_),
-        data_parallel_((model_.initialize({.seed = 1}), model_), mesh),
+        data_parallel_((model_.initialize(), model_), mesh),
         pipeline_(mesh, schedule_of(options), {stage(mesh.pipeline().rank())}) {
     for (std::int64_t i = 0; i < tokens_.numel(); ++i) {
       tokens_.data()[i] = static_cast<std::int32_t>(i * 7919 % options.gpt.vocabulary);
@@ -47,10 +47,9 @@ class Replica {
   }
 
   void step() {
-    auto reduction = data_parallel_.begin_step(options_.micro_batches);
-    pipeline_.run(reduction, {}, options_.batch);
-    reduction.finish();
-    model_.store().clear_gradients();
+    parallel::Step step = data_parallel_.begin(next_step_++, options_.micro_batches);
+    pipeline_.run(step, 0, options_.batch);
+    step.finish();
   }
 
  private:
@@ -71,6 +70,7 @@ class Replica {
   models::Gpt<Float32> model_;
   parallel::DataParallel data_parallel_;
   parallel::Pipeline<float> pipeline_;
+  std::int64_t next_step_ = 0;
 };
 
 // Of a step in virtual time, a third of each stage forward.

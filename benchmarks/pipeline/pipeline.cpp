@@ -38,7 +38,7 @@ struct Stage : nn::Module<Float32> {
       layers.push_back(std::make_unique<nn::Linear<Float32>>(*this, fmt::format("{}.{}", rank, layer),
                                                              nn::LinearOptions{.in = options.width, .out = options.width}));
     }
-    initialize({.seed = 1});
+    initialize();
   }
 
   Variable<float> forward(Variable<float> x) const {
@@ -98,18 +98,18 @@ using Shares = std::map<std::string, std::vector<Share>>;
 Shares measure(const Group& world, const Options& options) {
   const ProcessMesh mesh(world, {.pipeline = options.ranks});
   const Stage model(options, world.rank());
-  parallel::DataParallel data_parallel(model, mesh);
+  parallel::DataParallel replicas(model, mesh);
+  std::int64_t next_step = 0;
   Shares shares;
   for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
     for (const std::string& name : options.schedules) {
       const auto schedule = parallel::make_pipeline_schedule(
           {.name = name, .num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
       parallel::Pipeline<float> pipeline(mesh, schedule, {make_stage(model, options, world.rank())});
-      auto reduction = data_parallel.begin_step(options.micro_batches);
+      parallel::Step step = replicas.begin(next_step++, options.micro_batches);
       world.barrier();
-      pipeline.run(reduction, {}, options.rows);
-      reduction.finish();
-      model.store().clear_gradients();
+      pipeline.run(step, 0, options.rows);
+      step.finish();
       const Share share = share_of_waiting(world, schedule, pipeline.timeline());
       if (round >= 0) shares[name].push_back(share);
     }

@@ -35,7 +35,7 @@ class TrainingStep {
  public:
   TrainingStep(const Options& options, const Group& world)
       : model_(models::ResNetOptions::resnet18()),
-        data_parallel_((model_.initialize({.seed = 1}), model_), ProcessMesh(world),
+        data_parallel_((model_.initialize(), model_), ProcessMesh(world),
                        {.synchronize_batch_norm = !options.local_batch_norm}),
         optimizer_(model_, {.learning_rate = 0.1, .momentum = 0.9, .weight_decay = 5e-4}),
         images_({options.batch, 32, 32, 3}),
@@ -51,25 +51,18 @@ class TrainingStep {
   }
 
   void run() {
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss(images_, labels_);
-    scaler_.scale(loss).backward();
-    reduction.add(loss);
-    StepSummary summary = reduction.finish();
-    scaler_.unscale(optimizer_, summary);
-    scaler_.step(optimizer_, summary);
-    scaler_.update();
+    parallel::Step step = data_parallel_.begin(next_step_++);
+    step.backward(0, [&] { return model_.loss(images_, labels_); });
+    step.update(optimizer_);
   }
 
  private:
   models::ResNet<P> model_;
   parallel::DataParallel data_parallel_;
   optim::Sgd<P> optimizer_;
-  amp::GradScaler scaler_{{.enabled = std::same_as<P, MixedFloat16>}};
   Tensor<float> images_;
   Tensor<std::int32_t> labels_;
+  std::int64_t next_step_ = 0;
 };
 
 // What is timed beside the step.

@@ -73,14 +73,10 @@ class Step {
       gradient = next;
       next = next > 1e-2F ? 1e-4F : next * 1.01F;
     }
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss();
-    reduction.add(loss);
+    parallel::Step step = data_parallel_.begin(next_step_++);
     return slowest_seconds(world_, [&] {
-      loss.backward();
-      optimizer_.step(reduction.finish(), {.clip_norm = 1});
+      step.backward(0, [&] { return model_.loss(); });
+      step.update(optimizer_, {.clip_norm = 1});
     });
   }
 
@@ -91,6 +87,7 @@ class Step {
   Parameters model_;
   parallel::DataParallel data_parallel_;
   optim::AdamW<Float32> optimizer_;
+  std::int64_t next_step_ = 0;
 };
 
 // Both ways must train the same model.
@@ -102,7 +99,7 @@ void require_same_values(Step& sharded, Step& replicated, const Group& world) {
     difference = std::max(difference, static_cast<double>(std::abs(values[index] - expected[index])));
   }
   world.agree([&] { require(difference < 1e-5, "sharded and replicated steps lead to values that differ by {}", difference); });
-  parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
+  require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
 }
 
 int benchmark(const Options& options, const Group& world) {

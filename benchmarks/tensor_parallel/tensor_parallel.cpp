@@ -32,7 +32,7 @@ class Way {
         options_(options),
         mesh_(group, {.tensor = group.size()}),
         model_(options.model, parallel::model_context(mesh_, {.sequence_parallel = sequence_parallel})) {
-    model_.initialize({.seed = 1});
+    model_.initialize();
     data_parallel_.emplace(model_, mesh_);
     optimizer_.emplace(model_, optim::AdamWOptions{.learning_rate = 1e-4});
   }
@@ -45,15 +45,10 @@ class Way {
     for (std::int64_t i = 0; i < tokens.numel(); ++i) {
       tokens.data()[i] = static_cast<std::int32_t>(i * 2654435761 % options_.model.vocabulary);
     }
-    auto reduction = data_parallel_->begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model_.loss(tokens, tokens);
-    loss.backward();
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish();
-    optimizer_->step(summary, {.clip_norm = 1});
-    loss_ = summary.loss();
+    parallel::Step step = data_parallel_->begin(next_step_++);
+    step.backward(0, [&] { return model_.loss(tokens, tokens); });
+    step.update(*optimizer_, {.clip_norm = 1});
+    loss_ = step.finish().loss();
   }
 
  private:
@@ -63,6 +58,7 @@ class Way {
   models::Gpt<Float32> model_;
   std::optional<parallel::DataParallel> data_parallel_;
   std::optional<optim::AdamW<Float32>> optimizer_;
+  std::int64_t next_step_ = 0;
   double loss_ = 0;
 };
 

@@ -66,9 +66,9 @@ int run(const Options& options, const Group& world) {
                        .weight_decay = 5e-4,
                        .target = options.target});
   log.start("init_start", nlohmann::ordered_json::object());
-  models::Cnn<Float32> model({});
-  model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  models::Cnn<Float32> model({}, ModelContext{.seed = static_cast<std::uint64_t>(options.seed)});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::Sgd<Float32> optimizer(model, {.learning_rate = options.learning_rate, .momentum = 0.9, .weight_decay = 5e-4});
   const optim::LearningRate schedule = optim::cosine(options.learning_rate, options.most_steps, 0);
   log.end("init_stop", nlohmann::ordered_json::object());
@@ -99,16 +99,11 @@ int run(const Options& options, const Group& world) {
                                 .evaluate_every = options.evaluate_every,
                                 .batch_size = options.batch,
                                 .train =
-                                    [&](std::int64_t step) {
-                                      const data::ImageBatch batch = loader.load(step);
-                                      auto reduction = data_parallel.begin_step();
-                                      Tape tape;
-                                      reduction.listen(tape);
-                                      const auto loss = model.loss(batch.images, batch.labels);
-                                      loss.backward();
-                                      reduction.add(loss);
-                                      optimizer.set_learning_rate(schedule(step));
-                                      optimizer.step(reduction.finish());
+                                    [&](std::int64_t number) {
+                                      const data::ImageBatch batch = loader.load(number);
+                                      parallel::Step step = replicas.begin(number);
+                                      step.backward(batch, [&] { return model.loss(batch.images, batch.labels); });
+                                      step.update(optimizer, {.learning_rate = schedule(number)});
                                     },
                                 .evaluate =
                                     [&] {

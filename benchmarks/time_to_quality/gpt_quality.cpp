@@ -65,9 +65,9 @@ int run(const Options& options, const Group& world) {
                        .weight_decay = 0.1,
                        .target = options.target});
   log.start("init_start", nlohmann::ordered_json::object());
-  models::Gpt<Float32> model(model_options);
-  model.initialize({.seed = static_cast<std::uint64_t>(options.seed)});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  models::Gpt<Float32> model(model_options, ModelContext{.seed = static_cast<std::uint64_t>(options.seed)});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::AdamW<Float32> optimizer(model, {.beta2 = 0.95, .weight_decay = 0.1, .decay = optim::Decay::matrices});
   const optim::LearningRate schedule = optim::warmup_cosine({.base = options.learning_rate,
                                                              .warmup = options.warmup,
@@ -89,16 +89,11 @@ int run(const Options& options, const Group& world) {
                                 .evaluate_every = options.evaluate_every,
                                 .batch_size = options.batch,
                                 .train =
-                                    [&](std::int64_t step) {
-                                      const data::TokenBatch batch = loader.load(step);
-                                      auto reduction = data_parallel.begin_step();
-                                      Tape tape;
-                                      reduction.listen(tape);
-                                      const auto loss = model.loss(batch.tokens, batch.targets);
-                                      loss.backward();
-                                      reduction.add(loss);
-                                      optimizer.set_learning_rate(schedule(step));
-                                      optimizer.step(reduction.finish(), {.clip_norm = 1});
+                                    [&](std::int64_t number) {
+                                      const data::TokenBatch batch = loader.load(number);
+                                      parallel::Step step = replicas.begin(number);
+                                      step.backward(batch, [&] { return model.loss(batch.tokens, batch.targets); });
+                                      step.update(optimizer, {.learning_rate = schedule(number), .clip_norm = 1});
                                     },
                                 .evaluate = [&] { return validation_loss(model, text->validation, world); },
                                 .reached = [&](double loss) { return loss <= options.target; }});

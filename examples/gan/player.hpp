@@ -7,7 +7,6 @@
 
 #include "training/decisions.hpp"
 #include "training/options.hpp"
-#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -19,33 +18,27 @@
 template <typename P, typename D>
 class Player {
  public:
-  // Collective. The parameters have their first values. `first_step`: that this run trains.
-  Player(const TrainingOptions& options, const trireme::Group& world, trireme::Model& model, const std::string& name,
-         std::int64_t first_step);
+  // Collective. The parameters have their first values.
+  Player(const TrainingOptions& options, const trireme::Group& world, trireme::Model& model, const std::string& name);
   Player(const Player&) = delete;
   Player& operator=(const Player&) = delete;
 
-  // Listens to a tape before its forward pass.
-  trireme::parallel::Reduction begin_step() { return data_parallel_.begin_step(); }
-
-  // Backward on that tape, then the update.
-  trireme::StepSummary update(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::Loss<float, D>& loss);
+  trireme::parallel::Step begin(std::int64_t number) { return data_parallel_.begin(number); }
+  trireme::StepSummary update(trireme::parallel::Step& step);
 
   void add_to(trireme::State& state);  // what a checkpoint keeps, under the player's name
 
   std::vector<std::string> decisions() { return decisions_.take(); }
-  const trireme::amp::GradScaler& scaler() const { return scaler_; }
+  const trireme::amp::GradScaler& scaler() const { return data_parallel_.scaler(); }
   std::int64_t skipped_steps() const { return optimizer_->skipped_steps(); }
   double learning_rate() const { return optimizer_->learning_rate(); }
   std::uint64_t bytes_sent() const { return data_parallel_.bytes_sent(); }
 
  private:
-  trireme::Model& model_;
   std::string name_;
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
-  trireme::amp::GradScaler scaler_;
   trireme::optim::LearningRate schedule_;
-  trireme::optim::StepOptions step_options_;
+  trireme::optim::UpdateOptions update_options_;
 };

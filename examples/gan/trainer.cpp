@@ -4,10 +4,10 @@
 
 #include <chrono>
 
-#include "training/data_content.hpp"
-#include "training/on_device.hpp"
 #include "training/run_steps.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/data/content.hpp"
+#include "trireme/data/on_device.hpp"
 
 using namespace trireme;
 
@@ -50,23 +50,22 @@ models::DcGanOptions DcGan<P, D>::options(const Options& options, const data::Im
 
 template <typename Gan>
 Trainer<Gan>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
-  parallel::require_same(world, "option", options_.settings());
+  require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data");
   checkpoints_.emplace(options_.training, world, options_.settings());
   const auto open_metrics = [this] {
     metrics_.emplace(world_.rank() == 0 ? options_.training.metrics : std::string(), "images", checkpoints_->first_step());
   };
   world.agree(open_metrics, "open the metrics file");
-  const std::int64_t first_step = checkpoints_->first_step();
-  generator_player_.emplace(options_.training, world, *generator_, "generator", first_step);
-  discriminator_player_.emplace(options_.training, world, *discriminator_, "discriminator", first_step);
+  generator_player_.emplace(options_.training, world, *generator_, "generator");
+  discriminator_player_.emplace(options_.training, world, *discriminator_, "discriminator");
 }
 
 template <typename Gan>
 void Trainer<Gan>::open() {
   TrainingOptions& training = options_.training;
-  const data::ImageDataset images = read_training_images(training.data);
-  training.data_content = content_of(images);
+  const data::ImageDataset images = data::read_training_images(training.data);
+  training.data_content = data::content_of(images);
   const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
   loader_.emplace(images, data::ImageLoaderOptions{.batch_size = training.batch_size,
                                                    .seed = training.seed,
@@ -74,15 +73,16 @@ void Trainer<Gan>::open() {
                                                    .count = world_.size(),
                                                    .normalization = {.mean = half, .std = half}});  // to [-1, 1]
   const auto model_options = Gan::options(options_, images.shape());
-  generator_ = std::make_unique<typename Gan::Generator>(model_options);
-  discriminator_ = std::make_unique<typename Gan::Discriminator>(model_options);
-  generator_->initialize({.seed = training.seed});
-  discriminator_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(networks(), training.init);
+  const ModelContext context{.seed = training.seed};
+  generator_ = std::make_unique<typename Gan::Generator>(model_options, context);
+  discriminator_ = std::make_unique<typename Gan::Discriminator>(model_options, context);
+  generator_->initialize();
+  discriminator_->initialize();
+  if (!training.init.empty()) nn::load_weights<float>(networks(), training.init);
 }
 
 template <typename Gan>
-std::vector<models::PrefixedModel> Trainer<Gan>::networks() const {
+std::vector<nn::PrefixedModel> Trainer<Gan>::networks() const {
   return {{.prefix = "G.", .model = *generator_}, {.prefix = "D.", .model = *discriminator_}};
 }
 
@@ -111,30 +111,28 @@ void Trainer<Gan>::run() {
   world_.barrier("end of training");
 }
 
-// The generator's tape stays open while the discriminator, on a tape of its own, takes its step on the same images.
+// The discriminator takes its step inside that of the generator, on the same images.
 template <typename Gan>
 typename Trainer<Gan>::Step Trainer<Gan>::train_step(std::int64_t step) {
   const auto start = std::chrono::steady_clock::now();
   const std::uint64_t sent_before = generator_player_->bytes_sent() + discriminator_player_->bytes_sent();
   const data::ImageBatch batch = loader_->load(step);
-  const TapeOptions names{
-      .seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample};
   Step result;
-  auto of_generator = generator_player_->begin_step();
-  of_generator.request(checkpoints_->requests());
-  Tape tape(names);
-  of_generator.listen(tape);
-  const Tensor<float> latent = latent_vectors(names.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent);
-  const auto fake = generator_->images(on_device<D>(latent));
-  {
-    auto of_discriminator = discriminator_player_->begin_step();
-    Tape inner(names);
-    of_discriminator.listen(inner);
-    const auto real = cast<typename Precision::Compute>(Variable<float, D>(on_device<D>(batch.images)));
-    const auto loss = models::discriminator_loss(*discriminator_, real, fake);
-    result.discriminator = discriminator_player_->update(step, of_discriminator, loss);
-  }
-  result.generator = generator_player_->update(step, of_generator, models::generator_loss(*discriminator_, fake));
+  parallel::Step of_generator = generator_player_->begin(step);
+  of_generator.ask(checkpoints_->requests());
+  of_generator.backward(batch, [&] {
+    const Tensor<float> latent =
+        latent_vectors(options_.training.seed, "latent", batch.first_sample, batch.images.dim(0), options_.latent);
+    const auto fake = generator_->images(data::on_device<D>(latent));
+    parallel::Step of_discriminator = discriminator_player_->begin(step);
+    of_discriminator.backward(batch, [&] {
+      const auto real = cast<typename Precision::Compute>(Variable<float, D>(data::on_device<D>(batch.images)));
+      return models::discriminator_loss(*discriminator_, real, fake);
+    });
+    result.discriminator = discriminator_player_->update(of_discriminator);
+    return models::generator_loss(*discriminator_, fake);
+  });
+  result.generator = generator_player_->update(of_generator);
   result.seconds = seconds_since(start);
   result.bytes_sent = generator_player_->bytes_sent() + discriminator_player_->bytes_sent() - sent_before;
   return result;
@@ -179,7 +177,7 @@ void Trainer<Gan>::write_samples() const {
     if (world_.rank() != 0) return;
     generator_->eval();
     const Tensor<float> latent = latent_vectors(options_.training.seed, "samples", 0, num_samples, options_.latent);
-    const auto images = generator_->images(on_device<D>(latent));
+    const auto images = generator_->images(data::on_device<D>(latent));
     generator_->train();
     data::write_png(options_.samples, data::image_grid(cast<float>(images).value().template to<Cpu>(),
                                                        {.columns = sample_columns, .low = -1, .high = 1}));
@@ -189,7 +187,7 @@ void Trainer<Gan>::write_samples() const {
 
 template <typename Gan>
 void Trainer<Gan>::save() const {
-  if (world_.rank() == 0) models::save_weights<float>(networks(), options_.training.save);
+  if (world_.rank() == 0) nn::save_weights<float>(networks(), options_.training.save);
 }
 
 template <typename Gan>

@@ -6,10 +6,10 @@
 
 #include "options.hpp"
 #include "player.hpp"
-#include "training/images.hpp"
 #include "training/metrics.hpp"
 #include "training/progress.hpp"
 #include "training/run_checkpoints.hpp"
+#include "trireme/data/read_images.hpp"
 #include "trireme/trireme.hpp"
 
 // The models of --model and --precision.
@@ -60,7 +60,7 @@ class Trainer {
   void save() const;
   void print_start() const;
   void print_end(double seconds, std::int64_t steps, const std::string& first_losses, const std::string& last_losses) const;
-  std::vector<trireme::models::PrefixedModel> networks() const;
+  std::vector<trireme::nn::PrefixedModel> networks() const;
 
   Options options_;
   trireme::Group world_;

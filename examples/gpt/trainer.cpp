@@ -4,8 +4,8 @@
 
 #include <utility>
 
-#include "training/data_content.hpp"
-#include "training/on_device.hpp"
+#include "trireme/data/content.hpp"
+#include "trireme/data/on_device.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/window_sampler.hpp"
 
@@ -27,7 +27,7 @@ models::GptOptions model_options(const Options& options) {
 
 // What decides who talks to whom must be the same on all ranks.
 const Options& agreed(const Options& options, const Group& world) {
-  parallel::require_same(world, "option", options.settings());
+  require_same(world, "option", options.settings());
   return options;
 }
 
@@ -69,7 +69,7 @@ template <typename P, typename D>
 void Trainer<P, D>::open() {
   TrainingOptions& training = options_.training;
   std::string text = data::read_text(training.data);
-  training.data_content = content_of(text);
+  training.data_content = data::content_of(text);
   text_ = data::split(data::TokenDataset::from_bytes(std::move(text)), training.validation_fraction);
   loader_.emplace(text_->training, data::WindowLoaderOptions{.batch_size = training.batch_size,
                                                              .micro_batch_size = training.micro_batch_size,
@@ -89,13 +89,12 @@ void Trainer<P, D>::run() {
   Training<P, D> training(options_.training, options_.settings(), mesh_, model_, "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
-                    .backward = [this](std::int64_t step, int micro, auto& reduction,
-                                       const auto& scaler) { backward(step, micro, reduction, scaler); },
+                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
                     .validate = {},
                     .save = [this] { models::save_gpt2(model_, options_.training.save); }};
   if (model_.context().num_stages() > 1) {
     pipeline_.emplace(make_pipeline());
-    work.pipeline = [this](std::int64_t step, auto& reduction, const auto& scaler) { run_stages(step, reduction, scaler); };
+    work.pipeline = [this](parallel::Step& step) { run_stages(step); };
   }
   if (text_->validation.size() > options_.block) work.validate = [this] { return validate(); };
   print_start();
@@ -104,14 +103,9 @@ void Trainer<P, D>::run() {
 }
 
 template <typename P, typename D>
-void Trainer<P, D>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction,
-                             const amp::GradScaler& scaler) {
-  const data::TokenBatch batch = loader_->load(step, micro_batch);
-  Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
-  reduction.listen(tape);
-  const auto loss = model_.loss(on_device<D>(batch.tokens), on_device<D>(batch.targets));
-  scaler.scale(loss).backward();
-  reduction.add(loss);
+void Trainer<P, D>::backward(parallel::Step& step, int micro_batch) {
+  const data::TokenBatch batch = loader_->load(step.number(), micro_batch);
+  step.backward(batch, [&] { return model_.loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets)); });
 }
 
 template <typename P, typename D>
@@ -124,11 +118,11 @@ parallel::Pipeline<float, D> Trainer<P, D>::make_pipeline() {
     if (index + 1 < model_.context().num_stages()) {
       stage.output = between;
       stage.forward = [this, index](const Variable<float, D>& x, int micro_batch) {
-        return model_.stage(index, x, on_device<D>(loader_->load(step_, micro_batch).tokens));
+        return model_.stage(index, x, data::on_device<D>(loader_->load(step_, micro_batch).tokens));
       };
     } else {
       stage.loss = [this](const Variable<float, D>& x, int micro_batch) {
-        return scaler_->scale(model_.last_stage(x, on_device<D>(loader_->load(step_, micro_batch).targets)));
+        return model_.last_stage(x, data::on_device<D>(loader_->load(step_, micro_batch).targets));
       };
     }
   }
@@ -141,14 +135,9 @@ parallel::Pipeline<float, D> Trainer<P, D>::make_pipeline() {
 }
 
 template <typename P, typename D>
-void Trainer<P, D>::run_stages(std::int64_t step, parallel::Reduction& reduction, const amp::GradScaler& scaler) {
-  step_ = step;
-  scaler_ = &scaler;
-  pipeline_->run(reduction,
-                 {.seed = options_.training.seed,
-                  .step = static_cast<std::uint64_t>(step),
-                  .first_sample = loader_->load(step, 0).first_sample},
-                 options_.training.micro_batch_size);
+void Trainer<P, D>::run_stages(parallel::Step& step) {
+  step_ = step.number();
+  pipeline_->run(step, loader_->load(step_, 0).first_sample, options_.training.micro_batch_size);
 }
 
 // The mean loss of evenly spaced windows, spread over the replicas.
@@ -160,7 +149,7 @@ Validation Trainer<P, D>::validate() const {
   for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
        window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
-    const auto loss = model_.loss(on_device<D>(batch.tokens), on_device<D>(batch.targets));
+    const auto loss = model_.loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets));
     total[0] += static_cast<double>(loss.sum.value().item());
     total[1] += loss.target_weight.item();
   }

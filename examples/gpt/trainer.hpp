@@ -19,10 +19,9 @@ class Trainer {
 
  private:
   void open();  // what may fail on one rank alone
-  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
-                const trireme::amp::GradScaler& scaler);
+  void backward(trireme::parallel::Step& step, int micro_batch);
   trireme::parallel::Pipeline<float, D> make_pipeline();
-  void run_stages(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler);
+  void run_stages(trireme::parallel::Step& step);
   Validation validate() const;
   void print_start() const;
   void print_sample() const;
@@ -35,6 +34,5 @@ class Trainer {
   std::optional<trireme::data::WindowLoader> loader_;
   trireme::models::Gpt<P, D> model_;
   std::int64_t step_ = 0;                                          // that the stages are in
-  const trireme::amp::GradScaler* scaler_ = nullptr;               // likewise
   std::optional<trireme::parallel::Pipeline<float, D>> pipeline_;  // none where a replica is one stage
 };

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <array>
 
-#include "training/data_content.hpp"
-#include "training/on_device.hpp"
+#include "trireme/data/content.hpp"
+#include "trireme/data/on_device.hpp"
 
 using namespace trireme;
 
@@ -37,7 +37,7 @@ void require_same(const data::Vocabulary& of_text, const data::Vocabulary& of_we
 
 template <typename D>
 Trainer<D>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
-  parallel::require_same(world, "option", options_.settings());
+  require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
 
@@ -58,16 +58,17 @@ void Trainer<D>::open() {
                                                          .embedding = options_.embedding,
                                                          .hidden = options_.hidden,
                                                          .layers = options_.layers,
-                                                         .dropout = options_.dropout});
-  model_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(*model_, training.init);
+                                                         .dropout = options_.dropout},
+                                   ModelContext{.seed = training.seed});
+  model_->initialize();
+  if (!training.init.empty()) nn::load_weights<float>(*model_, training.init);
 }
 
 template <typename D>
 void Trainer<D>::read_text() {
   TrainingOptions& training = options_.training;
   const std::string text = data::read_text(training.data);
-  training.data_content = content_of(text);
+  training.data_content = data::content_of(text);
   vocabulary_ =
       options_.tokenizer == "word" ? data::Vocabulary::words(text, options_.vocabulary) : data::Vocabulary::characters(text);
   text_ = data::split(data::TokenDataset::from_tokens(vocabulary_->encode(text)), training.validation_fraction);
@@ -91,16 +92,15 @@ template <typename D>
 void Trainer<D>::run() {
   if (!text_) return print_sample();
   Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), *model_, "tokens");
-  TrainingWork work{
-      .micro_batches = static_cast<int>(loader_->num_micro_batches()),
-      .samples_per_step = options_.training.batch_size * options_.block,
-      .backward = [this](std::int64_t step, int micro, auto& reduction, const auto&) { backward(step, micro, reduction); },
-      .validate = {},
-      .add_to = [this](State& state) { add_to(state); },
-      .save =
-          [this] {
-            models::save_weights<float>(*model_, options_.training.save, {{data::vocabulary_name, vocabulary_text_}});
-          }};
+  TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
+                    .samples_per_step = options_.training.batch_size * options_.block,
+                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
+                    .validate = {},
+                    .add_to = [this](State& state) { add_to(state); },
+                    .save =
+                        [this] {
+                          nn::save_weights<float>(*model_, options_.training.save, {{data::vocabulary_name, vocabulary_text_}});
+                        }};
   if (text_->validation.size() / options_.training.batch_size > options_.block) work.validate = [this] { return validate(); };
   print_start();
   if (training.run(work)) print_sample();
@@ -108,16 +108,15 @@ void Trainer<D>::run() {
 }
 
 template <typename D>
-void Trainer<D>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction) {
-  const data::TokenBatch batch = loader_->load(step, micro_batch);
+void Trainer<D>::backward(parallel::Step& step, int micro_batch) {
+  const data::TokenBatch batch = loader_->load(step.number(), micro_batch);
   typename Model::State& state = states_[static_cast<std::size_t>(micro_batch)];
   if (!batch.continues) state = {};
-  Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
-  reduction.listen(tape);
-  auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
-  state = std::move(result.state);
-  result.loss.backward();
-  reduction.add(result.loss);
+  step.backward(batch, [&] {
+    auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
+    state = std::move(result.state);
+    return result.loss;
+  });
 }
 
 // What rows carry goes by row of the whole batch, whichever rank reads it.
@@ -158,7 +157,7 @@ Validation Trainer<D>::validate() const {
   for (std::int64_t step = 0; step < validation_steps; ++step) {
     const data::TokenBatch batch = rows.load(step);
     if (step > 0 && !batch.continues) break;  // the text has ended
-    auto result = model_->loss(on_device<D>(batch.tokens), on_device<D>(batch.targets), state);
+    auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
     state = std::move(result.state);
     total[0] += static_cast<double>(result.loss.sum.value().item());
     total[1] += result.loss.target_weight.item();

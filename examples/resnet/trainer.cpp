@@ -7,24 +7,25 @@
 #include <cmath>
 #include <concepts>
 
-#include "training/data_content.hpp"
-#include "training/on_device.hpp"
+#include "trireme/data/content.hpp"
+#include "trireme/data/on_device.hpp"
 
 using namespace trireme;
 
 namespace {
 
 template <typename Model>
-std::unique_ptr<Model> make_model(const std::string& name, const data::ImageDataset& images) {
+std::unique_ptr<Model> make_model(const std::string& name, const data::ImageDataset& images, const ModelContext& context) {
   const data::ImageShape& shape = images.shape();
   if constexpr (std::constructible_from<Model, models::CnnOptions>) {
     return std::make_unique<Model>(
-        models::CnnOptions{.image = {shape.height, shape.width}, .channels = shape.channels, .classes = images.classes()});
+        models::CnnOptions{.image = {shape.height, shape.width}, .channels = shape.channels, .classes = images.classes()},
+        context);
   } else {
     auto options = name == "resnet50" ? models::ResNetOptions::resnet50() : models::ResNetOptions::resnet18();
     options.channels = shape.channels;
     options.classes = images.classes();
-    return std::make_unique<Model>(options);
+    return std::make_unique<Model>(options, context);
   }
 }
 
@@ -43,24 +44,24 @@ std::int64_t count_found(const Tensor<float>& logits, const Tensor<std::int32_t>
 
 template <typename Model>
 Trainer<Model>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
-  parallel::require_same(world, "option", options_.settings());
+  require_same(world, "option", options_.settings());
   world.agree([this] { open(); }, "open data and files");
 }
 
 template <typename Model>
 void Trainer<Model>::open() {
   TrainingOptions& training = options_.training;
-  images_ = read_images(training.data, options_.test_data);
-  training.data_content = content_of(images_->training);
+  images_ = data::read_images(training.data, options_.test_data);
+  training.data_content = data::content_of(images_->training);
   normalization_ = data::normalization_of(images_->training);
   loader_ = loader(images_->training, data::ImageOrder::shuffled);
   if (options_.epochs > 0) {
     const double steps = options_.epochs * static_cast<double>(images_->training.count());
     training.steps = static_cast<std::int64_t>(std::ceil(steps / static_cast<double>(training.batch_size)));
   }
-  model_ = make_model<Model>(options_.model, images_->training);
-  model_->initialize({.seed = training.seed});
-  if (!training.init.empty()) models::load_weights<float>(*model_, training.init);
+  model_ = make_model<Model>(options_.model, images_->training, {.seed = training.seed});
+  model_->initialize();
+  if (!training.init.empty()) nn::load_weights<float>(*model_, training.init);
 }
 
 template <typename Model>
@@ -83,10 +84,9 @@ void Trainer<Model>::run() {
                                                   "images");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size,
-                    .backward = [this](std::int64_t step, int micro, auto& reduction,
-                                       const auto& scaler) { backward(step, micro, reduction, scaler); },
+                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
                     .validate = {},
-                    .save = [this] { models::save_weights<float>(*model_, options_.training.save); }};
+                    .save = [this] { nn::save_weights<float>(*model_, options_.training.save); }};
   if (images_->test) work.validate = [this] { return validate(); };
   print_start();
   training.run(work);
@@ -94,15 +94,12 @@ void Trainer<Model>::run() {
 }
 
 template <typename Model>
-void Trainer<Model>::backward(std::int64_t step, int micro_batch, parallel::Reduction& reduction,
-                              const amp::GradScaler& scaler) {
-  const data::ImageBatch batch = loader_->load(step, micro_batch);
-  Tape tape({.seed = options_.training.seed, .step = static_cast<std::uint64_t>(step), .first_sample = batch.first_sample});
-  reduction.listen(tape);
-  const auto loss = cross_entropy(model_->logits(on_device<D>(batch.images)), on_device<D>(batch.labels),
-                                  {.label_smoothing = options_.label_smoothing});
-  scaler.scale(loss).backward();
-  reduction.add(loss);
+void Trainer<Model>::backward(parallel::Step& step, int micro_batch) {
+  const data::ImageBatch batch = loader_->load(step.number(), micro_batch);
+  step.backward(batch, [&] {
+    return cross_entropy(model_->logits(data::on_device<D>(batch.images)), data::on_device<D>(batch.labels),
+                         {.label_smoothing = options_.label_smoothing});
+  });
 }
 
 // The mean loss and the accuracy of the test images, spread over the ranks.
@@ -115,8 +112,8 @@ Validation Trainer<Model>::validate() const {
     for (std::int64_t micro_batch = 0; micro_batch < test.num_micro_batches(); ++micro_batch) {
       const data::ImageBatch batch = test.load(step, micro_batch);
       if (batch.valid == 0) continue;
-      const Variable<float, D> logits = cast<float>(model_->logits(on_device<D>(batch.images)));
-      const auto loss = cross_entropy(logits, on_device<D>(batch.labels));
+      const Variable<float, D> logits = cast<float>(model_->logits(data::on_device<D>(batch.images)));
+      const auto loss = cross_entropy(logits, data::on_device<D>(batch.labels));
       total[0] += static_cast<double>(loss.sum.value().item());
       total[1] += loss.target_weight.item();
       total[2] += static_cast<double>(count_found(logits.value().template to<Cpu>(), batch.labels, batch.valid));

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "options.hpp"
-#include "training/images.hpp"
 #include "training/training.hpp"
 #include "trireme/data/image_loader.hpp"
+#include "trireme/data/read_images.hpp"
 #include "trireme/trireme.hpp"
 
 // One rank's part of a training run. Model: models::Cnn or models::ResNet of Float32, MixedBfloat16 or MixedFloat16.
@@ -23,14 +23,13 @@ class Trainer {
 
   void open();  // what may fail on one rank alone
   trireme::data::ImageLoader loader(const trireme::data::ImageDataset& images, trireme::data::ImageOrder order) const;
-  void backward(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
-                const trireme::amp::GradScaler& scaler);
+  void backward(trireme::parallel::Step& step, int micro_batch);
   Validation validate() const;
   void print_start() const;
 
   Options options_;
   trireme::Group world_;
-  std::optional<Images> images_;
+  std::optional<trireme::data::Images> images_;
   trireme::data::Normalization normalization_;
   std::optional<trireme::data::ImageLoader> loader_;
   std::unique_ptr<Model> model_;

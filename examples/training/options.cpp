@@ -315,9 +315,8 @@ void TrainingOptions::complete(const Group& world) {
           micro_batch_size, share, batch_size);
 }
 
-parallel::ParallelOptions TrainingOptions::data_parallel(std::int64_t first_step) const {
-  parallel::ParallelOptions result{
-      .sharding = parse_sharding(optimizer_sharding), .check_replicas = check_replicas, .first_step = first_step};
+parallel::ParallelOptions TrainingOptions::data_parallel() const {
+  parallel::ParallelOptions result{.sharding = parse_sharding(optimizer_sharding), .check_replicas = check_replicas};
   const parallel::Tuning tuning{.on = bucket_mb == 0, .profile = bucket_profile};
   if (compress != "none") {
     result.sum = parallel::Hooked{
@@ -345,7 +344,7 @@ optim::NamedOptions TrainingOptions::optimizer_options() const {
           .decay = optim::Decay::matrices};
 }
 
-optim::StepOptions TrainingOptions::step_options() const {
+optim::UpdateOptions TrainingOptions::update_options() const {
   return {.clip_norm = clip,
           .non_finite = non_finite == "skip" ? optim::NonFinitePolicy::skip : optim::NonFinitePolicy::stop,
           .max_skipped = max_skipped};

@@ -26,7 +26,7 @@ struct CheckpointInterval {
 struct TrainingOptions {
   std::string program;       // its name
   std::string data;          // a file or folder
-  std::string data_content;  // what it holds, in words: content_of()
+  std::string data_content;  // what it holds, in words: data::content_of()
 
   std::int64_t batch_size = 16;       // of all ranks together
   std::int64_t micro_batch_size = 0;  // of one rank; 0: batch_size / ranks
@@ -83,9 +83,9 @@ struct TrainingOptions {
   // The sizes that follow from the number of ranks; an error where that does not divide the batch.
   void complete(const trireme::Group& world);
 
-  trireme::parallel::ParallelOptions data_parallel(std::int64_t first_step = 0) const;  // first_step: that this run trains
+  trireme::parallel::ParallelOptions data_parallel() const;
   trireme::optim::NamedOptions optimizer_options() const;
-  trireme::optim::StepOptions step_options() const;
+  trireme::optim::UpdateOptions update_options() const;
   trireme::optim::LearningRate schedule() const;
 };
 

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/run_status.hpp"
-#include "trireme/parallel/settings.hpp"
 
 using namespace trireme;
 
@@ -108,7 +108,7 @@ RunCheckpoints::RunCheckpoints(const TrainingOptions& options, const Group& worl
       allow_other_data_(options.allow_other_data),
       steps_(options.steps),
       interval_(options.checkpoint_interval) {
-  parallel::require_same(world, "data file", {{data_content, options.data_content}});
+  require_same(world, "data file", {{data_content, options.data_content}});
   settings_["data"] = options.data;
   if (options.checkpoint_directory.empty()) return;
   checkpoints_.emplace(world, checkpoint::CheckpointOptions{.directory = options.checkpoint_directory, .keep = options.keep});

@@ -28,9 +28,8 @@ Training<P, D>::Training(const TrainingOptions& options, const optim::Settings& 
       unit_(std::move(unit)),
       model_(model),
       checkpoints_(options, mesh.world(), settings),
-      data_parallel_(model, mesh, options.data_parallel(checkpoints_.first_step())),
+      data_parallel_(model, mesh, options.data_parallel()),
       optimizer_(optim::make_optimizer<P, D>(options.optimizer, model, options.optimizer_options())),
-      scaler_({.enabled = std::same_as<P, MixedFloat16>}),
       schedule_(options.schedule()) {
   const auto open = [&] {
     metrics_ = std::make_unique<MetricsFile>(mesh.world().rank() == 0 ? options.metrics : std::string(), unit_,
@@ -68,7 +67,7 @@ StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, P
                       .bytes_sent = data_parallel_.bytes_sent() - sent_before};
   metrics.samples_per_second = static_cast<double>(work.samples_per_step) / metrics.seconds;
   metrics.compute_seconds = metrics.seconds - metrics.exposed_communication_seconds;
-  if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = scaler_.scale();
+  if constexpr (std::same_as<P, MixedFloat16>) metrics.loss_scale = data_parallel_.scaler().scale();
   metrics.skipped_steps = optimizer_->skipped_steps();
   if (!summary.is_finite()) progress.note(fmt::format("step {} is skipped: its loss or gradients are not finite", done));
   const bool validates = options_.validation_interval > 0 && work.validate;
@@ -84,28 +83,24 @@ StepRequests Training<P, D>::step(const TrainingWork& work, std::int64_t step, P
 
 template <typename P, typename D>
 void Training<P, D>::add_to(State& state, const TrainingWork& work) {
-  model_.store().add_to(state, "model.");
-  optimizer_->add_to(state);
-  scaler_.add_to(state);
   data_parallel_.add_to(state);
+  optimizer_->add_to(state);
   if (work.add_to) work.add_to(state);
 }
 
 template <typename P, typename D>
-StepSummary Training<P, D>::train_step(const TrainingWork& work, std::int64_t step) {
-  auto reduction = data_parallel_.begin_step(work.micro_batches);
-  reduction.request(checkpoints_.requests());
+StepSummary Training<P, D>::train_step(const TrainingWork& work, std::int64_t number) {
+  parallel::Step step = data_parallel_.begin(number, work.micro_batches);
+  step.ask(checkpoints_.requests());
   if (work.pipeline) {
-    work.pipeline(step, reduction, scaler_);
+    work.pipeline(step);
   } else {
-    for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro, reduction, scaler_);
+    for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro);
   }
-  StepSummary summary = reduction.finish();
-  optimizer_->set_learning_rate(schedule_(step));
-  scaler_.unscale(*optimizer_, summary);
-  scaler_.step(*optimizer_, summary, options_.step_options());
-  scaler_.update();
-  return summary;
+  optim::UpdateOptions update = options_.update_options();
+  update.learning_rate = schedule_(number);
+  step.update(*optimizer_, update);
+  return step.finish();
 }
 
 template <typename P, typename D>

@@ -12,7 +12,6 @@
 #include "training/progress.hpp"
 #include "training/run_checkpoints.hpp"
 #include "training/run_steps.hpp"
-#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -27,13 +26,9 @@ struct Validation {
 struct TrainingWork {
   int micro_batches = 1;              // of one rank and step
   std::int64_t samples_per_step = 0;  // of all ranks
-  // Forward and backward of a micro-batch, its loss scaled, on a tape that `reduction` listens to; adds its loss.
-  std::function<void(std::int64_t step, int micro_batch, trireme::parallel::Reduction& reduction,
-                     const trireme::amp::GradScaler& scaler)>
-      backward;
+  std::function<void(trireme::parallel::Step& step, int micro_batch)> backward;
   // Instead of it where stages of a pipeline run the micro-batches: all of a step.
-  std::function<void(std::int64_t step, trireme::parallel::Reduction& reduction, const trireme::amp::GradScaler& scaler)>
-      pipeline = {};
+  std::function<void(trireme::parallel::Step& step)> pipeline = {};
   std::function<Validation()> validate;              // the same on all ranks; empty: there is no validation
   std::function<void(trireme::State&)> add_to = {};  // what a checkpoint keeps beside the model and its optimizer
   std::function<void()> save;                        // called by the ranks of the first replica when --save is given
@@ -53,7 +48,7 @@ class Training {
 
  private:
   trireme::StepRequests step(const TrainingWork& work, std::int64_t step, Progress& progress);
-  trireme::StepSummary train_step(const TrainingWork& work, std::int64_t step);
+  trireme::StepSummary train_step(const TrainingWork& work, std::int64_t number);
   void add_to(trireme::State& state, const TrainingWork& work);
   void report(const StepMetrics& metrics, Progress& progress);
   void print_end(double seconds, std::int64_t steps, std::int64_t samples) const;
@@ -66,7 +61,6 @@ class Training {
   trireme::parallel::DataParallel data_parallel_;
   Decisions decisions_{data_parallel_};
   std::unique_ptr<trireme::optim::Optimizer<P, D>> optimizer_;
-  trireme::amp::GradScaler scaler_;
   trireme::optim::LearningRate schedule_;
   std::unique_ptr<MetricsFile> metrics_;
   StepMetrics first_ = {};

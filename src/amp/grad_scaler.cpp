@@ -51,7 +51,8 @@ void GradScaler::unscale_for(const void* optimizer, StepSummary& summary) {
 }
 
 bool GradScaler::begin_step(const void* optimizer, StepSummary& summary) {
-  Progress& progress = progress_[optimizer];
+  const bool unscaled_for_any = progress_.contains(nullptr) && progress_[nullptr].stage == Stage::unscaled;
+  Progress& progress = progress_[unscaled_for_any ? nullptr : optimizer];
   require(progress.stage != Stage::stepped, "step() was called for this optimizer since the last update() already");
   if (progress.stage == Stage::ready) unscale_for(optimizer, summary);
   progress.stage = Stage::stepped;

@@ -25,7 +25,16 @@ std::uint64_t next_store_serial() {
 }  // namespace
 
 FlatStore::FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device)
-    : serial_(next_store_serial()), dtype_(dtype), compute_dtype_(compute_dtype), device_(&device), buffers_(dtype, device) {}
+    : serial_(next_store_serial()),
+      dtype_(dtype),
+      compute_dtype_(compute_dtype),
+      device_(&device),
+      planes_(std::make_shared<PlaneTable>(device)),
+      buffers_(dtype, device) {
+  add_plane("values", {.dtype = dtype, .extent = Extent::all});
+  add_plane("gradients", {.dtype = dtype, .extent = Extent::trainable});
+  if (compute_dtype != dtype) add_plane("compute copy", {.dtype = compute_dtype, .extent = Extent::all});
+}
 
 int FlatStore::add(std::string name, const Shape& shape, const Initializer& initializer) {
   return add(std::move(name), Placement{.shape = shape}, initializer);
@@ -95,16 +104,6 @@ std::int64_t FlatStore::numel() {
   return numel_;
 }
 
-std::shared_ptr<device::Storage> FlatStore::zeroed(std::int64_t count, DType dtype) const {
-  const device::MemoryPurpose purpose("parameters and their gradients");
-  std::size_t bytes = 0;
-  require(!__builtin_mul_overflow(static_cast<std::size_t>(count), size_of(dtype), &bytes),
-          "a model's {} elements of {} have more than 2^64 bytes", count, name_of(dtype));
-  auto storage = std::make_shared<device::Storage>(device_->memory(), bytes);
-  device_->zero(storage->data(), bytes);
-  return storage;
-}
-
 void FlatStore::lay_out() {
   if (laid_out_) return;
   // In mixed precision a segment starts at whole cache lines of either plane.
@@ -125,9 +124,8 @@ void FlatStore::lay_out() {
   has_gradient_.assign(parameters_.size(), false);
   gradient_is_final_.assign(parameters_.size(), false);
   has_values_.assign(parameters_.size(), false);
-  values_ = zeroed(numel_, dtype_);
-  gradients_ = zeroed(trainable_numel_, dtype_);
-  if (compute_dtype_ != dtype_) compute_values_ = zeroed(numel_, compute_dtype_);
+  PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
+  planes_->lay_out(numel_, trainable_numel_);
   laid_out_ = true;
 }
 
@@ -138,7 +136,7 @@ void FlatStore::require_dtype(DType held, DType wanted) {
 void FlatStore::refresh_compute_copy(const Range& range) {
   lay_out();
   if (compute_dtype_ == dtype_) return;
-  device_->round(values_, range, compute_dtype_, compute_values_);
+  device_->round(value_plane(), range, compute_dtype_, plane(compute_number()));
 }
 
 template <typename T>
@@ -183,8 +181,9 @@ void FlatStore::require_values() {
     const ParameterInfo& info = parameter(index);
     if (info.numel == 0 || has_values_[static_cast<std::size_t>(index)] || makes_zeros(info.initializer)) continue;
     bytes.resize(static_cast<std::size_t>(info.numel) * size_of(dtype_));
-    device_->read(static_cast<const std::byte*>(values_->data()) + static_cast<std::size_t>(info.offset) * size_of(dtype_),
-                  bytes.data(), bytes.size());
+    device_->read(
+        static_cast<const std::byte*>(value_plane()->data()) + static_cast<std::size_t>(info.offset) * size_of(dtype_),
+        bytes.data(), bytes.size());
     if (std::ranges::all_of(bytes, [](std::byte byte) { return byte == std::byte{}; })) lacking.push_back(info.name);
   }
   require(
@@ -195,22 +194,48 @@ void FlatStore::require_values() {
   values_are_checked_ = true;
 }
 
-template <typename T>
-void FlatStore::add_as(State& state, const std::string& prefix) {
-  lay_out();
-  T* values = static_cast<T*>(device_->listed(state, values_->data(), static_cast<std::size_t>(numel_) * sizeof(T)));
-  for (int index = 0; index < num_parameters(); ++index) {
-    const ParameterInfo& info = parameter(index);
-    state.add({.name = prefix + info.name,
-               .dtype = dtype_,
-               .shape = info.placement.shape,
-               .pieces = pieces(index, {0, numel_}, values)});
+std::vector<StatePiece> FlatStore::pieces_of(int index, const Range& range, void* data, std::size_t element_bytes) {
+  const ParameterInfo& info = parameter(index);
+  const Range here{std::max<std::int64_t>(range.begin - info.offset, 0), std::min(range.end - info.offset, info.numel)};
+  std::vector<StatePiece> pieces;
+  for (const auto& piece : info.placement.pieces(here)) {
+    const auto place = static_cast<std::size_t>(info.offset + piece.here - range.begin);
+    pieces.push_back(
+        {.data = static_cast<std::byte*>(data) + place * element_bytes, .elements = {piece.whole, piece.whole + piece.count}});
   }
-  buffers_.add_to(state, prefix);
+  return pieces;
+}
+
+void* FlatStore::list_plane(State& state, int number) {
+  const device::Storage& memory = *plane(number);
+  state.before_use([planes = std::weak_ptr<PlaneTable>(planes_), number, place = memory.data(), name = planes_->name(number)] {
+    const auto held = planes.lock();
+    require(held != nullptr && held->lies_at(number, place),
+            "a State lists the plane {} of a model where it no longer lies: make the state after DataParallel, and another one "
+            "where a model or an optimizer ends",
+            name);
+  });
+  return planes_->device_of(number).listed(state, memory.data(), memory.bytes());
+}
+
+StateTensor FlatStore::listed(std::string name, int number, void* place, int index) {
+  const DType dtype = planes_->options(number).dtype;
+  StateTensor tensor{.name = std::move(name), .dtype = dtype, .shape = parameter(index).placement.shape};
+  auto* data = static_cast<std::byte*>(place);
+  for (const Range& range : planes_->ranges(number)) {
+    const auto pieces = pieces_of(index, range, data, size_of(dtype));
+    tensor.pieces.insert(tensor.pieces.end(), pieces.begin(), pieces.end());
+    data += static_cast<std::size_t>(range.count()) * size_of(dtype);
+  }
+  return tensor;
 }
 
 void FlatStore::add_to(State& state, const std::string& prefix) {
-  dtype_ == DType::float64 ? add_as<double>(state, prefix) : add_as<float>(state, prefix);
+  void* values = list_plane(state, values_number);
+  for (int index = 0; index < num_parameters(); ++index) {
+    state.add(listed(prefix + parameter(index).name, values_number, values, index));
+  }
+  buffers_.add_to(state, prefix);
   state.after_load([this] {
     has_values_.assign(parameters_.size(), true);
     refresh_compute_copy();
@@ -221,36 +246,32 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
   require(resource->on_host() == on_host(), "a store {} was to be moved into memory of \"{}\"",
           on_host() ? "on the host" : "on a GPU", resource->name());
   lay_out();
-  const auto move = [&](std::shared_ptr<device::Storage>& plane, std::int64_t count) {
-    auto moved = std::make_shared<device::Storage>(resource, plane->bytes());
-    device_->copy(moved->data(), plane->data(), static_cast<std::size_t>(count) * size_of(dtype_));
-    plane = std::move(moved);
-  };
-  move(values_, numel_);
-  move(gradients_, trainable_numel_);
+  planes_->move(values_number, resource);
+  planes_->move(gradients_number, resource);
 }
 
 void FlatStore::zero_gradient(int index) {
   const ParameterInfo& info = parameter(index);
-  auto* bytes = static_cast<std::byte*>(gradients_->data());
+  auto* bytes = static_cast<std::byte*>(gradient_plane()->data());
   device_->zero(bytes + static_cast<std::size_t>(info.offset) * size_of(dtype_),
                 static_cast<std::size_t>(info.numel) * size_of(dtype_));
   set_has_gradient(index);
 }
 
-void FlatStore::clear_gradients() {
+void FlatStore::begin_micro_batch() {
   lay_out();
   has_gradient_.assign(parameters_.size(), false);
   gradient_is_final_.assign(parameters_.size(), false);
+}
+
+void FlatStore::clear_gradients() {
+  begin_micro_batch();
   buffers_.end_step();
-  in_step_ = false;
 }
 
 void FlatStore::begin_step() {
-  if (in_step_) buffers_.restore();
   clear_gradients();
   buffers_.keep();
-  in_step_ = true;
 }
 
 void FlatStore::refuse_gradient(int index) const {

@@ -18,6 +18,13 @@ bool ModelContext::has_stage(int stage) const {
   return pipeline == nullptr || stage % pipeline->size() == pipeline->rank();
 }
 
+const ModelContext& one_stage(const ModelContext& context, std::string_view model) {
+  require(context.num_stages() == 1,
+          "a {} is not divided into stages, and its context has {}: train it on a mesh without a pipeline axis", model,
+          context.num_stages());
+  return context;
+}
+
 Model::Model(const ModelContext& context, DType dtype, DType compute_dtype, const PlaneDevice& device)
     : context_(context), store_(dtype, compute_dtype, device) {
   require(context.chunks > 0, "a rank of a pipeline has at least one stage, got {}", context.chunks);

@@ -34,7 +34,7 @@ namespace fs = std::filesystem;
                .had = std::move(had),
                .hint = "give the run the model and the optimizer of the checkpoint, or another directory; for weights alone, "
                        "trireme-ckpt export FOLDER FILE writes a file for --init of a trainer, with --format plain for "
-                       "models::load_weights"});
+                       "nn::load_weights"});
 }
 
 std::string describe(DType dtype, const Shape& shape) { return fmt::format("{} {}", name_of(dtype), shape.str()); }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/weights_format.hpp"
+#include "trireme/nn/weights_format.hpp"
 
 namespace trireme::models {
 namespace {
@@ -18,7 +18,7 @@ bool passed_over(std::string_view name) {
   return name == "lm_head.weight" || ends_with_any(name, {".attn.bias", ".attn.masked_bias"});
 }
 
-constexpr WeightsFormat gpt2{
+constexpr nn::WeightsFormat gpt2{
     .stored_transposed = stored_transposed, .passed_over = passed_over, .optional_prefix = "transformer."};
 
 }  // namespace
@@ -30,7 +30,7 @@ bool stored_transposed(std::string_view parameter) {
 GptOptions gpt2_options(const std::string& path) {
   const SafetensorsFile file(path);
   const auto matrix = [&](const std::string& name) {
-    const SafetensorsEntry& entry = stored_tensor(file, name, gpt2);
+    const SafetensorsEntry& entry = nn::stored_tensor(file, name, gpt2);
     if (entry.shape.size() == 2 && entry.shape[0] > 0 && entry.shape[1] > 0) return entry.shape;
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "a tensor of the file is no matrix",
@@ -45,7 +45,8 @@ GptOptions gpt2_options(const std::string& path) {
       1, std::ranges::count_if(file.tensors(), [](const auto& entry) { return entry.name.ends_with(".ln_1.weight"); }));
   // So that a model of these sizes takes little more memory than the file has bytes.
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    require_fits(file, stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), gpt2), {width, 4 * width});
+    nn::require_fits(file, nn::stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), gpt2),
+                     {width, 4 * width});
   }
   return {.layers = static_cast<int>(layers),
           .heads = 1,
@@ -55,13 +56,15 @@ GptOptions gpt2_options(const std::string& path) {
 }
 
 void load_gpt2(Model& model, const std::string& path) {
-  const std::vector<PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? load_weights<double>(models, path, gpt2) : load_weights<float>(models, path, gpt2);
+  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
+  model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, path, gpt2)
+                                          : nn::load_weights<float>(models, path, gpt2);
 }
 
 void save_gpt2(Model& model, const std::string& path) {
-  const std::vector<PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? save_weights<double>(models, path, gpt2) : save_weights<float>(models, path, gpt2);
+  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
+  model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, gpt2)
+                                          : nn::save_weights<float>(models, path, gpt2);
 }
 
 }  // namespace trireme::models

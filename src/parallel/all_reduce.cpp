@@ -32,7 +32,7 @@ class AllReduced final : public BucketSums {
 
 }  // namespace
 
-std::unique_ptr<BucketSums> AllReduce::begin_step(std::span<const Bucket> buckets) {
+std::unique_ptr<BucketSums> AllReduce::begin_step(std::span<const Bucket> buckets, std::int64_t /*number*/) {
   return std::make_unique<AllReduced>(buckets, group().rank() == 0,
                                       [this](const Bucket& bucket) { return start(bucket.range, bucket.name); });
 }

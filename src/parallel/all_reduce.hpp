@@ -9,7 +9,7 @@ class AllReduce final : public BucketReduction {
  public:
   AllReduce(FlatStore& store, const Group& group, ReduceOp op) : BucketReduction(store, group), op_(op) {}
 
-  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets) override;
+  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets, std::int64_t /*number*/) override;
   Pending start(const Range& range, std::string_view name) override;
 
  private:

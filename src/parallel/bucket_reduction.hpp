@@ -55,8 +55,8 @@ class BucketReduction {
   BucketReduction& operator=(const BucketReduction&) = delete;
   virtual ~BucketReduction() = default;
 
-  // A step with these buckets, which stay as they are until it ends.
-  virtual std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets) = 0;
+  // The step with this number and these buckets, which stay as they are until it ends.
+  virtual std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets, std::int64_t number) = 0;
 
   // What this rank updates; null where every rank updates all.
   virtual std::shared_ptr<Shard> shard() const { return nullptr; }

@@ -52,7 +52,7 @@ std::optional<BucketCuts> BucketTuner::next_cuts(const Trial& trial) {
   if (result_) return result_->cuts;
   const int live = step_++ - first_steps - observed_steps;
   if (live < 0) return std::nullopt;
-  if (live == 0) make_candidates(trial);
+  if (candidates_.empty()) make_candidates(trial);
   const auto count = static_cast<int>(candidates_.size());
   if (live == rounds * count) return decide();
   return candidates_[static_cast<std::size_t>(live % count)].cuts;
@@ -72,6 +72,13 @@ void BucketTuner::end() {
   if (result_ || candidates_.empty()) return;
   const auto live = static_cast<std::size_t>(step_ - 1 - first_steps - observed_steps);
   candidates_[live % candidates_.size()].steps.push_back(since_begin());
+}
+
+void BucketTuner::give_up() {
+  if (result_) return;
+  --step_;
+  const auto observed = static_cast<std::size_t>(std::clamp(step_ - first_steps, 0, observed_steps));
+  if (ready_.size() > observed) ready_.pop_back();
 }
 
 double BucketTuner::since_begin() const {

@@ -34,6 +34,7 @@ class BucketTuner {
   void begin();
   void final(std::size_t gradient);
   void end();
+  void give_up();  // the step that next_cuts() began counts for nothing
 
   const std::optional<BucketTuning>& result() const { return result_; }
 

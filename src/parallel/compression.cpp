@@ -18,8 +18,8 @@ constexpr int dense_trials = 3;
 }  // namespace
 
 Compression::Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
-                         const CompressionOptions& options, bool sharded, std::int64_t first_step)
-    : store_(store), group_(group), model_(model), options_(options), step_(first_step - 1) {
+                         const CompressionOptions& options, bool sharded)
+    : store_(store), group_(group), model_(model), options_(options) {
   const std::string name = hook().str();
   require(store.dtype() == DType::float32, "compression {} is for float32 gradients, these are {}", name,
           name_of(store.dtype()));
@@ -62,8 +62,8 @@ std::uint64_t Compression::bytes_sent() const {
   return bytes;
 }
 
-bool Compression::begin_step(std::span<const Bucket> buckets, const DenseTrial& trial) {
-  ++step_;
+bool Compression::begin_step(std::span<const Bucket> buckets, std::int64_t number, const DenseTrial& trial) {
+  step_ = number;
   if (step_ < options_.start) return false;
   if (!decision_) decision_ = decide(buckets, trial);
   return decision_->on && (exchanges_ || hook().indispensable());

@@ -23,10 +23,10 @@ class Compression {
   // Collective. `group`: the replicas; `model`: all ranks that hold parts of the model, which decide alike; `parameters`: the
   // trainable ones, in the order of the store; `sharded`: their owners update them.
   Compression(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
-              const CompressionOptions& options, bool sharded, std::int64_t first_step);
+              const CompressionOptions& options, bool sharded);
 
-  // Whether the step that begins now is compressed. Collective at the first one that should be.
-  bool begin_step(std::span<const Bucket> buckets, const DenseTrial& trial);
+  // Whether the step with this number, which begins now, is compressed. Collective at the first one that should be.
+  bool begin_step(std::span<const Bucket> buckets, std::int64_t number, const DenseTrial& trial);
 
   const std::optional<CompressionDecision>& decision() const { return decision_; }
   CommunicationHook& hook() const { return *options_.hook; }
@@ -62,7 +62,7 @@ class Compression {
   CompressionOptions options_;
   HookGroups groups_;
   std::vector<int> owner_of_;  // by parameter
-  std::int64_t step_;          // that runs, or was the last
+  std::int64_t step_ = 0;      // that runs, or was the last
   bool exchanges_;             // between some of the replicas
   std::shared_ptr<OwnerShard> shard_;
   std::optional<CompressionDecision> decision_;

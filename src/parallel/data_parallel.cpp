@@ -15,13 +15,14 @@
 #include "parallel/parallel_options.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/reduce_scatter.hpp"
+#include "parallel/reduction.hpp"
 #include "parallel/replica_check.hpp"
 #include "parallel/replica_comparison.hpp"
 #include "parallel/summary_group.hpp"
+#include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
-#include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -40,6 +41,13 @@ int tied_parameter(FlatStore& store) {
   return -1;
 }
 
+// Only float16 gradients leave their range.
+amp::GradScalerOptions loss_scale_of(const FlatStore& store, const ParallelOptions& options) {
+  amp::GradScalerOptions scale = options.loss_scale;
+  scale.enabled = scale.enabled && store.compute_dtype() == DType::float16;
+  return scale;
+}
+
 }  // namespace
 
 DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options)
@@ -49,7 +57,7 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
       summary_(std::make_shared<const SummaryGroup>(model, mesh)),
       bucket_of_(static_cast<std::size_t>(store_.num_parameters()), -1),
       tied_(tied_parameter(store_)),
-      first_step_(options.first_step),
+      scaler_(loss_scale_of(store_, options)),
       ready_position_(static_cast<std::size_t>(store_.num_parameters()), 0) {
   check(options, store_, mesh);
   const bool on_one_node = on_all(summary_->group(), group_.on_one_node(), "nodes of replicas");
@@ -127,8 +135,8 @@ void DataParallel::choose_reduction(const ProcessMesh& mesh, const ParallelOptio
     if (hooked == nullptr) {
       reduction_ = std::make_shared<AllReduce>(store_, group_, micro_batch_sum_->op());
     } else {
-      reduction_ = std::make_shared<HookedReduction>(store_, group_, summary_->group(), trainable(), hooked->compression,
-                                                     sharded, options.first_step);
+      reduction_ =
+          std::make_shared<HookedReduction>(store_, group_, summary_->group(), trainable(), hooked->compression, sharded);
     }
   }
   auto next = bytes.begin();
@@ -184,6 +192,8 @@ void DataParallel::order_buckets() {
 }
 
 void DataParallel::agree_on_ready_order() {
+  ready_order_ = ReadyOrder::agreed;
+  if (group_.size() == 1 || sharded()) return;
   group_.broadcast(std::span(ready_position_), 0, "ready order").wait_on_host();
   order_buckets();
 }
@@ -206,10 +216,14 @@ std::optional<CompressionDecision> DataParallel::compression_decision() const { 
 
 std::vector<NamedTensor> DataParallel::compression_state() const { return reduction_->hook_state(); }
 
-void DataParallel::add_to(State& state, const std::string& prefix) const {
+bool DataParallel::has_fixed_bits() const { return micro_batch_sum_->fixed_bits(); }
+
+void DataParallel::add_to(State& state, const std::string& prefix) {
+  store_.add_to(state, prefix + "model.");
+  scaler_.add_to(state, prefix + "grad_scaler.");
   const Group& all = summary_->group();
   for (const auto& [name, values] : compression_state()) {
-    state.add({.name = fmt::format("{}{} of {}.{}", prefix, all.rank(), all.size(), name),
+    state.add({.name = fmt::format("{}compression.{} of {}.{}", prefix, all.rank(), all.size(), name),
                .dtype = DType::float32,
                .shape = values.shape(),
                .pieces = {{.data = values.data(), .elements = {0, values.numel()}}},
@@ -221,17 +235,31 @@ std::uint64_t DataParallel::bytes_sent() const {
   return group_.bytes_sent() + (summary_->whole_model() ? 0 : summary_->group().bytes_sent()) + reduction_->hook_bytes_sent();
 }
 
-Reduction DataParallel::begin_step(int micro_batches) {
+Step DataParallel::begin(std::int64_t number, int micro_batches) { return begin(number, micro_batches, nullptr); }
+
+Step DataParallel::begin(std::int64_t number, int micro_batches, StepRecording* recording) {
+  require(number >= 0, "steps are numbered from 0 on, got {}", number);
   require(micro_batches > 0, "a step has at least one micro-batch, got {}", micro_batches);
-  if (steps_ == 0) summary_->group().agree([this] { store_.require_values(); }, "begin the first step");
+  require(!is_in_step_, "step {} was begun while step {} is open: call its update(), or let it go out of scope", number, step_);
+  if (step_ < 0) summary_->group().agree([this] { store_.require_values(); }, "begin the first step");
   micro_batch_sum_->begin_step(micro_batches);
-  store_.begin_step();
-  if (steps_++ == 1 && group_.size() > 1 && !sharded()) agree_on_ready_order();
+  if (ready_order_ == ReadyOrder::noted) agree_on_ready_order();
   if (tuner_ != nullptr) {
     const auto cuts = tuner_->next_cuts([this](std::int64_t bytes) { return reduction_->time(bytes); });
     if (cuts) make_buckets(*cuts);
   }
-  return Reduction(*this, micro_batches, reduction_->begin_step(buckets_));
+  store_.begin_step();
+  auto sums = reduction_->begin_step(buckets_, number);
+  step_ = number;
+  is_in_step_ = true;
+  return {*this, number, std::make_unique<Reduction>(*this, micro_batches, std::move(sums)), recording};
+}
+
+void DataParallel::give_up(bool has_run) {
+  scaler_.give_up();
+  if (has_run) store_.buffers().restore();
+  store_.clear_gradients();
+  is_in_step_ = false;
 }
 
 std::vector<Pending> DataParallel::reduce_buffers() const {
@@ -251,23 +279,22 @@ void DataParallel::compare_evaluation() const {
 
 // This rank's GPU may be waiting for other ranks. Who reads its memory would wait for ever where one of them fails; this does
 // not.
-void DataParallel::wait_for_device() const {
-  if (store_.on_host()) return;
-  device::Event reached;
-  device::current_stream().record(reached);
-  group_.wait_until([&] { return reached.is_done(); }, "a step of the GPU");
-}
+void DataParallel::wait_until(const std::function<bool()>& done) const { group_.wait_until(done, "a step of the GPU"); }
 
 StepRequests DataParallel::exchange(const StepRequests& requests) {
   const Group& ranks = summary_->group();
   std::vector<double> asked{requests.stop ? 1.0 : 0.0, requests.checkpoint ? 1.0 : 0.0};
   ranks.all_reduce(std::span(asked), ReduceOp::sum, "exchange").wait_on_host();
   if (comparison_ != nullptr && ++exchanges_ % comparison_->num_steps() == 0) {
-    wait_for_device();
+    if (!store_.on_host()) {
+      device::Event reached;
+      device::current_stream().record(reached);
+      wait_until([&] { return reached.is_done(); });
+    }
     std::vector<double> digests;
     comparison_->append_all(digests);
     ranks.all_reduce(std::span(digests), ReduceOp::sum, "digests of replicas").wait_on_host();
-    comparison_->check(digests, first_step_ + exchanges_ - 1, ranks);
+    comparison_->check(digests, step_, ranks);
   }
   return {.stop = asked[0] > 0, .checkpoint = asked[1] > 0};
 }

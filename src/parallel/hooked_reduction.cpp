@@ -4,9 +4,9 @@
 
 namespace trireme::parallel {
 
-std::unique_ptr<BucketSums> HookedReduction::begin_step(std::span<const Bucket> buckets) {
-  const bool compressed = compression_.begin_step(buckets, [this](std::int64_t bytes) { return dense_.time(bytes); });
-  if (!compressed) return dense_.begin_step(buckets);
+std::unique_ptr<BucketSums> HookedReduction::begin_step(std::span<const Bucket> buckets, std::int64_t number) {
+  const bool compressed = compression_.begin_step(buckets, number, [this](std::int64_t bytes) { return dense_.time(bytes); });
+  if (!compressed) return dense_.begin_step(buckets, number);
   return std::make_unique<HookedBuckets>(compression_, buckets, compression_.step());
 }
 

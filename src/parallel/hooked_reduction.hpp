@@ -11,12 +11,12 @@ class HookedReduction final : public BucketReduction {
  public:
   // Collective; see Compression.
   HookedReduction(FlatStore& store, const Group& group, const Group& model, std::span<const int> parameters,
-                  const CompressionOptions& options, bool sharded, std::int64_t first_step)
+                  const CompressionOptions& options, bool sharded)
       : BucketReduction(store, group),
         dense_(store, group, ReduceOp::sum),
-        compression_(store, group, model, parameters, options, sharded, first_step) {}
+        compression_(store, group, model, parameters, options, sharded) {}
 
-  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets) override;
+  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets, std::int64_t number) override;
   Pending start(const Range& range, std::string_view name) override { return dense_.start(range, name); }
   std::shared_ptr<Shard> shard() const override { return compression_.shard(); }
   void gather() override;

@@ -31,7 +31,7 @@ void MicroBatchSum::begin_next() {
   const auto& kept = plane(static_cast<std::size_t>(std::countr_one(added_)));
   store_.device().copy(kept->data(), store_.gradient_plane()->data(), kept->bytes());
   ++added_;
-  store_.clear_gradients();
+  store_.begin_micro_batch();
 }
 
 void MicroBatchSum::complete(const Range& range) {

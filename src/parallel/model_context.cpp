@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "trireme/parallel/settings.hpp"
+#include "trireme/comm/base/require_same.hpp"
 
 namespace trireme::parallel {
 

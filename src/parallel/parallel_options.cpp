@@ -65,7 +65,6 @@ const Tuning& tuning_of(const ParallelOptions& options) {
 
 void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh) {
   const BucketOptions& buckets = options.buckets;
-  require(options.first_step >= 0, "the first step of a run is 0 or later, got {}", options.first_step);
   require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
           "BucketOptions are above 0, got {}, {} and {} bytes", buckets.bytes, buckets.first_bytes, buckets.slice_bytes);
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
@@ -89,7 +88,10 @@ std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptio
           {"tuning.profile", tuning.profile},
           {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},
           {"check_replicas", std::to_string(options.check_replicas)},
-          {"first_step", std::to_string(options.first_step)}};
+          {"loss_scale", fmt::format("from {} on, times {} after {} steps, times {} after an overflow, {} at least{}",
+                                     options.loss_scale.init_scale, options.loss_scale.growth_factor,
+                                     options.loss_scale.growth_interval, options.loss_scale.backoff_factor,
+                                     options.loss_scale.min_scale, options.loss_scale.enabled ? "" : ", off")}};
 }
 
 }  // namespace trireme::parallel

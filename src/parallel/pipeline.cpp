@@ -8,9 +8,9 @@
 #include "parallel/pipeline_transfers.hpp"
 #include "precision/each_policy.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -73,11 +73,11 @@ Pipeline<M, D>::Pipeline(const ProcessMesh& mesh, PipelineSchedule schedule, std
 template <typename M, typename D>
 class Pipeline<M, D>::Execution {
  public:
-  Execution(Pipeline& pipeline, Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch)
+  Execution(Pipeline& pipeline, Step& step, std::int64_t first_sample, std::int64_t samples_per_micro_batch)
       : pipeline_(pipeline),
         schedule_(pipeline.schedule_),
-        reduction_(reduction),
-        first_(first),
+        step_(step),
+        first_sample_(first_sample),
         samples_per_micro_batch_(samples_per_micro_batch),
         passes_(static_cast<std::size_t>(schedule_.num_stages() * schedule_.num_micro_batches)) {}
 
@@ -158,16 +158,14 @@ class Pipeline<M, D>::Execution {
     const auto [kind, stage, micro_batch] = action;
     Pass& pass = pass_of(action);
     if (schedule_.num_ranks == 1 && stage > 0) pass.input.tensor = std::move(pass_of(stage - 1, micro_batch).output);
-    TapeOptions options = first_;
-    options.first_sample += micro_batch * samples_per_micro_batch_;
-    pass.tape = std::make_unique<Tape>(options);
+    pass.tape = std::make_unique<Tape>(step_.names_of(first_sample_ + micro_batch * samples_per_micro_batch_));
     Variable<M, D> x;
     if (stage > 0) {
       x = watch(std::move(pass.input.tensor), [&pass](Tensor<M, D> gradient) { pass.input_gradient = std::move(gradient); });
     }
     if (is_last(stage)) {
-      pass.loss = stage_of(action).loss(x, micro_batch);
-      reduction_.add(pass.loss);
+      pass.loss = step_.scaler().scale(stage_of(action).loss(x, micro_batch));
+      step_.add(pass.loss);
     } else {
       const Variable<M, D> output = stage_of(action).forward(x, micro_batch);
       require(output.shape() == stage_of(action).output, "stage {} gave {}, but said it gives {}", stage, output.shape(),
@@ -185,7 +183,7 @@ class Pipeline<M, D>::Execution {
       pass.output_gradient.tensor = std::move(pass_of(stage + 1, micro_batch).input_gradient);
     }
     pass.tape->resume();
-    if (stage < schedule_.num_ranks) reduction_.listen(*pass.tape);  // nothing of this micro-batch comes later on this rank
+    if (stage < schedule_.num_ranks) step_.listen(*pass.tape);  // nothing of this micro-batch comes later on this rank
     if (schedule_.splits_backward) pass.tape->split_backward();
     if (is_last(stage)) {
       std::exchange(pass.loss, {}).backward();
@@ -210,22 +208,24 @@ class Pipeline<M, D>::Execution {
 
   Pipeline& pipeline_;
   const PipelineSchedule& schedule_;
-  Reduction& reduction_;
-  TapeOptions first_;
+  Step& step_;
+  std::int64_t first_sample_;
   std::int64_t samples_per_micro_batch_;
   std::vector<Pass> passes_;
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
 template <typename M, typename D>
-void Pipeline<M, D>::run(Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch) {
-  require(!reduction.has_fixed_bits() || (schedule_.num_chunks == 1 && !schedule_.splits_backward),
+void Pipeline<M, D>::run(Step& step, std::int64_t first_sample, std::int64_t samples_per_micro_batch) {
+  require(!step.has_fixed_bits() || (schedule_.num_chunks == 1 && !schedule_.splits_backward),
           "with FixedBits a micro-batch's gradients are complete before the next one's begin, which the schedule {} does not "
           "do: use gpipe or 1f1b",
           schedule_.name);
   timeline_.clear();
-  Execution execution(*this, reduction, first, samples_per_micro_batch);
+  step.begin_micro_batches();
+  Execution execution(*this, step, first_sample, samples_per_micro_batch);
   for (const PipelineAction& action : schedule_.actions[static_cast<std::size_t>(group_.rank())]) execution.perform(action);
+  step.end_micro_batches();
 }
 
 #define TRIREME_INSTANTIATE(P) template class Pipeline<P::Master, TRIREME_DEVICE>;

@@ -49,7 +49,7 @@ ReduceScatter::ReduceScatter(FlatStore& store, const Group& group, ReduceOp op, 
       op_(op),
       shard_(std::make_shared<SlicedShard>(store, group, std::move(map), op == ReduceOp::fixed_sum)) {}
 
-std::unique_ptr<BucketSums> ReduceScatter::begin_step(std::span<const Bucket> buckets) {
+std::unique_ptr<BucketSums> ReduceScatter::begin_step(std::span<const Bucket> buckets, std::int64_t /*number*/) {
   return std::make_unique<Scattered>(buckets, *shard_,
                                      [this](const Range& slice, const Bucket& bucket) { return start(slice, bucket.name); });
 }

@@ -10,7 +10,7 @@ class ReduceScatter final : public BucketReduction {
  public:
   ReduceScatter(FlatStore& store, const Group& group, ReduceOp op, ShardMap map);
 
-  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets) override;
+  std::unique_ptr<BucketSums> begin_step(std::span<const Bucket> buckets, std::int64_t /*number*/) override;
   Pending start(const Range& range, std::string_view name) override;
   std::shared_ptr<Shard> shard() const override { return shard_; }
   void gather() override;

@@ -1,3 +1,5 @@
+#include "parallel/reduction.hpp"
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -12,8 +14,8 @@
 #include "parallel/replica_comparison.hpp"
 #include "parallel/square_sum.hpp"
 #include "parallel/summary_group.hpp"
+#include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
 
@@ -34,8 +36,9 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
   tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
 }
 
-Reduction::~Reduction() = default;
-Reduction::Reduction(Reduction&&) noexcept = default;
+Reduction::~Reduction() {
+  if (!finished_ && owner_.tuner_ != nullptr) owner_.tuner_->give_up();
+}
 
 void Reduction::listen(Tape& tape) {
   require(listened_ < micro_batches_, "a step of {} micro-batches was given one more", micro_batches_);
@@ -52,9 +55,7 @@ void Reduction::listen(Tape& tape) {
   tape.listen(owner_.store_, *this);
 }
 
-bool Reduction::has_fixed_bits() const { return owner_.micro_batch_sum_->fixed_bits(); }
-
-void Reduction::add(AddedLoss loss, std::int64_t count) {
+void Reduction::add(Step::AddedLoss loss, std::int64_t count) {
   require(added_.empty() || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size",
           count_, count);
   added_.push_back(std::move(loss));
@@ -65,7 +66,7 @@ void Reduction::on_final(int parameter) {
   FlatStore& store = owner_.store_;
   const auto index = static_cast<std::size_t>(parameter);
   if (owner_.tuner_ != nullptr) owner_.tuner_->final(static_cast<std::size_t>(owner_.block_of_[index]));
-  if (owner_.steps_ == 1) owner_.ready_position_[index] = finals_++;
+  if (owner_.ready_order_ == DataParallel::ReadyOrder::unknown) owner_.ready_position_[index] = finals_++;
   const bool used_last = store.has_gradient(parameter);
   used_[index] = used_[index] || used_last;
   if (!used_last) store.zero_gradient(parameter);
@@ -141,13 +142,12 @@ void Reduction::take_norms(bool wait) {
 void Reduction::launch_rest() {
   const bool all_added = std::ssize(added_) == micro_batches_;
   require(listened_ == micro_batches_ && (all_added || (added_.empty() && !owner_.summary_->whole_model())),
-          "finish() after {} of {} micro-batches: call listen() and add() for each", added_.size(), micro_batches_);
+          "finish() after {} of {} micro-batches: call backward() for each", added_.size(), micro_batches_);
   launch_complete();
-  require(next_bucket_ == owner_.buckets_.size(), "finish() before backward() of the last micro-batch");
 }
 
 void Reduction::read_losses() {
-  for (const AddedLoss& loss : added_) {
+  for (const Step::AddedLoss& loss : added_) {
     const StepTotals totals = loss.read();
     losses_.push_back(totals.loss_sum);
     target_weight_ += totals.target_weight;
@@ -172,6 +172,7 @@ StepSummary Reduction::finish() {
   wait_for_buckets();
   for (Pending& run : buffers) wait_for(run);
   if (owner_.tuner_ != nullptr) owner_.tuner_->end();
+  end();
   summary.exposed_communication_seconds = waited_seconds_;
   if (!parts_of_norm) squares_->add(*owner_.summary_, all);
   summary.gradient_norm = std::sqrt(squares_->value()) * summary.gradient_scale;
@@ -184,21 +185,27 @@ StepSummary Reduction::finish() {
   return summary;
 }
 
+void Reduction::end() {
+  finished_ = true;
+  if (owner_.ready_order_ == DataParallel::ReadyOrder::unknown) owner_.ready_order_ = DataParallel::ReadyOrder::noted;
+}
+
 StepSummary Reduction::finish_on_device() {
   FlatStore& store = owner_.store_;
-  if (store.on_host() || has_fixed_bits() || !owner_.summary_->whole_model()) return finish();
+  if (store.on_host() || owner_.has_fixed_bits() || !owner_.summary_->whole_model()) return finish();
   launch_rest();
   const PlaneDevice& device = store.device();
   const device::Storage totals_there(device.memory(), sizeof(StepTotals));
   auto* totals = static_cast<StepTotals*>(totals_there.data());
   device.zero(totals, sizeof(StepTotals));
-  for (const AddedLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
+  for (const Step::AddedLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
   const auto add_squares = [&](const Range& range) {
     device.add_squares(store.gradient_plane(), store.dtype(), range, totals);
   };
   wait_for_buckets();
   if (owner_.sharded()) std::ranges::for_each(owner_.reduction_->shard()->ranges(), add_squares);
-  Pending sum = owner_.group_.all_reduce(std::span(&totals->loss_sum, 3), ReduceOp::sum, "step totals");
+  Pending sum;
+  if (owner_.group_.size() > 1) sum = owner_.group_.all_reduce(std::span(&totals->loss_sum, 3), ReduceOp::sum, "step totals");
   std::vector<Pending> buffers = owner_.reduce_buffers();
   wait_for(sum);
   for (Pending& run : buffers) wait_for(run);
@@ -209,6 +216,7 @@ StepSummary Reduction::finish_on_device() {
   StepSummary summary = reduce_summary(true);
   summary.exposed_communication_seconds = waited_seconds_;
   summary.on_device = std::shared_ptr<const StepNumbers>(numbers, numbers_there);
+  end();
   return summary;
 }
 
@@ -238,17 +246,24 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   // All stages update a tied parameter where one of them used it.
   const std::size_t tied_used = values.size();
   if (!ranks.whole_model()) values.push_back(owner_.tied_ >= 0 && used_[static_cast<std::size_t>(owner_.tied_)] ? 1 : 0);
-  const std::int64_t step = owner_.first_step_ + owner_.steps_ - 1;
+  const std::int64_t step = owner_.step_;
+  const std::size_t first_number = values.size();
+  const auto number = static_cast<double>(step % 4093);  // its square and the sums stay exact
+  values.insert(values.end(), {number, number * number});
   const std::size_t first_compared = values.size();
   const ReplicaComparison* comparison = on_device ? nullptr : owner_.comparison_.get();
   if (comparison != nullptr) comparison->append(values, step);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.micro_batch_sum_->op(), "step summary");
   wait_for(sum);
 
+  const auto size = static_cast<double>(ranks.group().size());
+  if (size * values[first_number + 1] != values[first_number] * values[first_number]) {
+    require_same(ranks.group(), "step", {{"begin", std::to_string(step)}});
+  }
   const auto [loss, target_weight, counts_sum, squares_sum, added] =
       std::array{values[0], values[1], values[2], values[3], values[4]};
   require(added == ranks.num_loss_ranks(),
-          "{} of {} ranks added losses: every rank calls add(), of a pipeline those of its last stage", added,
+          "{} of {} ranks have losses: every rank calls backward(), of a pipeline those of its last stage", added,
           ranks.num_loss_ranks());
   require(added * squares_sum == counts_sum * counts_sum,
           "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "parallel/planes.hpp"
+#include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/settings.hpp"
 
 namespace trireme::parallel {
 namespace {

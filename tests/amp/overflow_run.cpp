@@ -2,7 +2,6 @@
 
 #include <vector>
 
-#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -32,26 +31,23 @@ void require_rounded(FlatStore& store) {
 void run(const Group& world, parallel::Sharding sharding) {
   Net net;
   net.initialize({.seed = 3});
-  parallel::DataParallel data_parallel(net, ProcessMesh(world), {.sharding = sharding});
+  parallel::DataParallel replicas(net, ProcessMesh(world), {.sharding = sharding, .loss_scale = {.init_scale = 1024}});
   optim::AdamW<MixedFloat16> optimizer(net, {.learning_rate = 0.1});
-  amp::GradScaler scaler({.init_scale = 1024});
-  for (int step = 0; step < 4; ++step) {
+  for (int number = 0; number < 4; ++number) {
     const std::vector<float> before = net.values();
-    const bool overflows = step == 1 && world.rank() == world.size() - 1;
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto x = Tensor<float16>::full({2, 4}, float16(overflows ? 60000.0F : 0.5F));
-    const auto wide = scale(net.layer.forward(Variable<float16>(x)), overflows ? 1e4F : 1.0F);
-    const auto loss = cross_entropy(wide, Tensor<std::int32_t>::from({2}, std::vector<std::int32_t>{0, 1}));
-    scaler.scale(loss).backward();
-    reduction.add(loss);
-    const bool stepped = scaler.step(optimizer, reduction.finish());
-    scaler.update();
+    const bool overflows = number == 1 && world.rank() == world.size() - 1;
+    parallel::Step step = replicas.begin(number);
+    step.backward(2 * world.rank(), [&] {
+      const auto x = Tensor<float16>::full({2, 4}, float16(overflows ? 60000.0F : 0.5F));
+      const auto wide = scale(net.layer.forward(Variable<float16>(x)), overflows ? 1e4F : 1.0F);
+      return cross_entropy(wide, Tensor<std::int32_t>::from({2}, std::vector<std::int32_t>{0, 1}));
+    });
+    const bool updated = step.update(optimizer);
+    const double loss_scale = replicas.scaler().scale();
     world.agree([&] {
-      require(stepped == (step != 1), "rank {} {} step {}", world.rank(), stepped ? "took" : "skipped", step);
-      require((before == net.values()) == (step == 1), "rank {}: values and step {}", world.rank(), step);
-      require(scaler.scale() == (step == 0 ? 1024 : 512), "rank {}: scale {}", world.rank(), scaler.scale());
+      require(updated == (number != 1), "rank {} {} step {}", world.rank(), updated ? "took" : "skipped", number);
+      require((before == net.values()) == (number == 1), "rank {}: values and step {}", world.rank(), number);
+      require(loss_scale == (number == 0 ? 1024 : 512), "rank {}: scale {}", world.rank(), loss_scale);
       require_rounded(net.store());
     });
   }

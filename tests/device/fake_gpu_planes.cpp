@@ -36,6 +36,10 @@ std::shared_ptr<device::MemoryResource> FakeGpuPlanes::memory() const { return f
 
 void FakeGpuPlanes::zero(void* plane, std::size_t bytes) const { std::memset(reach_fake_gpu(plane), 0, bytes); }
 
+void FakeGpuPlanes::fill(void* plane, DType dtype, double value, std::int64_t count) const {
+  plane_device<Cpu>().fill(reach_fake_gpu(plane), dtype, value, count);
+}
+
 void FakeGpuPlanes::copy(void* to, const void* from, std::size_t bytes) const {
   if (bytes > 0) std::memcpy(reach_fake_gpu(to), reach_fake_gpu(from), bytes);
 }

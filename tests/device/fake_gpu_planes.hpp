@@ -1,6 +1,6 @@
 #pragma once
 
-#include "trireme/autograd/plane_device.hpp"
+#include "trireme/autograd/planes/plane_device.hpp"
 
 namespace trireme::test {
 
@@ -9,6 +9,7 @@ class FakeGpuPlanes : public PlaneDevice {
  public:
   std::shared_ptr<device::MemoryResource> memory() const override;
   void zero(void* plane, std::size_t bytes) const override;
+  void fill(void* plane, DType dtype, double value, std::int64_t count) const override;
   void copy(void* to, const void* from, std::size_t bytes) const override;
   void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const override;
   void write(void* plane, const void* there, std::size_t bytes) const override;

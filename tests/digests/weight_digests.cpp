@@ -72,21 +72,18 @@ struct Outcome {                                                         // of a
 };
 
 struct MicroBatch {
-  std::int64_t step = 0;
   int index = 0;
-  std::int64_t first = 0;  // sample, of all steps
+  std::int64_t first_sample = 0;  // of all steps
   std::int64_t rows = 0;
 };
 
-TapeOptions names_of(const MicroBatch& batch) {
-  return {.seed = 3, .step = static_cast<std::uint64_t>(batch.step), .first_sample = batch.first};
-}
+constexpr std::uint64_t seed = 3;  // of random numbers
 
 // [rows, time_steps]; targets are shifted by one.
 Tensor<std::int32_t> tokens_of(const MicroBatch& batch, std::int64_t shift) {
   Tensor<std::int32_t> tokens({batch.rows, time_steps});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    const std::int64_t at = batch.first * time_steps + i + shift;
+    const std::int64_t at = batch.first_sample * time_steps + i + shift;
     tokens.data()[i] = static_cast<std::int32_t>((at * at + 3 * at) % vocabulary);
   }
   return tokens;
@@ -95,7 +92,7 @@ Tensor<std::int32_t> tokens_of(const MicroBatch& batch, std::int64_t shift) {
 // Random numbers in (-1, 1); dim 0 of the shape counts the batch's samples.
 Tensor<float> noise_of(const MicroBatch& batch, std::string_view stream, const Shape& shape) {
   Tensor<float> noise(shape);
-  const std::int64_t first = batch.first * (noise.numel() / batch.rows);
+  const std::int64_t first = batch.first_sample * (noise.numel() / batch.rows);
   for (std::int64_t i = 0; i < noise.numel(); ++i) {
     const auto index = static_cast<std::uint64_t>(first + i);
     noise.data()[i] = static_cast<float>(2 * philox_uniform(5, hash_name(stream), index) - 1);
@@ -105,7 +102,8 @@ Tensor<float> noise_of(const MicroBatch& batch, std::string_view stream, const S
 
 Tensor<std::int32_t> labels_of(const MicroBatch& batch) {
   Tensor<std::int32_t> labels({batch.rows});
-  for (std::int64_t i = 0; i < batch.rows; ++i) labels.data()[i] = static_cast<std::int32_t>((batch.first + i) % classes);
+  for (std::int64_t i = 0; i < batch.rows; ++i)
+    labels.data()[i] = static_cast<std::int32_t>((batch.first_sample + i) % classes);
   return labels;
 }
 
@@ -115,46 +113,33 @@ class Training {
  public:
   Training(Model& model, const ProcessMesh& mesh, const Combination& combination, const std::string& optimizer,
            double learning_rate)
-      : mesh_(mesh),
-        accumulation_(combination.accumulation),
-        scaler_({.growth_interval = 7, .enabled = std::same_as<P, MixedFloat16>}) {
+      : mesh_(mesh), accumulation_(combination.accumulation) {
     model.store().initialize<float>(7);
     reduce_by(combination, model);
     optimizer_ = optim::make_optimizer<P>(optimizer, model, {.learning_rate = learning_rate, .weight_decay = 0.01});
   }
 
-  MicroBatch micro_batch(std::int64_t step, int index) const {
+  MicroBatch micro_batch(std::int64_t number, int index) const {
     const std::int64_t rows = samples / mesh_.data().size() / accumulation_;
-    return {.step = step,
-            .index = index,
-            .first = step * samples + (mesh_.data().rank() * accumulation_ + index) * rows,
-            .rows = rows};
+    return {
+        .index = index, .first_sample = number * samples + (mesh_.data().rank() * accumulation_ + index) * rows, .rows = rows};
   }
 
-  const amp::GradScaler& scaler() const { return scaler_; }
-
-  // backward(reduction): all micro-batches.
-  template <typename Backward>
-  StepSummary take_step(const Backward& backward) {
-    auto reduction = data_parallel_->begin_step(accumulation_);
-    backward(reduction);
-    StepSummary summary = reduction.finish();
-    scaler_.unscale(*optimizer_, summary);
-    scaler_.step(*optimizer_, summary, {.clip_norm = 0.5});
-    scaler_.update();
-    return summary;
+  // run(step): all micro-batches.
+  template <typename Run>
+  StepSummary take_step(std::int64_t number, const Run& run) {
+    parallel::Step step = replicas_->begin(number, accumulation_);
+    run(step);
+    step.update(*optimizer_, {.clip_norm = 0.5});
+    return step.finish();
   }
 
   template <typename LossOf>
-  StepSummary take_step_of_losses(std::int64_t step, const LossOf& loss_of) {
-    return take_step([&](parallel::Reduction& reduction) {
+  StepSummary take_step_of_losses(std::int64_t number, const LossOf& loss_of) {
+    return take_step(number, [&](parallel::Step& step) {
       for (int index = 0; index < accumulation_; ++index) {
-        const MicroBatch batch = micro_batch(step, index);
-        Tape tape(names_of(batch));
-        reduction.listen(tape);
-        const auto loss = loss_of(batch);
-        scaler_.scale(loss).backward();
-        reduction.add(loss);
+        const MicroBatch batch = micro_batch(number, index);
+        step.backward(batch, [&] { return loss_of(batch); });
       }
     });
   }
@@ -164,7 +149,8 @@ class Training {
     const std::string& reduction = combination.reduction;
     parallel::ParallelOptions options{
         .sharding = reduction == "sharded" ? parallel::Sharding::optimizer : parallel::Sharding::none,
-        .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}};
+        .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000},
+        .loss_scale = {.growth_interval = 7}};
     if (reduction == "fixed_bits") {
       options.sum = parallel::FixedBits{.micro_batches = combination.mesh.data * combination.accumulation};
     } else if (reduction == "int8") {
@@ -172,7 +158,7 @@ class Training {
           {.hook = parallel::int8_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
     }
     try {
-      data_parallel_.emplace(model, mesh_, options);
+      replicas_.emplace(model, mesh_, options);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::invalid_argument) throw;
       throw Refused();
@@ -181,8 +167,7 @@ class Training {
 
   ProcessMesh mesh_;
   int accumulation_;
-  amp::GradScaler scaler_;
-  std::optional<parallel::DataParallel> data_parallel_;
+  std::optional<parallel::DataParallel> replicas_;
   std::unique_ptr<optim::Optimizer<P>> optimizer_;
 };
 
@@ -192,7 +177,7 @@ Outcome train_whole(const nn::Module<P>& model, const Group& world, const Combin
                     const std::string& optimizer, double learning_rate, const LossOf& loss_of) {
   Training<P> training(model, ProcessMesh(world), combination, optimizer, learning_rate);
   Outcome outcome;
-  for (std::int64_t step = 0; step < steps; ++step) outcome.add(training.take_step_of_losses(step, loss_of));
+  for (std::int64_t number = 0; number < steps; ++number) outcome.add(training.take_step_of_losses(number, loss_of));
   outcome.add(model.store());
   return outcome;
 }
@@ -202,9 +187,9 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
   const ProcessMesh mesh(world, combination.mesh);
   const models::Gpt<P> model(
       {.layers = 4, .heads = 2, .width = 32, .block = time_steps, .vocabulary = vocabulary, .dropout = 0.1},
-      parallel::model_context(mesh));
+      parallel::model_context(mesh, {.seed = seed}));
   Training<P> training(model, mesh, combination, "adamw", 0.01);
-  std::int64_t step = 0;
+  std::int64_t number = 0;
   const std::int64_t rows = training.micro_batch(0, 0).rows;
   const int stage = mesh.pipeline().rank();
   const bool last = stage + 1 == mesh.pipeline().size();
@@ -212,14 +197,13 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
   if (stage > 0) here.input = model.stage_shape(rows, time_steps);
   if (last) {
     here.loss = [&](const Variable<float>& x, int index) {
-      const MicroBatch batch = training.micro_batch(step, index);
-      return training.scaler().scale(stage == 0 ? model.loss(tokens_of(batch, 0), tokens_of(batch, 1))
-                                                : model.last_stage(x, tokens_of(batch, 1)));
+      const MicroBatch batch = training.micro_batch(number, index);
+      return stage == 0 ? model.loss(tokens_of(batch, 0), tokens_of(batch, 1)) : model.last_stage(x, tokens_of(batch, 1));
     };
   } else {
     here.output = model.stage_shape(rows, time_steps);
     here.forward = [&](const Variable<float>& x, int index) {
-      return model.stage(stage, x, tokens_of(training.micro_batch(step, index), 0));
+      return model.stage(stage, x, tokens_of(training.micro_batch(number, index), 0));
     };
   }
   parallel::Pipeline<float> pipeline(
@@ -227,9 +211,9 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
       parallel::make_pipeline_schedule({.num_ranks = mesh.pipeline().size(), .num_micro_batches = combination.accumulation}),
       {here});
   Outcome outcome;
-  for (; step < steps; ++step) {
-    outcome.add(training.take_step(
-        [&](parallel::Reduction& reduction) { pipeline.run(reduction, names_of(training.micro_batch(step, 0)), rows); }));
+  for (; number < steps; ++number) {
+    const std::int64_t first_sample = training.micro_batch(number, 0).first_sample;
+    outcome.add(training.take_step(number, [&](parallel::Step& step) { pipeline.run(step, first_sample, rows); }));
   }
   outcome.add(model.store());
   return outcome;
@@ -238,7 +222,8 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
 template <typename P>
 Outcome train_cnn(const Group& world, const Combination& combination) {
   const models::Cnn<P> model(
-      {.image = {side, side}, .first = 6, .second = 10, .hidden = 24, .classes = classes, .batch_norm = false, .dropout = 0.1});
+      {.image = {side, side}, .first = 6, .second = 10, .hidden = 24, .classes = classes, .batch_norm = false, .dropout = 0.1},
+      ModelContext{.seed = seed});
   return train_whole<P>(model, world, combination, "sgd", 0.05, [&](const MicroBatch& batch) {
     return model.loss(noise_of(batch, "images", {batch.rows, side, side, 1}), labels_of(batch));
   });
@@ -255,7 +240,8 @@ Outcome train_resnet(const Group& world, const Combination& combination) {
 // Each micro-batch goes on with the state that the one of the step before has left.
 template <typename P>
 Outcome train_lstm(const Group& world, const Combination& combination) {
-  const models::LstmLm<P> model({.vocabulary = vocabulary, .embedding = 16, .hidden = 24, .layers = 2, .dropout = 0.1});
+  const models::LstmLm<P> model({.vocabulary = vocabulary, .embedding = 16, .hidden = 24, .layers = 2, .dropout = 0.1},
+                                ModelContext{.seed = seed});
   std::vector<typename models::LstmLm<P>::State> states(static_cast<std::size_t>(combination.accumulation));
   return train_whole<P>(model, world, combination, "rmsprop", 0.002, [&](const MicroBatch& batch) {
     auto& state = states[static_cast<std::size_t>(batch.index)];
@@ -276,13 +262,13 @@ Outcome train_gan(const Group& world, const Combination& combination) {
                                0.002);
   const auto fake = [&](const MicroBatch& batch) { return generator.images(noise_of(batch, "latent", {batch.rows, latent})); };
   Outcome outcome;
-  for (std::int64_t step = 0; step < steps; ++step) {
-    outcome.add(of_discriminator.take_step_of_losses(step, [&](const MicroBatch& batch) {
+  for (std::int64_t number = 0; number < steps; ++number) {
+    outcome.add(of_discriminator.take_step_of_losses(number, [&](const MicroBatch& batch) {
       const Variable<float> real(noise_of(batch, "images", {batch.rows, side, side, 1}));
       return models::discriminator_loss(discriminator, cast<typename P::Compute>(real), fake(batch));
     }));
     outcome.add(of_generator.take_step_of_losses(
-        step, [&](const MicroBatch& batch) { return models::generator_loss(discriminator, fake(batch)); }));
+        number, [&](const MicroBatch& batch) { return models::generator_loss(discriminator, fake(batch)); }));
   }
   outcome.add(generator.store(), "generator.");
   outcome.add(discriminator.store(), "discriminator.");
@@ -292,6 +278,8 @@ Outcome train_gan(const Group& world, const Combination& combination) {
 // The table of the first layer is the weight of the last one too.
 template <typename P>
 struct TiedMlp : nn::Module<P> {
+  using nn::Module<P>::Module;
+
   nn::Embedding<P> table{*this, "table", {.rows = vocabulary, .width = 24, .initializer = Initializer::normal(0, 0.1)}};
   nn::Dropout<P> drop{*this, "drop", 0.1};
   nn::Linear<P> wide{*this, "wide", {.in = 24, .out = 72}};
@@ -305,7 +293,7 @@ struct TiedMlp : nn::Module<P> {
 
 template <typename P>
 Outcome train_mlp(const Group& world, const Combination& combination) {
-  const TiedMlp<P> model;
+  const TiedMlp<P> model(ModelContext{.seed = seed});
   return train_whole<P>(model, world, combination, "lamb", 0.01,
                         [&](const MicroBatch& batch) { return model.loss(tokens_of(batch, 0), tokens_of(batch, 1)); });
 }

@@ -53,7 +53,7 @@ class Job {
         net_(initialized()),
         data_parallel_(*net_, ProcessMesh(world)),
         optimizer_(*net_, {.learning_rate = 0.01}) {
-    net_->store().add_to(state_, "model.");
+    data_parallel_.add_to(state_);
     optimizer_.add_to(state_);
   }
 
@@ -82,24 +82,22 @@ class Job {
     return net;
   }
 
-  void train(std::int64_t step) {
+  void train(std::int64_t number) {
     const std::int64_t rows = batch / world_.size();
+    const std::int64_t first = number * batch + world_.rank() * rows;
     Tensor<float> x({rows, features});
     Tensor<std::int32_t> wanted({rows});
     for (std::int64_t row = 0; row < rows; ++row) {
-      const std::int64_t sample = step * batch + world_.rank() * rows + row;
+      const std::int64_t sample = first + row;
       for (std::int64_t i = 0; i < features; ++i) {
         x.data()[row * features + i] = static_cast<float>((sample * 31 + i * i * 7) % 17) / 17;
       }
       wanted.data()[row] = static_cast<std::int32_t>(sample * sample % classes);
     }
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = cross_entropy(net_->output.forward(gelu(net_->hidden.forward(Variable<float>(x)))), wanted);
-    loss.backward();
-    reduction.add(loss);
-    optimizer_.step(reduction.finish());
+    parallel::Step step = data_parallel_.begin(number);
+    step.backward(first,
+                  [&] { return cross_entropy(net_->output.forward(gelu(net_->hidden.forward(Variable<float>(x)))), wanted); });
+    step.update(optimizer_);
   }
 
   std::string joined(const std::string& text) const {

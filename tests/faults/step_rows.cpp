@@ -38,15 +38,15 @@ constexpr std::int64_t length = 1;  // a window is a token and the next: its tok
 std::vector<std::int32_t> train(const Group& world, const std::shared_ptr<test::SimulatedFileSystem>& files,
                                 const data::TokenDataset& dataset, std::int64_t num_steps) {
   Net net;
-  net.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(net, ProcessMesh(world));
+  net.initialize();
+  parallel::DataParallel replicas(net, ProcessMesh(world));
   optim::AdamW<Float32> optimizer(net, {.learning_rate = 0.01});
   State state;
-  net.store().add_to(state, "model.");
+  replicas.add_to(state);
   optimizer.add_to(state);
   checkpoint::Checkpoints checkpoints(world, {.directory = "/run", .file_system = files});
   const auto loaded = checkpoints.load_newest(state);
-  std::int64_t step = loaded ? loaded->step : 0;
+  std::int64_t number = loaded ? loaded->step : 0;
   const data::WindowLoader loader(dataset, {.batch_size = batch,
                                             .micro_batch_size = 1,
                                             .length = length,
@@ -55,20 +55,17 @@ std::vector<std::int32_t> train(const Group& world, const std::shared_ptr<test::
                                             .index = world.rank(),
                                             .count = world.size()});
   std::vector<std::int32_t> read;
-  for (const std::int64_t end = std::min(step + num_steps, steps); step < end; ++step) {
-    auto reduction = data_parallel.begin_step(static_cast<int>(loader.num_micro_batches()));
+  for (const std::int64_t end = std::min(number + num_steps, steps); number < end; ++number) {
+    parallel::Step step = replicas.begin(number, static_cast<int>(loader.num_micro_batches()));
     for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
-      const data::TokenBatch tokens = loader.load(step, micro_batch);
+      const data::TokenBatch tokens = loader.load(number, micro_batch);
       read.insert(read.end(), tokens.tokens.span().begin(), tokens.tokens.span().end());
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = cross_entropy(net.output.forward(net.embedding.forward(tokens.tokens)), tokens.targets);
-      loss.backward();
-      reduction.add(loss);
+      step.backward(tokens,
+                    [&] { return cross_entropy(net.output.forward(net.embedding.forward(tokens.tokens)), tokens.targets); });
     }
-    optimizer.step(reduction.finish());
+    step.update(optimizer);
   }
-  checkpoints.save(step, state);
+  checkpoints.save(number, state);
   checkpoints.finish();
   return read;
 }

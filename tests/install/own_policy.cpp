@@ -49,25 +49,20 @@ bool gradients_agree(models::Gpt<Double>& model, const Example& example) {
 
 int train(const Group& world) {
   models::Gpt<Double> model({.layers = 1, .heads = 2, .width = 8, .block = 8, .vocabulary = 5});
-  model.initialize({.seed = 1});
+  model.initialize();
   const Example example;
   if (!gradients_agree(model, example)) return 1;
 
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   const auto optimizer = optim::make_optimizer<Double, Cpu>("adamw", model, {.learning_rate = 0.02});
   optim::ExponentialMovingAverage<Double> average(model.store(), {.decay = 0.9});
   double loss = 0;
-  for (int step = 0; step < 60; ++step) {
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto of_step = model.loss(example.tokens, example.targets);
-    of_step.backward();
-    reduction.add(of_step);
-    const StepSummary summary = reduction.finish();
-    optimizer->step(summary);
+  for (int number = 0; number < 60; ++number) {
+    parallel::Step step = replicas.begin(number);
+    step.backward(0, [&] { return model.loss(example.tokens, example.targets); });
+    step.update(*optimizer);
     average.update();
-    loss = summary.loss();
+    loss = step.finish().loss();
   }
   const auto next = models::generate(model, {0, 1, 2}, {.count = 2, .temperature = 0});
   std::printf("loss %.4f, after 0 1 2: %d %d\n", loss, next[0], next[1]);

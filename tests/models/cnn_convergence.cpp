@@ -61,7 +61,7 @@ void compare_trained(const json& entry, const models::CnnOptions& options, const
   const json& trained = entry.at("pretrained");
   const auto folder = *tests::refs_folder();
   const Cnn model(options);
-  models::load_weights<float>(model, (folder / trained.at("file").get<std::string>()).string());
+  nn::load_weights<float>(model, (folder / trained.at("file").get<std::string>()).string());
   const SafetensorsFile expected(folder / trained.at("expected").get<std::string>());
   const Answers answers = ask(model, test);
   const auto logits = tests::read_floats(expected, "logits_first256");
@@ -87,21 +87,16 @@ struct Recipe {
 // One epoch with batches of 64, then all test images.
 Answers train(const Recipe& recipe, const data::ImageDataset& training, const data::ImageDataset& test, const Group& world) {
   Cnn model(recipe.model);
-  model.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   const auto optimizer = optim::make_optimizer<Float32>(recipe.optimizer, model, recipe.options);
   const data::ImageLoader loader(
       training, {.batch_size = batch_size, .index = world.rank(), .count = world.size(), .normalization = normalization});
-  for (std::int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
-    const data::ImageBatch batch = loader.load(step);
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model.loss(batch.images, batch.labels);
-    loss.backward();
-    reduction.add(loss);
-    optimizer->set_learning_rate(recipe.schedule(step));
-    optimizer->step(reduction.finish());
+  for (std::int64_t number = 0; number < loader.steps_per_epoch(); ++number) {
+    const data::ImageBatch batch = loader.load(number);
+    parallel::Step step = replicas.begin(number);
+    step.backward(batch, [&] { return model.loss(batch.images, batch.labels); });
+    step.update(*optimizer, {.learning_rate = recipe.schedule(number)});
   }
   model.eval();
   return ask(model, test);

@@ -1,11 +1,11 @@
 #include "models/cuda_compare.hpp"
-#include "trireme/amp/grad_scaler.hpp"
-#include "trireme/autograd/step_graph.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/summary.hpp"
+#include "trireme/parallel/step_graph.hpp"
+#include "trireme/testing/ranks.hpp"
 
 // A GPT on the GPU against the same one on the CPU, which other tests compare with PyTorch.
 using namespace trireme;
@@ -15,7 +15,7 @@ namespace {
 
 constexpr models::GptOptions options{.layers = 2, .heads = 4, .width = 64, .block = 32, .vocabulary = 96, .dropout = 0.1};
 
-using GptGraph = StepGraph<Cuda, std::int32_t, std::int32_t>;  // of tokens and targets
+using GptGraph = parallel::StepGraph<Cuda, std::int32_t, std::int32_t>;  // of tokens and targets
 
 struct Batch {
   Tensor<std::int32_t> tokens;
@@ -61,44 +61,39 @@ struct Trained {
   bool operator==(const Trained&) const = default;
 };
 
+// Of this model in float16: some of the steps are skipped, before and after one is recorded, the others are taken.
+constexpr amp::GradScalerOptions overflows_now_and_then{.init_scale = 0x1p22, .growth_interval = 3};
+
 // Steps whose learning rate, loss scale, clipping and dropout change from one to the next.
 template <typename P>
-Trained train_by_graph(bool recorded, const amp::GradScalerOptions& scaling, Float8Scaling fp8 = Float8Scaling::none,
+Trained train_by_graph(const Group& world, bool recorded, Float8Scaling fp8 = Float8Scaling::none,
                        const std::string& optimizer_name = "adamw") {
   models::GptOptions with_scaling = options;
   with_scaling.fp8 = fp8;
-  models::Gpt<P, Cuda> model(with_scaling);
+  models::Gpt<P, Cuda> model(with_scaling, ModelContext{.seed = 3});
   model.initialize({.seed = 1});
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.loss_scale = overflows_now_and_then});
   const auto optimizer = optim::make_optimizer<P, Cuda>(optimizer_name, model, {.weight_decay = 0.1});
-  amp::GradScaler scaler(scaling);
-  GptGraph graph(model.store(),
-                 [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
-                   Tape tape(at);
-                   const auto loss = model.loss(tokens, targets);
-                   scaler.scale(loss).backward();
-                   const StepSummary summary = optim::summarize(model.store(), loss);
-                   scaler.step(*optimizer, summary, {.clip_norm = 0.5});
-                   scaler.update();
-                   return summary;
+  GptGraph graph(replicas,
+                 [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+                   step.backward(place.first_sample, [&] { return model.loss(tokens, targets); });
+                   step.update(*optimizer, {.clip_norm = 0.5});
                  },
                  {.enabled = recorded});
   Trained trained;
-  for (std::uint64_t step = 0; step < 8; ++step) {
-    optimizer->set_learning_rate(1e-3 / static_cast<double>(step + 1));
-    const Batch batch = random_batch(static_cast<std::uint32_t>(step));
-    graph.run({.seed = 3, .step = step, .first_sample = static_cast<std::int64_t>(3 * step)}, batch.tokens, batch.targets);
+  for (std::int64_t number = 0; number < 8; ++number) {
+    const Batch batch = random_batch(static_cast<std::uint32_t>(number));
+    graph.run({.number = number, .first_sample = 3 * number, .learning_rate = 1e-3 / static_cast<double>(number + 1)},
+              batch.tokens, batch.targets);
     trained.losses.push_back(graph.last_result().loss);
   }
   CHECK(graph.is_recorded() == recorded);
-  trained.losses.push_back(scaler.scale());
+  trained.losses.push_back(replicas.scaler().scale());
   trained.losses.push_back(static_cast<double>(optimizer->skipped_steps()));
   const Tensor<float> values = model.store().template values<float, Cuda>().template to<Cpu>();
   trained.values.assign(values.data(), values.data() + values.numel());
   return trained;
 }
-
-// Of this model: some of the steps are skipped, before and after one is recorded, the others are taken.
-constexpr amp::GradScalerOptions overflows_now_and_then{.init_scale = 0x1p22, .growth_interval = 3};
 
 void require_steps_of_both_kinds(const Trained& trained) {
   const double skipped = trained.losses.back();
@@ -109,67 +104,74 @@ void require_steps_of_both_kinds(const Trained& trained) {
 }  // namespace
 
 TEMPLATE_TEST_CASE("steps that are launched as a graph give the bits of eager ones", "", Float32, MixedBfloat16) {
-  CHECK(train_by_graph<TestType>(true, {.enabled = false}) == train_by_graph<TestType>(false, {.enabled = false}));
+  testing::run_ranks(
+      1, [](const Group& world) { CHECK(train_by_graph<TestType>(world, true) == train_by_graph<TestType>(world, false)); });
 }
 
 TEST_CASE("LAMB and LARS, which need norms of parameters, are recorded too") {
-  for (const char* name : {"lamb", "lars"}) {
-    CAPTURE(name);
-    const auto train = [&](bool recorded) {
-      return train_by_graph<MixedFloat16>(recorded, overflows_now_and_then, Float8Scaling::none, name);
-    };
-    const Trained launched = train(true);
-    CHECK(launched == train(false));
-    require_steps_of_both_kinds(launched);
-  }
+  testing::run_ranks(1, [](const Group& world) {
+    for (const char* name : {"lamb", "lars"}) {
+      CAPTURE(name);
+      const auto train = [&](bool recorded) {
+        return train_by_graph<MixedFloat16>(world, recorded, Float8Scaling::none, name);
+      };
+      const Trained launched = train(true);
+      CHECK(launched == train(false));
+      require_steps_of_both_kinds(launched);
+    }
+  });
 }
 
 TEST_CASE("8-bit products with delayed scaling give the bits of eager steps too") {
   if (!device::cuda_device(device::current_cuda_device()).has_float8_products()) return;
-  const auto train = [](bool recorded) {
-    return train_by_graph<MixedBfloat16>(recorded, {.enabled = false}, Float8Scaling::delayed);
-  };
-  CHECK(train(true) == train(false));
+  testing::run_ranks(1, [](const Group& world) {
+    const auto train = [&](bool recorded) { return train_by_graph<MixedBfloat16>(world, recorded, Float8Scaling::delayed); };
+    CHECK(train(true) == train(false));
+  });
 }
 
 TEST_CASE("the loss scale of float16 changes between launches of a graph") {
-  const Trained launched = train_by_graph<MixedFloat16>(true, overflows_now_and_then);
-  CHECK(launched == train_by_graph<MixedFloat16>(false, overflows_now_and_then));
-  require_steps_of_both_kinds(launched);
+  testing::run_ranks(1, [](const Group& world) {
+    const Trained launched = train_by_graph<MixedFloat16>(world, true);
+    CHECK(launched == train_by_graph<MixedFloat16>(world, false));
+    require_steps_of_both_kinds(launched);
+  });
 }
 
 TEST_CASE("inputs of other shapes and steps that wait run without the graph") {
-  models::Gpt<Float32, Cuda> model(options);
-  model.initialize({.seed = 1});
-  optim::AdamW<Float32, Cuda> optimizer(model, {});
-  const auto train_step = [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
-    Tape tape(at);
-    const auto loss = model.loss(tokens, targets);
-    loss.backward();
-    const StepSummary summary = optim::summarize(model.store(), loss);
-    optimizer.step(summary);
-    return summary;
-  };
-  GptGraph graph(model.store(), train_step);
-  GptGraph waits(model.store(), [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
-    const StepSummary summary = train_step(at, tokens, targets);
-    const double loss = optim::read<Cuda>(summary).loss();  // not within CHECK, which takes what is thrown
-    CHECK(loss > 0);
-    return summary;
+  testing::run_ranks(1, [](const Group& world) {
+    models::Gpt<Float32, Cuda> model(options);
+    model.initialize();
+    parallel::DataParallel replicas(model, ProcessMesh(world));
+    optim::AdamW<Float32, Cuda> optimizer(model, {});
+    const auto train_step = [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+      step.backward(place.first_sample, [&] { return model.loss(tokens, targets); });
+      step.update(optimizer);
+    };
+    GptGraph graph(replicas, train_step);
+    GptGraph waits(replicas, [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+      train_step(step, place, tokens, targets);
+      const double loss = optim::read<Cuda>(step.finish()).loss();  // not within CHECK, which takes what is thrown
+      CHECK(loss > 0);
+    });
+    for (std::int64_t number = 0; number < 5; ++number) {
+      const Batch batch = random_batch(static_cast<std::uint32_t>(number));
+      const bool shorter = number == 4;
+      const auto part = [&](const Tensor<std::int32_t>& all) { return shorter ? all.narrow(0, 2) : all; };
+      graph.run({.number = number}, part(batch.tokens), part(batch.targets));
+      waits.run({.number = number}, batch.tokens, batch.targets);
+      CHECK(std::isfinite(graph.last_result().loss));
+      CHECK(waits.last_result().loss < 2 * std::log(static_cast<double>(options.vocabulary)));
+    }
+    CHECK(graph.is_recorded());
+    CHECK_FALSE(waits.is_recorded());
+    GptGraph own_rate(replicas, [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+      step.backward(place.first_sample, [&] { return model.loss(tokens, targets); });
+      step.update(optimizer, {.learning_rate = 0.1});
+    });
+    const Batch batch = random_batch(0);
+    CHECK_THROWS_WITH(own_rate.run({}, batch.tokens, batch.targets), ContainsSubstring("takes no learning rate"));
   });
-  for (std::uint64_t step = 0; step < 5; ++step) {
-    const Batch batch = random_batch(static_cast<std::uint32_t>(step));
-    const bool shorter = step == 4;
-    const auto part = [&](const Tensor<std::int32_t>& all) { return shorter ? all.narrow(0, 2) : all; };
-    graph.run({.step = step}, part(batch.tokens), part(batch.targets));
-    waits.run({.step = step}, batch.tokens, batch.targets);
-    CHECK(std::isfinite(graph.last_result().loss));
-    CHECK(waits.last_result().loss < 2 * std::log(static_cast<double>(options.vocabulary)));
-  }
-  CHECK(graph.is_recorded());
-  CHECK_FALSE(waits.is_recorded());
-  const Batch batch = random_batch(0);
-  CHECK_THROWS_WITH(graph.run({.seed = 8}, batch.tokens, batch.targets), ContainsSubstring("recorded with the seed 0"));
 }
 
 TEMPLATE_TEST_CASE("the loss and the gradients of a GPT are those of the CPU", "", Float32, MixedBfloat16, MixedFloat16) {

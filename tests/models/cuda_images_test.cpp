@@ -5,13 +5,13 @@
 
 #include "catch.hpp"
 #include "models/cuda_compare.hpp"
-#include "trireme/autograd/step_graph.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/gan.hpp"
 #include "trireme/models/resnet.hpp"
 #include "trireme/optim/adam.hpp"
 #include "trireme/optim/sgd.hpp"
-#include "trireme/optim/summary.hpp"
+#include "trireme/parallel/step_graph.hpp"
+#include "trireme/testing/ranks.hpp"
 
 // Models of images on the GPU against the same ones on the CPU, which other tests compare with PyTorch. They are compared in
 // double, where no rounding decides a ReLU otherwise; in bfloat16 they stay close for a while.
@@ -84,28 +84,26 @@ Run train_classifier(const Options& options, const Shape& images, int steps) {
 }
 
 // Steps of a StepGraph, one of them on images that are not finite: it leaves weights and running statistics as they were.
-Run train_by_graph(bool recorded) {
+Run train_by_graph(const Group& world, bool recorded) {
   using P = Float32;
   models::ResNet<P, Cuda> model(small_resnet);
-  model.initialize({.seed = 1});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   optim::Sgd<P, Cuda> optimizer(model, {.learning_rate = 0.02, .momentum = 0.9});
-  StepGraph<Cuda, float, std::int32_t> graph(model.store(),
-                                             [&](const TapeOptions& at, const auto& images, const auto& labels) {
-                                               Tape tape(at);
-                                               const auto loss = model.loss(images, labels);
-                                               loss.backward();
-                                               const StepSummary summary = optim::summarize(model.store(), loss);
-                                               optimizer.step(summary, {.clip_norm = 1});
-                                               return summary;
-                                             },
-                                             {.enabled = recorded});
+  parallel::StepGraph<Cuda, float, std::int32_t> graph(
+      replicas,
+      [&](parallel::Step& step, const auto& place, const auto& images, const auto& labels) {
+        step.backward(place.first_sample, [&] { return model.loss(images, labels); });
+        step.update(optimizer, {.clip_norm = 1});
+      },
+      {.enabled = recorded});
   Run run;
-  for (std::uint32_t step = 0; step < 6; ++step) {
-    Tensor<float> images = random_tensor<float>({4, 32, 32, 3}, step);
-    const bool skipped = step == 4;
+  for (std::uint32_t number = 0; number < 6; ++number) {
+    Tensor<float> images = random_tensor<float>({4, 32, 32, 3}, number);
+    const bool skipped = number == 4;
     if (skipped) images.data()[7] = std::numeric_limits<float>::infinity();
     const auto before = weights_and_statistics(model.store(), float{}, Cuda{});
-    graph.run({.seed = 3, .step = step}, images, random_labels(4, step));
+    graph.run({.number = number, .first_sample = 4 * number}, images, random_labels(4, number));
     run.losses.push_back(graph.last_result().loss);
     CHECK(std::isfinite(run.losses.back()) != skipped);
     CHECK((weights_and_statistics(model.store(), float{}, Cuda{}) == before) == skipped);
@@ -186,9 +184,11 @@ TEMPLATE_TEST_CASE("a GAN on the GPU learns as one on the CPU", "", Float64, Mix
 }
 
 TEST_CASE("steps of a residual network that are launched as a graph give the bits of eager ones") {
-  const Run launched = train_by_graph(true), eager = train_by_graph(false);
-  CHECK(launched.losses == eager.losses);
-  CHECK(launched.state == eager.state);
+  testing::run_ranks(1, [](const Group& world) {
+    const Run launched = train_by_graph(world, true), eager = train_by_graph(world, false);
+    CHECK(launched.losses == eager.losses);
+    CHECK(launched.state == eager.state);
+  });
 }
 
 TEST_CASE("in float32 the GPU gives the same bits twice") {

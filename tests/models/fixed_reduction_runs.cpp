@@ -40,30 +40,26 @@ struct Run {
 };
 
 std::uint64_t train(const Group& group, const Run& run) {
-  models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 32, .block = block, .vocabulary = vocabulary, .dropout = 0.1});
-  model.initialize({.seed = 5});
-  parallel::DataParallel data_parallel(
-      model, ProcessMesh(group),
-      {.sum = parallel::FixedBits{.micro_batches = all_micro_batches, .tuning = {.on = run.tune}},
-       .sharding = run.sharding,
-       .buckets = {.bytes = run.bucket_bytes,
-                   .first_bytes = run.bucket_bytes,
-                   .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16)}});
+  models::Gpt<Float32> model({.layers = 2, .heads = 2, .width = 32, .block = block, .vocabulary = vocabulary, .dropout = 0.1},
+                             ModelContext{.seed = 5});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(group),
+                                  {.sum = parallel::FixedBits{.micro_batches = all_micro_batches, .tuning = {.on = run.tune}},
+                                   .sharding = run.sharding,
+                                   .buckets = {.bytes = run.bucket_bytes,
+                                               .first_bytes = run.bucket_bytes,
+                                               .slice_bytes = std::clamp<std::int64_t>(run.bucket_bytes, 1 << 10, 1 << 16)}});
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 1e-2});
   const int micro_batches = all_micro_batches / group.size();
-  for (int step = 0; step < run.steps; ++step) {
-    auto reduction = data_parallel.begin_step(micro_batches);
+  for (std::int64_t number = 0; number < run.steps; ++number) {
+    parallel::Step step = replicas.begin(number, micro_batches);
     for (int micro = 0; micro < micro_batches; ++micro) {
-      const std::int64_t first = (step * all_micro_batches + group.rank() * micro_batches + micro) * rows;
-      Tape tape({.seed = 5, .step = static_cast<std::uint64_t>(step), .first_sample = first});
-      reduction.listen(tape);
-      const auto loss = model.loss(tokens_of(first, 0), tokens_of(first, 1));
-      loss.backward();
-      reduction.add(loss);
+      const std::int64_t first = (number * all_micro_batches + group.rank() * micro_batches + micro) * rows;
+      step.backward(first, [&] { return model.loss(tokens_of(first, 0), tokens_of(first, 1)); });
     }
-    optimizer.step(reduction.finish(), {.clip_norm = 0.5});
+    step.update(optimizer, {.clip_norm = 0.5});
   }
-  require(data_parallel.tuning().has_value() == (run.tune && group.size() > 1), "tuning has come to an end");
+  require(replicas.tuning().has_value() == (run.tune && group.size() > 1), "tuning has come to an end");
   std::uint64_t sum = 0;
   auto& store = model.store();
   for (int index = 0; index < store.num_parameters(); ++index) {

@@ -85,21 +85,9 @@ struct Player {
     optimizer = tests::make_optimizer<P>(hyper, model);
   }
 
-  // `count`: targets of every rank's part of the batch.
-  double update(parallel::Reduction& reduction, Loss<float> loss, std::int64_t count) {
-    loss.nominal_targets = count;
-    scaler.scale(loss).backward();
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish();
-    scaler.step(*optimizer, summary);
-    scaler.update();
-    return summary.loss();
-  }
-
   Model model;
   std::optional<parallel::DataParallel> data_parallel;
   std::unique_ptr<optim::Optimizer<P>> optimizer;
-  amp::GradScaler scaler{{.enabled = std::same_as<P, MixedFloat16>}};
 };
 
 template <typename Model>
@@ -120,38 +108,43 @@ int train(const tests::Fixture& fixture, const Group& world, parallel::Sharding 
   const auto options = Kind::options(fixture.index.at("config"), batches);
   Player<P, typename Kind::Generator> generator(options);
   Player<P, typename Kind::Discriminator> discriminator(options);
-  models::load_weights<float>({{.prefix = "G.", .model = generator.model}, {.prefix = "D.", .model = discriminator.model}},
-                              tests::init_of(fixture).file.string());
+  nn::load_weights<float>({{.prefix = "G.", .model = generator.model}, {.prefix = "D.", .model = discriminator.model}},
+                          tests::init_of(fixture).file.string());
   generator.start(world, sharding, fixture.index.at("hyper"));
   discriminator.start(world, sharding, fixture.index.at("hyper"));
 
   const Range part = tests::part_of_batch(batches.batch(), world.rank(), world.size());
-  const std::int64_t count = tests::count_of_part(batches.batch(), world.size());
   const json& values = fixture.index.at("values");
   const double bound = mixed ? mixed_bound<P> : fixture.index.at("tolerance").at("loss_abs").get<double>();
   double largest = 0;
-  for (std::int64_t step = 0; step < tests::steps_of(fixture, "loss_g", batches.num_batches()); ++step) {
+  for (std::int64_t number = 0; number < tests::steps_of(fixture, "loss_g", batches.num_batches()); ++number) {
     const auto check = [&](const char* name, double loss) {
-      const double difference = std::abs(loss - values.at(name)[static_cast<std::size_t>(step)].get<double>());
-      report.expect(difference <= bound, fmt::format("step {}: {} {} is off by {}", step, name, loss, difference));
+      const double difference = std::abs(loss - values.at(name)[static_cast<std::size_t>(number)].get<double>());
+      report.expect(difference <= bound, fmt::format("step {}: {} {} is off by {}", number, name, loss, difference));
       largest = std::max(largest, difference);
     };
-    auto of_generator = generator.data_parallel->begin_step();
-    Tape tape;
-    of_generator.listen(tape);
-    const auto fake = generator.model.images(batches.latent(step, part));
-    {
-      auto of_discriminator = discriminator.data_parallel->begin_step();
-      Tape inner;
-      of_discriminator.listen(inner);
-      const auto real = cast<typename P::Compute>(Variable<float>(batches.images(step, part)));
-      check("loss_d",
-            discriminator.update(of_discriminator, models::discriminator_loss(discriminator.model, real, fake), count));
-    }
-    check("loss_g", generator.update(of_generator, models::generator_loss(discriminator.model, fake), count));
+    const auto counted = [&](Loss<float> loss) {
+      loss.nominal_targets = tests::count_of_part(batches.batch(), world.size());
+      return loss;
+    };
+    parallel::Step of_generator = generator.data_parallel->begin(number);
+    of_generator.backward(part.begin, [&] {
+      const auto fake = generator.model.images(batches.latent(number, part));
+      parallel::Step of_discriminator = discriminator.data_parallel->begin(number);
+      of_discriminator.backward(part.begin, [&] {
+        const auto real = cast<typename P::Compute>(Variable<float>(batches.images(number, part)));
+        return counted(models::discriminator_loss(discriminator.model, real, fake));
+      });
+      of_discriminator.update(*discriminator.optimizer);
+      check("loss_d", of_discriminator.finish().loss());
+      return counted(models::generator_loss(discriminator.model, fake));
+    });
+    of_generator.update(*generator.optimizer);
+    check("loss_g", of_generator.finish().loss());
   }
-  for (const amp::GradScaler* scaler : {&generator.scaler, &discriminator.scaler}) {
-    report.expect(scaler->skipped_steps() == 0, fmt::format("{} steps were skipped", scaler->skipped_steps()));
+  for (const auto* replicas : {&generator.data_parallel, &discriminator.data_parallel}) {
+    const std::int64_t skipped = (*replicas)->scaler().skipped_steps();
+    report.expect(skipped == 0, fmt::format("{} steps were skipped", skipped));
   }
   if (world.rank() == 0) std::printf("%s: losses within %.2e\n", run.c_str(), largest);
   if (mixed) return report.failures();

@@ -6,7 +6,7 @@
 #include "gradient_check.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/safetensors.hpp"
-#include "trireme/models/weights.hpp"
+#include "trireme/nn/weights.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;
@@ -101,11 +101,11 @@ TEST_CASE("two models share a file under their prefixes; one that does not fit c
   models::DcDiscriminator<Float32> discriminator(small_dc), read_discriminator(small_dc);
   generator.initialize({.seed = 1});
   discriminator.initialize({.seed = 2});
-  models::save_weights<float>({{"G.", generator}, {"D.", discriminator}}, path);
+  nn::save_weights<float>({{"G.", generator}, {"D.", discriminator}}, path);
   CHECK(SafetensorsFile(path).find("G.bn2.running_var") != nullptr);
   CHECK(SafetensorsFile(path).find("D.conv1.weight") != nullptr);
 
-  models::load_weights<float>({{"G.", read_generator}, {"D.", read_discriminator}}, path);
+  nn::load_weights<float>({{"G.", read_generator}, {"D.", read_discriminator}}, path);
   const auto same = [](FlatStore& a, FlatStore& b) {
     const auto first = a.values<float>(), second = b.values<float>();
     return std::ranges::equal(first.span(), second.span());
@@ -118,13 +118,13 @@ TEST_CASE("two models share a file under their prefixes; one that does not fit c
   models::DcDiscriminator<Float32> wider(wider_options);
   read_generator.initialize({.seed = 3});
   try {
-    models::load_weights<float>({{"G.", read_generator}, {"D.", wider}}, path);
+    nn::load_weights<float>({{"G.", read_generator}, {"D.", wider}}, path);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.fields().name == "D.conv1.weight");
   }
   CHECK_FALSE(same(generator.store(), read_generator.store()));
-  CHECK_THROWS_AS(models::load_weights<float>({{"G.", read_generator}}, path), Error);  // D. is unknown
+  CHECK_THROWS_AS(nn::load_weights<float>({{"G.", read_generator}}, path), Error);  // D. is unknown
 }
 
 TEST_CASE("a GAN says what it can't read or make") {

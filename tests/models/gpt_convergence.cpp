@@ -70,23 +70,18 @@ parallel::GradientSum sum_of(const Compression& compression) {
 
 double validation_loss(const Run& run, const data::TrainingSplit& text, std::uint64_t seed, const Compression& compression,
                        const Group& world) {
-  models::Gpt<Float32> model(run.model);
-  model.initialize({.seed = seed});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sum = sum_of(compression)});
+  models::Gpt<Float32> model(run.model, ModelContext{.seed = seed});
+  model.initialize();
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.sum = sum_of(compression)});
   optim::AdamW<Float32> optimizer(model, run.optimizer);
   const data::WindowLoader loader(
       text.training,
       {.batch_size = run.batch, .length = run.block, .seed = seed, .index = world.rank(), .count = world.size()});
-  for (std::int64_t step = 0; step < run.steps; ++step) {
-    const data::TokenBatch batch = loader.load(step);
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model.loss(batch.tokens, batch.targets);
-    loss.backward();
-    reduction.add(loss);
-    optimizer.set_learning_rate(run.schedule(step));
-    optimizer.step(reduction.finish(), {.clip_norm = run.clip});
+  for (std::int64_t number = 0; number < run.steps; ++number) {
+    const data::TokenBatch batch = loader.load(number);
+    parallel::Step step = replicas.begin(number);
+    step.backward(batch, [&] { return model.loss(batch.tokens, batch.targets); });
+    step.update(optimizer, {.learning_rate = run.schedule(number), .clip_norm = run.clip});
   }
   const auto starts = data::evenly_spaced_windows(text.validation.size(), run.block, 64);
   const data::TokenBatch batch = data::read_windows(text.validation, starts, run.block);

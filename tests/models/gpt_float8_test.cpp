@@ -1,7 +1,7 @@
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/models/gpt.hpp"
-#include "trireme/models/weights.hpp"
+#include "trireme/nn/weights.hpp"
 #include "trireme/optim/adamw.hpp"
 
 // A GPT whose blocks multiply 8-bit operands.
@@ -59,9 +59,9 @@ TEST_CASE("what delayed scaling keeps is no weight") {
   const std::string path = folder.path() / "gpt.safetensors";
   Gpt delayed(options(Float8Scaling::delayed)), read(options(Float8Scaling::delayed)), plain(options(Float8Scaling::none));
   train(delayed, 2);
-  models::save_weights<float>(delayed, path);
+  nn::save_weights<float>(delayed, path);
   for (Gpt* model : {&read, &plain}) {
-    models::load_weights<float>(*model, path);
+    nn::load_weights<float>(*model, path);
     CHECK(std::ranges::equal(model->store().values<float>().span(), delayed.store().values<float>().span()));
   }
   State state;

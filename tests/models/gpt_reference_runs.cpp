@@ -95,14 +95,14 @@ class ReferenceRun {
     const tests::TokenBatches batches(fixture_, tests::batches_of(fixture_).tensors(), mesh_.data().size() * micro_batches,
                                       layout_.rows_divide(model_.options().width));
 
-    parallel::DataParallel data_parallel(
+    parallel::DataParallel replicas(
         model_, mesh_, {.sharding = layout_.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_);
     const optim::LearningRate schedule = tests::make_schedule(hyper);
-    amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
-    std::int64_t step = 0;
-    const auto tokens = [&](int micro) { return batches.tokens(step, mesh_.data().rank() * micro_batches + micro); };
-    const auto targets = [&](int micro) { return batches.targets(step, mesh_.data().rank() * micro_batches + micro); };
+    std::int64_t number = 0;
+    const auto part = [&](int micro) { return mesh_.data().rank() * micro_batches + micro; };
+    const auto tokens = [&](int micro) { return batches.tokens(number, part(micro)); };
+    const auto targets = [&](int micro) { return batches.targets(number, part(micro)); };
     std::optional<parallel::Pipeline<float>> pipeline;
     if (layout_.pipeline > 1) {
       parallel::PipelineStage<float> stage;
@@ -113,7 +113,7 @@ class ReferenceRun {
         stage.output = between;
         stage.forward = [&, index](const Variable<float>& x, int micro) { return model_.stage(index, x, tokens(micro)); };
       } else {
-        stage.loss = [&](const Variable<float>& x, int micro) { return scaler.scale(model_.last_stage(x, targets(micro))); };
+        stage.loss = [&](const Variable<float>& x, int micro) { return model_.last_stage(x, targets(micro)); };
       }
       pipeline.emplace(mesh_,
                        parallel::make_pipeline_schedule(
@@ -121,27 +121,21 @@ class ReferenceRun {
                        std::vector{stage});
     }
     double largest = 0;
-    for (; step < batches.num_steps(); ++step) {
-      auto reduction = data_parallel.begin_step(micro_batches);
+    for (; number < batches.num_steps(); ++number) {
+      parallel::Step step = replicas.begin(number, micro_batches);
       if (pipeline) {
-        pipeline->run(reduction, {}, batches.rows());
+        pipeline->run(step, part(0) * batches.rows(), batches.rows());
       } else {
         for (int micro = 0; micro < micro_batches; ++micro) {
-          Tape tape;
-          reduction.listen(tape);
-          const auto loss = model_.loss(tokens(micro), targets(micro));
-          scaler.scale(loss).backward();
-          reduction.add(loss);
+          step.backward(part(micro) * batches.rows(), [&] { return model_.loss(tokens(micro), targets(micro)); });
         }
       }
-      StepSummary summary = reduction.finish();
-      scaler.unscale(*optimizer, summary);
-      if (step == 0) data_parallel.gather_gradients();
-      largest = std::max(largest, compare_step(step, summary));
-      optimizer->set_learning_rate(schedule(step));
-      const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = tests::clip_norm_of(hyper)});
-      report_.expect(stepped, fmt::format("step {} was skipped", step));
-      scaler.update();
+      const StepSummary& summary = step.finish();
+      if (number == 0) replicas.gather_gradients();
+      largest = std::max(largest, compare_step(number, summary));
+      const bool updated =
+          step.update(*optimizer, {.learning_rate = schedule(number), .clip_norm = tests::clip_norm_of(hyper)});
+      report_.expect(updated, fmt::format("step {} was skipped", number));
     }
     if (whole_floats()) compare_final();
     if (mesh_.world().rank() == 0) {

@@ -132,55 +132,51 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
       fmt::format("{} in {}: {} ranks, {}", fixture.id(), tests::name_of_precision<P>(), world.size(), division.text());
   tests::RunReport report(world, run);
   const auto model = make_model<P>(options);
-  models::load_weights<M>(model, tests::init_of(fixture).file.string());
-  parallel::DataParallel data_parallel(
+  nn::load_weights<M>(model, tests::init_of(fixture).file.string());
+  parallel::DataParallel replicas(
       model, ProcessMesh(world),
       {.sharding = division.sharding, .buckets = {.bytes = 8000, .first_bytes = 2000, .slice_bytes = 2000}});
   const json& hyper = fixture.index.at("hyper");
   const auto optimizer = tests::make_optimizer<P>(hyper, model);
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   const int num_parts = world.size() * division.micro_batches;
-  amp::GradScaler scaler({.enabled = std::same_as<P, MixedFloat16>});
   double largest = 0;
   const std::int64_t steps = tests::steps_of(fixture, "loss_f64", batches.num_batches());
-  for (std::int64_t step = 0; step < steps; ++step) {
+  for (std::int64_t number = 0; number < steps; ++number) {
     if (follows) {
-      set_values(model.store(), (*trajectory)[static_cast<std::size_t>(step)]);
+      set_values(model.store(), (*trajectory)[static_cast<std::size_t>(number)]);
     } else if (trajectory != nullptr) {
       record_values(model.store(), *trajectory);
     }
-    auto reduction = data_parallel.begin_step(division.micro_batches);
+    parallel::Step step = replicas.begin(number, division.micro_batches);
     for (int micro = 0; micro < division.micro_batches; ++micro) {
       const Range part = tests::part_of_batch(batches.batch(), world.rank() * division.micro_batches + micro, num_parts);
-      Tape tape;
-      reduction.listen(tape);
-      const auto logits = model.logits(converted<M>(batches.images(step, part)));
-      if (step == 0 && !mixed) {
-        const auto wanted = tests::read_floats(fixture.tensors(), "logits_step0");
-        const auto begin = static_cast<std::size_t>(part.begin * logits.shape()[1]);
-        const auto count = static_cast<std::size_t>(logits.shape().numel());
-        const std::string worst = tests::mismatch(converted<float>(logits.value()).span(),
-                                                  std::span(wanted).subspan(begin, count), {.atol = loss_abs, .rtol = 1e-5});
-        report.expect(worst.empty(), "first logits: " + worst);
-      }
-      auto loss = cross_entropy(logits, batches.labels(step, part), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
-      loss.nominal_targets = tests::count_of_part(batches.batch(), num_parts);
-      scaler.scale(loss).backward();
-      reduction.add(loss);
+      step.backward(part.begin, [&] {
+        const auto logits = model.logits(converted<M>(batches.images(number, part)));
+        if (number == 0 && !mixed) {
+          const auto wanted = tests::read_floats(fixture.tensors(), "logits_step0");
+          const auto begin = static_cast<std::size_t>(part.begin * logits.shape()[1]);
+          const auto count = static_cast<std::size_t>(logits.shape().numel());
+          const std::string worst = tests::mismatch(converted<float>(logits.value()).span(),
+                                                    std::span(wanted).subspan(begin, count), {.atol = loss_abs, .rtol = 1e-5});
+          report.expect(worst.empty(), "first logits: " + worst);
+        }
+        auto loss =
+            cross_entropy(logits, batches.labels(number, part), {.label_smoothing = hyper.value("label_smoothing", 0.0)});
+        loss.nominal_targets = tests::count_of_part(batches.batch(), num_parts);
+        return loss;
+      });
     }
-    StepSummary summary = reduction.finish();
-    scaler.unscale(*optimizer, summary);
-    if (step == 0 && (std::same_as<P, Float64> || (!mixed && !has_batch_norm(fixture)))) {
-      data_parallel.gather_gradients();
+    const StepSummary& summary = step.finish();
+    if (number == 0 && (std::same_as<P, Float64> || (!mixed && !has_batch_norm(fixture)))) {
+      replicas.gather_gradients();
       tests::compare_first_gradients(fixture, model.store(), tests::gradients_in(model.store(), summary.gradient_scale),
                                      report);
     }
     largest =
-        std::max(largest, tests::compare_step(fixture, step, summary, report, follows && !mixed ? loss_abs : mixed_bound<P>));
-    optimizer->set_learning_rate(schedule(step));
-    const bool stepped = scaler.step(*optimizer, summary, {.clip_norm = tests::clip_norm_of(hyper)});
-    report.expect(stepped, fmt::format("step {} was skipped", step));
-    scaler.update();
+        std::max(largest, tests::compare_step(fixture, number, summary, report, follows && !mixed ? loss_abs : mixed_bound<P>));
+    const bool updated = step.update(*optimizer, {.learning_rate = schedule(number), .clip_norm = tests::clip_norm_of(hyper)});
+    report.expect(updated, fmt::format("step {} was skipped", number));
   }
   if (world.rank() == 0) std::printf("%s: loss within %.2e\n", run.c_str(), largest);
   if (mixed || follows) return report.failures();

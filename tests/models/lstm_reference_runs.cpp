@@ -32,34 +32,31 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
                                  .embedding = config.at("embed"),
                                  .hidden = config.at("hidden"),
                                  .layers = config.at("layers")});
-  models::load_weights<float>(model, tests::init_of(fixture).file.string());
+  nn::load_weights<float>(model, tests::init_of(fixture).file.string());
   const json& hyper = fixture.index.at("hyper");
   const int micro_batches = division.micro_batches;
   const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), world.size() * micro_batches);
 
-  parallel::DataParallel data_parallel(
+  parallel::DataParallel replicas(
       model, ProcessMesh(world),
       {.sharding = division.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model);
   const optim::LearningRate schedule = tests::make_schedule(hyper);
   std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
   double largest = 0;
-  for (std::int64_t step = 0; step < batches.num_steps(); ++step) {
-    auto reduction = data_parallel.begin_step(micro_batches);
+  for (std::int64_t number = 0; number < batches.num_steps(); ++number) {
+    parallel::Step step = replicas.begin(number, micro_batches);
     for (int micro = 0; micro < micro_batches; ++micro) {
       const int part = world.rank() * micro_batches + micro;
-      Tape tape;
-      reduction.listen(tape);
-      auto& state = states[static_cast<std::size_t>(micro)];
-      auto result = model.loss(batches.tokens(step, part), batches.targets(step, part), state);
-      state = std::move(result.state);
-      result.loss.backward();
-      reduction.add(result.loss);
+      step.backward(part * batches.rows(), [&] {
+        auto& state = states[static_cast<std::size_t>(micro)];
+        auto [loss, next] = model.loss(batches.tokens(number, part), batches.targets(number, part), state);
+        state = std::move(next);
+        return loss;
+      });
     }
-    const StepSummary summary = reduction.finish();
-    largest = std::max(largest, tests::compare_step(fixture, step, summary, report));
-    optimizer->set_learning_rate(schedule(step));
-    optimizer->step(summary, {.clip_norm = tests::clip_norm_of(hyper)});
+    largest = std::max(largest, tests::compare_step(fixture, number, step.finish(), report));
+    step.update(*optimizer, {.learning_rate = schedule(number), .clip_norm = tests::clip_norm_of(hyper)});
   }
   tests::compare_tensors(fixture, "final.", {.atol = fixture.index.at("tolerance").at("final_param_abs"), .rtol = 0},
                          model.store(), tests::values_in(model.store()), report);

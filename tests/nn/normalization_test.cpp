@@ -3,9 +3,9 @@
 #include "gradient_check.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/core/safetensors.hpp"
-#include "trireme/models/weights.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/weights.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;
@@ -117,9 +117,9 @@ TEST_CASE("buffers are saved and loaded with the weights") {
   Block<Float32> model;
   model.initialize({.seed = 1});
   model.forward({random<float>({2, 3, 3, 3}, 1)});
-  models::save_weights<float>(model, path);
+  nn::save_weights<float>(model, path);
   Block<Float32> loaded;
-  models::load_weights<float>(loaded, path);
+  nn::load_weights<float>(loaded, path);
   for (const auto& [saved, read] :
        {std::pair(model.bn1.running_mean, loaded.bn1.running_mean), std::pair(model.bn2.running_var, loaded.bn2.running_var)}) {
     for (int channel = 0; channel < 3; ++channel) CHECK(saved.value().data()[channel] == read.value().data()[channel]);
@@ -139,10 +139,10 @@ TEST_CASE("buffers are saved and loaded with the weights") {
     if (entry.name != "bn2.running_mean") lacking.push_back(tensor);
   }
   write_safetensors(path, all);
-  CHECK_NOTHROW(models::load_weights<float>(loaded, path));
+  CHECK_NOTHROW(nn::load_weights<float>(loaded, path));
   write_safetensors(path, lacking);
   try {
-    models::load_weights<float>(loaded, path);
+    nn::load_weights<float>(loaded, path);
     FAIL("no error");
   } catch (const Error& error) {
     CHECK(error.fields().name == "bn2.running_mean");

@@ -51,7 +51,7 @@ TEST_CASE("an optimizer sees neighbouring parameters as one piece") {
   Recorder optimizer(weights.model);
   optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 1);
-  CHECK(optimizer.pieces[0].offset == 0);
+  CHECK(optimizer.pieces[0].range.begin == 0);
   CHECK(optimizer.pieces[0].count == 48 + 32 + 16);  // last with its gap, weight, bias
   CHECK(optimizer.pieces[0].step == 1);
   CHECK(optimizer.pieces[0].gradient_scale == 2);
@@ -68,7 +68,7 @@ TEST_CASE("decay, use and the number of updates split pieces") {
   optimizer.step(weights.summary({true, false, true}));  // `weight` was not used
   REQUIRE(optimizer.pieces.size() == 2);
   CHECK(optimizer.pieces[0].count == 35);
-  CHECK(optimizer.pieces[1].offset == 80);
+  CHECK(optimizer.pieces[1].range.begin == 80);
   optimizer.pieces.clear();
   optimizer.step(weights.summary());
   REQUIRE(optimizer.pieces.size() == 3);

@@ -61,21 +61,18 @@ void compare_fixture(const Fixture& reference, const Group& world, std::vector<s
   fill(model.norm.bias.value(), "bias");
   fill(model.norm.running_mean.value(), "running_mean");
   fill(model.norm.running_var.value(), "running_var");
-  parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  parallel::DataParallel replicas(model, ProcessMesh(world));
   model.train(hyper.at("training"));
 
-  auto reduction = data_parallel.begin_step();
-  Tape tape;
-  reduction.listen(tape);
   Tensor<float> dx;
-  const auto rows = watch(x.narrow(share.begin, share.count()), [&](const Tensor<float>& gradient) { dx = gradient; });
-  const auto y = model.norm.forward(rows);
-  const Variable<float> weights(upstream.narrow(share.begin, share.count()));
-  const Loss<float> loss{.sum = sum(multiply(y, weights)), .target_weight = 1, .nominal_targets = 1};
-  loss.backward();
-  reduction.add(loss);
-  reduction.finish();
-  data_parallel.gather_gradients();
+  Variable<float> y;
+  parallel::Step step = replicas.begin(0);
+  step.backward(0, [&] {
+    y = model.norm.forward(watch(x.narrow(share.begin, share.count()), [&](const Tensor<float>& gradient) { dx = gradient; }));
+    return sum(multiply(y, Variable<float>(upstream.narrow(share.begin, share.count()))));
+  });
+  step.finish();
+  replicas.gather_gradients();
   fixture.result("out", exchanged(gathered(y.value(), x.shape(), world)));
   fixture.result("grad_x", exchanged(gathered(dx, x.shape(), world)));
   fixture.result("grad_weight", model.norm.weight.gradient());
@@ -102,15 +99,16 @@ struct Net : nn::Module<P> {
 
 // Losses of some steps and of an evaluation, then weights and running statistics.
 template <typename P>
-std::vector<double> train(const Group& world, int micro_batches, const parallel::ParallelOptions& options) {
+std::vector<double> train(const Group& world, int micro_batches, parallel::ParallelOptions options) {
   using M = typename P::Master;
   constexpr std::int64_t samples = 14;  // of a micro-batch; 3 and 4 ranks do not divide it
   Net<P> model;
   model.initialize({.seed = 4});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+  options.loss_scale.enabled = false;  // no overflow, no step left out
+  parallel::DataParallel replicas(model, ProcessMesh(world), options);
   optim::Sgd<P> optimizer(model, {.learning_rate = 0.1, .momentum = 0.9});
   std::vector<double> results;
-  const auto loss_of = [&](int step, int micro) {
+  const auto loss_of = [&](std::int64_t step, int micro) {
     Tensor<M> x({samples, 2, 2, 2});
     Tensor<std::int32_t> targets({samples});
     for (std::int64_t index = 0; index < x.numel(); ++index) {
@@ -123,18 +121,11 @@ std::vector<double> train(const Group& world, int micro_batches, const parallel:
     loss.nominal_targets = samples;  // the same on all ranks
     return loss;
   };
-  for (int step = 0; step < 4; ++step) {
-    auto reduction = data_parallel.begin_step(micro_batches);
-    for (int micro = 0; micro < micro_batches; ++micro) {
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = loss_of(step, micro);
-      loss.backward();
-      reduction.add(loss);
-    }
-    const auto summary = reduction.finish();
-    results.push_back(summary.loss());
-    optimizer.step(summary);
+  for (std::int64_t number = 0; number < 4; ++number) {
+    parallel::Step step = replicas.begin(number, micro_batches);
+    for (int micro = 0; micro < micro_batches; ++micro) step.backward(0, [&] { return loss_of(number, micro); });
+    step.update(optimizer);
+    results.push_back(step.finish().loss());
   }
   model.eval();
   auto sum = static_cast<double>(loss_of(9, 0).sum.value().item());
@@ -180,16 +171,15 @@ void compare_averages(const Group& world, std::vector<std::string>& problems) {
     nn::BatchNorm1d<P> norm{*this, "norm", {.channels = 1}};
   } model;
   model.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.synchronize_batch_norm = false});
-  auto reduction = data_parallel.begin_step();
-  Tape tape;
-  reduction.listen(tape);
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.synchronize_batch_norm = false});
   const auto rank = static_cast<T>(world.rank());
-  const auto y = model.norm.forward(Variable<T>(Tensor<T>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
-  const Loss<T> loss{.sum = sum(y), .target_weight = 1, .nominal_targets = 1};
-  loss.backward();
-  reduction.add(loss);
-  reduction.finish();
+  Variable<T> y;
+  parallel::Step step = replicas.begin(0);
+  step.backward(0, [&] {
+    y = model.norm.forward(Variable<T>(Tensor<T>::from({2, 1}, std::vector{10 * rank, 10 * rank + 2})));
+    return sum(y);
+  });
+  step.finish();
   const auto double_of = [](const auto& buffer) { return static_cast<double>(buffer.value().item()); };
   const double mean = double_of(model.norm.running_mean), var = double_of(model.norm.running_var);
   const double wanted_mean = 0.1 * (5.0 * (world.size() - 1) + 1), wanted_var = 0.9 + 0.1 * 2;

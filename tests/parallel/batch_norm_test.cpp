@@ -1,5 +1,6 @@
 #include <chrono>
 #include <mutex>
+#include <stdexcept>
 
 #include "backward_function.hpp"
 #include "batch_norm_runs.hpp"
@@ -50,7 +51,7 @@ TEST_CASE("replicas with batch norm stay equal under compression and with bucket
   for (const bool compressed : {true, false}) {
     CAPTURE(compressed);
     std::mutex mutex;
-    std::vector<std::vector<float>> replicas;
+    std::vector<std::vector<float>> trained;
     testing::run_ranks(2, [&](const Group& world) {
       Net model;
       model.initialize({.seed = 1});
@@ -59,28 +60,24 @@ TEST_CASE("replicas with batch norm stay equal under compression and with bucket
         options.sum = parallel::Hooked{
             {.hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}};
       }
-      parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+      parallel::DataParallel replicas(model, ProcessMesh(world), options);
       optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
-      for (int step = 0; step < 8; ++step) {
-        auto reduction = data_parallel.begin_step();
-        Tape tape;
-        reduction.listen(tape);
+      for (std::int64_t number = 0; number < 8; ++number) {
         Tensor<float> x({5, 3});
-        for (std::int64_t i = 0; i < 15; ++i) x.data()[i] = static_cast<float>((i * i * 7 + step + 3 * world.rank()) % 11);
-        const auto loss = mse_loss(model.forward(x), Tensor<float>::full({5, 4}, 0.5f));
-        loss.backward();
-        reduction.add(loss);
-        optimizer.step(reduction.finish());
+        for (std::int64_t i = 0; i < 15; ++i) x.data()[i] = static_cast<float>((i * i * 7 + number + 3 * world.rank()) % 11);
+        parallel::Step step = replicas.begin(number);
+        step.backward(0, [&] { return mse_loss(model.forward(x), Tensor<float>::full({5, 4}, 0.5f)); });
+        step.update(optimizer);
       }
       std::vector<float> mine;
       for (const auto& plane : {model.store().values<float>(), model.store().buffers().values<float>()}) {
         mine.insert(mine.end(), plane.data(), plane.data() + plane.numel());
       }
       const std::lock_guard lock(mutex);
-      replicas.push_back(mine);
+      trained.push_back(mine);
     });
-    CHECK(replicas[0] == replicas[1]);
-    CHECK(replicas[0].back() != 1);
+    CHECK(trained[0] == trained[1]);
+    CHECK(trained[0].back() != 1);
   }
 }
 
@@ -115,24 +112,21 @@ TEST_CASE("a rank that fails in backward ends the wait of the others' batch norm
 TEST_CASE("a rank in evaluation among ranks that train is named on all ranks") {
   std::mutex mutex;
   std::vector<std::string> errors;
-  const auto step = [&](const Group& world, Net& model) {
-    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+  error_of(3, [&](const Group& world, Net& model) {
+    parallel::DataParallel replicas(model, ProcessMesh(world));
     if (world.rank() == 1) model.eval();
     try {
-      auto reduction = data_parallel.begin_step();
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = mse_loss(model.forward(Tensor<float>::full({4, 3}, 1)), Tensor<float>::full({4, 4}, 0.5f));
-      loss.backward();
-      reduction.add(loss);
-      reduction.finish();
+      parallel::Step step = replicas.begin(0);
+      step.backward(0, [&] {
+        return mse_loss(model.forward(Tensor<float>::full({4, 3}, 1)), Tensor<float>::full({4, 4}, 0.5f));
+      });
+      step.finish();
     } catch (const Error& error) {
       const std::lock_guard lock(mutex);
       errors.emplace_back(error.what());
       throw;
     }
-  };
-  error_of(3, step);
+  });
   CAPTURE(errors);
   REQUIRE(errors.size() == 3);
   for (const std::string& error : errors) {
@@ -143,42 +137,44 @@ TEST_CASE("a rank in evaluation among ranks that train is named on all ranks") {
 
 TEST_CASE("a rank with a part of the model in evaluation is told apart too") {
   const auto text = error_of(2, [](const Group& world, Net& model) {
-    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    parallel::DataParallel replicas(model, ProcessMesh(world));
     if (world.rank() == 1) model.norm.eval();
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    model.forward(Tensor<float>::full({4, 3}, 1));
+    parallel::Step step = replicas.begin(0);
+    step.backward(0, [&] { return sum(model.forward(Tensor<float>::full({4, 3}, 1))); });
   });
   CHECK(text.find("barrier \"a step with norm in evaluation\"") != std::string::npos);
 }
 
 TEST_CASE("a step that was given up leaves no gradients and no running statistics behind") {
   enum class GivenUp { never, after_forward, after_backward, after_finish };
+  struct Thrown : std::runtime_error {
+    Thrown() : std::runtime_error("thrown by a test") {}
+  };
   const auto train = [](GivenUp given_up) {
     std::vector<float> result;
     testing::run_ranks(2, [&](const Group& world) {
       Net model;
       model.initialize({.seed = 1});
-      parallel::DataParallel data_parallel(model, ProcessMesh(world));
+      parallel::DataParallel replicas(model, ProcessMesh(world));
       optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
-      const auto step = [&](float value, GivenUp stop) {
-        auto reduction = data_parallel.begin_step();
-        Tape tape;
-        reduction.listen(tape);
+      const auto take_step = [&](std::int64_t number, float value, GivenUp stop) {
         Tensor<float> x({4, 3});
         for (std::int64_t at = 0; at < 12; ++at) x.data()[at] = value * static_cast<float>((at * 5 + world.rank()) % 7);
-        const auto loss = mse_loss(model.forward(x), Tensor<float>::full({4, 4}, 0.5f));
-        if (stop == GivenUp::after_forward) return;
-        loss.backward();
-        reduction.add(loss);
-        if (stop == GivenUp::after_backward) return;
-        const StepSummary summary = reduction.finish();
-        if (stop == GivenUp::never) optimizer.step(summary);
+        parallel::Step step = replicas.begin(number);
+        step.backward(0, [&] {
+          const auto loss = mse_loss(model.forward(x), Tensor<float>::full({4, 4}, 0.5f));
+          if (stop == GivenUp::after_forward) throw Thrown();
+          return loss;
+        });
+        if (stop == GivenUp::after_finish) step.finish();
+        if (stop == GivenUp::never) step.update(optimizer);
       };
-      step(1, GivenUp::never);
-      if (given_up != GivenUp::never) step(5, given_up);
-      step(2, GivenUp::never);
+      take_step(0, 1, GivenUp::never);
+      try {
+        if (given_up != GivenUp::never) take_step(1, 5, given_up);
+      } catch (const Thrown&) {
+      }
+      take_step(1, 2, GivenUp::never);
       if (world.rank() != 0) return;
       const auto values = model.store().values<float>().span();
       const auto statistics = model.store().buffers().values<float>().span();

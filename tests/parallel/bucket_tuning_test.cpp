@@ -43,25 +43,20 @@ class Notes final : public CommunicationHook {
   std::vector<std::string> names;
 };
 
-void step(const Backwards& model, DataParallel& data_parallel) {
-  auto reduction = data_parallel.begin_step();
-  Tape tape;
-  reduction.listen(tape);
-  const auto loss = model.loss();
-  loss.backward();
-  reduction.add(loss);
-  reduction.finish();
+void reduce(const Backwards& model, DataParallel& replicas, std::int64_t number) {
+  Step step = replicas.begin(number);
+  step.backward(0, [&] { return model.loss(); });
+  step.finish();
 }
 
 BucketTuning tune(const std::string& profile, int steps, int ranks = 2) {
   BucketTuning result;
   testing::run_ranks(ranks, [&](const Group& world) {
     const Backwards model;
-    DataParallel data_parallel(
-        model, ProcessMesh(world),
-        {.sum = parallel::Plain{.tuning = {.on = true, .profile = profile}}, .sharding = Sharding::none});
-    for (int i = 0; i < steps; ++i) step(model, data_parallel);
-    if (world.rank() == 0 && data_parallel.tuning()) result = *data_parallel.tuning();
+    DataParallel replicas(model, ProcessMesh(world),
+                          {.sum = parallel::Plain{.tuning = {.on = true, .profile = profile}}, .sharding = Sharding::none});
+    for (int number = 0; number < steps; ++number) reduce(model, replicas, number);
+    if (world.rank() == 0 && replicas.tuning()) result = *replicas.tuning();
   });
   return result;
 }
@@ -78,14 +73,14 @@ TEST_CASE("from the second step on, buckets start in the order in which backward
   testing::run_ranks(2, [](const Group& world) {
     const Backwards model;
     const auto notes = std::make_shared<Notes>();
-    DataParallel data_parallel(
+    DataParallel replicas(
         model, ProcessMesh(world),
         {.sum = parallel::Hooked{{.hook = notes, .only_if_faster = false, .between = CompressionBetween::ranks}},
          .buckets = {.bytes = 8 * 8 * 4, .first_bytes = 8 * 8 * 4}});
-    step(model, data_parallel);
+    reduce(model, replicas, 0);
     const std::vector<std::string> in_store(notes->names);
     notes->names.clear();
-    step(model, data_parallel);
+    reduce(model, replicas, 1);
     require(in_store.size() == 3, "{} buckets", in_store.size());  // Catch's assertions are for one thread
     require(notes->names == std::vector<std::string>(in_store.rbegin(), in_store.rend()), "the order of the store");
   });

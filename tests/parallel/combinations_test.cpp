@@ -13,7 +13,6 @@
 #include "catch.hpp"
 #include "checkpoint/simulated_file_system.hpp"
 #include "covering_array.hpp"
-#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/nn/transformer.hpp"
@@ -181,16 +180,13 @@ struct Outcome {
 template <typename P>
 class Trainer {
  public:
-  Trainer(const Group& world, const Setup& setup, int first_step)
-      : setup_(setup),
-        mesh_(world, setup.mesh),
-        net_(parallel::model_context(mesh_), setup),
-        scaler_({.init_scale = 256, .enabled = setup.precision == Precision::float16}) {
-    net_.initialize({.seed = first_step == 0 ? 7U : 8U});
+  Trainer(const Group& world, const Setup& setup, int begin)
+      : setup_(setup), mesh_(world, setup.mesh), net_(parallel::model_context(mesh_, {.seed = 3}), setup) {
+    net_.initialize({.seed = begin == 0 ? 7U : 8U});
     parallel::ParallelOptions options{.sharding = setup.sharded ? parallel::Sharding::optimizer : parallel::Sharding::none,
                                       .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000},
                                       .check_replicas = 2,
-                                      .first_step = first_step};
+                                      .loss_scale = {.init_scale = 256}};
     if (setup.sum == Sum::fixed_bits) {
       options.sum = parallel::FixedBits{.micro_batches = setup.mesh.data * setup.accumulation};
     } else if (setup.hooked()) {
@@ -199,12 +195,10 @@ class Trainer {
                                       .between = setup.sum == Sum::between_ranks ? parallel::CompressionBetween::ranks
                                                                                  : parallel::CompressionBetween::nodes}};
     }
-    data_parallel_.emplace(net_, mesh_, options);
+    replicas_.emplace(net_, mesh_, options);
     optimizer_.emplace(net_, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2});
-    net_.store().add_to(state_, "model.");
-    data_parallel_->add_to(state_);
+    replicas_->add_to(state_);
     optimizer_->add_to(state_);
-    scaler_.add_to(state_);
   }
 
   const State& state() const { return state_; }
@@ -212,20 +206,16 @@ class Trainer {
   void train(int begin, int end, Outcome& outcome) {
     const std::int64_t rows = samples / setup_.mesh.data / setup_.accumulation;
     const std::int64_t first = mesh_.data().rank() * rows * setup_.accumulation;
-    std::int64_t step = begin;
+    std::int64_t number = begin;
     parallel::Pipeline<float> pipeline(
         mesh_, parallel::make_pipeline_schedule({.num_ranks = setup_.mesh.pipeline, .num_micro_batches = setup_.accumulation}),
-        {stage(rows, first, step)});
-    for (; step < end; ++step) {
-      auto reduction = data_parallel_->begin_step(setup_.accumulation);
-      pipeline.run(reduction, {.seed = 3, .step = static_cast<std::uint64_t>(step), .first_sample = step * samples + first},
-                   rows);
-      StepSummary summary = reduction.finish();
-      scaler_.unscale(*optimizer_, summary);
-      outcome.losses.push_back(summary.loss());
-      outcome.norms.push_back(summary.gradient_norm);
-      require(scaler_.step(*optimizer_, summary, {.clip_norm = 0.5}), "step {} was skipped", step);
-      scaler_.update();
+        {stage(rows, first, number)});
+    for (; number < end; ++number) {
+      parallel::Step step = replicas_->begin(number, setup_.accumulation);
+      pipeline.run(step, number * samples + first, rows);
+      require(step.update(*optimizer_, {.clip_norm = 0.5}), "step {} was skipped", number);
+      outcome.losses.push_back(step.finish().loss());
+      outcome.norms.push_back(step.finish().gradient_norm);
     }
     FlatStore& store = net_.store();
     for (int index = 0; index < store.num_parameters(); ++index) {
@@ -235,10 +225,10 @@ class Trainer {
   }
 
  private:
-  parallel::PipelineStage<float> stage(std::int64_t rows, std::int64_t first, const std::int64_t& step) const {
+  parallel::PipelineStage<float> stage(std::int64_t rows, std::int64_t first, const std::int64_t& number) const {
     const int rank = mesh_.pipeline().rank();
-    const auto read = [&step, first, rows](int micro_batch, int shift) {
-      return tokens_of(step, first + micro_batch * rows, rows, shift);
+    const auto read = [&number, first, rows](int micro_batch, int shift) {
+      return tokens_of(number, first + micro_batch * rows, rows, shift);
     };
     parallel::PipelineStage<float> stage;
     const Shape between{rows, time_steps, width};
@@ -250,11 +240,6 @@ class Trainer {
       stage.loss = [this, read](const auto& x, int micro_batch) {
         return net_.loss(net_.forward(x, read(micro_batch, 0)), read(micro_batch, 1));
       };
-      if (setup_.precision == Precision::float16) {
-        stage.loss = [this, plain = stage.loss](const auto& x, int micro_batch) {
-          return scaler_.scale(plain(x, micro_batch));
-        };
-      }
     }
     return stage;
   }
@@ -262,8 +247,7 @@ class Trainer {
   Setup setup_;
   ProcessMesh mesh_;
   Net<P> net_;
-  amp::GradScaler scaler_;
-  std::optional<parallel::DataParallel> data_parallel_;
+  std::optional<parallel::DataParallel> replicas_;
   std::optional<optim::AdamW<P>> optimizer_;
   State state_;
 };

@@ -82,21 +82,15 @@ class Trial {
   Trial(const Group& world, const Run& run)
       : world_(world),
         written_(run.written),
-        data_parallel_(net_, ProcessMesh(world),
-                       {.sum = sum_of(run), .buckets = {.bytes = run.bucket_bytes, .first_bytes = 100}}) {}
+        replicas_(net_, ProcessMesh(world), {.sum = sum_of(run), .buckets = {.bytes = run.bucket_bytes, .first_bytes = 100}}) {}
 
-  // One step; the reduced gradients of all parameters, which all ranks hold with the same bits.
-  Plane step(int step) {
-    auto reduction = data_parallel_.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = net_.loss(written_, step, world_.rank());
-    loss.backward();
-    reduction.add(loss);
-    reduction.finish();
+  // The reduced gradients of all parameters in a step, which all ranks hold with the same bits.
+  Plane step(int number) {
+    parallel::Step step = replicas_.begin(number);
+    step.backward(0, [&] { return net_.loss(written_, number, world_.rank()); });
+    step.finish();
     const std::span<const float> gradients = net_.store().gradients<float>().span();
-    parallel::require_same(world_, "result", {{"gradients", fmt::format("{:016x}", digest<float>("gradients", gradients))}});
-    net_.store().clear_gradients();
+    require_same(world_, "result", {{"gradients", fmt::format("{:016x}", digest<float>("gradients", gradients))}});
     return {gradients.begin(), gradients.end()};
   }
 
@@ -112,7 +106,7 @@ class Trial {
   // The sum over the ranks of the errors they keep.
   Plane error_sum() {
     std::map<std::string, Tensor<float>> errors;
-    for (const auto& [name, values] : data_parallel_.compression_state()) errors[name] = values;
+    for (const auto& [name, values] : replicas_.compression_state()) errors[name] = values;
     Plane sum = fill([&](const ParameterInfo& info, std::int64_t index) {
       const auto error = errors.find(info.name + ".error");
       return error == errors.end() ? 0.0 : static_cast<double>(error->second.data()[index]);
@@ -121,7 +115,7 @@ class Trial {
     return sum;
   }
 
-  parallel::DataParallel& data_parallel() { return data_parallel_; }
+  parallel::DataParallel& replicas() { return replicas_; }
   FlatStore& store() { return net_.store(); }
 
  private:
@@ -140,7 +134,7 @@ class Trial {
   const Group& world_;
   Written written_;
   Net net_;
-  parallel::DataParallel data_parallel_;
+  parallel::DataParallel replicas_;
 };
 
 void add_to(Plane& sum, const Plane& values) { std::ranges::transform(sum, values, sum.begin(), std::plus()); }
@@ -202,7 +196,7 @@ void check_error_feedback(const Group& world, const Run& run, int steps, Problem
     add_to(sent, reduced);
     add_to(written, wanted);
   }
-  const auto decision = trial.data_parallel().compression_decision();
+  const auto decision = trial.replicas().compression_decision();
   const bool on = decision && decision->on;
   const bool network = world.size() > 1 && (run.between == CompressionBetween::ranks || !world.on_one_node());
   problems.expect(on == network, text(run) + ": " + (decision ? decision->text : "no decision"));
@@ -216,8 +210,8 @@ void check_state(const Group& world, const std::string& name, CompressionBetween
   Trial first(world, {.hook = parallel::parse_compression(name), .between = between});
   for (int step = 0; step < 3; ++step) first.step(step);
   Trial second(world, {.hook = parallel::parse_compression(name), .between = between, .bucket_bytes = 1 << 20});
-  const auto saved = first.data_parallel().compression_state();
-  const auto restored = second.data_parallel().compression_state();
+  const auto saved = first.replicas().compression_state();
+  const auto restored = second.replicas().compression_state();
   problems.expect(saved.size() == restored.size(), name + ": the state has another size");
   for (std::size_t index = 0; index < saved.size(); ++index) {
     problems.expect(saved[index].name == restored[index].name, name + ": the state has other names");
@@ -307,9 +301,9 @@ void check_bytes(const Group& world, Problems& problems) {
   const auto bytes_of = [&](const std::shared_ptr<CommunicationHook>& hook) {
     Trial trial(world, {.hook = hook, .between = CompressionBetween::nodes, .bucket_bytes = 1 << 20});
     trial.step(0);
-    const std::uint64_t before = trial.data_parallel().bytes_sent();
+    const std::uint64_t before = trial.replicas().bytes_sent();
     trial.step(1);
-    auto bytes = static_cast<double>(trial.data_parallel().bytes_sent() - before);
+    auto bytes = static_cast<double>(trial.replicas().bytes_sent() - before);
     world.all_reduce(std::span(&bytes, 1)).wait_on_host();
     return bytes;
   };
@@ -325,26 +319,26 @@ void check_bytes(const Group& world, Problems& problems) {
 // The trial is the same for all ranks and leaves nothing behind.
 void check_trial(const Group& world, Problems& problems) {
   Net net;
-  parallel::DataParallel data_parallel(
+  parallel::DataParallel replicas(
       net, ProcessMesh(world),
       {.sum = parallel::Hooked{
            {.hook = parallel::parse_compression("powersgd:2"), .start = 1, .between = CompressionBetween::ranks}}});
   std::vector<float> before;
-  for (int step = 0; step < 2; ++step) {
-    if (step == 1) {
-      for (const auto& [name, values] : data_parallel.compression_state())
+  for (int number = 0; number < 2; ++number) {
+    if (number == 1) {
+      for (const auto& [name, values] : replicas.compression_state())
         before.insert(before.end(), values.span().begin(), values.span().end());
-      problems.expect(!data_parallel.compression_decision(), "decided before the first compressed step");
+      problems.expect(!replicas.compression_decision(), "decided before the first compressed step");
     }
-    const auto reduction = data_parallel.begin_step();
+    const parallel::Step step = replicas.begin(number);
   }
   std::vector<float> after;
-  for (const auto& [name, values] : data_parallel.compression_state())
+  for (const auto& [name, values] : replicas.compression_state())
     after.insert(after.end(), values.span().begin(), values.span().end());
   problems.expect(before == after, "the trial changed what the hook keeps");
-  const auto decision = data_parallel.compression_decision();
+  const auto decision = replicas.compression_decision();
   if (!decision) return problems.expect(false, "nothing was decided");
-  parallel::require_same(world, "decision", {{"text", decision->text}});
+  require_same(world, "decision", {{"text", decision->text}});
   problems.expect(world.size() == 1 || (decision->dense_seconds > 0 && decision->compressed_seconds > 0), decision->text);
   problems.expect(decision->on == (decision->compressed_seconds < decision->dense_seconds), decision->text);
 }

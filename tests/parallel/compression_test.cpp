@@ -37,14 +37,11 @@ struct Linear : nn::Module<Float32> {
   }
 };
 
-StepSummary step(const Linear& model, DataParallel& data_parallel, float x = 1) {
-  auto reduction = data_parallel.begin_step();
-  Tape tape;
-  reduction.listen(tape);
-  const auto loss = model.loss(x);
-  loss.backward();
-  reduction.add(loss);
-  return reduction.finish();
+// Of a step that is given up after it.
+StepSummary summary_of(const Linear& model, DataParallel& replicas, std::int64_t number, float x = 1) {
+  Step step = replicas.begin(number);
+  step.backward(0, [&] { return model.loss(x); });
+  return step.finish();
 }
 
 ParallelOptions with(std::shared_ptr<CommunicationHook> hook) {
@@ -113,17 +110,16 @@ TEST_CASE("a step that overflows on one rank leaves nothing in what a compressio
   for (const std::string name : {"topk:0.01", "powersgd:2"}) {
     testing::run_ranks(2, [&](const Group& world) {
       const Linear model;
-      DataParallel data_parallel(model, ProcessMesh(world), with(parse_compression(name)));
-      const auto finite = [&](float x, bool wanted) {
-        const StepSummary summary = step(model, data_parallel, x);
-        require(std::isfinite(summary.gradient_norm) == wanted, "{}: gradient norm {} of {}", name, summary.gradient_norm, x);
-        model.store().clear_gradients();
+      DataParallel replicas(model, ProcessMesh(world), with(parse_compression(name)));
+      const auto finite = [&](std::int64_t number, float x, bool wanted) {
+        const double norm = summary_of(model, replicas, number, x).gradient_norm;
+        require(std::isfinite(norm) == wanted, "{}: gradient norm {} of {}", name, norm, x);
       };
-      finite(1, true);
-      finite(world.rank() == 1 ? std::numeric_limits<float>::infinity() : 1.0F, false);
-      finite(1, true);
+      finite(0, 1, true);
+      finite(1, world.rank() == 1 ? std::numeric_limits<float>::infinity() : 1.0F, false);
+      finite(2, 1, true);
       double magnitude = 0;
-      for (const auto& [tensor, values] : data_parallel.compression_state()) {
+      for (const auto& [tensor, values] : replicas.compression_state()) {
         for (const float value : values.span()) {
           require(std::isfinite(value), "{} keeps {}", tensor, value);
           magnitude += std::abs(value);
@@ -173,17 +169,15 @@ TEST_CASE("PowerSGD takes a convolution's weight as a matrix with a row for each
     };
     Convolutions model;
     model.initialize({.seed = 1});
-    DataParallel data_parallel(model, ProcessMesh(world), with(power_sgd_hook({.rank = 2})));
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto y = model.second.forward(model.first.forward(Variable<float>(Tensor<float>::full({1, 5, 5, 1}, 1))));
-    const auto loss = cross_entropy(reshape(y, {1, 32}), Tensor<std::int32_t>::full({1}, 3));
-    loss.backward();
-    reduction.add(loss);
-    reduction.finish();
+    DataParallel replicas(model, ProcessMesh(world), with(power_sgd_hook({.rank = 2})));
+    Step step = replicas.begin(0);
+    step.backward(0, [&] {
+      const auto y = model.second.forward(model.first.forward(Variable<float>(Tensor<float>::full({1, 5, 5, 1}, 1))));
+      return cross_entropy(reshape(y, {1, 32}), Tensor<std::int32_t>::full({1}, 3));
+    });
+    step.finish();
     std::vector<std::string> kept;
-    for (const auto& [name, values] : data_parallel.compression_state()) kept.push_back(name + " " + values.shape().str());
+    for (const auto& [name, values] : replicas.compression_state()) kept.push_back(name + " " + values.shape().str());
     const std::vector<std::string> wanted{"second.weight.error [32, 4, 3, 3]", "second.weight.right_factor [36, 2]"};
     require(kept == wanted, "kept: {}", fmt::join(kept, ", "));
   });
@@ -275,8 +269,8 @@ TEST_CASE("a hook that awaits more exchanges than it announced is an error, as i
   const auto run = [](const std::function<std::shared_ptr<CommunicationHook>()>& make) {
     testing::run_ranks(2, [&](const Group& world) {
       const Linear model;
-      DataParallel data_parallel(model, ProcessMesh(world), with(make()));
-      step(model, data_parallel);
+      DataParallel replicas(model, ProcessMesh(world), with(make()));
+      summary_of(model, replicas, 0);
     });
   };
   run([] { return std::make_shared<Talkative>(2); });

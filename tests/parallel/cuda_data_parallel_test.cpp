@@ -28,8 +28,8 @@ struct Setup {
   int micro_batches = ranks / tensor;  // of all replicas
 };
 
-Tensor<std::int32_t> random_tokens(std::uint64_t step, int replica) {
-  std::mt19937_64 generator(100 * step + static_cast<std::uint64_t>(replica));
+Tensor<std::int32_t> random_tokens(std::int64_t step, int replica) {
+  std::mt19937_64 generator(static_cast<std::uint64_t>(100 * step + replica));
   std::uniform_int_distribution<std::int32_t> token(0, static_cast<std::int32_t>(model_options.vocabulary) - 1);
   Tensor<std::int32_t> tokens({rows, model_options.block});
   for (std::int32_t& element : tokens.span()) element = token(generator);
@@ -52,27 +52,23 @@ class Run {
   Run(const Group& world, const Setup& setup)
       : mesh_(world, {.tensor = setup.tensor}),
         model_(model_options, parallel::model_context(mesh_)),
-        data_parallel_(initialized(model_), mesh_, setup.options),
+        replicas_(initialized(model_), mesh_, setup.options),
         optimizer_(model_, {.learning_rate = 1e-3}),
         micro_batches_(setup.micro_batches / mesh_.data().size()) {}
 
-  StepSummary step(std::uint64_t number) {
-    auto reduction = data_parallel_.begin_step(micro_batches_);
+  StepSummary step(std::int64_t number) {
+    parallel::Step step = replicas_.begin(number, micro_batches_);
     for (int micro = 0; micro < micro_batches_; ++micro) {
-      const Tensor<std::int32_t> tokens = random_tokens(number, mesh_.data().rank() * micro_batches_ + micro);
-      Tape tape({.seed = 1, .step = number});
-      reduction.listen(tape);
-      const auto loss = model_.loss(tokens.to<D>(), tokens.to<D>());
-      loss.backward();
-      reduction.add(loss);
+      const int replica = mesh_.data().rank() * micro_batches_ + micro;
+      const Tensor<std::int32_t> tokens = random_tokens(number, replica);
+      step.backward(replica * rows, [&] { return model_.loss(tokens.to<D>(), tokens.to<D>()); });
     }
-    const StepSummary summary = reduction.finish();
-    optimizer_.step(summary, {.clip_norm = 0.5});
-    return summary;
+    step.update(optimizer_, {.clip_norm = 0.5});
+    return step.finish();
   }
 
   void add_to(State& state) {
-    model_.store().add_to(state);
+    replicas_.add_to(state);
     optimizer_.add_to(state);
   }
 
@@ -84,7 +80,7 @@ class Run {
 
   ProcessMesh mesh_;
   models::Gpt<P, D> model_;
-  parallel::DataParallel data_parallel_;
+  parallel::DataParallel replicas_;
   optim::AdamW<P, D> optimizer_;
   int micro_batches_;
 };
@@ -96,8 +92,8 @@ std::vector<double> train(const Setup& setup) {
   testing::run_ranks(setup.ranks, [&](const Group& threads) {
     const Group world = group_of<D>(threads);
     Run<P, D> run(world, setup);
-    for (std::uint64_t step = 0; step < 6; ++step) {
-      const StepSummary summary = run.step(step);
+    for (std::int64_t number = 0; number < 6; ++number) {
+      const StepSummary summary = run.step(number);
       if (world.rank() > 0) continue;
       result.push_back(summary.loss());
       result.push_back(summary.gradient_norm);
@@ -141,24 +137,22 @@ TEST_CASE("fixed bits are the same bits for any number of ranks with GPUs") {
 TEST_CASE("a run on GPUs goes on from a checkpoint, with another number of ranks too") {
   setenv("TRIREME_MATMUL_PLANS", "heuristic", 1);
   const tests::TemporaryFolder folder;
-  const auto run = [&](const char* name, int ranks, std::uint64_t first, std::uint64_t end) {
+  const auto run = [&](const char* name, int ranks, std::int64_t first, std::int64_t end) {
     std::vector<double> losses;
     testing::run_ranks(ranks, [&](const Group& threads) {
       const Group world = group_of<Cuda>(threads);
-      Run<Float32, Cuda> training(
-          world, {.options = {.sum = parallel::FixedBits{.micro_batches = 2}, .first_step = static_cast<std::int64_t>(first)},
-                  .micro_batches = 2});
+      Run<Float32, Cuda> training(world, {.options = {.sum = parallel::FixedBits{.micro_batches = 2}}, .micro_batches = 2});
       checkpoint::Checkpoints checkpoints(world, {.directory = folder.path() / name});
       State state;
       training.add_to(state);
-      if (first > 0) checkpoints.load(static_cast<std::int64_t>(first), state);
-      for (std::uint64_t step = first; step < end; ++step) {
-        const StepSummary summary = training.step(step);
+      if (first > 0) checkpoints.load(first, state);
+      for (std::int64_t number = first; number < end; ++number) {
+        const StepSummary summary = training.step(number);
         if (world.rank() == 0) losses.push_back(summary.loss());
       }
       State after;
       training.add_to(after);
-      checkpoints.save(static_cast<std::int64_t>(end), after);
+      checkpoints.save(end, after);
       checkpoints.finish();
     });
     return losses;

@@ -10,6 +10,7 @@
 #include "trireme/nn/layers.hpp"
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -55,17 +56,23 @@ struct Setup {
   ops::CrossEntropyOptions<double, Cpu> loss = {};
 };
 
-std::pair<Tensor<double>, Tensor<std::int32_t>> batch(const Setup& setup, int step, std::int64_t first, std::int64_t count) {
-  Tensor<double> x({count, 6});
-  Tensor<std::int32_t> targets({count});
+struct Batch {
+  std::int64_t first_sample = 0;
+  Tensor<double> x = {};
+  Tensor<std::int32_t> targets = {};
+};
+
+Batch batch_of(const Setup& setup, int step, std::int64_t first, std::int64_t count) {
+  Batch batch{
+      .first_sample = step * samples + first, .x = Tensor<double>({count, 6}), .targets = Tensor<std::int32_t>({count})};
   for (std::int64_t row = 0; row < count; ++row) {
-    const std::int64_t sample = step * samples + first + row;
+    const std::int64_t sample = batch.first_sample + row;
     for (std::int64_t dim = 0; dim < 6; ++dim) {
-      x.data()[row * 6 + dim] = philox_normal(1, 2, static_cast<std::uint64_t>(sample * 6 + dim));
+      batch.x.data()[row * 6 + dim] = philox_normal(1, 2, static_cast<std::uint64_t>(sample * 6 + dim));
     }
-    targets.data()[row] = setup.ignored(first + row) ? ops::ignored_target : static_cast<std::int32_t>(sample % classes);
+    batch.targets.data()[row] = setup.ignored(first + row) ? ops::ignored_target : static_cast<std::int32_t>(sample % classes);
   }
-  return {x, targets};
+  return batch;
 }
 
 Trained train(const Setup& setup) {
@@ -74,33 +81,28 @@ Trained train(const Setup& setup) {
   testing::run_ranks(setup.ranks, [&](const Group& world) {
     Net model;
     model.initialize({.seed = 3});
-    parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                         {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
+    parallel::DataParallel replicas(model, ProcessMesh(world), {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
     optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
     const std::int64_t share = samples / world.size() / setup.micro_batches;
     std::vector<double> losses;
     std::vector<double> norms;
-    for (int step = 0; step < 5; ++step) {
-      auto reduction = data_parallel.begin_step(setup.micro_batches);
+    for (int number = 0; number < 5; ++number) {
+      parallel::Step step = replicas.begin(number, setup.micro_batches);
       for (int micro = 0; micro < setup.micro_batches; ++micro) {
-        const std::int64_t first = (world.rank() * setup.micro_batches + micro) * share;
-        const auto [x, targets] = batch(setup, step, first, share);
-        Tape tape;
-        reduction.listen(tape);
-        const auto loss = cross_entropy(model.forward(x, world.rank() >= setup.rare_from_rank), targets, setup.loss);
-        loss.backward();
-        reduction.add(loss);
+        const Batch batch = batch_of(setup, number, (world.rank() * setup.micro_batches + micro) * share, share);
+        step.backward(batch, [&] {
+          return cross_entropy(model.forward(batch.x, world.rank() >= setup.rare_from_rank), batch.targets, setup.loss);
+        });
       }
-      const StepSummary summary = reduction.finish();
-      losses.push_back(summary.loss());
-      norms.push_back(summary.gradient_norm);
-      optimizer.step(summary, {.clip_norm = 0.5});
+      step.update(optimizer, {.clip_norm = 0.5});
+      losses.push_back(step.finish().loss());
+      norms.push_back(step.finish().gradient_norm);
     }
     const std::lock_guard lock(mutex);
     const auto values = model.store().values<double>();
     const std::vector<double> mine(values.data(), values.data() + values.numel());
     if (result.values.empty()) {
-      result = {losses, norms, mine, data_parallel.num_buckets()};
+      result = {losses, norms, mine, replicas.num_buckets()};
     } else if (result.values != mine) {
       throw std::runtime_error("the replicas differ");
     }
@@ -115,9 +117,9 @@ Trained train_alone(const Setup& setup) {
   optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
   Trained result;
   for (int step = 0; step < 5; ++step) {
-    const auto [x, targets] = batch(setup, step, 0, samples);
+    const Batch batch = batch_of(setup, step, 0, samples);
     Tape tape;
-    const auto loss = cross_entropy(model.forward(x, false), targets, setup.loss);
+    const auto loss = cross_entropy(model.forward(batch.x, false), batch.targets, setup.loss);
     loss.sum.backward(1 / loss.target_weight);
     StepSummary summary{.loss_sum = loss.sum.value().item(), .target_weight = loss.target_weight};
     for (int index = 0; index < model.store().num_parameters(); ++index) {
@@ -228,7 +230,7 @@ TEST_CASE("ranks that start with different parameters are told which one differs
       Net model;
       model.initialize({.seed = 3});
       change(model, world.rank());
-      parallel::DataParallel data_parallel(model, ProcessMesh(world));
+      parallel::DataParallel replicas(model, ProcessMesh(world));
     });
   };
   start([](Net&, int) {});
@@ -255,7 +257,7 @@ TEST_CASE("options that make no sense are refused on all ranks") {
       {{.buckets = {.bytes = 0}}, "BucketOptions are above 0"},
       {{.buckets = {.slice_bytes = -1}}, "BucketOptions are above 0"},
       {{.check_replicas = -1}, "check_replicas"},
-      {{.first_step = -1}, "the first step"},
+      {{.loss_scale = {.init_scale = 0}}, "init_scale is above 0"},
   };
   for (const auto& [options, text] : all) {
     CAPTURE(text);
@@ -266,7 +268,7 @@ TEST_CASE("options that make no sense are refused on all ranks") {
       } model;
       model.initialize({.seed = 1});
       try {
-        parallel::DataParallel data_parallel(model, ProcessMesh(world), options);
+        parallel::DataParallel replicas(model, ProcessMesh(world), options);
       } catch (const Error& error) {
         if (std::string(error.what()).find(text) != std::string::npos) ++refused;
       }
@@ -279,20 +281,24 @@ TEST_CASE("a step that is not complete is refused") {
   testing::run_ranks(1, [](const Group& world) {
     Net model;
     model.initialize({.seed = 3});
-    parallel::DataParallel data_parallel(model, ProcessMesh(world));
+    parallel::DataParallel replicas(model, ProcessMesh(world));
+    CHECK_THROWS_WITH(replicas.begin(-1), ContainsSubstring("steps are numbered from 0 on"));
+    const Batch batch = batch_of({}, 0, 0, 4);
+    const auto loss = [&] { return cross_entropy(model.forward(batch.x, false), batch.targets); };
     {
-      auto reduction = data_parallel.begin_step();
-      CHECK_THROWS_AS(reduction.finish(), Error);
+      parallel::Step step = replicas.begin(0);
+      CHECK_THROWS_WITH(step.finish(), ContainsSubstring("finish() after 0 of 1 micro-batches"));
     }
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto [x, targets] = batch({}, 0, 0, 4);
-    const auto loss = cross_entropy(model.forward(x, false), targets);
-    reduction.add(loss);
-    CHECK_THROWS_AS(reduction.finish(), Error);  // no backward
+    {
+      parallel::Step step = replicas.begin(0);
+      step.backward(batch, loss);
+      CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("a step of 1 micro-batches was given one more"));
+    }
+    parallel::Step step = replicas.begin(0);
     Tape other;
-    CHECK_THROWS_AS(reduction.listen(other), Error);
+    const auto elsewhere = loss();
+    CHECK_THROWS_WITH(step.backward(batch, [&] { return elsewhere; }), ContainsSubstring("not the innermost one"));
+    CHECK_THROWS_WITH(step.finish(), ContainsSubstring("after a backward() that has failed"));
   });
 }
 
@@ -301,24 +307,32 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
     for (const int data : {1, 2}) {
       testing::run_ranks(3 * data, [&](const Group& world) {
         const ProcessMesh mesh(world, {.data = data, .pipeline = 3});
-        const int stage = mesh.pipeline().rank();
+        const int rank = mesh.pipeline().rank();
         const auto model = std::make_shared<Model>(DType::float32);
-        const Parameter<float> weight(model, model->store().add("weight", {20 + stage}, Initializer::constant(1)));
-        if (stage == 1) model->store().add("unused", {3}, Initializer::constant(1));
+        const Parameter<float> weight(model, model->store().add("weight", {20 + rank}, Initializer::constant(1)));
+        if (rank == 1) model->store().add("unused", {3}, Initializer::constant(1));
         model->store().initialize<float>(0);
-        parallel::DataParallel data_parallel(*model, mesh, {.sharding = sharding});
-        auto reduction = data_parallel.begin_step();
-        Tape tape;
-        reduction.listen(tape);
-        const Loss<float> loss{.sum = sum(scale(weight.variable(), static_cast<float>(1 + stage))),
-                               .target_weight = 4.0 + mesh.data().rank(),
-                               .nominal_targets = 10};
-        loss.backward();  // gradients of (1 + stage) / 10
-        if (stage == 2) reduction.add(loss);
-        const StepSummary summary = reduction.finish();
+        parallel::DataParallel replicas(*model, mesh, {.sharding = sharding});
+        const auto forward = [&](const Variable<float>& x, int) {  // gradients of (1 + rank) / 10
+          const auto here = sum(scale(weight.variable(), static_cast<float>(1 + rank)));
+          return rank == 0 ? here : add(x, here);
+        };
+        parallel::PipelineStage<float> stage;
+        if (rank < 2) {
+          stage.forward = forward;
+        } else {
+          stage.loss = [&](const Variable<float>& x, int micro_batch) {
+            return Loss<float>{
+                .sum = forward(x, micro_batch), .target_weight = 4.0 + mesh.data().rank(), .nominal_targets = 10};
+          };
+        }
+        parallel::Pipeline<float> pipeline(mesh, parallel::make_pipeline_schedule({.num_ranks = 3}), {stage});
+        parallel::Step step = replicas.begin(0);
+        pipeline.run(step, 0, 10);
+        const StepSummary& summary = step.finish();
         const double target_weight = data == 1 ? 4 : 9;
-        const std::vector<bool> used = stage == 1 ? std::vector{true, false} : std::vector{true};
-        require(summary.target_weight == target_weight && summary.loss_sum == 66 * data && summary.used == used,
+        const std::vector<bool> used = rank == 1 ? std::vector{true, false} : std::vector{true};
+        require(summary.target_weight == target_weight && summary.loss_sum == (20 + 42 + 66) * data && summary.used == used,
                 "loss {} of {} targets", summary.loss_sum, summary.target_weight);
         const double norm = std::sqrt(20 * 1.0 + 21 * 4.0 + 22 * 9.0) * data / target_weight;
         require(std::abs(summary.gradient_norm - norm) < 1e-6 * norm, "a norm of {}, not {}", summary.gradient_norm, norm);
@@ -332,14 +346,12 @@ TEST_CASE("the summary of a step adds up all stages of a pipeline") {
                                          const Parameter<float> weight(
                                              model, model->store().add("weight", {2}, Initializer::constant(1)));
                                          model->store().initialize<float>(0);
-                                         parallel::DataParallel data_parallel(*model, mesh, {});
-                                         auto reduction = data_parallel.begin_step();
-                                         Tape tape;
-                                         reduction.listen(tape);
-                                         sum(weight.variable()).backward();
-                                         reduction.finish();
+                                         parallel::DataParallel replicas(*model, mesh, {});
+                                         parallel::Step step = replicas.begin(0);
+                                         step.backward(0, [&] { return sum(weight.variable()); });
+                                         step.finish();
                                        }),
-                    ContainsSubstring("0 of 1 ranks added losses"));
+                    ContainsSubstring("2 of 1 ranks have losses"));
 }
 
 TEST_CASE("a model that nobody initialized is refused on all ranks at its first step") {
@@ -348,9 +360,9 @@ TEST_CASE("a model that nobody initialized is refused on all ranks at its first 
   CHECK_THROWS_AS(testing::run_ranks(2,
                                      [&](const Group& world) {
                                        Net model;
-                                       parallel::DataParallel data_parallel(model, ProcessMesh(world));
+                                       parallel::DataParallel replicas(model, ProcessMesh(world));
                                        try {
-                                         data_parallel.begin_step();
+                                         const parallel::Step step = replicas.begin(0);
                                        } catch (const Error& error) {
                                          const std::lock_guard lock(mutex);
                                          errors.emplace_back(error.what());
@@ -372,39 +384,30 @@ TEST_CASE("a gradient that arrives after its parameter's is final is refused by 
     testing::run_ranks(ranks, [&](const Group& world) {
       Net model;
       model.initialize({.seed = 3});
-      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.buckets = {.bytes = 1, .first_bytes = 1}});
+      parallel::DataParallel replicas(model, ProcessMesh(world), {.buckets = {.bytes = 1, .first_bytes = 1}});
       optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
-      const auto samples_of_step = batch({}, 0, 0, 2);
-      const auto loss_of = [&] { return cross_entropy(model.forward(samples_of_step.first, false), samples_of_step.second); };
+      const Batch batch = batch_of({}, 0, 0, 2);
+      const auto loss = [&] { return cross_entropy(model.forward(batch.x, false), batch.targets); };
       // Whether the other tape's backward pass comes before the one that the step listens to, or after it.
-      const auto step = [&](bool late) {
-        auto reduction = data_parallel.begin_step();
+      const auto take_step = [&](std::int64_t number, bool late) {
+        parallel::Step step = replicas.begin(number);
         Tape other;
-        const auto more = loss_of();
+        const auto more = loss();
         if (!late) more.backward();
         other.suspend();
-        Tape tape;
-        reduction.listen(tape);
-        const auto loss = loss_of();
-        loss.backward();
-        reduction.add(loss);
-        tape.suspend();
+        step.backward(batch, loss);
         other.resume();
-        std::string text;
         try {
           if (late) more.backward();
         } catch (const Error& error) {
           const std::lock_guard lock(mutex);
           errors.emplace_back(error.what());
         }
-        const StepSummary summary = reduction.finish();
-        other.suspend();
-        tape.resume();
-        optimizer.step(summary);
-        return summary.gradient_norm;
+        step.update(optimizer);
+        return step.finish().gradient_norm;
       };
-      const double norm = step(true);
-      require(norm > 0 && step(false) > 1.5 * norm, "the step after it is as if nothing had happened");
+      const double norm = take_step(0, true);
+      require(norm > 0 && take_step(1, false) > 1.5 * norm, "the step after it is as if nothing had happened");
     });
     REQUIRE(errors.size() == static_cast<std::size_t>(ranks));
     for (const std::string& error : errors) {

@@ -21,7 +21,7 @@ struct Net : nn::Module<MixedBfloat16> {
 };
 
 // The largest element is 1 + rank + 2 * step.
-Tensor<bfloat16> rows(int step, int rank) {
+Tensor<bfloat16> rows(std::int64_t step, int rank) {
   Tensor<bfloat16> x({16, 16});
   for (std::int64_t i = 0; i < x.numel(); ++i) {
     x.data()[i] = bfloat16(static_cast<float>(i % 15 + 1) / 15 * static_cast<float>(1 + rank + 2 * step));
@@ -32,17 +32,13 @@ Tensor<bfloat16> rows(int step, int rank) {
 std::vector<float> trained_buffers(Net& model, const Group& world, bool synchronize_batch_norm) {
   constexpr int steps = 3;
   model.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                       {.synchronize_batch_norm = synchronize_batch_norm, .check_replicas = 1});
+  parallel::DataParallel replicas(model, ProcessMesh(world),
+                                  {.synchronize_batch_norm = synchronize_batch_norm, .check_replicas = 1});
   optim::Sgd<MixedBfloat16> optimizer(model, {.learning_rate = 0.1});
-  for (int step = 0; step < steps; ++step) {
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = mse_loss(model.forward(rows(step, world.rank())), Tensor<float>::full({16, 16}, 0.5F));
-    loss.backward();
-    reduction.add(loss);
-    optimizer.step(reduction.finish());
+  for (std::int64_t number = 0; number < steps; ++number) {
+    parallel::Step step = replicas.begin(number);
+    step.backward(0, [&] { return mse_loss(model.forward(rows(number, world.rank())), Tensor<float>::full({16, 16}, 0.5F)); });
+    step.update(optimizer);
   }
   const auto buffers = model.store().buffers().values<float>();
   return {buffers.data(), buffers.data() + buffers.numel()};

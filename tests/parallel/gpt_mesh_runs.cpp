@@ -39,28 +39,29 @@ std::string GptLayout::str() const {
                      layer_costs.empty() ? "" : ", stages by cost");
 }
 
-Tensor<std::int32_t> gpt_tokens(std::uint64_t step, std::int64_t first, std::int64_t count, int shift) {
+Tensor<std::int32_t> gpt_tokens(std::int64_t step, std::int64_t first, std::int64_t count, int shift) {
   Tensor<std::int32_t> tokens({count, gpt_time_steps});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    tokens.data()[i] =
-        static_cast<std::int32_t>((first * gpt_time_steps + i) * 7 + static_cast<std::int64_t>(step) + shift) % 37;
+    tokens.data()[i] = static_cast<std::int32_t>((first * gpt_time_steps + i) * 7 + step + shift) % 37;
   }
   return tokens;
 }
 
 GptTraining train_gpt(const Group& world, const GptLayout& layout) {
   const ProcessMesh mesh(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor});
-  const auto context = parallel::model_context(
-      mesh, {.sequence_parallel = layout.sequence_parallel, .num_chunks = layout.chunks, .layer_costs = layout.layer_costs});
+  const auto context = parallel::model_context(mesh, {.sequence_parallel = layout.sequence_parallel,
+                                                      .num_chunks = layout.chunks,
+                                                      .layer_costs = layout.layer_costs,
+                                                      .seed = 3});
   auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, context);
   model->initialize({.seed = 7});
-  parallel::DataParallel data_parallel(
+  parallel::DataParallel replicas(
       *model, mesh, {.sharding = layout.sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000}});
   optim::Lamb<Float64> optimizer(*model, {.learning_rate = 0.01});
 
   const std::int64_t samples = batch / layout.data / micro_batches;
   const std::int64_t first_of_rank = mesh.data().rank() * samples * micro_batches;
-  std::uint64_t step = 0;
+  std::int64_t number = 0;  // of the step
   const auto first_of = [&](int micro_batch) { return first_of_rank + micro_batch * samples; };
   std::vector<parallel::PipelineStage<double>> stages;
   for (const int stage : context.stages()) {
@@ -70,12 +71,12 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
     if (stage + 1 < context.num_stages()) {
       described.output = between;
       described.forward = [&, stage](const Variable<double>& x, int micro_batch) {
-        return model->stage(stage, x, gpt_tokens(step, first_of(micro_batch), samples, 0));
+        return model->stage(stage, x, gpt_tokens(number, first_of(micro_batch), samples, 0));
       };
     } else {
       described.loss = [&](const Variable<double>& x, int micro_batch) {
-        const auto read = gpt_tokens(step, first_of(micro_batch), samples, 0);
-        const auto targets = gpt_tokens(step, first_of(micro_batch), samples, 3);
+        const auto read = gpt_tokens(number, first_of(micro_batch), samples, 0);
+        const auto targets = gpt_tokens(number, first_of(micro_batch), samples, 3);
         return context.num_stages() == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
       };
     }
@@ -85,11 +86,11 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
       {.name = layout.schedule, .num_ranks = layout.pipeline, .num_chunks = layout.chunks, .num_micro_batches = micro_batches});
   parallel::Pipeline<double> pipeline(mesh, schedule, std::move(stages));
   GptTraining result;
-  for (; step < 3; ++step) {
-    auto reduction = data_parallel.begin_step(micro_batches);
-    pipeline.run(reduction, {.seed = 3, .step = step, .first_sample = first_of_rank}, samples);
-    result.summaries.push_back(reduction.finish());
-    optimizer.step(result.summaries.back(), {.clip_norm = 0.5});
+  for (; number < 3; ++number) {
+    parallel::Step step = replicas.begin(number, micro_batches);
+    pipeline.run(step, first_of_rank, samples);
+    step.update(optimizer, {.clip_norm = 0.5});
+    result.summaries.push_back(step.finish());
   }
   result.model = std::move(model);
   return result;

@@ -29,7 +29,7 @@ inline constexpr models::GptOptions gpt_options{
     .layers = 8, .heads = 2, .width = 16, .block = gpt_time_steps, .vocabulary = 37, .dropout = 0.1};
 
 // [count, gpt_time_steps], of samples from `first` on.
-Tensor<std::int32_t> gpt_tokens(std::uint64_t step, std::int64_t first, std::int64_t count, int shift);
+Tensor<std::int32_t> gpt_tokens(std::int64_t step, std::int64_t first, std::int64_t count, int shift);
 
 struct GptTraining {
   std::vector<StepSummary> summaries;

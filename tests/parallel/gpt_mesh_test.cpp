@@ -8,7 +8,6 @@
 #include "catch.hpp"
 #include "gpt_mesh_runs.hpp"
 #include "temporary_folder.hpp"
-#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/models/layer_costs.hpp"
@@ -65,9 +64,8 @@ TEST_CASE("an overflow on one stage makes every rank skip the step") {
     const ProcessMesh mesh(world, {.pipeline = 2, .tensor = 2});
     models::Gpt<MixedFloat16> model(gpt_options, parallel::model_context(mesh));
     model.initialize({.seed = 7});
-    parallel::DataParallel data_parallel(model, mesh);
+    parallel::DataParallel replicas(model, mesh, {.loss_scale = {.init_scale = 1024}});
     optim::Lamb<MixedFloat16> optimizer(model, {.learning_rate = 0.01});
-    amp::GradScaler scaler({.init_scale = 1024});
     const Tensor<std::int32_t> read = gpt_tokens(0, 0, 8, 0);
     const Tensor<std::int32_t> wanted = gpt_tokens(0, 0, 8, 3);
     parallel::PipelineStage<float> stage;
@@ -76,21 +74,19 @@ TEST_CASE("an overflow on one stage makes every rank skip the step") {
       stage.forward = [&](const Variable<float>&, int) { return model.stage(0, {}, read); };
     } else {
       stage.input = model.stage_shape(8, gpt_time_steps);
-      stage.loss = [&](const Variable<float>& x, int) { return scaler.scale(model.last_stage(x, wanted)); };
+      stage.loss = [&](const Variable<float>& x, int) { return model.last_stage(x, wanted); };
     }
     parallel::Pipeline<float> pipeline(mesh, parallel::make_pipeline_schedule({.num_ranks = 2}), {stage});
-    for (int step = 0; step < 3; ++step) {
-      auto reduction = data_parallel.begin_step();
-      pipeline.run(reduction, {}, 8);
-      if (step == 1 && world.rank() == 1) {  // in its part of a divided weight
+    for (std::int64_t number = 0; number < 3; ++number) {
+      parallel::Step step = replicas.begin(number);
+      pipeline.run(step, 0, 8);
+      if (number == 1 && world.rank() == 1) {  // in its part of a divided weight
         model.store().gradient<float>(model.store().find("transformer.h.0.mlp.c_fc.weight")).data()[0] = INFINITY;
       }
-      StepSummary summary = reduction.finish();
-      scaler.unscale(optimizer, summary);
-      const bool stepped = scaler.step(optimizer, summary, {.clip_norm = 1});
-      require(stepped == (step != 1), "step {} was {}", step, stepped ? "taken" : "skipped");
-      scaler.update();
+      const bool stepped = step.update(optimizer, {.clip_norm = 1});
+      require(stepped == (number != 1), "step {} was {}", number, stepped ? "taken" : "skipped");
     }
+    const amp::GradScaler& scaler = replicas.scaler();
     require(scaler.scale() == 512 && scaler.skipped_steps() == 1, "a scale of {}", scaler.scale());
   });
 }

@@ -10,6 +10,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/step_graph.hpp"
 #include "trireme/testing/ranks.hpp"
 
 // Steps of a model whose store lies on a GPU that is not there: whoever reads or writes its planes on the host crashes. What
@@ -41,7 +42,7 @@ std::unique_ptr<Model> make_model(const Setup& setup) {
 }
 
 // What a backward pass would leave: the last parameter is not used by the first micro-batch.
-void write_gradients(FlatStore& store, int step, int rank) {
+void write_gradients(FlatStore& store, std::int64_t step, int rank) {
   for (int index = 0; index < store.num_parameters(); ++index) {
     if (rank == 0 && index == 4) continue;
     const ParameterInfo& info = store.parameter(index);
@@ -57,25 +58,43 @@ void write_gradients(FlatStore& store, int step, int rank) {
 }
 
 // values -= 0.1 * gradients, of what this rank updates.
-void update(FlatStore& store) {
-  const auto shard = store.shard();
-  const std::vector<Range> ranges = shard ? shard->ranges() : std::vector<Range>{{0, store.trainable_numel()}};
-  const auto publication = shard ? shard->publish() : nullptr;
-  for (std::size_t index = 0; index < ranges.size(); ++index) {
-    const auto [begin, end] = ranges[index];
-    const auto count = static_cast<std::size_t>(end - begin);
-    std::vector<float> values(count);
-    std::vector<float> gradients(count);
-    auto* at = static_cast<float*>(store.value_plane()->data()) + begin;
-    store.device().read(at, values.data(), count * sizeof(float));
-    store.device().read(static_cast<float*>(store.gradient_plane()->data()) + begin, gradients.data(), count * sizeof(float));
-    for (std::size_t i = 0; i < count; ++i) values[i] -= 0.1F * gradients[i];
-    store.device().write(at, values.data(), count * sizeof(float));
-    if (publication) publication->updated(index);
+class Descent final : public optim::AnyOptimizer {
+ public:
+  explicit Descent(FlatStore& store) : store_(store) {}
+
+  bool step(const StepSummary&, const optim::UpdateOptions&) override {
+    const auto shard = store_.shard();
+    const std::vector<Range> ranges = shard ? shard->ranges() : std::vector<Range>{{0, store_.trainable_numel()}};
+    const auto publication = shard ? shard->publish() : nullptr;
+    for (std::size_t index = 0; index < ranges.size(); ++index) {
+      const auto [begin, end] = ranges[index];
+      const auto count = static_cast<std::size_t>(end - begin);
+      std::vector<float> values(count);
+      std::vector<float> gradients(count);
+      auto* at = static_cast<float*>(store_.value_plane()->data()) + begin;
+      store_.device().read(at, values.data(), count * sizeof(float));
+      store_.device().read(static_cast<float*>(store_.gradient_plane()->data()) + begin, gradients.data(),
+                           count * sizeof(float));
+      for (std::size_t i = 0; i < count; ++i) values[i] -= 0.1F * gradients[i];
+      store_.device().write(at, values.data(), count * sizeof(float));
+      if (publication) publication->updated(index);
+    }
+    if (publication) publication->finish();
+    store_.clear_gradients();
+    return true;
   }
-  if (publication) publication->finish();
-  store.clear_gradients();
-}
+
+  double learning_rate() const override { return 0.1; }
+  void set_learning_rate(double) override {}
+  StepSummary decidable(StepSummary summary) const override { return summary; }
+  void skip_step() override {}
+  std::int64_t skipped_steps() override { return 0; }
+  optim::Settings settings() const override { return {}; }
+  void add_to(State&, const std::string&) override {}
+
+ private:
+  FlatStore& store_;
+};
 
 struct Outcome {
   std::vector<double> losses_and_norms;
@@ -84,21 +103,21 @@ struct Outcome {
 };
 
 // A step whose backward pass finds all gradients written: a tape without any operation of the store's.
-StepNumbers run_step(parallel::DataParallel& data_parallel, FlatStore& store, int step, int rank, int micro_batches,
-                     bool on_device) {
-  auto reduction = data_parallel.begin_step(micro_batches);
+StepNumbers take_step(parallel::Step& step, FlatStore& store, int rank, int micro_batches) {
   for (int micro_batch = 0; micro_batch < micro_batches; ++micro_batch) {
-    Tape tape;
-    reduction.listen(tape);
     const int number = micro_batches * rank + micro_batch;
-    write_gradients(store, step, number);
-    const auto sum = watch(Tensor<float>::full({1}, static_cast<float>(number + step)), [](const Tensor<float>&) {});
-    const Loss<float, Cpu> loss{.sum = sum, .target_weight = number == 0 ? 1 : 2, .nominal_targets = 2};
-    loss.sum.backward();
-    reduction.add(loss);
+    step.backward(number, [&] {
+      write_gradients(store, step.number(), number);
+      const auto value = static_cast<float>(number + step.number());
+      return Loss<float>{.sum = watch(Tensor<float>::full({1}, value), [](const Tensor<float>&) {}),
+                         .target_weight = number == 0 ? 1 : 2,
+                         .nominal_targets = 2};
+    });
   }
-  if (!on_device) return reduction.finish().numbers();
-  const StepSummary summary = reduction.finish_on_device();
+  Descent optimizer(store);
+  step.update(optimizer);
+  const StepSummary& summary = step.finish();
+  if (!summary.on_device) return summary.numbers();
   CHECK(summary.used[3]);
   return *reinterpret_cast<const StepNumbers*>(reach_fake_gpu(summary.on_device.get()));
 }
@@ -109,14 +128,22 @@ std::vector<Outcome> train(int ranks, const Setup& setup) {
     const Group group = setup.make_group(host);
     const auto model = make_model(setup);
     FlatStore& store = model->store();
-    parallel::DataParallel data_parallel(*model, ProcessMesh(group), setup.options);
+    parallel::DataParallel replicas(*model, ProcessMesh(group), setup.options);
     Outcome& result = results[static_cast<std::size_t>(host.rank())];
     const int micro_batches = setup.fixed_micro_batches > 0 ? setup.fixed_micro_batches / ranks : 1;
-    for (int step = 0; step < steps; ++step) {
-      const StepNumbers numbers = run_step(data_parallel, store, step, host.rank(), micro_batches, setup.on_device);
+    const auto run = [&](parallel::Step& step, const auto&...) {
+      const StepNumbers numbers = take_step(step, store, host.rank(), micro_batches);
       result.losses_and_norms.push_back(numbers.loss_sum / numbers.target_weight);
       result.losses_and_norms.push_back(numbers.gradient_norm);
-      update(store);
+    };
+    parallel::StepGraph<Cpu> graph(replicas, run);
+    for (std::int64_t number = 0; number < steps; ++number) {
+      if (setup.on_device) {
+        graph.run({.number = number});
+      } else {
+        parallel::Step step = replicas.begin(number, micro_batches);
+        run(step);
+      }
     }
     for (int index = 0; index < store.num_parameters(); ++index) {
       const Tensor<float> values = store.read_values<float>(index);

@@ -72,29 +72,25 @@ struct Outcome {
 };
 
 template <typename P>
-std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, Model& model) {
-  return optim::make_optimizer<P>(name, model, {.learning_rate = 0.01});
-}
-
-template <typename P>
 Outcome train(const Group& world, const Setup& setup, Sharding sharding) {
   Net<P> model;
   model.initialize({.seed = 3});
-  parallel::DataParallel data_parallel(
+  parallel::DataParallel replicas(
       model, ProcessMesh(world),
       {.sum =
            parallel::Hooked{
                {.hook = setup.make_hook(), .start = setup.start, .only_if_faster = false, .between = setup.between}},
        .sharding = sharding,
        .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256},
-       .check_replicas = 2});
-  const auto optimizer = make_optimizer<P>(setup.optimizer, model);
+       .check_replicas = 2,
+       .loss_scale = {.enabled = false}});  // the largest gradients of float16 would leave the range of hook fp16
+  const auto optimizer = optim::make_optimizer<P>(setup.optimizer, model, {.learning_rate = 0.01});
   Outcome outcome;
-  for (int step = 0; step < steps; ++step) {
-    const bool use_rare = world.rank() == world.size() - 1 && step % 3 == 1;
-    auto reduction = data_parallel.begin_step(setup.micro_batches);
+  for (int number = 0; number < steps; ++number) {
+    const bool use_rare = world.rank() == world.size() - 1 && number % 3 == 1;
+    parallel::Step step = replicas.begin(number, setup.micro_batches);
     for (int micro = 0; micro < setup.micro_batches; ++micro) {
-      const std::int64_t first = ((step * world.size() + world.rank()) * setup.micro_batches + micro) * rows;
+      const std::int64_t first = ((number * world.size() + world.rank()) * setup.micro_batches + micro) * rows;
       Tensor<typename P::Compute> x({rows, 6});
       Tensor<std::int32_t> targets({rows});
       for (std::int64_t index = 0; index < x.numel(); ++index) {
@@ -102,22 +98,17 @@ Outcome train(const Group& world, const Setup& setup, Sharding sharding) {
             static_cast<float>(philox_normal(1, 2, static_cast<std::uint64_t>(first * 6 + index))));
       }
       for (std::int64_t row = 0; row < rows; ++row) targets.data()[row] = static_cast<std::int32_t>((first + row) % classes);
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = cross_entropy(model.forward(x, use_rare), targets);
-      loss.backward();
-      reduction.add(loss);
+      step.backward(first, [&] { return cross_entropy(model.forward(x, use_rare), targets); });
     }
-    const StepSummary summary = reduction.finish();
-    outcome.losses.push_back(summary.loss());
-    outcome.norms.push_back(summary.gradient_norm);
-    optimizer->step(summary, {.clip_norm = setup.clip});
+    step.update(*optimizer, {.clip_norm = setup.clip});
+    outcome.losses.push_back(step.finish().loss());
+    outcome.norms.push_back(step.finish().gradient_norm);
   }
   FlatStore& store = model.store();
   const auto values = store.values<float>().span();
   outcome.values.assign(values.begin(), values.end());
   outcome.owned = store.shard() == nullptr ? store.trainable_numel() : store.shard()->numel();
-  parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
+  require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", values))}});
   return outcome;
 }
 

@@ -7,10 +7,10 @@
 
 #include "comm/expect.hpp"
 #include "comm/nccl_ranks.hpp"
-#include "trireme/autograd/step_graph.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/step_graph.hpp"
 
 // Steps of ranks with a GPU each that are launched as a graph, collectives included, against the same steps eager.
 namespace {
@@ -21,13 +21,12 @@ using P = MixedBfloat16;
 
 constexpr models::GptOptions model_options{.layers = 2, .heads = 4, .width = 64, .block = 32, .vocabulary = 96, .dropout = 0.1};
 constexpr std::int64_t rows = 2;
-constexpr std::uint64_t steps = 8;
+constexpr std::int64_t steps = 8;
 
-Tensor<std::int32_t> tokens_of(std::uint64_t step, int rank, std::int64_t factor) {
+Tensor<std::int32_t> tokens_of(std::int64_t step, int rank, std::int64_t factor) {
   Tensor<std::int32_t> tokens({rows, model_options.block});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    tokens.data()[i] =
-        static_cast<std::int32_t>((factor * i + static_cast<std::int64_t>(step) + rank) % model_options.vocabulary);
+    tokens.data()[i] = static_cast<std::int32_t>((factor * i + step + rank) % model_options.vocabulary);
   }
   return tokens;
 }
@@ -36,24 +35,27 @@ class Run {
  public:
   Run(const Group& gpu, parallel::Sharding sharding, const std::string& optimizer, bool recorded)
       : gpu_(gpu),
-        data_parallel_(initialized(model_), ProcessMesh(gpu),
-                       {.sharding = sharding, .buckets = {.bytes = 1 << 15}, .check_replicas = 3}),
+        replicas_(initialized(model_), ProcessMesh(gpu),
+                  {.sharding = sharding, .buckets = {.bytes = 1 << 15}, .check_replicas = 3}),
         optimizer_(optim::make_optimizer<P, Cuda>(optimizer, model_, {.weight_decay = 0.1})),
-        graph_(model_.store(), [this](const auto&... of_step) { return step(of_step...); },
-               {.enabled = recorded, .wait = [this](const auto& done) { gpu_.wait_until(done, "a step of the GPU"); }}) {}
+        graph_(replicas_,
+               [this](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+                 step.backward(place.first_sample, [&] { return model_.loss(tokens, targets); });
+                 step.update(*optimizer_, {.clip_norm = 0.5});
+               },
+               {.enabled = recorded}) {}
 
-  void run(std::uint64_t number) {
-    optimizer_->set_learning_rate(1e-3 / static_cast<double>(number + 1));
-    graph_.run({.seed = 3, .step = number, .first_sample = rows * gpu_.rank()}, tokens_of(number, gpu_.rank(), 7),
-               tokens_of(number, gpu_.rank(), 5));
-    const StepRequests asked = data_parallel_.exchange({.checkpoint = number == 4 && gpu_.rank() == 1});
+  void run(std::int64_t number) {
+    graph_.run({.number = number, .first_sample = rows * gpu_.rank(), .learning_rate = 1e-3 / static_cast<double>(number + 1)},
+               tokens_of(number, gpu_.rank(), 7), tokens_of(number, gpu_.rank(), 5));
+    const StepRequests asked = replicas_.exchange({.checkpoint = number == 4 && gpu_.rank() == 1});
     expect(asked.checkpoint == (number == 4), "a checkpoint after step 4 alone, not after {}", number);
   }
 
   // Losses and norms of all steps, then the values.
   std::vector<double> train() {
     std::vector<double> numbers;
-    for (std::uint64_t number = 0; number < steps; ++number) {
+    for (std::int64_t number = 0; number < steps; ++number) {
       run(number);
       numbers.push_back(graph_.last_result().loss);
       numbers.push_back(graph_.last_result().gradient_norm);
@@ -73,23 +75,11 @@ class Run {
     return model;
   }
 
-  StepSummary step(const TapeOptions& at, const Tensor<std::int32_t, Cuda>& tokens, const Tensor<std::int32_t, Cuda>& targets) {
-    auto reduction = data_parallel_.begin_step();
-    Tape tape(at);
-    reduction.listen(tape);
-    const auto loss = model_.loss(tokens, targets);
-    loss.backward();
-    reduction.add(loss);
-    const StepSummary summary = reduction.finish_on_device();
-    optimizer_->step(summary, {.clip_norm = 0.5});
-    return summary;
-  }
-
   Group gpu_;
-  models::Gpt<P, Cuda> model_{model_options};
-  parallel::DataParallel data_parallel_;
+  models::Gpt<P, Cuda> model_{model_options, ModelContext{.seed = 3}};
+  parallel::DataParallel replicas_;
   std::unique_ptr<optim::Optimizer<P, Cuda>> optimizer_;
-  StepGraph<Cuda, std::int32_t, std::int32_t> graph_;
+  parallel::StepGraph<Cuda, std::int32_t, std::int32_t> graph_;
 };
 
 int check_all(const Group& gpu) {
@@ -109,7 +99,7 @@ int check_all(const Group& gpu) {
 // The last rank fails between launches: the GPUs of the others wait for its own, and nothing hangs.
 int fail(const Group& gpu) {
   Run run(gpu, parallel::Sharding::none, "adamw", true);
-  for (std::uint64_t number = 0; number < steps; ++number) {
+  for (std::int64_t number = 0; number < steps; ++number) {
     if (number == 5 && gpu.rank() == gpu.size() - 1) throw std::runtime_error("boom");
     run.run(number);
   }

@@ -68,22 +68,20 @@ void note(Values& into, FlatStore& store, bool gradients) {
   }
 }
 
-// compute(reduction, options) runs the micro-batches of a step, the first one with `options`.
+// compute(step, first_sample) runs the micro-batches of a step.
 template <typename Compute>
-Result train(DataParallel& data_parallel, Model& model, const PipelineSetup& setup, int data_rank, const Compute& compute) {
+Result train(DataParallel& replicas, Model& model, const PipelineSetup& setup, int data_rank, const Compute& compute) {
   Result result;
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01F});
-  for (int step = 0; step < steps; ++step) {
-    auto reduction = data_parallel.begin_step(setup.micro_batches);
-    compute(reduction, TapeOptions{.seed = 9,
-                                   .step = static_cast<std::uint64_t>(step),
-                                   .first_sample = samples * step + samples / setup.data * data_rank});
-    const StepSummary summary = reduction.finish();
-    data_parallel.gather_gradients();
-    if (step == 0) note(result.gradients, model.store(), true);
+  for (std::int64_t number = 0; number < steps; ++number) {
+    Step step = replicas.begin(number, setup.micro_batches);
+    compute(step, samples * number + samples / setup.data * data_rank);
+    const StepSummary& summary = step.finish();
+    replicas.gather_gradients();
+    if (number == 0) note(result.gradients, model.store(), true);
     result.losses.push_back(summary.loss());
     result.norms.push_back(summary.gradient_norm);
-    optimizer.step(summary, {.clip_norm = 0.5});
+    step.update(optimizer, {.clip_norm = 0.5});
   }
   note(result.values, model.store(), false);
   return result;
@@ -104,15 +102,12 @@ Result train_alone(const Group& world, const PipelineSetup& setup) {
   PipelinePart model(all_layers());
   model.initialize({.seed = 3});
   const ProcessMesh mesh(world.split(world.rank(), 0, "alone"));
-  DataParallel data_parallel(model, mesh, {.sum = sum_of(setup)});
-  return train(data_parallel, model, alone, 0, [&](Reduction& reduction, TapeOptions options) {
-    for (int micro = 0; micro < alone.micro_batches; ++micro, options.first_sample += rows_of(setup)) {
-      Tape tape(options);
-      reduction.listen(tape);
-      const auto y = model.forward(inputs(options.first_sample, rows_of(setup)), 0, num_layers);
-      const auto loss = cross_entropy(y, targets(options.first_sample, rows_of(setup)));
-      loss.backward();
-      reduction.add(loss);
+  DataParallel replicas(model, mesh, {.sum = sum_of(setup)});
+  return train(replicas, model, alone, 0, [&](Step& step, std::int64_t first) {
+    for (int micro = 0; micro < alone.micro_batches; ++micro, first += rows_of(setup)) {
+      step.backward(first, [&] {
+        return cross_entropy(model.forward(inputs(first, rows_of(setup)), 0, num_layers), targets(first, rows_of(setup)));
+      });
     }
   });
 }
@@ -124,10 +119,10 @@ Result train_in_stages(const ProcessMesh& mesh, const PipelineSetup& setup) {
   part.initialize({.seed = 3});
   std::int64_t first = 0;
   Pipeline<float> pipeline(mesh, schedule, stages_of(part, schedule, rank, rows_of(setup), &first));
-  DataParallel data_parallel(part, mesh, {.sum = sum_of(setup), .sharding = setup.sharding});
-  return train(data_parallel, part, setup, mesh.data().rank(), [&](Reduction& reduction, const TapeOptions& options) {
-    first = options.first_sample;
-    pipeline.run(reduction, options, rows_of(setup));
+  DataParallel replicas(part, mesh, {.sum = sum_of(setup), .sharding = setup.sharding});
+  return train(replicas, part, setup, mesh.data().rank(), [&](Step& step, std::int64_t first_sample) {
+    first = first_sample;
+    pipeline.run(step, first, rows_of(setup));
   });
 }
 
@@ -147,7 +142,7 @@ std::string PipelineSetup::str() const {
                      micro_batches, fixed_bits ? ", fixed bits" : "");
 }
 
-PipelinePart::PipelinePart(const std::vector<int>& layers) {
+PipelinePart::PipelinePart(const std::vector<int>& layers) : Module(ModelContext{.seed = 9}) {
   for (const int layer : layers) {
     linears.push_back(std::make_unique<nn::Linear<Float32>>(*this, fmt::format("{}.linear", layer),
                                                             nn::LinearOptions{.in = width, .out = width}));

@@ -116,11 +116,11 @@ TEST_CASE("a stage that throws ends the whole pipeline with its message") {
                                                stages[0].forward ? fail(stages[0].forward) : fail(stages[0].loss);
                                              }
                                              Pipeline<float> pipeline(mesh, actions, std::move(stages));
-                                             DataParallel data_parallel(part, mesh);
-                                             auto reduction = data_parallel.begin_step(setup.micro_batches);
+                                             DataParallel replicas(part, mesh);
+                                             Step step = replicas.begin(0, setup.micro_batches);
                                              try {
-                                               pipeline.run(reduction, {}, 8);
-                                               reduction.finish();
+                                               pipeline.run(step, 0, 8);
+                                               step.finish();
                                              } catch (const Error&) {
                                                if (Tape::current() == nullptr) ++ended;
                                                throw;

@@ -9,6 +9,7 @@
 
 #include "catch.hpp"
 #include "device/fake_gpu_planes.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -89,19 +90,21 @@ TEST_CASE("a model of which nothing is trainable goes through its steps, whateve
       model.fc.weight.freeze();
       model.fc.bias.freeze();
       model.initialize({.seed = 1});
-      parallel::DataParallel data_parallel(model, ProcessMesh(world), options());
-      for (int step = 0; step < 30; ++step) {
-        auto reduction = data_parallel.begin_step();
-        Tape tape;
-        reduction.listen(tape);
-        const auto y = model.fc.forward(Variable<float>(Tensor<float>::full({2, 3}, 1)));
-        reduction.add(mse_loss(y, Tensor<float>::zeros({2, 4})));
-        const StepSummary summary = reduction.finish();
+      parallel::DataParallel replicas(model, ProcessMesh(world), options());
+      for (int number = 0; number < 30; ++number) {
+        int gradients = 0;  // of x: what else the backward pass is for
+        parallel::Step step = replicas.begin(number);
+        step.backward(0, [&] {
+          const auto x = watch(Tensor<float>::full({2, 3}, 1), [&](const Tensor<float>&) { ++gradients; });
+          return mse_loss(model.fc.forward(x), Tensor<float>::zeros({2, 4}));
+        });
+        const StepSummary& summary = step.finish();
+        require(gradients == 1, "{} gradients of x", gradients);
         require(summary.gradient_norm == 0 && summary.target_weight == 16, "a norm of {}, {} targets", summary.gradient_norm,
                 summary.target_weight);
       }
-      require(!data_parallel.tuning(), "buckets of nothing were tuned");
-      const auto decision = data_parallel.compression_decision();
+      require(!replicas.tuning(), "buckets of nothing were tuned");
+      const auto decision = replicas.compression_decision();
       require(!decision || (!decision->on && decision->text.ends_with("no gradient")), "{}", decision ? decision->text : "");
     });
   }

@@ -53,9 +53,11 @@ class Signs final : public optim::Optimizer<P> {
 
  private:
   void update(const typename optim::Optimizer<P>::Piece& piece) override {
-    const std::int64_t numel = store_.shard() == nullptr ? store_.trainable_numel() : store_.shard()->numel();
-    require(piece.offset >= 0 && piece.offset + static_cast<std::int64_t>(piece.count) <= numel,
-            "a piece of {} at {} leaves the plane of {}", piece.count, piece.offset, numel);
+    const std::vector<Range> own =
+        store_.shard() == nullptr ? std::vector<Range>{{0, store_.trainable_numel()}} : store_.shard()->ranges();
+    require(std::ranges::any_of(
+                own, [&](const Range& range) { return range.begin <= piece.range.begin && piece.range.end <= range.end; }),
+            "elements [{}, {}) are not this rank's to update", piece.range.begin, piece.range.end);
     for (std::size_t index = 0; index < piece.count; ++index) {
       T& momentum = piece.plane(momentum_)[index];
       momentum = static_cast<T>(0.9) * momentum + static_cast<T>(piece.gradient_scale) * piece.gradients[index];
@@ -165,18 +167,19 @@ class Trial {
   Outcome<P> train(const Run& run, Sharding sharding) {
     Net<P> model;
     model.initialize({.seed = 3});
-    parallel::DataParallel data_parallel(
+    parallel::DataParallel replicas(
         model, ProcessMesh(world_),
         {.sharding = sharding,
          .buckets = {
              .bytes = run.bucket_bytes, .first_bytes = 256, .slice_bytes = std::max<std::int64_t>(4096, run.bucket_bytes)}});
     const auto optimizer = make_optimizer<P>(run.optimizer, model);
     Outcome<P> outcome;
-    for (int step = 0; step < steps; ++step) {
-      const StepSummary summary = reduce(run, step, model, data_parallel);
-      outcome.losses.push_back(summary.loss());
-      outcome.norms.push_back(summary.gradient_norm);
-      optimizer->step(summary, {.clip_norm = run.clip});
+    for (int number = 0; number < steps; ++number) {
+      parallel::Step step = replicas.begin(number, run.micro_batches);
+      for (int micro = 0; micro < run.micro_batches; ++micro) run_micro_batch(run, micro, model, step);
+      step.update(*optimizer, {.clip_norm = run.clip});
+      outcome.losses.push_back(step.finish().loss());
+      outcome.norms.push_back(step.finish().gradient_norm);
       require_equal_on_all_ranks(model.store());
     }
     const auto values = model.store().template values<T>().span();
@@ -184,37 +187,30 @@ class Trial {
     return outcome;
   }
 
-  StepSummary reduce(const Run& run, int step, const Net<P>& model, parallel::DataParallel& data_parallel) {
+  void run_micro_batch(const Run& run, int micro, const Net<P>& model, parallel::Step& step) {
     const std::int64_t share = samples / world_.size() / run.micro_batches;
-    const bool use_rare = world_.rank() == world_.size() - 1 && step % 3 == 1;
-    auto reduction = data_parallel.begin_step(run.micro_batches);
-    for (int micro = 0; micro < run.micro_batches; ++micro) {
-      const std::int64_t first = step * samples + (world_.rank() * run.micro_batches + micro) * share;
-      Tensor<T> x({share, 6});
-      Tensor<std::int32_t> targets({share});
-      for (std::int64_t row = 0; row < share; ++row) {
-        for (std::int64_t dim = 0; dim < 6; ++dim) {
-          x.data()[row * 6 + dim] = static_cast<T>(philox_normal(1, 2, static_cast<std::uint64_t>((first + row) * 6 + dim)));
-        }
-        targets.data()[row] = keeps(run, step) ? static_cast<std::int32_t>((first + row) % classes) : ops::ignored_target;
+    const std::int64_t first = step.number() * samples + (world_.rank() * run.micro_batches + micro) * share;
+    Tensor<T> x({share, 6});
+    Tensor<std::int32_t> targets({share});
+    for (std::int64_t row = 0; row < share; ++row) {
+      for (std::int64_t dim = 0; dim < 6; ++dim) {
+        x.data()[row * 6 + dim] = static_cast<T>(philox_normal(1, 2, static_cast<std::uint64_t>((first + row) * 6 + dim)));
       }
-      Tape tape;
-      reduction.listen(tape);
-      const auto loss = cross_entropy(model.forward(x, use_rare), targets);
-      loss.backward();
-      reduction.add(loss);
+      targets.data()[row] =
+          keeps(run, step.number()) ? static_cast<std::int32_t>((first + row) % classes) : ops::ignored_target;
     }
-    return reduction.finish();
+    const bool use_rare = world_.rank() == world_.size() - 1 && step.number() % 3 == 1;
+    step.backward(first, [&] { return cross_entropy(model.forward(x, use_rare), targets); });
   }
 
   // Step 4 has no targets at all.
-  bool keeps(const Run& run, int step) const {
+  bool keeps(const Run& run, std::int64_t step) const {
     return step != 4 && (run.last_rank_keeps_targets || world_.size() == 1 || world_.rank() < world_.size() - 1);
   }
 
   void require_equal_on_all_ranks(FlatStore& store) const {
     const std::span<const T> values = store.values<T>().span();
-    parallel::require_same(world_, "result", {{"values", fmt::format("{:016x}", digest<T>("values", values))}});
+    require_same(world_, "result", {{"values", fmt::format("{:016x}", digest<T>("values", values))}});
   }
 
   const Group& world_;
@@ -247,16 +243,12 @@ struct Large : nn::Module<Float32> {
 std::vector<float> train_large(const Group& world, Sharding sharding) {
   Large model;
   model.initialize({.seed = 5});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = sharding});
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.sharding = sharding});
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
-  for (int step = 0; step < 3; ++step) {
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
-    const auto loss = model.loss(step, world.rank());
-    loss.backward();
-    reduction.add(loss);
-    optimizer.step(reduction.finish(), {.clip_norm = 1});
+  for (int number = 0; number < 3; ++number) {
+    parallel::Step step = replicas.begin(number);
+    step.backward(0, [&] { return model.loss(number, world.rank()); });
+    step.update(optimizer, {.clip_norm = 1});
   }
   const auto values = model.store().values<float>().span();
   return {values.begin(), values.end()};
@@ -268,14 +260,14 @@ void compare_large(const Group& world, std::vector<std::string>& problems) {
   float largest = 0;
   for (std::size_t index = 0; index < wanted.size(); ++index) largest = std::max(largest, std::abs(got[index] - wanted[index]));
   if (largest > 1e-5F) problems.push_back(fmt::format("large parameters are off by {}", largest));
-  parallel::require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", got))}});
+  require_same(world, "result", {{"values", fmt::format("{:016x}", digest<float>("values", got))}});
 }
 
 // Optimizer state is split over the ranks: together they hold every element once.
 void compare_planes(const Group& world, std::vector<std::string>& problems) {
   Net<Float32> model;
   model.initialize({.seed = 3});
-  parallel::DataParallel data_parallel(
+  parallel::DataParallel replicas(
       model, ProcessMesh(world),
       {.sharding = Sharding::optimizer, .buckets = {.bytes = 2048, .first_bytes = 256, .slice_bytes = 2048}});
   const std::int64_t num_slices = model.store().shard() == nullptr ? 1 : std::ssize(model.store().shard()->ranges());
@@ -297,15 +289,11 @@ void compare_planes(const Group& world, std::vector<std::string>& problems) {
 void compare_gathered_gradients(const Group& world, std::vector<std::string>& problems) {
   Large model;
   model.initialize({.seed = 5});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = Sharding::optimizer});
-  auto reduction = data_parallel.begin_step();
-  Tape tape;
-  reduction.listen(tape);
-  const auto loss = model.loss(0, world.rank());
-  loss.backward();
-  reduction.add(loss);
-  const StepSummary summary = reduction.finish();
-  data_parallel.gather_gradients();
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.sharding = Sharding::optimizer});
+  parallel::Step step = replicas.begin(0);
+  step.backward(0, [&] { return model.loss(0, world.rank()); });
+  const StepSummary& summary = step.finish();
+  replicas.gather_gradients();
   double squares = 0;
   for (const float gradient : model.store().gradients<float>().span()) squares += static_cast<double>(gradient) * gradient;
   const double norm = std::sqrt(squares) * summary.gradient_scale;

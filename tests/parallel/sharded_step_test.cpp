@@ -34,35 +34,31 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
       nn::Linear<P> output{*this, "output", {.in = 37, .out = 5}};
     } model;
     model.initialize({.seed = 1});
-    parallel::DataParallel data_parallel(
+    parallel::DataParallel replicas(
         model, ProcessMesh(world),
         {.sum = parallel::FixedBits{.micro_batches = all_micro_batches, .tuning = {.on = setup.tuned}},
          .sharding = setup.sharding,
          .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 64, .slice_bytes = setup.slice_bytes}});
-    require(data_parallel.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::optimizer), "the wrong step");
+    require(replicas.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::optimizer), "the wrong step");
     optim::AdamW<P> optimizer(model, {.learning_rate = 0.01});
     const int micro_batches = all_micro_batches / world.size();
     std::vector<double> here;
-    for (int step = 0; step < (setup.tuned ? 32 : 4); ++step) {
-      auto reduction = data_parallel.begin_step(micro_batches);
+    for (int number = 0; number < (setup.tuned ? 32 : 4); ++number) {
+      parallel::Step step = replicas.begin(number, micro_batches);
       for (int micro = 0; micro < micro_batches; ++micro) {
-        const std::int64_t first = ((step % 4) * all_micro_batches + world.rank() * micro_batches + micro) * rows;
+        const std::int64_t first = ((number % 4) * all_micro_batches + world.rank() * micro_batches + micro) * rows;
         Tensor<typename P::Compute> x({rows, 6});
         Tensor<std::int32_t> targets({rows});
         for (std::int64_t i = 0; i < x.numel(); ++i) {
           x.data()[i] = static_cast<typename P::Compute>(static_cast<float>((first * 6 + i) * 31 % 17 - 8) / 8);
         }
         for (std::int64_t row = 0; row < rows; ++row) targets.data()[row] = static_cast<std::int32_t>((first + row) % 5);
-        Tape tape;
-        reduction.listen(tape);
-        const auto loss =
-            cross_entropy(model.output.forward(tanh(model.middle.forward(tanh(model.hidden.forward(x))))), targets);
-        loss.backward();
-        reduction.add(loss);
+        step.backward(first, [&] {
+          return cross_entropy(model.output.forward(tanh(model.middle.forward(tanh(model.hidden.forward(x))))), targets);
+        });
       }
-      const StepSummary summary = reduction.finish();
-      optimizer.step(summary, {.clip_norm = 0.1});
-      if (step % 4 == 3) here.insert(here.end(), {summary.loss(), summary.gradient_norm});
+      step.update(optimizer, {.clip_norm = 0.1});
+      if (number % 4 == 3) here.insert(here.end(), {step.finish().loss(), step.finish().gradient_norm});
     }
     const auto values = model.store().template values<typename P::Master>().span();
     here.insert(here.end(), values.begin(), values.end());
@@ -87,17 +83,15 @@ TEST_CASE("an optimizer may be made before DataParallel, but not used") {
       model.initialize({.seed = 1});
       std::optional<optim::AdamW<Float32>> optimizer;
       if (optimizer_first) optimizer.emplace(model);
-      parallel::DataParallel data_parallel(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
+      parallel::DataParallel replicas(model, ProcessMesh(world), {.sharding = parallel::Sharding::optimizer});
       if (!optimizer_first) optimizer.emplace(model);
-      for (int step = 0; step < 3; ++step) {
-        auto reduction = data_parallel.begin_step();
-        Tape tape;
-        reduction.listen(tape);
-        const auto x = Tensor<float>::full({2, 2}, static_cast<float>(1 + step + 3 * world.rank()));
-        const auto loss = mse_loss(model.linear.forward(x), Tensor<float>::full({2, 40}, 1));
-        loss.backward();
-        reduction.add(loss);
-        optimizer->step(reduction.finish());
+      for (int number = 0; number < 3; ++number) {
+        parallel::Step step = replicas.begin(number);
+        step.backward(0, [&] {
+          const auto x = Tensor<float>::full({2, 2}, static_cast<float>(1 + number + 3 * world.rank()));
+          return mse_loss(model.linear.forward(x), Tensor<float>::full({2, 40}, 1));
+        });
+        step.update(*optimizer);
       }
       State state;
       optimizer->add_to(state, "");

@@ -66,10 +66,10 @@ Variable<float> with_inf_gradient(const Variable<float>& x) {
   return record(tests::BackwardFunction{"inf in backward", make_inf}, Result<float>{.existing = x.value()}, x);
 }
 
-Tensor<std::int32_t> tokens(std::uint64_t step, std::int64_t first, int shift) {
+Tensor<std::int32_t> tokens(std::int64_t step, std::int64_t first, int shift) {
   Tensor<std::int32_t> tokens({rows, time_steps});
   for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    tokens.data()[i] = static_cast<std::int32_t>((first * time_steps + i) * 7 + static_cast<std::int64_t>(step) + shift) % 37;
+    tokens.data()[i] = static_cast<std::int32_t>((first * time_steps + i) * 7 + step + shift) % 37;
   }
   return tokens;
 }
@@ -80,26 +80,26 @@ class GptRun {
       : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
         context_(parallel::model_context(mesh_)),
         model_(initialized(context_)),
-        data_parallel_(*model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
+        replicas_(*model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
         optimizer_(*model_, {.learning_rate = 0.01}),
         pipeline_(mesh_, parallel::make_pipeline_schedule({.num_ranks = layout.pipeline, .num_micro_batches = micro_batches}),
                   {stage()}) {}
 
-  StepSummary reduce(std::uint64_t step, Fault fault = Fault::none) {
-    step_ = step;
+  // Whether it was taken.
+  bool step(std::int64_t number, const optim::UpdateOptions& options = {}, Fault fault = Fault::none) {
+    step_ = number;
     fault_ = fault;
-    auto reduction = data_parallel_.begin_step(micro_batches);
-    pipeline_.run(reduction, {.seed = 3, .step = step, .first_sample = first_sample(0)}, rows);
+    parallel::Step step = replicas_.begin(number, micro_batches);
+    pipeline_.run(step, first_sample(0), rows);
     if (fault == Fault::gradient_is_inf) {  // on one rank of those that hold it all
       store().gradient<float>(store().find("transformer.ln_f.bias")).data()[3] = std::numeric_limits<float>::infinity();
     }
-    return reduction.finish();
+    return step.update(optimizer_, options);
   }
 
   FlatStore& store() { return model_->store(); }
-  parallel::DataParallel& data_parallel() { return data_parallel_; }
+  parallel::DataParallel& replicas() { return replicas_; }
   optim::AdamW<Float32>& optimizer() { return optimizer_; }
-  const ProcessMesh& mesh() const { return mesh_; }
 
   // Of values, moments and step counts.
   std::uint64_t digest_of_state() {
@@ -145,10 +145,10 @@ class GptRun {
   ProcessMesh mesh_;
   ModelContext context_;
   std::unique_ptr<models::Gpt<Float32>> model_;
-  parallel::DataParallel data_parallel_;
+  parallel::DataParallel replicas_;
   optim::AdamW<Float32> optimizer_;
   parallel::Pipeline<float> pipeline_;
-  std::uint64_t step_ = 0;
+  std::int64_t step_ = 0;
   Fault fault_ = Fault::none;
 };
 
@@ -191,7 +191,7 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps, i
       found_in = step;
       const bool turn = layout.sharding == Sharding::optimizer ? step >= first_step : step == first_step;
       if (turn && world.rank() == culprit) turn_bit(run.store().values<float>(run.store().find(weight)).data()[element]);
-      run.optimizer().step(run.reduce(static_cast<std::uint64_t>(step)));
+      run.step(step);
     }
   });
   require(error.code == ErrorCode::diverged && error.name == weight, "{}: {} {}", where, name_of(error.code), error.name);
@@ -210,14 +210,14 @@ void expect_bit_found(const Group& world, const Layout& layout, int num_steps, i
 void expect_bit_found_between_steps(const Group& world, const Layout& layout, int culprit) {
   const std::string where = fmt::format("{}, between steps, rank {}", layout.str(), culprit);
   GptRun run(world, layout, 2);
-  const auto asked = run.data_parallel().exchange({.checkpoint = world.rank() == culprit});
+  const auto asked = run.replicas().exchange({.checkpoint = world.rank() == culprit});
   require(asked.checkpoint && !asked.stop, "{}: a request was lost", where);
-  const auto none = run.data_parallel().exchange();
+  const auto none = run.replicas().exchange();
   require(!none.checkpoint && !none.stop, "{}: a request came from nowhere", where);
   const std::string weight = weight_of(layout, culprit);
   if (world.rank() == culprit) turn_bit(run.store().values<float>(run.store().find(weight)).data()[1]);
-  run.data_parallel().exchange();
-  const ErrorFields error = same_error(world, where, [&] { run.data_parallel().exchange(); });
+  run.replicas().exchange();
+  const ErrorFields error = same_error(world, where, [&] { run.replicas().exchange(); });
   require(error.code == ErrorCode::diverged && error.name == weight, "{}: {} {}", where, name_of(error.code), error.name);
   require_contains(where, error.message, "element 1 of");
 }
@@ -230,18 +230,18 @@ void expect_skipped(const Group& world, const Layout& layout, Fault fault, int c
                                         : fault == Fault::gradient_is_inf ? "inf in a gradient"
                                                                           : "inf in backward",
                                         culprit);
-  const optim::StepOptions skip{.clip_norm = 1, .non_finite = optim::NonFinitePolicy::skip, .max_skipped = 2};
+  const optim::UpdateOptions skip{.clip_norm = 1, .non_finite = optim::NonFinitePolicy::skip, .max_skipped = 2};
   const Fault own = world.rank() == culprit ? fault : Fault::none;
   GptRun run(world, layout, 2);
   GptRun clean(world, layout, 2);
-  const auto good_step = [&](std::uint64_t step) {
-    require(run.optimizer().step(run.reduce(step), skip), "{}: a good step was skipped", where);
-    clean.optimizer().step(clean.reduce(step), skip);
-    require(run.digest_of_state() == clean.digest_of_state(), "{}: step {} leads to another state", where, step);
+  const auto good_step = [&](std::int64_t number) {
+    require(run.step(number, skip), "{}: a good step was skipped", where);
+    clean.step(number, skip);
+    require(run.digest_of_state() == clean.digest_of_state(), "{}: step {} leads to another state", where, number);
   };
   good_step(0);
   const std::uint64_t before = run.digest_of_state();
-  const ErrorFields error = same_error(world, where, [&] { run.optimizer().step(run.reduce(1, own), {.clip_norm = 1}); });
+  const ErrorFields error = same_error(world, where, [&] { run.step(1, {.clip_norm = 1}, own); });
   require(error.code == ErrorCode::diverged, "{}: {}", where, name_of(error.code));
   const std::string parameter = layout.on_last_stage(culprit) ? "transformer.ln_f.bias" : "transformer.h.1.mlp.c_proj.bias";
   require(error.name == parameter, "{}: the first parameter is {}", where, error.name);
@@ -249,12 +249,12 @@ void expect_skipped(const Group& world, const Layout& layout, Fault fault, int c
   require_contains(where, error.message,
                    in_loss ? fmt::format("began in the loss of rank {},", culprit) : "in a backward pass");
   require(run.digest_of_state() == before, "{}: the step that was refused changed the state", where);
-  require(!run.optimizer().step(run.reduce(1, own), skip), "{}: the step was taken", where);
+  require(!run.step(1, skip, own), "{}: the step was taken", where);
   good_step(1);  // after one that is none of the moments' business
   for (int time = 0; time < skip.max_skipped; ++time) {
-    require(!run.optimizer().step(run.reduce(2, own), skip), "{}: the step was taken", where);
+    require(!run.step(2, skip, own), "{}: the step was taken", where);
   }
-  const ErrorFields often = same_error(world, where, [&] { run.optimizer().step(run.reduce(2, own), skip); });
+  const ErrorFields often = same_error(world, where, [&] { run.step(2, skip, own); });
   require_contains(where, often.message, "the last of 3 in a row");
   require(run.optimizer().skipped_steps() == 5, "{}: {} steps were skipped", where, run.optimizer().skipped_steps());
   good_step(2);
@@ -267,26 +267,24 @@ void expect_buffers_restored(const Group& world, bool synchronized) {
     nn::Linear<Float32> linear{*this, "linear", {.in = 3, .out = 2}};
   } model;
   model.initialize({.seed = 1});
-  parallel::DataParallel data_parallel(model, ProcessMesh(world),
-                                       {.synchronize_batch_norm = synchronized, .check_replicas = 1});
+  parallel::DataParallel replicas(model, ProcessMesh(world), {.synchronize_batch_norm = synchronized, .check_replicas = 1});
   optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
   const auto buffers = [&] { return digest<float>("buffers", model.store().buffers().values<float>().span()); };
-  for (int step = 0; step < 4; ++step) {
+  for (std::int64_t number = 0; number < 4; ++number) {
     const std::uint64_t before = buffers();
-    const bool bad = step == 1;
-    auto reduction = data_parallel.begin_step();
-    Tape tape;
-    reduction.listen(tape);
+    const bool bad = number == 1;
     Tensor<float> x({4, 3});
-    for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] = static_cast<float>((i * i + step + world.rank()) % 5);
-    auto loss = cross_entropy(model.linear.forward(model.norm.forward(Variable<float>(x))),
-                              Tensor<std::int32_t>::from({4}, std::vector<std::int32_t>{0, 1, 1, 0}));
-    if (bad && world.rank() == world.size() - 1) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
-    loss.backward();
-    reduction.add(loss);
-    const bool stepped = optimizer.step(reduction.finish(), {.non_finite = optim::NonFinitePolicy::skip});
+    for (std::int64_t i = 0; i < x.numel(); ++i) x.data()[i] = static_cast<float>((i * i + number + world.rank()) % 5);
+    parallel::Step step = replicas.begin(number);
+    step.backward(0, [&] {
+      auto loss = cross_entropy(model.linear.forward(model.norm.forward(Variable<float>(x))),
+                                Tensor<std::int32_t>::from({4}, std::vector<std::int32_t>{0, 1, 1, 0}));
+      if (bad && world.rank() == world.size() - 1) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
+      return loss;
+    });
+    const bool stepped = step.update(optimizer, {.non_finite = optim::NonFinitePolicy::skip});
     require(stepped != bad && (buffers() == before) == bad, "batch norm {}: step {} was {}, the buffers {}",
-            synchronized ? "synchronized" : "of each rank", step, stepped ? "taken" : "skipped",
+            synchronized ? "synchronized" : "of each rank", number, stepped ? "taken" : "skipped",
             buffers() == before ? "kept" : "changed");
   }
 }

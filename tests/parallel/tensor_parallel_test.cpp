@@ -40,7 +40,7 @@ Tensor<std::int32_t> targets() {
 
 // Heads and keys in different numbers, rotary positions, RMS norm.
 struct Grouped : nn::Module<Float64> {
-  explicit Grouped(const ModelContext& context = {}) : nn::Module<Float64>(context) {}
+  using Module::Module;
 
   nn::Embedding<Float64> embedding{*this, "embedding", {.rows = 37, .width = 16, .split = true}};
   nn::RmsNorm<Float64> norm{*this, "norm", {.width = 16}};
@@ -117,23 +117,20 @@ void require_as_whole(const Make& make, const std::vector<int>& sizes) {
 std::unique_ptr<models::Gpt<Float64>> trained(const Group& world, const MeshOptions& axes, parallel::Sharding sharding,
                                               std::vector<StepSummary>& summaries) {
   const ProcessMesh mesh(world, axes);
-  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, parallel::model_context(mesh, {.sequence_parallel = true}));
+  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options,
+                                                      parallel::model_context(mesh, {.sequence_parallel = true, .seed = 3}));
   model->initialize({.seed = 7});
-  parallel::DataParallel data_parallel(
-      *model, mesh, {.sharding = sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}});
+  parallel::DataParallel replicas(*model, mesh,
+                                  {.sharding = sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 4000}});
   // A layer norm's weights have the norm 4, which would be clamped if several ranks counted them.
   optim::Lamb<Float64> optimizer(*model, {.learning_rate = 0.01, .max_norm = 5});
   const std::int64_t share = batch / mesh.data().size();
   const std::int64_t first = mesh.data().rank() * share;
-  for (std::uint64_t step = 0; step < 3; ++step) {
-    auto reduction = data_parallel.begin_step();
-    Tape tape({.seed = 3, .step = step, .first_sample = first});
-    reduction.listen(tape);
-    const auto loss = model->loss(tokens(static_cast<int>(step)).narrow(first, share), targets().narrow(first, share));
-    loss.backward();
-    reduction.add(loss);
-    summaries.push_back(reduction.finish());
-    optimizer.step(summaries.back(), {.clip_norm = 0.5});
+  for (int number = 0; number < 3; ++number) {
+    parallel::Step step = replicas.begin(number);
+    step.backward(first, [&] { return model->loss(tokens(number).narrow(first, share), targets().narrow(first, share)); });
+    step.update(optimizer, {.clip_norm = 0.5});
+    summaries.push_back(step.finish());
   }
   return model;
 }
@@ -164,7 +161,7 @@ TEST_CASE("grouped queries, rotary positions and RMS norm on a tensor axis") {
 
 TEST_CASE("a split backward pass of divided layers gives the same bits, the gradients of weights when they are run") {
   struct Mlp : nn::Module<Float32> {
-    explicit Mlp(const ModelContext& context) : nn::Module<Float32>(context) {}
+    using Module::Module;
     nn::Linear<Float32> up{*this, "up", {.in = 16, .out = 32, .split = nn::TensorSplit::column}};
     nn::Linear<Float32> down{*this, "down", {.in = 32, .out = 16, .split = nn::TensorSplit::row}};
   };
@@ -328,7 +325,7 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
       2,
       [](const ModelContext& context) {
         struct Plain : nn::Module<Float64> {
-          explicit Plain(const ModelContext& context) : nn::Module<Float64>(context) {}
+          using Module::Module;
           nn::Linear<Float64> layer{*this, "layer", {.in = 2, .out = 2}};
         };
         const Plain model(context);
@@ -339,7 +336,7 @@ TEST_CASE("sizes that don't fit a tensor axis are refused") {
       2,
       [](const ModelContext& context) {
         struct Convolutional : nn::Module<Float64> {
-          explicit Convolutional(const ModelContext& context) : nn::Module<Float64>(context) {}
+          using Module::Module;
           nn::Conv2d<Float64> layer{*this, "layer", {.in = 2, .out = 2, .kernel = {3, 3}}};
         };
         const Convolutional model(context);

@@ -33,7 +33,7 @@ class TiedRun {
       : mesh_(world, axes), context_(parallel::model_context(mesh_)), model_(gpt_options, context_) {
     const bool last = mesh_.pipeline().rank() + 1 == mesh_.pipeline().size();
     model_.initialize({.seed = last ? seed_of_last_stage : 7});
-    data_parallel_.emplace(model_, mesh_, options);
+    replicas_.emplace(model_, mesh_, options);
     optimizer_.emplace(model_, optim::AdamWOptions{.learning_rate = 0.01});
     pipeline_.emplace(
         mesh_, parallel::make_pipeline_schedule({.num_ranks = mesh_.pipeline().size(), .num_micro_batches = micro_batches}),
@@ -41,12 +41,11 @@ class TiedRun {
   }
 
   StepSummary step() {
-    auto reduction = data_parallel_->begin_step(micro_batches);
-    pipeline_->run(reduction, {.seed = 3, .step = step_, .first_sample = first_of(0)}, rows);
-    const StepSummary summary = reduction.finish();
-    optimizer_->step(summary, {.clip_norm = 0.5});
+    parallel::Step step = replicas_->begin(step_, micro_batches);
+    pipeline_->run(step, first_of(0), rows);
+    step.update(*optimizer_, {.clip_norm = 0.5});
     ++step_;
-    return summary;
+    return step.finish();
   }
 
   FlatStore& store() { return model_.store(); }
@@ -91,10 +90,10 @@ class TiedRun {
   ProcessMesh mesh_;
   ModelContext context_;
   models::Gpt<Float32> model_;
-  std::optional<parallel::DataParallel> data_parallel_;
+  std::optional<parallel::DataParallel> replicas_;
   std::optional<optim::AdamW<Float32>> optimizer_;
   std::optional<parallel::Pipeline<float>> pipeline_;
-  std::uint64_t step_ = 0;
+  std::int64_t step_ = 0;
 };
 
 std::vector<std::string> errors_of(int ranks, const std::function<void(const Group&)>& body) {
@@ -206,12 +205,12 @@ TEST_CASE("whether compression is on is decided for the whole mesh") {
     const ProcessMesh mesh(world, {.data = 2, .pipeline = 2});
     models::Gpt<Float32> model(gpt_options, parallel::model_context(mesh));
     model.initialize({.seed = 7});
-    parallel::DataParallel data_parallel(
+    parallel::DataParallel replicas(
         model, mesh,
         {.sum = parallel::Hooked{{.hook = parallel::int8_hook(), .between = parallel::CompressionBetween::ranks}}});
-    data_parallel.begin_step();
+    const parallel::Step step = replicas.begin(0);
     const std::lock_guard lock(mutex);
-    texts.push_back(data_parallel.compression_decision().value().text);
+    texts.push_back(replicas.compression_decision().value().text);
   });
   CHECK(errors.empty());
   REQUIRE(texts.size() == 4);

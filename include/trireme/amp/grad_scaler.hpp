@@ -23,11 +23,11 @@ struct GradScalerOptions {
 
 // Keeps float16 gradients in range: losses are multiplied by a scale that is lowered when a gradient overflows, and raised
 // after a while (Micikevicius et al. 2017, arXiv 1710.03740). The state machine of torch.cuda.amp.GradScaler: for each
-// optimizer at most one unscale() and one step() before update(), which ends the iteration.
+// optimizer at most one unscale() and one step() before update(), which ends the iteration. A parallel::Step does all this
+// with the scaler of its DataParallel; without one:
 //
 //   scaler.scale(loss).backward();
-//   reduction.add(loss);
-//   scaler.step(optimizer, reduction.finish(), {.clip_norm = 1});
+//   scaler.step(optimizer, optim::summarize(model.store(), loss), {.clip_norm = 1});
 //   scaler.update();
 //
 // Whether a gradient overflowed is read off the step's summary, whose norm is that of all ranks: all ranks skip the same
@@ -55,6 +55,11 @@ class GradScaler {
     if (options_.enabled) unscale_for(&optimizer, summary);
   }
 
+  // The same before it is known which optimizer will step().
+  void unscale(StepSummary& summary) {
+    if (options_.enabled) unscale_for(nullptr, summary);
+  }
+
   // optimizer.step() with the unscaled gradients, or no update at all when one of them is inf or nan and a lower scale may
   // help. Returns whether the optimizer stepped.
   template <typename Optimizer>
@@ -77,6 +82,8 @@ class GradScaler {
       throw;
     }
   }
+
+  void give_up() { progress_.clear(); }  // the iteration, as if it had not begun
 
   // Lowers the scale if a step was skipped since the last update(), raises it after growth_interval steps that were not.
   void update();

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/plane_device.hpp"
+#include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"

@@ -1,6 +1,6 @@
 #pragma once
 
-#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -11,8 +11,9 @@
 
 #include "trireme/autograd/buffer_plane.hpp"
 #include "trireme/autograd/placement.hpp"
-#include "trireme/autograd/plane_device.hpp"
-#include "trireme/autograd/shard.hpp"
+#include "trireme/autograd/planes/plane_device.hpp"
+#include "trireme/autograd/planes/plane_table.hpp"
+#include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/range.hpp"
@@ -51,11 +52,18 @@ struct ParameterInfo {
 // All parameters of a model in one index space, in reverse registration order (the order in which backward finishes them);
 // frozen ones come last. Planes over that space: values, gradients, and in mixed precision the values rounded to the type that
 // layers compute with; optimizers add their own. A bucket, a shard or an optimizer pass is a range of it. Parameters start at
-// 64-byte boundaries; the gaps stay zero.
+// 64-byte boundaries; in the gaps values and gradients stay zero.
+//
+// Planes can move: whoever reads one asks for it, and keeps an address or a tensor no longer than a layer, or the visit of a
+// piece, lasts.
 class FlatStore {
  public:
+  using Piece = PlaneTable::Piece;
+
   explicit FlatStore(DType dtype) : FlatStore(dtype, dtype) {}
   FlatStore(DType dtype, DType compute_dtype, const PlaneDevice& device = plane_device<Cpu>());
+  FlatStore(FlatStore&&) = default;
+  FlatStore& operator=(FlatStore&&) = default;
 
   std::uint64_t serial() const { return serial_; }  // no other store of this process has it; above 0
   DType dtype() const { return dtype_; }            // of values and gradients
@@ -85,39 +93,72 @@ class FlatStore {
   std::int64_t numel();
   std::int64_t num_elements() const;  // of all parameters as a whole, gaps left out
 
-  // T and D: the store's own.
+  // Numbers of the store's own planes, for visit(); that of the rounded copy is values_number where nothing is rounded.
+  static constexpr int values_number = 0;
+  static constexpr int gradients_number = 1;
+  int compute_number() const { return dtype_ == compute_dtype_ ? values_number : 2; }
+
+  // A plane over the parameters: its number. It has memory from its first use on. Checkpoints know what optimizers add by its
+  // name, which no other plane of this owner has (OwnedPlanes gives each owner names of its own); 0: the store.
+  int add_plane(std::string name, const PlaneOptions& options, std::uint64_t owner = 0) {
+    return planes_->add(std::move(name), options, owner);
+  }
+  void remove_plane(int plane) { planes_->remove(plane); }  // its memory is given back; no other plane gets the number
+  const std::shared_ptr<PlaneTable>& planes() { return planes_; }
+
+  // Calls action(piece) for what lies together in memory, in the order of `ranges`: nothing for an empty one. An error, before
+  // the first call, for a range that does not lie in all of these planes here. A piece ends where the ranks' shards part, or
+  // where no more is brought to a GPU at once.
+  template <typename Visit>
+  void visit(std::span<const int> planes, std::span<const Range> ranges, const Visit& action) {
+    lay_out();
+    PlaneTable::Walk walk(*planes_, planes);
+    for (const Range& range : ranges) walk.require_here(range);
+    for (Range rest : ranges) {
+      while (rest.count() > 0) {
+        const Piece piece = walk.begin(rest);
+        action(piece);
+        walk.end(piece);
+        rest.begin = piece.range.end;
+      }
+    }
+  }
+
+  // A plane as one block of elements of its type, wherever it lies: for collectives and the device's own operations.
+  const std::shared_ptr<device::Storage>& plane(int number) {
+    lay_out();
+    return planes_->memory(number);
+  }
+  const std::shared_ptr<device::Storage>& value_plane() { return plane(values_number); }
+  const std::shared_ptr<device::Storage>& gradient_plane() { return plane(gradients_number); }
+
+  // T and D: the plane's own.
   template <typename T, typename D = Cpu>
-  Tensor<T, D> values() {  // the whole plane
-    return plane<T, D>(values_, numel());
+  Tensor<T, D> elements(int plane) {  // all of them, in the order of the store
+    const auto& memory = typed<T, D>(plane);
+    return Tensor<T, D>({planes_->numel(plane)}, memory);
+  }
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> values() {
+    return elements<T, D>(values_number);
   }
   template <typename T, typename D = Cpu>
   Tensor<T, D> values(int index) {
-    return part<T, D>(values_, index);
+    return part<T, D>(values_number, index);
   }
   template <typename T, typename D = Cpu>
   Tensor<T, D> gradients() {
-    return plane<T, D>(gradients_, trainable_numel());
+    return elements<T, D>(gradients_number);
   }
   template <typename T, typename D = Cpu>
   Tensor<T, D> gradient(int index) {
-    return part<T, D>(gradients_, index);
-  }
-
-  // The planes as blocks of elements of dtype(), wherever they lie: for collectives and the device's own operations.
-  const std::shared_ptr<device::Storage>& value_plane() {
-    lay_out();
-    return values_;
-  }
-  const std::shared_ptr<device::Storage>& gradient_plane() {
-    lay_out();
-    return gradients_;
+    return part<T, D>(gradients_number, index);
   }
 
   // What matrix products read: the values themselves, or in mixed precision their rounded copy.
   template <typename T, typename D = Cpu>
   Tensor<T, D> compute_values(int index) {
-    if (dtype_ == compute_dtype_) return values<T, D>(index);
-    return part<T, D>(compute_values_, index);
+    return part<T, D>(compute_number(), index);
   }
 
   // A parameter's values on the host, wherever they lie: a copy.
@@ -126,7 +167,7 @@ class FlatStore {
     require_dtype(dtype_, dtype_of<T>);
     const ParameterInfo& info = parameter(index);
     Tensor<T> values(info.shape);
-    device_->read(static_cast<const T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
+    device_->read(static_cast<const T*>(value_plane()->data()) + info.offset, values.data(), values.span().size_bytes());
     return values;
   }
   // The other way; the rounded copy stays as it is. The parameter then has values.
@@ -135,7 +176,7 @@ class FlatStore {
     require_dtype(dtype_, dtype_of<T>);
     const ParameterInfo& info = parameter(index);
     require(values.shape() == info.shape, "parameter {} has shape {} here, not {}", info.name, info.shape, values.shape());
-    device_->write(static_cast<T*>(values_->data()) + info.offset, values.data(), values.span().size_bytes());
+    device_->write(static_cast<T*>(value_plane()->data()) + info.offset, values.data(), values.span().size_bytes());
     has_values_[static_cast<std::size_t>(index)] = true;
   }
 
@@ -158,18 +199,16 @@ class FlatStore {
   // What a checkpoint keeps: parameters and buffers, each name with the prefix before it.
   void add_to(State& state, const std::string& prefix = {});
 
+  // For what else it keeps: where the state finds a plane, and of that one parameter. The state is refused where the plane has
+  // moved or ended meanwhile.
+  void* list_plane(State& state, int plane);
+  StateTensor listed(std::string name, int plane, void* place, int index);
+
   // Where those elements of a parameter that lie in `range` of the planes belong in the whole parameter; `data`: those of a
   // plane that holds the range alone.
   template <typename T>
   std::vector<StatePiece> pieces(int index, const Range& range, T* data) {
-    const ParameterInfo& info = parameter(index);
-    const Range here{std::max<std::int64_t>(range.begin - info.offset, 0), std::min(range.end - info.offset, info.numel)};
-    std::vector<StatePiece> pieces;
-    for (const auto& piece : info.placement.pieces(here)) {
-      pieces.push_back(
-          {.data = data + (info.offset + piece.here - range.begin), .elements = {piece.whole, piece.whole + piece.count}});
-    }
-    return pieces;
+    return pieces_of(index, range, data, sizeof(T));
   }
 
   // Gradients of a step: a parameter's first contribution overwrites, later ones add, so nothing is zeroed.
@@ -177,7 +216,8 @@ class FlatStore {
   void set_has_gradient(int index) { has_gradient_[static_cast<std::size_t>(index)] = true; }
   void zero_gradient(int index);  // a gradient of zeros, for a parameter that this rank did not use
   void clear_gradients();         // the step is over: the next contribution overwrites, buffers stay as they are
-  void begin_step();              // keeps the buffers; of a step that was begun and not ended, nothing stays
+  void begin_micro_batch();       // one more of this step, whose contributions overwrite: the gradients are kept elsewhere
+  void begin_step();              // keeps the buffers
 
   // Nothing of this step may be added to a gradient that is final: it is on its way to other ranks.
   void set_gradient_final(int index) { gradient_is_final_[static_cast<std::size_t>(index)] = true; }
@@ -186,35 +226,28 @@ class FlatStore {
   }
 
   // Optimizers made from here on update this part only. Null, as at first: the whole trainable range.
-  void set_shard(std::shared_ptr<Shard> shard) { shard_ = std::move(shard); }
-  const std::shared_ptr<Shard>& shard() const { return shard_; }
+  void set_shard(std::shared_ptr<Shard> shard) { planes_->set_shard(std::move(shard)); }
+  const std::shared_ptr<Shard>& shard() const { return planes_->shard(); }
 
  private:
   void lay_out();
-  template <typename T>
-  void add_as(State& state, const std::string& prefix);
-  std::shared_ptr<device::Storage> zeroed(std::int64_t count, DType dtype) const;
+  std::vector<StatePiece> pieces_of(int index, const Range& range, void* data, std::size_t element_bytes);
   static void require_dtype(DType held, DType wanted);
   [[noreturn]] void refuse_gradient(int index) const;
 
-  template <typename D>
-  void require_device() const {
-    require(device_ == &plane_device<D>(), "the store's planes were asked for on another device than they lie on");
+  template <typename T, typename D>
+  const std::shared_ptr<device::Storage>& typed(int number) {
+    const auto& memory = plane(number);
+    require_dtype(planes_->options(number).dtype, dtype_of<T>);
+    require(&planes_->device_of(number) == &plane_device<D>(),
+            "the store's planes were asked for on another device than they lie on");
+    return memory;
   }
   template <typename T, typename D>
-  Tensor<T, D> plane(const std::shared_ptr<device::Storage>& storage, std::int64_t count) {
-    lay_out();
-    require_dtype(dtype_, dtype_of<T>);
-    require_device<D>();
-    return Tensor<T, D>({count}, storage);
-  }
-  template <typename T, typename D>
-  Tensor<T, D> part(const std::shared_ptr<device::Storage>& storage, int index) {
-    lay_out();
-    require_dtype(&storage == &compute_values_ ? compute_dtype_ : dtype_, dtype_of<T>);
-    require_device<D>();
+  Tensor<T, D> part(int number, int index) {
+    const auto& memory = typed<T, D>(number);
     const ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
-    return Tensor<T, D>(info.shape, storage, static_cast<std::size_t>(info.offset));
+    return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));
   }
 
   std::uint64_t serial_;
@@ -230,12 +263,8 @@ class FlatStore {
   std::int64_t trainable_numel_ = 0;
   std::int64_t numel_ = 0;
   bool laid_out_ = false;
-  std::shared_ptr<device::Storage> values_;
-  std::shared_ptr<device::Storage> gradients_;
-  std::shared_ptr<device::Storage> compute_values_;  // null where values are of the compute type
-  std::shared_ptr<Shard> shard_;
+  std::shared_ptr<PlaneTable> planes_;  // owners of planes may outlive the store
   BufferPlane buffers_;
-  bool in_step_ = false;
 };
 
 }  // namespace trireme

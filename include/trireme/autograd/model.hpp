@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,12 +25,15 @@ struct ModelContext {
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
   std::vector<double> layer_costs = {};  // by which models divide their layers into stages; empty: as evenly as can be
-  std::uint64_t seed = 1;                // of the first values of parameters
+  std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
 
   int num_stages() const;           // of all ranks together
   std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
   bool has_stage(int stage) const;
 };
+
+// The same context. Error{invalid_argument} where it has more than one stage: for models that are not divided into stages.
+const ModelContext& one_stage(const ModelContext& context, std::string_view model);
 
 // What the modules of a model share. The root module makes it, or code without modules:
 //

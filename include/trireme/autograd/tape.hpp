@@ -87,6 +87,7 @@ class Tape {
   Tape& operator=(const Tape&) = delete;
 
   static Tape* current();  // null when nothing is recorded
+  const std::optional<TapeOptions>& options() const { return options_; }
 
   void suspend();  // the tape that was current before it is again; what it has recorded stays
   void resume();   // the current tape once more

@@ -44,7 +44,7 @@ struct StepSummary {
   std::vector<bool> used = {};               // by parameter: some rank used it
   StepRequests requests = {};                // of any rank
   double exposed_communication_seconds = 0;  // this rank waited that long for others; what its GPU waits does not count
-  std::int64_t step = 0;                     // from ParallelOptions::first_step on
+  std::int64_t step = 0;                     // of DataParallel::begin
   std::uint64_t store = 0;                   // FlatStore::serial() of the model; 0 in one that was made by hand
   NonFinite non_finite = {};                 // unless is_finite()
 

@@ -27,8 +27,9 @@ std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& pa
 }  // namespace detail
 
 template <typename P, typename D>
-Cnn<P, D>::Cnn(const CnnOptions& options)
-    : options_(detail::checked(options)),
+Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "Cnn")),
+      options_(detail::checked(options)),
       conv1_(*this, "conv1", {.in = options.channels, .out = options.first, .kernel = 3, .padding = 1}),
       bn1_(detail::batch_norm_after(*this, "bn1", options, options.first)),
       conv2_(*this, "conv2", {.in = options.first, .out = options.second, .kernel = 3, .padding = 1}),

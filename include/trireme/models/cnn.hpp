@@ -27,7 +27,7 @@ class Cnn : public nn::Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit Cnn(const CnnOptions& options);
+  explicit Cnn(const CnnOptions& options, const ModelContext& context = {});
 
   // images [batch, height, width, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const;

@@ -74,8 +74,9 @@ inline nn::BatchNormOptions norm(std::int64_t channels, const DcGanOptions& opti
 }  // namespace detail
 
 template <typename P, typename D>
-MlpGenerator<P, D>::MlpGenerator(const MlpGanOptions& options)
-    : options_(detail::checked(options)),
+MlpGenerator<P, D>::MlpGenerator(const MlpGanOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "MlpGenerator")),
+      options_(detail::checked(options)),
       fc1_(*this, "fc1", {.in = options.latent, .out = options.hidden}),
       fc2_(*this, "fc2", {.in = options.hidden, .out = detail::numel_of_image(options)}) {}
 
@@ -87,8 +88,9 @@ Variable<typename P::Compute, D> MlpGenerator<P, D>::images(const Tensor<M, D>& 
 }
 
 template <typename P, typename D>
-MlpDiscriminator<P, D>::MlpDiscriminator(const MlpGanOptions& options)
-    : options_(detail::checked(options)),
+MlpDiscriminator<P, D>::MlpDiscriminator(const MlpGanOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "MlpDiscriminator")),
+      options_(detail::checked(options)),
       fc1_(*this, "fc1", {.in = detail::numel_of_image(options), .out = options.hidden}),
       fc2_(*this, "fc2", {.in = options.hidden, .out = 1}) {}
 
@@ -99,8 +101,9 @@ Variable<typename P::Compute, D> MlpDiscriminator<P, D>::logits(const Variable<T
 }
 
 template <typename P, typename D>
-DcGenerator<P, D>::DcGenerator(const DcGanOptions& options)
-    : options_(detail::checked(options)),
+DcGenerator<P, D>::DcGenerator(const DcGanOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "DcGenerator")),
+      options_(detail::checked(options)),
       ct1_(*this, "ct1",
            {.in = options.latent,
             .out = 2 * options.features,
@@ -121,8 +124,9 @@ Variable<typename P::Compute, D> DcGenerator<P, D>::images(const Tensor<M, D>& l
 }
 
 template <typename P, typename D>
-DcDiscriminator<P, D>::DcDiscriminator(const DcGanOptions& options)
-    : options_(detail::checked(options)),
+DcDiscriminator<P, D>::DcDiscriminator(const DcGanOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "DcDiscriminator")),
+      options_(detail::checked(options)),
       conv1_(*this, "conv1", detail::halving(options.channels, options.features, true, options)),
       conv2_(*this, "conv2", detail::halving(options.features, 2 * options.features, false, options)),
       bn2_(*this, "bn2", detail::norm(2 * options.features, options)),

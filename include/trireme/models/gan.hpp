@@ -25,7 +25,7 @@ class MlpGenerator : public nn::Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit MlpGenerator(const MlpGanOptions& options);
+  explicit MlpGenerator(const MlpGanOptions& options, const ModelContext& context = {});
 
   Variable<T, D> images(const Tensor<M, D>& latent) const;
 
@@ -41,7 +41,7 @@ class MlpDiscriminator : public nn::Module<P, D> {
  public:
   using T = typename P::Compute;
 
-  explicit MlpDiscriminator(const MlpGanOptions& options);
+  explicit MlpDiscriminator(const MlpGanOptions& options, const ModelContext& context = {});
 
   Variable<T, D> logits(const Variable<T, D>& images) const;
 
@@ -70,7 +70,7 @@ class DcGenerator : public nn::Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit DcGenerator(const DcGanOptions& options);
+  explicit DcGenerator(const DcGanOptions& options, const ModelContext& context = {});
 
   Variable<T, D> images(const Tensor<M, D>& latent) const;
 
@@ -89,7 +89,7 @@ class DcDiscriminator : public nn::Module<P, D> {
  public:
   using T = typename P::Compute;
 
-  explicit DcDiscriminator(const DcGanOptions& options);
+  explicit DcDiscriminator(const DcGanOptions& options, const ModelContext& context = {});
 
   Variable<T, D> logits(const Variable<T, D>& images) const;
 

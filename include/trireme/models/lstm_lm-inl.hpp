@@ -15,8 +15,9 @@ inline LstmLmOptions checked(const LstmLmOptions& options) {
 }  // namespace detail
 
 template <typename P, typename D>
-LstmLm<P, D>::LstmLm(const LstmLmOptions& options)
-    : options_(detail::checked(options)),
+LstmLm<P, D>::LstmLm(const LstmLmOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "LstmLm")),
+      options_(detail::checked(options)),
       embed_(*this, "embed", {.rows = options.vocabulary, .width = options.embedding}),
       embed_dropout_(*this, "embed_dropout", options.dropout),
       lstm_(*this, "lstm",

@@ -20,7 +20,7 @@ class LstmLm : public nn::Module<P, D> {
   using T = typename P::Compute;
   using State = nn::RecurrentState<T, D>;
 
-  explicit LstmLm(const LstmLmOptions& options);
+  explicit LstmLm(const LstmLmOptions& options, const ModelContext& context = {});
 
   const LstmLmOptions& options() const { return options_; }
 

@@ -84,8 +84,9 @@ struct ResNet<P, D>::Block : nn::Module<P, D> {
 };
 
 template <typename P, typename D>
-ResNet<P, D>::ResNet(const ResNetOptions& options)
-    : options_(detail::checked(options)),
+ResNet<P, D>::ResNet(const ResNetOptions& options, const ModelContext& context)
+    : nn::Module<P, D>(one_stage(context, "ResNet")),
+      options_(detail::checked(options)),
       conv1_(*this, "conv1",
              options.stem == ResNetOptions::Stem::cifar ? detail::convolution(options.channels, options.widths.front(), 3)
                                                         : detail::convolution(options.channels, options.widths.front(), 7, 2)),

@@ -38,7 +38,7 @@ class ResNet : public nn::Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  explicit ResNet(const ResNetOptions& options);
+  explicit ResNet(const ResNetOptions& options, const ModelContext& context = {});
   ~ResNet();
 
   // images [batch, height, width, channels] -> [batch, classes]

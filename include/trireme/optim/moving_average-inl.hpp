@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 
 #include "trireme/core/error.hpp"
 #include "trireme/ops/update/move_average.hpp"
@@ -11,13 +13,22 @@ namespace trireme::optim {
 
 template <typename P, typename D>
 ExponentialMovingAverage<P, D>::ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options)
-    : store_(store), options_(options), average_(trained_values().clone()) {
+    : store_(store),
+      options_(options),
+      planes_(store),
+      average_(planes_.add(store, "average", {.dtype = dtype_of<T>, .extent = Extent::trainable})) {
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
+  visit([this](const T* values, T* average, std::size_t count) { store_.device().copy(average, values, count * sizeof(T)); });
 }
 
 template <typename P, typename D>
-auto ExponentialMovingAverage<P, D>::trained_values() const -> Tensor<T, D> {
-  return store_.values<T, D>().narrow(0, store_.trainable_numel());
+template <typename Action>
+void ExponentialMovingAverage<P, D>::visit(const Action& action) const {
+  const Range trained{0, store_.trainable_numel()};
+  store_.visit(std::array{FlatStore::values_number, average_}, std::span(&trained, 1), [&](const FlatStore::Piece& piece) {
+    action(static_cast<T*>(piece.elements[0]), static_cast<T*>(piece.elements[1]),
+           static_cast<std::size_t>(piece.range.count()));
+  });
 }
 
 template <typename P, typename D>
@@ -26,8 +37,9 @@ void ExponentialMovingAverage<P, D>::update() {
   ++updates_;
   const auto update = static_cast<double>(updates_);
   const double decay = options_.warms_up ? std::min(options_.decay, (1 + update) / (10 + update)) : options_.decay;
-  ops::update_elements<ops::AverageUpdate<T>>({.rate = 1 - decay}, static_cast<std::size_t>(average_.numel()),
-                                              {trained_values().data(), average_.data()}, D{});
+  visit([&](const T* values, T* average, std::size_t count) {
+    ops::update_elements<ops::AverageUpdate<T>>({.rate = 1 - decay}, count, {values, average}, D{});
+  });
 }
 
 template <typename P, typename D>
@@ -36,27 +48,25 @@ void ExponentialMovingAverage<P, D>::add_to(State& state, const std::string& pre
     require(!swapped_in_, "a moving average was to be saved or loaded while its values are the model's; call swap() first");
   };
   check();
+  void* place = store_.list_plane(state, average_);
   state.before_use(check);
   state.add(prefix + "updates", &updates_);
-  const std::size_t bytes = static_cast<std::size_t>(average_.numel()) * sizeof(T);
-  T* listed = static_cast<T*>(store_.device().listed(state, average_.data(), bytes));
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
-    state.add({.name = prefix + parameter.name,
-               .dtype = dtype_of<T>,
-               .shape = parameter.placement.shape,
-               .pieces = store_.pieces(index, {0, average_.numel()}, listed)});
+    state.add(store_.listed(prefix + parameter.name, average_, place, index));
   }
 }
 
 template <typename P, typename D>
 void ExponentialMovingAverage<P, D>::swap() {
-  const Tensor<T, D> average = average_.clone();
-  const Tensor<T, D> values = trained_values();
-  const std::size_t bytes = static_cast<std::size_t>(average.numel()) * sizeof(T);
-  store_.device().copy(average_.data(), values.data(), bytes);
-  store_.device().copy(values.data(), average.data(), bytes);
+  visit([this](T* values, T* average, std::size_t count) {
+    const Tensor<T, D> kept({static_cast<std::int64_t>(count)});
+    const std::size_t bytes = count * sizeof(T);
+    store_.device().copy(kept.data(), average, bytes);
+    store_.device().copy(average, values, bytes);
+    store_.device().copy(values, kept.data(), bytes);
+  });
   store_.refresh_compute_copy();
   swapped_in_ = !swapped_in_;
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/owned_planes.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::optim {
@@ -31,14 +32,17 @@ class ExponentialMovingAverage {
   // What a checkpoint keeps; an error while swapped in, also when the state is saved or loaded.
   void add_to(State& state, const std::string& prefix = "moving_average.");
 
-  const Tensor<T, D>& average() const { return average_; }  // [trainable elements], in the store's order
+  // [trainable elements], in the store's order; the plane itself, to be looked at.
+  Tensor<T, D> average() const { return store_.elements<T, D>(average_); }
 
  private:
-  Tensor<T, D> trained_values() const;
+  template <typename Action>
+  void visit(const Action& action) const;  // action(values, average, count), over the whole trainable range
 
   FlatStore& store_;
   MovingAverageOptions options_;
-  Tensor<T, D> average_;
+  OwnedPlanes planes_;
+  int average_;
   std::int64_t updates_ = 0;
   bool swapped_in_ = false;
 };

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "trireme/core/error.hpp"
@@ -39,6 +40,8 @@ template <typename P, typename D>
 Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs needs)
     : model_(model),
       store_(model.store()),
+      planes_(store_),
+      visited_{FlatStore::values_number, FlatStore::gradients_number},
       rules_(rules),
       needs_(needs),
       resolved_(resolve(rules, store_)),
@@ -49,10 +52,11 @@ Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs need
 }
 
 template <typename P, typename D>
-int Optimizer<P, D>::add_plane(std::string name, double value) {
+int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
   require(!has_memory_, "plane {} was added after the optimizer's first step or checkpoint: add it in the constructor", name);
-  planes_.push_back({std::move(name), value, {}});
-  return static_cast<int>(planes_.size()) - 1;
+  const PlaneOptions options{.dtype = dtype_of<T>, .extent = Extent::shard, .home = home, .initial = value};
+  visited_.push_back(planes_.add(store_, std::move(name), options));
+  return static_cast<int>(planes_.numbers().size()) - 1;
 }
 
 // At the first use: from then on what this rank updates stays the same.
@@ -66,12 +70,7 @@ void Optimizer<P, D>::make_planes() {
   require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
           "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
           "LAMB, LARS and others that need them with Sharding::none");
-  const device::MemoryPurpose purpose("state of the optimizer");
-  for (Plane& plane : planes_) {
-    const std::int64_t numel = shard ? shard->numel() : store_.trainable_numel();
-    plane.values = Tensor<T, D>::full({numel}, static_cast<T>(plane.initial));
-    plane_data_.push_back(plane.values.data());
-  }
+  for (const int plane : planes_.numbers()) store_.plane(plane);
   shard_ = shard;
   has_memory_ = true;
 }
@@ -84,7 +83,7 @@ void Optimizer<P, D>::set_learning_rate(double learning_rate) {
 }
 
 template <typename P, typename D>
-bool Optimizer<P, D>::step(const StepSummary& summary, const StepOptions& options) {
+bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& options) {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
   require(
@@ -115,21 +114,19 @@ StepSummary Optimizer<P, D>::decidable(StepSummary summary) const {
 }
 
 template <typename P, typename D>
-void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOptions& options) {
+void Optimizer<P, D>::update_parameters(const StepSummary& summary, const UpdateOptions& options) {
   Scaling scaling = begin_updates(summary, options);
-  const std::vector<Part> parts = own_parts();
+  const std::vector<Range> ranges = own_ranges();
   if (options.clip_value > 0) {
-    clip_by_value(parts, scaling, options.clip_value);
+    clip_by_value(ranges, scaling, options.clip_value);
     scaling = {.done = true};
   }
-  if (needs_ == Needs::parameter_norms) measure_parameters(parts, summary, scaling);
-  const Tensor<T, D> values = store_.values<T, D>();
+  if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
   const auto publication = shard_ ? shard_->publish() : nullptr;
-  for (std::size_t index = 0; index < parts.size(); ++index) {
-    visit_pieces(parts[index], summary, scaling, [&](const Piece& piece, int) {
+  for (std::size_t index = 0; index < ranges.size(); ++index) {
+    visit_pieces(ranges[index], summary, scaling, [&](const Piece& piece, int) {
       update(piece);
-      const std::int64_t begin = piece.values - values.data();
-      if (!shard_) store_.refresh_compute_copy({begin, begin + static_cast<std::int64_t>(piece.count)});
+      if (!shard_) store_.refresh_compute_copy(piece.range);
     });
     if (publication) publication->updated(index);
   }
@@ -138,7 +135,7 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const StepOp
 
 // Counts the update of every parameter in use.
 template <typename P, typename D>
-auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const StepOptions& options) -> Scaling {
+auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOptions& options) -> Scaling {
   std::vector<bool> used = summary.used;
   for (const int index : store_.layout()) {
     if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
@@ -154,13 +151,12 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const StepOption
 }
 
 template <typename P, typename D>
-void Optimizer<P, D>::clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit) {
-  const Tensor<T, D> gradients = store_.gradients<T, D>();
+void Optimizer<P, D>::clip_by_value(const std::vector<Range>& ranges, const Scaling& scaling, double limit) {
   const ops::ClipStep step{.limit = limit, .gradient_scale = scaling.scale, .on_device = place_of(0, scaling)};
-  for (const auto& [range, in_planes] : parts) {
-    ops::update_elements<ops::ClipUpdate<T>>(step, static_cast<std::size_t>(range.count()), {gradients.data() + range.begin},
-                                             D{});
-  }
+  store_.visit(std::array{FlatStore::gradients_number}, ranges, [&](const FlatStore::Piece& piece) {
+    ops::update_elements<ops::ClipUpdate<T>>(step, static_cast<std::size_t>(piece.range.count()),
+                                             {static_cast<T*>(piece.elements[0])}, D{});
+  });
 }
 
 template <typename P, typename D>
@@ -177,7 +173,7 @@ std::int64_t Optimizer<P, D>::skipped_steps() {
 }
 
 template <typename P, typename D>
-void Optimizer<P, D>::leave_out(const StepSummary& summary, const StepOptions& options) {
+void Optimizer<P, D>::leave_out(const StepSummary& summary, const UpdateOptions& options) {
   skip_step();
   ++skipped_in_a_row_;
   if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
@@ -186,56 +182,41 @@ void Optimizer<P, D>::leave_out(const StepSummary& summary, const StepOptions& o
 }
 
 template <typename P, typename D>
-auto Optimizer<P, D>::own_parts() const -> std::vector<Part> {
-  if (!shard_) return {{.range = {0, store_.trainable_numel()}, .in_planes = 0}};
-  std::vector<Part> parts;
-  std::int64_t in_planes = 0;
-  for (const Range& range : shard_->ranges()) {
-    parts.push_back({.range = range, .in_planes = in_planes});
-    in_planes += range.count();
-  }
-  return parts;
+std::vector<Range> Optimizer<P, D>::own_ranges() const {
+  if (shard_) return shard_->ranges();
+  return {{0, store_.trainable_numel()}};
 }
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   make_planes();
+  std::vector<void*> places;  // by plane
+  for (const int plane : planes_.numbers()) places.push_back(store_.list_plane(state, plane));
   state.before_use([this] { skipped_steps(); });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);
-  const std::vector<Part> parts = own_parts();
-  std::vector<T*> listed;  // by plane
-  for (const Plane& plane : planes_) {
-    const std::size_t bytes = static_cast<std::size_t>(plane.values.numel()) * sizeof(T);
-    listed.push_back(static_cast<T*>(store_.device().listed(state, plane.values.data(), bytes)));
-  }
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
     if constexpr (on_host)
       state.add(fmt::format("{}step.{}", prefix, parameter.name), &steps_[static_cast<std::size_t>(index)]);
-    for (std::size_t plane = 0; plane < planes_.size(); ++plane) {
-      StateTensor tensor{.name = fmt::format("{}{}.{}", prefix, planes_[plane].name, parameter.name),
-                         .dtype = dtype_of<T>,
-                         .shape = parameter.placement.shape};
-      for (const auto& [range, in_planes] : parts) {
-        const auto pieces = store_.pieces(index, range, listed[plane] + in_planes);
-        tensor.pieces.insert(tensor.pieces.end(), pieces.begin(), pieces.end());
-      }
-      state.add(std::move(tensor));
+    for (std::size_t plane = 0; plane < places.size(); ++plane) {
+      const int number = planes_.numbers()[plane];
+      const std::string name = fmt::format("{}{}.{}", prefix, store_.planes()->name(number), parameter.name);
+      state.add(store_.listed(name, number, places[plane], index));
     }
   }
 }
 
 // One sum over the ranks for all parameters. Those that a tensor axis does not split are counted by its first rank alone.
 template <typename P, typename D>
-void Optimizer<P, D>::measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling) {
+void Optimizer<P, D>::measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling) {
   const Axis& axis = model_.context().tensor;
   const int none = store_.num_parameters();
   store_.device().zero(squares_.data(), squares_.span().size_bytes());
-  for (const Part& part : parts) {
-    visit_pieces(part, summary, scaling, [&](Piece& piece, int parameter) {
+  for (const Range& range : ranges) {
+    visit_pieces(range, summary, scaling, [&](Piece& piece, int parameter) {
       const bool counts = axis == nullptr || axis->rank() == 0 || store_.parameter(parameter).placement.split();
       if (!counts) piece.squares = squares_.data() + none;
       measure(piece);
@@ -259,16 +240,22 @@ ops::StepOnDevice Optimizer<P, D>::place_of(int parameter, const Scaling& scalin
   return {};
 }
 
+template <typename P, typename D>
+void Optimizer<P, D>::visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling,
+                                   const Visit& visit) const {
+  store_.visit(visited_, std::span(&range, 1),
+               [&](const FlatStore::Piece& piece) { cut_by_rules(piece, summary, scaling, visit); });
+}
+
 // A piece ends where the parameters' rules or number of updates change; gaps hold zeros and stay zero.
 template <typename P, typename D>
-void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling,
+void Optimizer<P, D>::cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
                                    const Visit& visit) const {
-  const Range& range = part.range;
-  const Tensor<T, D> values = store_.values<T, D>();
-  const Tensor<T, D> gradients = store_.gradients<T, D>();
+  const Range& range = whole.range;
+  T* values = static_cast<T*>(whole.elements[0]);
+  const T* gradients = static_cast<const T*>(whole.elements[1]);
   Piece piece{};
   int run_parameter = -1;
-  std::int64_t run_begin = 0;
   const auto flush = [&] {
     if (piece.count > 0) visit(piece, run_parameter);
     piece.count = 0;
@@ -295,13 +282,14 @@ void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary,
     if (piece.count > 0 && !continues(*place)) flush();
     if (piece.count == 0) {
       const ResolvedRule& rule = resolved_[index];
-      run_begin = begin;
       run_parameter = *place;
-      piece = {.values = values.data() + begin,
-               .gradients = gradients.data() + begin,
-               .offset = part.in_planes + begin - range.begin,
+      const std::int64_t offset = begin - range.begin;
+      piece = {.range = {begin, begin},
+               .values = values + offset,
+               .gradients = gradients + offset,
                .count = 0,
-               .planes = plane_data_.data(),
+               .planes = whole.elements.subspan(2),
+               .offset = offset,
                .on_device = place_of(*place, scaling),
                .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
                .gradient_scale = scaling.scale,
@@ -310,7 +298,8 @@ void Optimizer<P, D>::visit_pieces(const Part& part, const StepSummary& summary,
                .step = steps_[index],
                .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
     }
-    piece.count = static_cast<std::size_t>(end - run_begin);
+    piece.range.end = end;
+    piece.count = static_cast<std::size_t>(piece.range.count());
   }
   flush();
 }

@@ -4,34 +4,20 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/autograd/owned_planes.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/device_steps.hpp"
 #include "trireme/optim/parameter_rules.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::optim {
-
-// What step() does where the loss or a gradient is inf or nan: the same on all ranks. Values, moments and step counts stay as
-// they are, buffers are those of before the step in steps of DataParallel and StepGraph, which keep them.
-enum class NonFinitePolicy : std::uint8_t {
-  stop,  // Error{diverged} names the step, its loss, the first parameter and the ranks it began on
-  skip,  // goes on without this step; the same error after more than StepOptions::max_skipped in a row
-};
-
-struct StepOptions {
-  double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
-  double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass; 0: no limit
-  NonFinitePolicy non_finite = NonFinitePolicy::stop;
-  int max_skipped = 10;
-};
-
-// Names and values of settings that all ranks must share.
-using Settings = std::vector<std::pair<std::string, std::string>>;
 
 // What an optimizer needs to know before it updates an element.
 enum class Needs : std::uint8_t {
@@ -62,50 +48,29 @@ enum class Needs : std::uint8_t {
 // It may be made before or after DataParallel, which decides what is this rank's part: planes get their memory at the first
 // step, or when a checkpoint lists them.
 template <typename P, typename D = Cpu>
-class Optimizer {
+class Optimizer : public AnyOptimizer {
  public:
   using T = typename P::Master;
-  using Options = StepOptions;
 
   // Throws where a rule makes no sense or a group's pattern matches no parameter.
   Optimizer(Model& model, const ParameterRules& rules, Needs needs = Needs::nothing);
-  Optimizer(const Optimizer&) = delete;
-  Optimizer& operator=(const Optimizer&) = delete;
-  virtual ~Optimizer() = default;
 
-  double learning_rate() const { return rules_.learning_rate; }
-  void set_learning_rate(double learning_rate);  // finite, 0 or more
-
-  // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
-  // A step without any counted target changes nothing. False where the step was skipped, see NonFinitePolicy.
-  //
-  // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is skipped
-  // there, whatever the policy says, and true is returned. Models with buffers (batch norm) that nobody has kept wait for the
-  // summary.
-  bool step(const StepSummary& summary, const StepOptions& options = {});
-
-  // The summary with which step() decides: where the host has to, with the numbers that it waits for.
-  StepSummary decidable(StepSummary summary) const;
-
-  // Ends the step; parameters, moments and step counts stay as they are, buffers that were kept are those of before the step.
-  void skip_step();
-
-  std::int64_t skipped_steps();  // so far; the host waits for a GPU's count
-
-  // What the start-up check compares between ranks.
-  virtual Settings settings() const = 0;
-
-  // What a checkpoint keeps: the planes, by parameter, and how often each parameter was updated. Names are
-  // "<prefix><plane>.<parameter>".
-  void add_to(State& state, const std::string& prefix = "optimizer.");
+  double learning_rate() const final { return rules_.learning_rate; }
+  void set_learning_rate(double learning_rate) final;
+  bool step(const StepSummary& summary, const UpdateOptions& options = {}) final;
+  StepSummary decidable(StepSummary summary) const final;
+  void skip_step() final;
+  std::int64_t skipped_steps() final;
+  void add_to(State& state, const std::string& prefix = "optimizer.") final;
 
  protected:
   struct Piece {
+    Range range;  // of the store
     T* values;
     const T* gradients;
-    std::int64_t offset;  // of the first element in the optimizer's own planes
     std::size_t count;
-    T* const* planes;             // where those begin
+    std::span<void* const> planes;  // where the optimizer's own planes hold the element `offset` before the first
+    std::int64_t offset;
     ops::StepOnDevice on_device;  // hand it to the pass over a GPU's elements: it knows what learning_rate and others do not
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
@@ -115,7 +80,9 @@ class Optimizer {
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
 
     // The piece's elements of a plane that add_plane() gave; null for no_plane.
-    T* plane(int plane) const { return plane == no_plane ? nullptr : planes[plane] + offset; }
+    T* plane(int plane) const {
+      return plane == no_plane ? nullptr : static_cast<T*>(planes[static_cast<std::size_t>(plane)]) + offset;
+    }
   };
   virtual void update(const Piece& piece) = 0;
 
@@ -125,8 +92,8 @@ class Optimizer {
   virtual void measure(const Piece&) {}
 
   // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
-  // Checkpoints keep it under this name.
-  int add_plane(std::string name, double value = 0);
+  // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
+  int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
 
   // settings() of an optimizer with these options besides the rules.
@@ -136,36 +103,29 @@ class Optimizer {
   static constexpr bool on_host = Tensor<T, D>::on_host;
 
   using Visit = std::function<void(Piece& piece, int parameter)>;  // the first parameter of the piece
-  struct Part {
-    Range range;
-    std::int64_t in_planes;
-  };
-  struct Scaling {  // of gradients
+  struct Scaling {                                                 // of gradients
     double scale = 1;
     bool done = false;  // by clip_by_value
   };
-  void visit_pieces(const Part& part, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
-  void measure_parameters(const std::vector<Part>& parts, const StepSummary& summary, const Scaling& scaling);
-  std::vector<Part> own_parts() const;
-  void leave_out(const StepSummary& summary, const StepOptions& options);
-  void update_parameters(const StepSummary& summary, const StepOptions& options);
-  Scaling begin_updates(const StepSummary& summary, const StepOptions& options);
-  void clip_by_value(const std::vector<Part>& parts, const Scaling& scaling, double limit);
+  void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
+  void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
+                    const Visit& visit) const;
+  void measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);
+  std::vector<Range> own_ranges() const;
+  void leave_out(const StepSummary& summary, const UpdateOptions& options);
+  void update_parameters(const StepSummary& summary, const UpdateOptions& options);
+  Scaling begin_updates(const StepSummary& summary, const UpdateOptions& options);
+  void clip_by_value(const std::vector<Range>& ranges, const Scaling& scaling, double limit);
   bool same_updates(int first, int second) const;
   ops::StepOnDevice place_of(int parameter, const Scaling& scaling) const;
 
-  struct Plane {
-    std::string name;
-    double initial;
-    Tensor<T, D> values;  // once it has memory
-  };
   void make_planes();
 
   Model& model_;
   FlatStore& store_;
   std::shared_ptr<Shard> shard_;  // once planes have memory
-  std::vector<Plane> planes_;
-  std::vector<T*> plane_data_;  // by plane
+  OwnedPlanes planes_;
+  std::vector<int> visited_;  // values, gradients, own planes
   bool has_memory_ = false;
   ParameterRules rules_;
   Needs needs_;

@@ -16,7 +16,7 @@ struct ModelContextOptions {
   // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
   // can be. Empty: as even as can be. The model says what its layers are.
   std::vector<double> layer_costs = {};
-  std::uint64_t seed = 1;  // what initialize() gives the parameters follows from it; the same on all ranks
+  std::uint64_t seed = 1;  // of first values, and of the random numbers of steps; the same on all ranks
 };
 
 // Where a model lies on the mesh. Collective.

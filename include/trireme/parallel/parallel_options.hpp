@@ -4,6 +4,7 @@
 #include <string>
 #include <variant>
 
+#include "trireme/amp/grad_scaler.hpp"
 #include "trireme/parallel/compression.hpp"
 
 namespace trireme::parallel {
@@ -86,7 +87,7 @@ struct ParallelOptions {
   // all ranks names what differs and the ranks that hold something else than most. 0: off.
   int check_replicas = 100;
 
-  std::int64_t first_step = 0;  // the number of this run's first step, above 0 in one that goes on from a checkpoint
+  amp::GradScalerOptions loss_scale = {};  // of models that compute in float16
 };
 
 }  // namespace trireme::parallel

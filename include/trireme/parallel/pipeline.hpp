@@ -30,9 +30,9 @@ struct PipelineStage {
 //   parallel::Pipeline<float> pipeline(mesh, schedule, {{.input = {8, 64}, .output = {8, 64}, .forward = ...}});
 //   parallel::DataParallel data_parallel(stage, mesh);  // a module with the parameters of this rank's stages
 //   ...
-//   auto reduction = data_parallel.begin_step(schedule.num_micro_batches);
-//   pipeline.run(reduction, {.seed = 1, .step = step, .first_sample = first}, 8);
-//   optimizer.step(reduction.finish());
+//   parallel::Step step = data_parallel.begin(number, schedule.num_micro_batches);
+//   pipeline.run(step, first_sample, 8);
+//   step.update(optimizer);
 //
 // M: float, double.
 template <typename M, typename D = Cpu>
@@ -42,10 +42,10 @@ class Pipeline {
   // Error{rank_mismatch} or {invalid_argument}, the same on all ranks, where schedules differ or shapes do not fit.
   Pipeline(const ProcessMesh& mesh, PipelineSchedule schedule, std::vector<PipelineStage<M, D>> stages);
 
-  // Forward and backward of all micro-batches; afterwards reduction.finish() is due. `first` says what the tape of micro-batch
-  // 0 is, the samples of the others follow. Gradients are those of one rank that runs the same micro-batches one after the
-  // other, bit for bit (with a split backward pass: see Tape::split_backward).
-  void run(Reduction& reduction, const TapeOptions& first, std::int64_t samples_per_micro_batch);
+  // Forward and backward of all micro-batches of a step. `first_sample`: of micro-batch 0, the samples of the others follow.
+  // Gradients are those of one rank that runs the same micro-batches one after the other, bit for bit (with a split backward
+  // pass: see Tape::split_backward).
+  void run(Step& step, std::int64_t first_sample, std::int64_t samples_per_micro_batch);
 
   // What this rank computed in the last run; seconds since that began. It waited in between.
   const std::vector<TimedAction>& timeline() const { return timeline_; }

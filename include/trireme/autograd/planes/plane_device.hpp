@@ -22,7 +22,8 @@ class PlaneDevice {
 
   virtual std::shared_ptr<device::MemoryResource> memory() const = 0;
   virtual void zero(void* plane, std::size_t bytes) const = 0;
-  virtual void copy(void* to, const void* from, std::size_t bytes) const = 0;  // between planes
+  virtual void fill(void* plane, DType dtype, double value, std::int64_t count) const = 0;  // float32 or float64
+  virtual void copy(void* to, const void* from, std::size_t bytes) const = 0;               // between planes
   virtual void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const = 0;
   virtual void write(void* plane, const void* on_host, std::size_t bytes) const = 0;
   virtual void read(const void* plane, void* on_host, std::size_t bytes) const = 0;

@@ -1,4 +1,4 @@
-#include "trireme/models/weights.hpp"
+#include "trireme/nn/weights.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/weights_format.hpp"
+#include "trireme/nn/weights_format.hpp"
 
-namespace trireme::models {
+namespace trireme::nn {
 namespace {
 
 // torch keeps this count beside the running statistics of batch norm; nothing depends on it.
@@ -142,4 +142,4 @@ TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

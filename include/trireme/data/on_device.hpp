@@ -4,12 +4,16 @@
 
 #include "trireme/tensor/tensor.hpp"
 
+namespace trireme::data {
+
 // What a loader gives, where the model computes.
 template <typename D, typename T>
-trireme::Tensor<T, D> on_device(const trireme::Tensor<T>& loaded) {
-  if constexpr (std::is_same_v<D, trireme::Cpu>) {
+Tensor<T, D> on_device(const Tensor<T>& loaded) {
+  if constexpr (std::is_same_v<D, Cpu>) {
     return loaded;
   } else {
     return loaded.template to<D>();
   }
 }
+
+}  // namespace trireme::data

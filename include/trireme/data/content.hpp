@@ -5,6 +5,10 @@
 
 #include "trireme/data/image_dataset.hpp"
 
+namespace trireme::data {
+
 // What a run trains on, in words that differ where the content does, however it is stored: a size and a digest.
 std::string content_of(std::string_view text);
-std::string content_of(const trireme::data::ImageDataset& images);  // their pixels and labels
+std::string content_of(const ImageDataset& images);  // their pixels and labels
+
+}  // namespace trireme::data

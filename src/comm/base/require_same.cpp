@@ -1,4 +1,4 @@
-#include "trireme/parallel/settings.hpp"
+#include "trireme/comm/base/require_same.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
-namespace trireme::parallel {
+namespace trireme {
 namespace {
 
 using Entries = std::vector<std::pair<std::string, std::string>>;
@@ -47,4 +47,4 @@ void require_same(const Group& group, std::string_view what, const Entries& entr
   }
 }
 
-}  // namespace trireme::parallel
+}  // namespace trireme

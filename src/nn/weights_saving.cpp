@@ -9,9 +9,9 @@
 #include <sstream>
 #include <utility>
 
-#include "models/weights_format.hpp"
+#include "trireme/nn/weights_format.hpp"
 
-namespace trireme::models {
+namespace trireme::nn {
 namespace {
 
 // Where the values of a tensor of the file come from.
@@ -201,4 +201,4 @@ TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)
 #undef TRIREME_INSTANTIATE
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

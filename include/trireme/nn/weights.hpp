@@ -7,7 +7,7 @@
 #include "trireme/core/safetensors.hpp"
 
 // Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
-namespace trireme::models {
+namespace trireme::nn {
 
 // Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
 // T: the element type of the model's values.
@@ -31,4 +31,4 @@ void load_weights(const std::vector<PrefixedModel>& models, const std::string& p
 template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path);
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

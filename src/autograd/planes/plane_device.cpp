@@ -1,5 +1,6 @@
-#include "trireme/autograd/plane_device.hpp"
+#include "trireme/autograd/planes/plane_device.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <type_traits>
 
@@ -26,6 +27,16 @@ class PlanesOn final : public PlaneDevice {
       const std::byte nothing{};
       device::fill(D{}, plane, &nothing, 1, bytes);
     }
+  }
+  void fill(void* plane, DType dtype, double value, std::int64_t count) const override {
+    const auto fill = [&]<typename T>(T element) {
+      if constexpr (on_host) {
+        std::fill_n(static_cast<T*>(plane), count, element);
+      } else {
+        device::fill(D{}, plane, &element, sizeof(T), static_cast<std::size_t>(count));
+      }
+    };
+    dtype == DType::float64 ? fill(value) : fill(static_cast<float>(value));
   }
   void copy(void* to, const void* from, std::size_t bytes) const override { device::copy_bytes(D{}, to, D{}, from, bytes); }
   void copy_if(const bool* condition, void* to, const void* from, std::size_t bytes) const override {

@@ -1,4 +1,4 @@
-#include "training/data_content.hpp"
+#include "trireme/data/content.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,7 @@
 
 #include "trireme/core/digest.hpp"
 
-using namespace trireme;
-
+namespace trireme::data {
 namespace {
 
 // Of eight bytes at a time, then of those that are left.
@@ -26,7 +25,7 @@ std::string content_of(std::string_view text) {
   return fmt::format("{} bytes, digest {:016x}", text.size(), digest_of(std::as_bytes(std::span(text))));
 }
 
-std::string content_of(const data::ImageDataset& images) {
+std::string content_of(const ImageDataset& images) {
   std::vector<std::int32_t> labels;
   std::uint64_t sum = 0;
   for (std::int64_t index = 0; index < images.count(); ++index) {
@@ -34,7 +33,9 @@ std::string content_of(const data::ImageDataset& images) {
     sum = 31 * sum + digest_of(std::as_bytes(images.image(index)));
   }
   sum += digest_of(std::as_bytes(std::span(labels)));
-  const data::ImageShape& shape = images.shape();
+  const ImageShape& shape = images.shape();
   return fmt::format("{} images of {} x {} x {}, digest {:016x}", images.count(), shape.height, shape.width, shape.channels,
                      sum);
 }
+
+}  // namespace trireme::data

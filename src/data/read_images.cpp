@@ -1,4 +1,4 @@
-#include "training/images.hpp"
+#include "trireme/data/read_images.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -9,10 +9,10 @@
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/mnist.hpp"
 
-using namespace trireme;
-namespace fs = std::filesystem;
-
+namespace trireme::data {
 namespace {
+
+namespace fs = std::filesystem;
 
 // The file itself or packed; empty where there is neither.
 fs::path find_packed(const fs::path& folder, const std::string& name) {
@@ -26,16 +26,16 @@ bool holds_mnist(const fs::path& path) {
   return fs::is_directory(path) && !find_packed(path, "train-images-idx3-ubyte").empty();
 }
 
-std::optional<data::ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
+std::optional<ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
   const fs::path images = find_packed(folder, part + "-images-idx3-ubyte");
   if (images.empty()) return std::nullopt;
   const fs::path labels = find_packed(folder, part + "-labels-idx1-ubyte");
-  return data::read_mnist(images, labels.empty() ? folder / (part + "-labels-idx1-ubyte") : labels);
+  return read_mnist(images, labels.empty() ? folder / (part + "-labels-idx1-ubyte") : labels);
 }
 
 // The records in `path`, a file or a folder, whose files begin with `part`.
-std::optional<data::ImageDataset> read_cifar10_part(const fs::path& path, std::string_view part) {
-  if (!fs::is_directory(path)) return data::read_cifar10({path});
+std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_view part) {
+  if (!fs::is_directory(path)) return read_cifar10({path});
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(path)) {
     const std::string name = entry.path().filename().string();
@@ -43,7 +43,7 @@ std::optional<data::ImageDataset> read_cifar10_part(const fs::path& path, std::s
   }
   if (files.empty()) return std::nullopt;
   std::ranges::sort(files);
-  return data::read_cifar10(files);
+  return read_cifar10(files);
 }
 
 [[noreturn]] void refuse(const std::string& path, const char* message) {
@@ -55,8 +55,8 @@ std::optional<data::ImageDataset> read_cifar10_part(const fs::path& path, std::s
 
 }  // namespace
 
-data::ImageDataset read_training_images(const std::string& path) {
-  std::optional<data::ImageDataset> images =
+ImageDataset read_training_images(const std::string& path) {
+  std::optional<ImageDataset> images =
       holds_mnist(path) ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
   if (!images) refuse(path, "the folder holds no training images");
   return *std::move(images);
@@ -71,3 +71,5 @@ Images read_images(const std::string& path, const std::string& test_path) {
           test);
   return images;
 }
+
+}  // namespace trireme::data

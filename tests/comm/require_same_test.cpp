@@ -1,4 +1,4 @@
-#include "trireme/parallel/settings.hpp"
+#include "trireme/comm/base/require_same.hpp"
 
 #include <mutex>
 
@@ -14,8 +14,7 @@ TEST_CASE("a setting that differs on one rank stops all ranks with the same erro
   try {
     testing::run_ranks(3, [&](const Group& world) {
       try {
-        parallel::require_same(world, "setting",
-                               {{"steps", "10"}, {"learning_rate", world.rank() == 1 ? "0.1" : "0.2"}, {"seed", "1"}});
+        require_same(world, "setting", {{"steps", "10"}, {"learning_rate", world.rank() == 1 ? "0.1" : "0.2"}, {"seed", "1"}});
       } catch (const Error& error) {
         const std::lock_guard lock(mutex);
         CHECK(error.code() == ErrorCode::rank_mismatch);
@@ -41,8 +40,8 @@ TEST_CASE("a missing setting is named; equal ones pass") {
                                      [](const Group& world) {
                                        std::vector<std::pair<std::string, std::string>> settings{{"a", "1"}};
                                        if (world.rank() == 1) settings.emplace_back("b", "2");
-                                       parallel::require_same(world, "setting", settings);
+                                       require_same(world, "setting", settings);
                                      }),
                   Error);
-  testing::run_ranks(2, [](const Group& world) { parallel::require_same(world, "setting", {{"a", "1"}}); });
+  testing::run_ranks(2, [](const Group& world) { require_same(world, "setting", {{"a", "1"}}); });
 }

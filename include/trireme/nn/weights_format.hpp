@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "trireme/core/safetensors.hpp"
-#include "trireme/models/weights.hpp"
+#include "trireme/nn/weights.hpp"
 #include "trireme/ops/elementwise/transpose.hpp"
 
-namespace trireme::models {
+namespace trireme::nn {
 
 // Where a file's format differs from the parameters themselves.
 struct WeightsFormat {
@@ -31,4 +31,4 @@ template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata = {});
 
-}  // namespace trireme::models
+}  // namespace trireme::nn

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,71 +13,68 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/autograd/flat_store.hpp"
-#include "trireme/autograd/tape.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
+#include "trireme/parallel/data_parallel.hpp"
 
-namespace trireme {
+namespace trireme::parallel {
 
 struct StepGraphOptions {
   int eager_steps = 2;  // before one is recorded: they make plans and workspaces
   bool enabled = true;  // false: every step is eager
-
-  // How the host waits until done() for the end of a step; with several ranks as Group::wait_until does, so that it does not
-  // wait for ever where another rank fails. Empty: it waits for the GPU alone.
-  std::function<void(const std::function<bool()>& done)> wait = {};
 };
 
-// A training step of one model that is recorded as one CUDA graph and launched from then on, so that the GPU does not wait for
-// the host. Elements: the types of a step's inputs.
+// A training step of one model and one micro-batch that is recorded as one CUDA graph and launched from then on, so that the
+// GPU does not wait for the host. Elements: the types of a step's inputs.
 //
-//   StepGraph<Cuda, std::int32_t, std::int32_t> graph(
-//       model.store(), [&](const TapeOptions& at, const auto& tokens, const auto& targets) {
-//         Tape tape(at);
-//         const auto loss = model.loss(tokens, targets);
-//         loss.backward();
-//         const StepSummary summary = optim::summarize(model.store(), loss);
-//         optimizer.step(summary, {.clip_norm = 1});
-//         return summary;
+//   parallel::StepGraph<Cuda, std::int32_t, std::int32_t> graph(
+//       replicas, [&](parallel::Step& step, const auto& place, const auto& tokens, const auto& targets) {
+//         step.backward(place.first_sample, [&] { return model.loss(tokens, targets); });
+//         step.update(optimizer, {.clip_norm = 1});
 //       });
 //   for (...) {
-//     optimizer.set_learning_rate(schedule(step));  // outside: inside it would be that of the recorded step for ever
-//     graph.run({.seed = 1, .step = step, .first_sample = step * batch}, tokens, targets);
-//     if (const auto newest = graph.newest_result()) print(newest->step, newest->loss);
+//     graph.run({.number = number, .first_sample = number * batch, .learning_rate = rate(number)}, tokens, targets);
+//     if (const auto newest = graph.newest_result()) print(newest->number, newest->loss);
 //   }
 //
-// With several ranks the summary is that of Reduction::finish_on_device(), all ranks have inputs of the same shapes at each
-// step, and the graph ends before the last copy of the group whose collectives it holds.
+// The function ends with update(). With several ranks all have inputs of the same shapes at each step; the graph ends before
+// the last copy of the group whose collectives it holds, and DataParallel::exchange() between the steps does what a launch
+// can't.
 //
 // Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
 // be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded
-// one's. The seed must stay that of the recorded step. On the CPU every step is eager.
+// one's. On the CPU every step is eager.
 template <typename D, typename... Elements>
 class StepGraph {
  public:
-  using Step = std::function<StepSummary(const TapeOptions& at, const Tensor<Elements, D>&... inputs)>;
+  struct Place {
+    std::int64_t number = 0;
+    std::int64_t first_sample = 0;
+    std::optional<double> learning_rate = {};  // otherwise it stays as it is
+  };
+  using Body = std::function<void(Step& step, const Place& place, const Tensor<Elements, D>&... inputs)>;
 
-  // What the summary that the function returned says.
+  // What the step's summary says.
   struct Result {
-    std::uint64_t step = 0;
+    std::int64_t number = 0;
     double loss = 0;
     double gradient_norm = 0;
   };
 
-  StepGraph(FlatStore& store, Step step, StepGraphOptions options = {})
-      : store_(store), step_(std::move(step)), options_(std::move(options)) {
+  StepGraph(DataParallel& replicas, Body body, StepGraphOptions options = {})
+      : replicas_(replicas), body_(std::move(body)), options_(options) {
     require(options_.eager_steps > 0, "a step is recorded after 1 or more eager ones, not {}", options_.eager_steps);
   }
 
   // The host does not wait, unless the GPU is two steps behind. The inputs may change as soon as it returns.
-  void run(const TapeOptions& at, const Tensor<Elements>&... inputs) {
-    const KeptBuffers buffers(store_.buffers());
+  void run(const Place& place, const Tensor<Elements>&... inputs) {
+    recording_.learning_rate = place.learning_rate;
+    if (recording_.optimizer != nullptr && place.learning_rate) recording_.optimizer->set_learning_rate(*place.learning_rate);
     if constexpr (on_host) {
-      newest_ = result_of(at.step, step_(at, inputs...).numbers());
+      newest_ = result_of(place.number, call(place, inputs...).numbers());
     } else {
-      run_on_gpu(at, {inputs...});
+      run_on_gpu(place, {inputs...});
     }
   }
 
@@ -101,23 +100,6 @@ class StepGraph {
   bool is_recorded() const { return graph_.has_value(); }
 
  private:
-  // A step that is skipped gives the buffers the values of before. A launch does that on the GPU, and no optimizer ends it
-  // here.
-  class KeptBuffers {
-   public:
-    explicit KeptBuffers(BufferPlane& buffers) : buffers_(buffers) { keep(buffers); }
-    ~KeptBuffers() { buffers_.end_step(); }
-    KeptBuffers(const KeptBuffers&) = delete;
-    KeptBuffers& operator=(const KeptBuffers&) = delete;
-
-    static void keep(BufferPlane& buffers) {
-      if (buffers.size() > 0) buffers.keep();
-    }
-
-   private:
-    BufferPlane& buffers_;
-  };
-
   static constexpr bool on_host = std::is_same_v<D, Cpu>;
 
   using HostInputs = std::tuple<Tensor<Elements>...>;
@@ -140,61 +122,67 @@ class StepGraph {
     device::Storage numbers;
     device::Event done;
     bool under_way = false;
-    std::uint64_t step = 0;
-    std::uint64_t number = 0;  // of the run
+    std::int64_t number = 0;
+    std::uint64_t run = 0;  // the how manieth it was
   };
 
-  static Result result_of(std::uint64_t step, const StepNumbers& numbers) {
-    return {.step = step,
+  static Result result_of(std::int64_t number, const StepNumbers& numbers) {
+    return {.number = number,
             .loss = numbers.target_weight == 0 ? 0.0 : numbers.loss_sum / numbers.target_weight,
             .gradient_norm = numbers.gradient_norm};
   }
 
-  void run_on_gpu(const TapeOptions& at, const HostInputs& inputs) {
+  void run_on_gpu(const Place& place, const HostInputs& inputs) {
     if (!inputs_) make_inputs(inputs);
     std::optional<Slot>& slot = slots_[runs_ % slots_.size()];
     if (!slot) slot.emplace(input_bytes());
     finish(*slot);
-    slot->step = at.step;
-    slot->number = ++runs_;
-    device::fill(D{}, &position_.data()->step, &at.step, sizeof(at.step), 1);
-    device::fill(D{}, &position_.data()->first_sample, &at.first_sample, sizeof(at.first_sample), 1);
-    TapeOptions on_gpu = at;
-    on_gpu.on_device = position_.data();
-    fetch(have_shapes_of(inputs) ? run_or_launch(on_gpu, inputs, *slot) : run_others(on_gpu, inputs), *slot);
+    slot->number = place.number;
+    slot->run = ++runs_;
+    const auto step = static_cast<std::uint64_t>(place.number);
+    device::fill(D{}, &position_.data()->step, &step, sizeof(step), 1);
+    device::fill(D{}, &position_.data()->first_sample, &place.first_sample, sizeof(place.first_sample), 1);
+    recording_.position = position_.data();
+    fetch(have_shapes_of(inputs) ? run_or_launch(place, inputs, *slot) : run_others(place, inputs), *slot);
   }
 
-  StepSummary run_or_launch(const TapeOptions& at, const HostInputs& inputs, Slot& slot) {
+  StepSummary run_or_launch(const Place& place, const HostInputs& inputs, Slot& slot) {
     send(inputs, slot);
-    if (!graph_ && options_.enabled && eager_steps_ >= options_.eager_steps) record(at);
+    if (!graph_ && options_.enabled && eager_steps_ >= options_.eager_steps) record(place);
     if (graph_) {
-      require(at.seed == seed_, "the step was recorded with the seed {}, which {} can't replace", seed_, at.seed);
+      replicas_.launch_step(place.number);
       graph_->launch();
       return recorded_;
     }
     ++eager_steps_;
-    return call(at, *inputs_);
+    return call_with(place, *inputs_);
   }
 
-  void record(const TapeOptions& at) {
+  void record(const Place& place) {
+    recording_.is_captured = true;
     try {
-      graph_.emplace([&] { recorded_ = call(at.restarted(), *inputs_); });
-      seed_ = at.seed;
+      graph_.emplace([&] { recorded_ = call_with(place, *inputs_); });
     } catch (const device::NotCapturable& error) {
       tell(error.what());
       options_.enabled = false;
-      store_.clear_gradients();  // of the backward pass that did not run
-      KeptBuffers::keep(store_.buffers());
     }
+    recording_.is_captured = false;
   }
 
-  StepSummary run_others(const TapeOptions& at, const HostInputs& inputs) {
+  StepSummary run_others(const Place& place, const HostInputs& inputs) {
     if (!std::exchange(told_of_shapes_, true)) tell("inputs have other shapes than those of the first step");
-    return std::apply([&](const auto&... input) { return step_(at, input.template to<D>()...); }, inputs);
+    return std::apply([&](const auto&... input) { return call(place, input.template to<D>()...); }, inputs);
   }
 
-  StepSummary call(const TapeOptions& at, const Inputs& inputs) {
-    return std::apply([&](const auto&... input) { return step_(at, input...); }, inputs);
+  StepSummary call_with(const Place& place, const Inputs& inputs) {
+    return std::apply([&](const auto&... input) { return call(place, input...); }, inputs);
+  }
+
+  StepSummary call(const Place& place, const Tensor<Elements, D>&... inputs) {
+    Step step = replicas_.begin(place.number, 1, &recording_);
+    body_(step, place, inputs...);
+    require(step.is_over(), "the function of a StepGraph ends without update()");
+    return step.finish();
   }
 
   static void tell(std::string_view reason) {
@@ -244,31 +232,31 @@ class StepGraph {
 
   void finish(Slot& slot) {
     if (!slot.under_way) return;
-    if (options_.wait) options_.wait([&] { return slot.done.is_done(); });
+    replicas_.wait_until([&] { return slot.done.is_done(); });
     slot.done.wait();
     take(slot);
   }
   void take(Slot& slot) {
     slot.under_way = false;
-    if (slot.number < newest_number_) return;
-    newest_number_ = slot.number;
-    newest_ = result_of(slot.step, *static_cast<const StepNumbers*>(slot.numbers.data()));
+    if (slot.run < newest_run_) return;
+    newest_run_ = slot.run;
+    newest_ = result_of(slot.number, *static_cast<const StepNumbers*>(slot.numbers.data()));
   }
 
-  FlatStore& store_;
-  Step step_;
+  DataParallel& replicas_;
+  Body body_;
   StepGraphOptions options_;
+  StepRecording recording_;
   std::optional<Inputs> inputs_;  // what the recorded step reads
   Tensor<ops::RandomPosition, D> position_;
   std::optional<device::Graph> graph_;
   StepSummary recorded_;
-  std::uint64_t seed_ = 0;  // of the recorded step
   std::array<std::optional<Slot>, 2> slots_;
   std::uint64_t runs_ = 0;
   int eager_steps_ = 0;
   bool told_of_shapes_ = false;
   std::optional<Result> newest_;
-  std::uint64_t newest_number_ = 0;
+  std::uint64_t newest_run_ = 0;
 };
 
-}  // namespace trireme
+}  // namespace trireme::parallel

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/autograd/planes/plane_device.hpp"
+#include "trireme/autograd/planes/shard.hpp"
+#include "trireme/core/dtype.hpp"
+#include "trireme/core/range.hpp"
+#include "trireme/device/memory.hpp"
+
+namespace trireme {
+
+// Of which of the store's elements a plane holds one number each.
+enum class Extent : std::uint8_t {
+  all,        // of all parameters that lie here
+  trainable,  // of those that have gradients
+  shard,      // of what this rank updates: the ranges of the store's Shard; without one as trainable
+};
+
+// Where a plane lies while nobody visits it.
+enum class Home : std::uint8_t {
+  device,  // where the store lies
+  host,    // in the host's memory; a store on a GPU gets what is visited, piece by piece, and gives it back
+  file,    // planned: refused
+};
+
+struct PlaneOptions {
+  DType dtype = DType::float32;
+  Extent extent = Extent::shard;
+  Home home = Home::device;
+  double initial = 0;  // of every element; only planes of float32 and float64 have another value than 0
+};
+
+// The planes of a FlatStore. A plane gets its memory at its first use, from then on a change of what it extends over is an
+// error.
+class PlaneTable {
+ public:
+  // Neighbours in memory: a range of the store, and where its first element lies in each of the planes that are visited. The
+  // addresses hold until the visit of this piece ends.
+  struct Piece {
+    Range range;
+    std::span<void* const> elements;
+  };
+
+  explicit PlaneTable(const PlaneDevice& device) : device_(&device) {}
+
+  // Planes of one owner have different names. 0: the store itself.
+  int add(std::string name, const PlaneOptions& options, std::uint64_t owner);
+  void remove(int plane);  // gives its memory back; no other plane gets its number
+  std::uint64_t new_owner() { return ++owners_; }
+
+  void lay_out(std::int64_t numel, std::int64_t trainable_numel);
+  void set_shard(std::shared_ptr<Shard> shard);
+  const std::shared_ptr<Shard>& shard() const { return shard_; }
+
+  const PlaneOptions& options(int plane) const { return at(plane).options; }
+  const std::string& name(int plane) const { return at(plane).name; }
+  const PlaneDevice& device_of(int plane) const { return device_at(at(plane)); }  // where its memory is
+  std::int64_t numel(int plane) const { return numel_of(at(plane)); }
+  std::span<const Range> ranges(int plane) const;  // of the store, which lie in it one after the other
+
+  const std::shared_ptr<device::Storage>& memory(int plane) {
+    Entry& entry = at(plane);
+    if (entry.memory == nullptr || (entry.options.extent == Extent::shard && entry.shard != shard_)) [[unlikely]] {
+      make_memory(entry);
+    }
+    return entry.memory;
+  }
+  bool lies_at(int plane, const void* memory) const;                              // false for one that was removed
+  void move(int plane, const std::shared_ptr<device::MemoryResource>& resource);  // into memory of the same device
+
+  static std::size_t bytes_of(std::int64_t count, DType dtype);
+
+  // A visit of some planes.
+  class Walk {
+   public:
+    Walk(PlaneTable& table, std::span<const int> planes);
+    void require_here(const Range& range) const;  // in all planes
+    Piece begin(const Range& rest);               // the first neighbours of a range that lies here and is not empty
+    void end(const Piece& piece);
+
+   private:
+    struct Column {
+      int plane = 0;
+      std::byte* memory = nullptr;
+      std::size_t element_bytes = 0;
+      Extent extent = Extent::all;
+      bool is_staged = false;  // at home on the host, for a store on a GPU
+      std::shared_ptr<device::Storage> stage = {};
+    };
+    std::byte* find(const Column& column, const Range& range) const;
+
+    const PlaneTable& table_;
+    std::vector<Column> columns_;
+    std::vector<void*> elements_;  // of the piece, by column
+    bool stages_ = false;
+  };
+
+ private:
+  struct Entry {
+    std::string name;
+    PlaneOptions options;
+    std::uint64_t owner;
+    bool removed = false;
+    std::shared_ptr<device::Storage> memory = {};
+    std::shared_ptr<Shard> shard = {};  // over whose ranges the memory goes
+  };
+  // Neighbouring ranges of the shard, and where they lie in a plane.
+  struct Held {
+    Range range;
+    std::int64_t in_plane;
+  };
+
+  const Entry& at(int plane) const {
+    const auto place = static_cast<std::size_t>(plane);
+    if (plane < 0 || place >= entries_.size() || entries_[place].removed) [[unlikely]]
+      refuse(plane);
+    return entries_[place];
+  }
+  Entry& at(int plane) { return const_cast<Entry&>(std::as_const(*this).at(plane)); }
+  [[noreturn]] void refuse(int plane) const;
+  void make_memory(Entry& entry);
+  std::shared_ptr<device::Storage> filled(const Entry& entry, const std::shared_ptr<device::MemoryResource>& resource) const;
+  void require_same_shard(const Entry& entry) const;
+  const PlaneDevice& device_at(const Entry& entry) const;
+  std::int64_t numel_of(const Entry& entry) const;
+  const Held* held(const Range& range) const;  // that holds all of it, or null
+
+  const PlaneDevice* device_;
+  std::deque<Entry> entries_;  // by number
+  std::uint64_t owners_ = 0;
+  Range all_ = {};
+  Range trainable_ = {};
+  std::shared_ptr<Shard> shard_;
+  std::vector<Held> held_;  // of the shard, ascending
+};
+
+}  // namespace trireme

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/state.hpp"
+#include "trireme/core/step_summary.hpp"
+
+namespace trireme::optim {
+
+// What an update does where the loss or a gradient is inf or nan: the same on all ranks. Values, moments and step counts stay
+// as they are, buffers are those of before the step in steps of DataParallel and StepGraph, which keep them.
+enum class NonFinitePolicy : std::uint8_t {
+  stop,  // Error{diverged} names the step, its loss, the first parameter and the ranks it began on
+  skip,  // goes on without this step; the same error after more than UpdateOptions::max_skipped in a row
+};
+
+struct UpdateOptions {
+  std::optional<double> learning_rate = {};  // of this step and later ones; otherwise it stays as it is
+  double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
+  double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass; 0: no limit
+  NonFinitePolicy non_finite = NonFinitePolicy::stop;
+  int max_skipped = 10;
+};
+
+// Names and values of settings that all ranks must share.
+using Settings = std::vector<std::pair<std::string, std::string>>;
+
+// An optimizer of any precision and device.
+class AnyOptimizer {
+ public:
+  using Options = UpdateOptions;
+
+  AnyOptimizer() = default;
+  AnyOptimizer(const AnyOptimizer&) = delete;
+  AnyOptimizer& operator=(const AnyOptimizer&) = delete;
+  virtual ~AnyOptimizer() = default;
+
+  virtual double learning_rate() const = 0;
+  virtual void set_learning_rate(double learning_rate) = 0;  // finite, 0 or more
+
+  // Updates every parameter that some rank used, as PyTorch does, and ends the step: the next gradient starts anew.
+  // A step without any counted target changes nothing. False where the step was skipped, see NonFinitePolicy.
+  //
+  // With a summary in a GPU's memory (StepSummary::on_device) the host does not wait: a step that is not finite is skipped
+  // there, whatever the policy says, and true is returned. Models with buffers (batch norm) that nobody has kept wait for the
+  // summary.
+  virtual bool step(const StepSummary& summary, const UpdateOptions& options = {}) = 0;
+
+  // The summary with which step() decides: where the host has to, with the numbers that it waits for.
+  virtual StepSummary decidable(StepSummary summary) const = 0;
+
+  // Ends the step; parameters, moments and step counts stay as they are, buffers that were kept are those of before the step.
+  virtual void skip_step() = 0;
+
+  virtual std::int64_t skipped_steps() = 0;  // so far; the host waits for a GPU's count
+
+  // What the start-up check compares between ranks.
+  virtual Settings settings() const = 0;
+
+  // What a checkpoint keeps: the planes, by parameter, and how often each parameter was updated. Names are
+  // "<prefix><plane>.<parameter>".
+  virtual void add_to(State& state, const std::string& prefix = "optimizer.") = 0;
+};
+
+}  // namespace trireme::optim

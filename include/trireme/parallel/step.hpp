@@ -1,0 +1,153 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "trireme/amp/grad_scaler.hpp"
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/tape.hpp"
+#include "trireme/core/step_summary.hpp"
+#include "trireme/ops/update/step.hpp"
+#include "trireme/optim/any_optimizer.hpp"
+
+namespace trireme::parallel {
+
+class DataParallel;
+class Reduction;
+
+// What a StepGraph tells a step that it may record, and learns of it.
+struct StepRecording {
+  const ops::RandomPosition* position = nullptr;  // where a GPU reads the step's place in the random numbers
+  std::optional<double> learning_rate = {};
+  bool is_captured = false;                  // its work is noted, not done
+  optim::AnyOptimizer* optimizer = nullptr;  // that updates; set by the first step
+};
+
+// One step of training, of DataParallel::begin: all micro-batches of all ranks between two updates.
+//
+//   parallel::Step step = replicas.begin(number);
+//   step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });
+//   step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
+//
+// Gradients travel while backward() runs. A step that ends without update(), by an exception too, leaves nothing behind but
+// what a communication hook has sent: gradients are cleared, buffers have their values of before. All ranks give it up at the
+// same place, otherwise the job fails. Steps of different models nest: inside the loss of a generator the discriminator may
+// take its step.
+class [[nodiscard]] Step {
+ public:
+  Step(Step&&) noexcept;
+  Step& operator=(Step&&) = delete;
+  ~Step();
+
+  // One micro-batch: opens its tape, calls loss(), multiplies it by the loss scale of float16 and runs the backward pass.
+  // `batch` names its random numbers by batch.first_sample, the number of its first sample among those of all ranks; that
+  // number itself will do. loss() gives a Loss, or a Variable of one element, which then counts as one target.
+  //
+  // Where batch norm is synchronised the model is in training on all ranks or in evaluation on all; otherwise all get an
+  // Error{rank_mismatch} that names them.
+  template <typename Batch, std::invocable F>
+  void backward(const Batch& batch, const F& loss) {
+    Tape tape(names_of(first_sample_of(batch)));
+    begin_micro_batches();
+    listen(tape);
+    const auto value = as_loss(loss());
+    scaler().scale(value).backward();
+    add(value);
+    end_micro_batches();
+  }
+
+  // Asks all ranks: what any of them asked for is in the summary of all.
+  void ask(const StepRequests& requests);
+
+  // Waits for the gradients. Afterwards the store holds their sum over all ranks (where the step is sharded: only in the part
+  // that this rank updates), and the summary what it means: loss and norm are those of the whole model, without the loss scale.
+  // May be called again, also after update().
+  const StepSummary& finish();
+
+  // finish(), unless it was called; then the optimizer's update, which ends the step. False where it was skipped because the
+  // loss or a gradient is not finite, see NonFinitePolicy and GradScalerOptions. What throws here ends the step too.
+  bool update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options = {});
+
+  std::int64_t number() const { return number_; }
+  bool is_over() const { return phase_ == Phase::over; }
+
+ private:
+  friend class DataParallel;
+  template <typename M, typename D>
+  friend class Pipeline;
+  enum class Phase : std::uint8_t { open, in_micro_batches, over };
+
+  // What Reduction keeps of a micro-batch's loss.
+  struct AddedLoss {
+    std::function<StepTotals()> read;                   // of a GPU: the host waits
+    std::function<void(StepTotals* on_device)> add_to;  // empty where the host knows the numbers
+  };
+  friend class Reduction;
+  template <typename D, typename... Elements>
+  friend class StepGraph;
+
+  Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> reduction, StepRecording* recording);
+
+  template <typename Batch>
+  static std::int64_t first_sample_of(const Batch& batch) {
+    if constexpr (std::integral<Batch>) {
+      return static_cast<std::int64_t>(batch);
+    } else {
+      static_assert(
+          requires { batch.first_sample; },
+          "a batch names its random numbers: give it a member first_sample, or give that number to backward()");
+      return batch.first_sample;
+    }
+  }
+
+  template <typename T, typename D>
+  static const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
+    return loss;
+  }
+  template <typename T, typename D>
+  static Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
+    require(value.value().defined() && value.shape().numel() == 1,
+            "a loss is a Loss or a Variable of one element, not one of shape {}",
+            value.value().defined() ? value.shape().str() : "undefined");
+    return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
+  }
+
+  TapeOptions names_of(std::int64_t first_sample) const;
+  const amp::GradScaler& scaler() const;
+  bool has_fixed_bits() const;
+
+  // Between these two tapes are listened to and losses are added, each once for every micro-batch.
+  void begin_micro_batches();
+  void end_micro_batches() { phase_ = Phase::open; }
+  void listen(Tape& tape);
+  template <typename T, typename D>
+  void add(const Loss<T, D>& loss) {
+    const auto read = [sum = loss.sum.value(), target_weight = loss.target_weight] {
+      return StepTotals{.loss_sum = static_cast<double>(sum.item()), .target_weight = target_weight.item()};
+    };
+    if constexpr (Tensor<T, D>::on_host) {
+      add({.read = [known = read()] { return known; }, .add_to = {}}, loss.nominal_targets);
+    } else {
+      const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()), .target_weight = loss.target_weight};
+      add({.read = read, .add_to = [sums](StepTotals* totals) { ops::add_to_totals(sums, totals); }}, loss.nominal_targets);
+    }
+  }
+  void add(AddedLoss loss, std::int64_t nominal_targets);
+  class EndOnError;
+  void give_up() noexcept;
+  void set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate);
+
+  DataParallel* owner_;
+  std::int64_t number_;
+  StepRecording* recording_;  // null where no StepGraph records
+  StreamCalls calls_;
+  Phase phase_ = Phase::open;
+  std::unique_ptr<Reduction> reduction_;
+  std::optional<StepSummary> summary_;  // once it is finished
+};
+
+}  // namespace trireme::parallel

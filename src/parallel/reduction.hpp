@@ -1,0 +1,84 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "trireme/autograd/tape.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+namespace trireme::parallel {
+
+class BucketSums;
+class SquareSum;
+
+// The gradient reduction of one step: it listens to the backward pass of the last micro-batch and starts the reduction of
+// each bucket as soon as its gradients are final, in an order that is the same on all ranks, while backward goes on. That order
+// is the store's in the first step; from then on it is the one in which rank 0's first step completed the buckets. (Where the
+// step is sharded it stays the store's.)
+class Reduction final : public GradientListener {
+ public:
+  Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<BucketSums> sums);
+  ~Reduction() override;
+
+  // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
+  void listen(Tape& tape);
+  void add(Step::AddedLoss loss, std::int64_t nominal_targets);  // each micro-batch; in a pipeline on the last stage alone
+  void request(const StepRequests& requests) { requests_ = requests; }
+
+  // Waits for the buckets, see Step::finish.
+  StepSummary finish();
+
+  // The same without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
+  // step that is not finite is skipped by the optimizer, and replicas are not compared: DataParallel::exchange does that.
+  // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and under fixed bits it is finish().
+  StepSummary finish_on_device();
+
+ private:
+  void on_final(int parameter) override;
+  void launch_complete();
+  void advance();
+  bool reduced_over_replicas(std::size_t bucket, bool wait);
+  void sum_tied(bool wait);
+  void take_norms(bool wait);
+  template <typename Wait>
+  void count_waiting(const Wait& wait);
+  void wait_for(Pending& pending);
+  void wait_for_buckets();
+  void launch_rest();
+  void read_losses();
+  StepSummary reduce_summary(bool on_device);
+  void end();
+
+  DataParallel& owner_;
+  int micro_batches_;
+  int listened_ = 0;
+  bool finished_ = false;
+  std::vector<Step::AddedLoss> added_;  // by micro-batch
+  StepRequests requests_ = {};
+  std::vector<double> losses_;  // by micro-batch, once they are read
+  double target_weight_ = 0;
+  std::int64_t count_ = 0;    // targets of a micro-batch
+  std::vector<int> missing_;  // final gradients, by bucket
+  std::size_t next_bucket_ = 0;
+  // The gradient that other stages have too: when it is reduced over the replicas, the stages' sums are added up, the same bits
+  // on all. So whatever the reductions make of it, its copies stay the same.
+  struct Tied {
+    std::size_t bucket = 0;
+    std::vector<Pending> sums = {};
+    bool begun = false;
+    bool done = false;
+  };
+  std::optional<Tied> tied_;  // where this stage has one
+  std::int32_t finals_ = 0;
+  std::vector<bool> used_;  // by parameter
+  std::unique_ptr<BucketSums> sums_;
+  // Where the step is sharded: the ranges before this one are reduced and in squares_.
+  std::size_t next_norm_bucket_ = 0;
+  std::size_t next_norm_range_ = 0;
+  std::unique_ptr<SquareSum> squares_;  // of the reduced gradients
+  double waited_seconds_ = 0;
+};
+
+}  // namespace trireme::parallel

@@ -1,0 +1,123 @@
+#include "trireme/parallel/step.hpp"
+
+#include <exception>
+#include <utility>
+
+#include "parallel/reduction.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+
+namespace trireme::parallel {
+
+Step::Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> reduction, StepRecording* recording)
+    : owner_(&owner), number_(number), recording_(recording), reduction_(std::move(reduction)) {}
+
+Step::Step(Step&& other) noexcept
+    : owner_(other.owner_),
+      number_(other.number_),
+      recording_(other.recording_),
+      calls_(other.calls_),
+      phase_(std::exchange(other.phase_, Phase::over)),
+      reduction_(std::move(other.reduction_)),
+      summary_(std::move(other.summary_)) {}
+
+Step::~Step() { give_up(); }
+
+void Step::give_up() noexcept {
+  if (std::exchange(phase_, Phase::over) == Phase::over) return;
+  try {
+    reduction_ = nullptr;  // waits for what is under way
+    owner_->give_up(recording_ == nullptr || !recording_->is_captured);
+  } catch (const std::exception&) {  // of a GPU whose error is being told already
+  }
+}
+
+// What throws while it lives ends the step.
+class Step::EndOnError {
+ public:
+  explicit EndOnError(Step& step) : step_(step) {}
+  ~EndOnError() {
+    if (std::uncaught_exceptions() > before_) step_.give_up();
+  }
+  EndOnError(const EndOnError&) = delete;
+  EndOnError& operator=(const EndOnError&) = delete;
+
+ private:
+  Step& step_;
+  int before_ = std::uncaught_exceptions();
+};
+
+// A step inside the loss of another one whose random numbers have the same names goes on counting calls where that one is, so
+// that a layer which both use does not draw the same numbers twice.
+TapeOptions Step::names_of(std::int64_t first_sample) const {
+  TapeOptions names{.seed = owner_->model_.context().seed,
+                    .step = static_cast<std::uint64_t>(number_),
+                    .first_sample = first_sample,
+                    .on_device = recording_ == nullptr ? nullptr : recording_->position,
+                    .calls = calls_};
+  const Tape* outer = Tape::current();
+  const auto& around = outer == nullptr ? std::nullopt : outer->options();
+  if (around && around->seed == names.seed && around->step == names.step && around->first_sample == first_sample) {
+    names.calls = around->calls;
+  }
+  return names;
+}
+
+const amp::GradScaler& Step::scaler() const { return owner_->scaler_; }
+
+bool Step::has_fixed_bits() const { return owner_->has_fixed_bits(); }
+
+void Step::begin_micro_batches() {
+  require(phase_ != Phase::over, "backward() of step {} after its end: begin another step", number_);
+  require(phase_ == Phase::open,
+          "backward() of step {} inside its own loss, or after one that has failed: let the step go, then begin it again",
+          number_);
+  require(!summary_, "backward() of step {} after its finish()", number_);
+  phase_ = Phase::in_micro_batches;
+}
+
+void Step::listen(Tape& tape) { reduction_->listen(tape); }
+
+void Step::add(AddedLoss loss, std::int64_t nominal_targets) { reduction_->add(std::move(loss), nominal_targets); }
+
+void Step::ask(const StepRequests& requests) {
+  require(phase_ != Phase::over && !summary_, "ask() comes before finish() and update(), which tell all ranks");
+  reduction_->request(requests);
+}
+
+const StepSummary& Step::finish() {
+  if (summary_) return *summary_;
+  require(phase_ == Phase::open, "finish() of step {} inside its own loss, or after a backward() that has failed", number_);
+  const EndOnError guard(*this);
+  StepSummary summary = recording_ == nullptr ? reduction_->finish() : reduction_->finish_on_device();
+  owner_->scaler_.unscale(summary);
+  return summary_.emplace(std::move(summary));
+}
+
+// In later steps StepGraph does it, before what is recorded.
+void Step::set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate) {
+  if (recording_ != nullptr) {
+    require(recording_->optimizer == nullptr || recording_->optimizer == &optimizer,
+            "the steps of a StepGraph are updated by one optimizer, and this is another one");
+    rate = std::exchange(recording_->optimizer, &optimizer) == nullptr ? recording_->learning_rate : std::nullopt;
+  }
+  if (rate) optimizer.set_learning_rate(*rate);
+}
+
+bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& options) {
+  require(phase_ != Phase::over, "update() of step {} after its end: a step has one", number_);
+  require(
+      recording_ == nullptr || !options.learning_rate,
+      "update() of a step of a StepGraph takes no learning rate: it would stay that of the recorded step; give it to run()");
+  finish();
+  const EndOnError guard(*this);
+  set_learning_rate(optimizer, options.learning_rate);
+  const bool updated = owner_->scaler_.step(optimizer, *summary_, options);
+  owner_->scaler_.update();
+  phase_ = Phase::over;
+  reduction_ = nullptr;
+  owner_->is_in_step_ = false;
+  return updated;
+}
+
+}  // namespace trireme::parallel

@@ -1,0 +1,301 @@
+#include "trireme/parallel/step.hpp"
+
+#include <functional>
+#include <mutex>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "trireme/core/philox.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/optim/sgd.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t rows = 4;  // of a micro-batch
+
+struct Batch {
+  std::int64_t first_sample = 0;
+  Tensor<float> x = {};
+  Tensor<std::int32_t> labels = {};
+};
+
+Batch batch_of(const Group& world, std::int64_t step, int micro_batches, int micro) {
+  Batch batch{.first_sample = ((step * world.size() + world.rank()) * micro_batches + micro) * rows,
+              .x = Tensor<float>({rows, 6}),
+              .labels = Tensor<std::int32_t>({rows})};
+  for (std::int64_t i = 0; i < batch.x.numel(); ++i) {
+    batch.x.data()[i] = static_cast<float>(philox_normal(1, 2, static_cast<std::uint64_t>(batch.first_sample * 6 + i)));
+  }
+  for (std::int64_t row = 0; row < rows; ++row) {
+    batch.labels.data()[row] = static_cast<std::int32_t>((batch.first_sample + row) % 3);
+  }
+  return batch;
+}
+
+// It counts its forward passes in a buffer, which models that train with fixed bits can't have.
+template <typename P>
+struct Net : nn::Module<P> {
+  explicit Net(bool counts = true) {
+    if (counts) passes = this->add_buffer("passes", {1}, 0, {.reduction = BufferReduction::max});
+  }
+
+  nn::Linear<P> hidden{*this, "hidden", {.in = 6, .out = 40}};
+  nn::Dropout<P> drop{*this, "drop", 0.3};
+  nn::Linear<P> output{*this, "output", {.in = 40, .out = 3}};
+  Buffer<float> passes;
+
+  Loss<float> loss(const Batch& batch) const {
+    if (passes.defined()) passes.value().data()[0] += 1;
+    const auto x = cast<typename P::Compute>(Variable<float>(batch.x));
+    return cross_entropy(output.forward(drop.forward(relu(hidden.forward(x)))), batch.labels);
+  }
+};
+
+struct Thrown : std::runtime_error {
+  Thrown() : std::runtime_error("thrown by a test") {}
+};
+
+// Where a step is given up.
+enum class Place : std::uint8_t {
+  nowhere,
+  after_begin,
+  after_first_micro_batch,
+  after_last_micro_batch,
+  after_finish,
+  in_first_loss,
+  in_last_loss,
+  in_update,
+};
+constexpr Place places[] = {Place::after_begin,  Place::after_first_micro_batch, Place::after_last_micro_batch,
+                            Place::after_finish, Place::in_first_loss,           Place::in_last_loss,
+                            Place::in_update};
+
+struct Setup {
+  parallel::ParallelOptions options = {};
+  int ranks = 2;
+  int micro_batches = 2;
+  Place given_up = Place::nowhere;  // step 1; it is then taken whole
+};
+
+// Gets as far as `place`; true where it took the whole step.
+template <typename P>
+bool take_step(parallel::DataParallel& replicas, const Net<P>& net, optim::AnyOptimizer& optimizer, const Group& world,
+               std::int64_t number, const Setup& setup, Place place) {
+  parallel::Step step = replicas.begin(number, setup.micro_batches);
+  if (place == Place::after_begin) return false;
+  for (int micro = 0; micro < setup.micro_batches; ++micro) {
+    const bool last = micro + 1 == setup.micro_batches;
+    const Batch batch = batch_of(world, number, setup.micro_batches, micro);
+    step.backward(batch, [&] {
+      const auto loss = net.loss(batch);
+      if (place == (last ? Place::in_last_loss : Place::in_first_loss)) throw Thrown();
+      return loss;
+    });
+    if (place == (last ? Place::after_last_micro_batch : Place::after_first_micro_batch)) return false;
+  }
+  if (place == Place::after_finish) {
+    CHECK(step.finish().step == number);
+    return false;
+  }
+  if (place == Place::in_update) {
+    step.update(optimizer, {.learning_rate = -1});
+    return false;
+  }
+  step.update(optimizer, {.learning_rate = 0.1 / static_cast<double>(number + 1), .clip_norm = 1});
+  return true;
+}
+
+template <typename P>
+std::vector<float> train(const Setup& setup) {
+  std::vector<float> result;
+  std::mutex mutex;
+  testing::run_ranks(setup.ranks, [&](const Group& world) {
+    Net<P> net(!std::holds_alternative<parallel::FixedBits>(setup.options.sum));
+    net.initialize({.seed = 5});
+    const auto passes = [&net] { return net.passes.defined() ? net.passes.value().data()[0] : 0; };
+    parallel::DataParallel replicas(net, ProcessMesh(world), setup.options);
+    optim::Sgd<P> optimizer(net, {.momentum = 0.9});
+    for (std::int64_t number = 0; number < 4; ++number) {
+      if (number == 1 && setup.given_up != Place::nowhere) {
+        const double scale = replicas.scaler().scale();
+        try {
+          const bool whole = take_step(replicas, net, optimizer, world, number, setup, setup.given_up);
+          CHECK_FALSE(whole);
+        } catch (const Thrown&) {
+          CHECK((setup.given_up == Place::in_first_loss || setup.given_up == Place::in_last_loss));
+        } catch (const Error&) {
+          CHECK(setup.given_up == Place::in_update);
+        }
+        CHECK(replicas.scaler().scale() == scale);
+        for (int index = 0; index < net.store().num_parameters(); ++index) CHECK_FALSE(net.store().has_gradient(index));
+        CHECK(passes() == (net.passes.defined() ? static_cast<float>(setup.micro_batches) : 0));
+      }
+      const bool whole = take_step(replicas, net, optimizer, world, number, setup, Place::nowhere);
+      CHECK(whole);
+    }
+    const std::lock_guard lock(mutex);
+    const auto values = net.store().template values<float>().span();
+    std::vector<float> mine(values.begin(), values.end());
+    mine.push_back(passes());
+    if (result.empty()) result = mine;
+    CHECK(result == mine);
+  });
+  return result;
+}
+
+parallel::ParallelOptions with(parallel::GradientSum sum, parallel::Sharding sharding) {
+  return {.sum = std::move(sum), .sharding = sharding, .buckets = {.bytes = 512, .first_bytes = 64, .slice_bytes = 256}};
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("a step that is given up anywhere leaves nothing behind", "", Float32, MixedBfloat16, MixedFloat16) {
+  using parallel::Sharding;
+  for (const Sharding sharding : {Sharding::none, Sharding::optimizer}) {
+    const std::vector<parallel::GradientSum> sums{
+        parallel::Plain{}, parallel::FixedBits{.micro_batches = 4},
+        parallel::Hooked{
+            {.hook = parallel::float16_hook(), .only_if_faster = false, .between = parallel::CompressionBetween::ranks}}};
+    for (const parallel::GradientSum& sum : sums) {
+      Setup setup{.options = with(sum, sharding)};
+      const std::vector<float> wanted = train<TestType>(setup);
+      for (const Place place : places) {
+        CAPTURE(sum.index(), sharding, place);
+        setup.given_up = place;
+        CHECK(train<TestType>(setup) == wanted);
+      }
+    }
+  }
+}
+
+TEST_CASE("steps of a run that tunes its buckets can be given up") {
+  for (const Place place : places) {
+    Setup setup{.options = with(parallel::Plain{.tuning = {.on = true}}, parallel::Sharding::none)};
+    setup.given_up = place;
+    CHECK(train<Float32>(setup).size() > 1);
+  }
+}
+
+TEST_CASE("calls of a step in the wrong order are refused") {
+  testing::run_ranks(2, [&](const Group& world) {
+    Net<Float32> net;
+    net.initialize({.seed = 5});
+    parallel::DataParallel replicas(net, ProcessMesh(world));
+    optim::Sgd<Float32> optimizer(net);
+    const Batch batch = batch_of(world, 0, 1, 0);
+    const auto loss = [&] { return net.loss(batch); };
+    CHECK_THROWS_WITH(replicas.begin(-1), ContainsSubstring("numbered from 0 on, got -1"));
+    CHECK_THROWS_WITH(replicas.begin(0, 0), ContainsSubstring("at least one micro-batch, got 0"));
+    {
+      parallel::Step step = replicas.begin(0);
+      CHECK_THROWS_WITH(replicas.begin(1), ContainsSubstring("step 1 was begun while step 0 is open"));
+      CHECK_THROWS_WITH(step.finish(), ContainsSubstring("finish() after 0 of 1 micro-batches"));
+      CHECK(step.is_over());  // what fails in finish() ends the step
+      CHECK_THROWS_WITH(step.update(optimizer), ContainsSubstring("after its end"));
+    }
+    {
+      parallel::Step step = replicas.begin(0);
+      CHECK_THROWS_WITH(step.backward(batch,
+                                      [&] {
+                                        step.backward(batch, loss);
+                                        return net.loss(batch);
+                                      }),
+                        ContainsSubstring("inside its own loss"));
+      CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after one that has failed"));
+      CHECK_THROWS_WITH(step.finish(), ContainsSubstring("after a backward() that has failed"));
+    }
+    parallel::Step step = replicas.begin(0);
+    step.ask({.stop = world.rank() == 1});
+    step.backward(batch, loss);
+    const StepSummary& summary = step.finish();
+    CHECK((summary.requests.stop && !summary.requests.checkpoint));
+    CHECK(&step.finish() == &summary);
+    CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after its finish()"));
+    CHECK_THROWS_WITH(step.ask({}), ContainsSubstring("ask() comes before finish()"));
+    CHECK(step.update(optimizer));
+    CHECK(step.finish().loss() == summary.loss());
+    CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after its end"));
+    CHECK_THROWS_WITH(step.update(optimizer), ContainsSubstring("a step has one"));
+    parallel::Step next = replicas.begin(1);  // although the one before is still there
+    parallel::Step moved = std::move(next);
+    moved.backward(batch, loss);
+    CHECK(moved.update(optimizer));
+  });
+}
+
+TEST_CASE("ranks that begin different steps all learn who began which") {
+  testing::run_ranks(2, [&](const Group& world) {
+    Net<Float32> net;
+    net.initialize({.seed = 5});
+    parallel::DataParallel replicas(net, ProcessMesh(world));
+    const Batch batch = batch_of(world, 0, 1, 0);
+    parallel::Step step = replicas.begin(7 + world.rank());
+    step.backward(batch, [&] { return net.loss(batch); });
+    CHECK_THROWS_WITH(step.finish(), ContainsSubstring("rank 0 has begin = 7, rank 1 has begin = 8"));
+  });
+}
+
+TEST_CASE("any number is a loss, the mean of which over micro-batches and ranks is followed") {
+  testing::run_ranks(2, [&](const Group& world) {
+    struct Weight : nn::Module<Float32> {
+      Parameter<float> parameter = add_parameter("weight", {2}, Initializer::constant(1));
+    };
+    Weight model;
+    model.initialize();
+    const Parameter<float>& parameter = model.parameter;
+    parallel::DataParallel replicas(model, ProcessMesh(world));
+    optim::Sgd<Float32> optimizer(model, {.learning_rate = 1});
+    parallel::Step step = replicas.begin(0, 2);
+    for (int micro = 0; micro < 2; ++micro) {
+      const float factor = static_cast<float>(1 + 2 * world.rank() + micro);  // 1 to 4
+      step.backward(0, [&] { return sum(scale(parameter.variable(), factor)); });
+    }
+    CHECK(step.finish().loss() == Approx(2 * 2.5));
+    CHECK(step.update(optimizer));
+    CHECK(parameter.value().data()[0] == Approx(1 - 2.5));
+    parallel::Step wide = replicas.begin(1);
+    CHECK_THROWS_WITH(wide.backward(0, [&] { return parameter.variable(); }), ContainsSubstring("not one of shape [2]"));
+  });
+}
+
+// Two nets that share their data: the outer step's loss contains a step of the inner one.
+TEST_CASE("steps nest, and what both draw differs") {
+  testing::run_ranks(2, [&](const Group& world) {
+    Net<Float32> outer;
+    Net<Float32> inner;
+    outer.initialize({.seed = 5});
+    inner.initialize({.seed = 6});
+    parallel::DataParallel of_outer(outer, ProcessMesh(world.split(0, world.rank(), "outer")));
+    parallel::DataParallel of_inner(inner, ProcessMesh(world.split(0, world.rank(), "inner")));
+    optim::Sgd<Float32> outer_optimizer(outer, {.learning_rate = 0.1});
+    optim::Sgd<Float32> inner_optimizer(inner, {.learning_rate = 0.1});
+    Tensor<float> ones = Tensor<float>::full({rows, 40}, 1);
+    std::vector<Tensor<float>> drawn;
+    const auto draw = [&] { drawn.push_back(inner.drop.forward(Variable<float>(ones)).value()); };
+    for (std::int64_t number = 0; number < 2; ++number) {
+      const Batch batch = batch_of(world, number, 1, 0);
+      parallel::Step step = of_outer.begin(number);
+      step.backward(batch, [&] {
+        const auto loss = outer.loss(batch);
+        draw();
+        parallel::Step within = of_inner.begin(number);
+        within.backward(batch, [&] {
+          draw();
+          return inner.loss(batch);
+        });
+        CHECK(within.update(inner_optimizer));
+        draw();
+        return loss;
+      });
+      CHECK(step.update(outer_optimizer));
+    }
+    REQUIRE(drawn.size() == 6);
+    for (std::size_t a = 0; a < drawn.size(); ++a) {
+      for (std::size_t b = 0; b < a; ++b) CHECK_FALSE(std::ranges::equal(drawn[a].span(), drawn[b].span()));
+    }
+  });
+}
