@@ -60,6 +60,16 @@ bool GradScaler::begin_step(const void* optimizer, StepSummary& summary) {
   return !progress.found_inf;
 }
 
+void GradScaler::undo_step(const void* optimizer) {
+  const auto unscaled = progress_.find(nullptr);
+  if (unscaled == progress_.end()) {
+    progress_.erase(optimizer);
+  } else {
+    state_.skipped_steps -= unscaled->second.found_inf ? 1 : 0;
+    unscaled->second.stage = Stage::unscaled;
+  }
+}
+
 void GradScaler::update() {
   if (!options_.enabled) return;
   require(!progress_.empty(), "update() before unscale() or step(): no gradients were looked at since the last update()");

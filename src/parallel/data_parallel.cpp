@@ -255,6 +255,11 @@ Step DataParallel::begin(std::int64_t number, int micro_batches, StepRecording* 
   return {*this, number, std::make_unique<Reduction>(*this, micro_batches, std::move(sums)), recording};
 }
 
+void DataParallel::launch_step(std::int64_t number) {
+  require(!is_in_step_, "step {} of a StepGraph was run while step {} is open", number, step_);
+  step_ = number;
+}
+
 void DataParallel::give_up(bool has_run) {
   scaler_.give_up();
   if (has_run) store_.buffers().restore();

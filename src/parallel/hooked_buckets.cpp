@@ -55,21 +55,29 @@ bool HookedBuckets::go_on(HookedBucket& bucket, int reached) {
   return true;
 }
 
-// Runs the hook, until it needs its next exchange.
+// Until it needs its next exchange, or is done: null.
+Exchange* HookedBuckets::run_hook(HookedBucket& bucket) {
+  try {
+    if (bucket.started == summed && !bucket.own.gradients().empty()) bucket.task = compression_.hook().reduce(bucket.own);
+    return bucket.task ? bucket.task->resume() : nullptr;
+  } catch (...) {
+    failed_ = true;
+    throw;
+  }
+}
+
 int HookedBuckets::find_next(HookedBucket& bucket) {
   if (bucket.started == shared) return done;
-  if (bucket.started == summed) {
-    bucket.pending.clear();
-    if (!bucket.own.gradients().empty()) bucket.task = compression_.hook().reduce(bucket.own);
-  }
-  bucket.exchange = bucket.task ? bucket.task->resume() : nullptr;
+  if (bucket.started == summed) bucket.pending.clear();
+  bucket.exchange = run_hook(bucket);
   if (bucket.exchange == nullptr) {
     bucket.task.reset();
     return shared;
   }
   const int number = bucket.started + 1;
-  require(number <= compression_.hook().max_exchanges(), "compression {} awaits exchange {}; max_exchanges() says {}",
-          compression_.hook().str(), number, compression_.hook().max_exchanges());
+  failed_ = number > compression_.hook().max_exchanges();
+  require(!failed_, "compression {} awaits exchange {}; max_exchanges() says {}", compression_.hook().str(), number,
+          compression_.hook().max_exchanges());
   return number;
 }
 
@@ -91,7 +99,7 @@ void HookedBuckets::start(HookedBucket& bucket) {
 }
 
 void HookedBuckets::finish(const Wait& wait) {
-  while (!under_way_.empty()) {
+  while (!under_way_.empty() && !failed_) {
     if (go_on()) continue;
     for (Pending& pending : pending_of(under_way_.front())) wait(pending);
   }

@@ -51,6 +51,7 @@ class HookedBuckets final : public BucketSums {
   bool go_on();  // whether anything did
   bool go_on(HookedBucket& bucket, int reached);
   int find_next(HookedBucket& bucket);
+  Exchange* run_hook(HookedBucket& bucket);
   void start(HookedBucket& bucket);
   static std::vector<Pending>& pending_of(HookedBucket& bucket) {
     return bucket.exchange != nullptr ? bucket.exchange->pending() : bucket.pending;
@@ -61,6 +62,7 @@ class HookedBuckets final : public BucketSums {
   std::int64_t step_;
   std::vector<std::vector<Range>> held_;  // by bucket, of those launched
   std::deque<HookedBucket> under_way_;    // those not done, and what came after the first of them
+  bool failed_ = false;                   // the hook has: nothing can go on
 };
 
 }  // namespace trireme::parallel

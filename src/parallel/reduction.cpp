@@ -36,8 +36,13 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
   tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
 }
 
-Reduction::~Reduction() {
-  if (!finished_ && owner_.tuner_ != nullptr) owner_.tuner_->give_up();
+Reduction::~Reduction() = default;
+
+void Reduction::give_up() {
+  if (finished_) return;
+  if (owner_.tuner_ != nullptr) owner_.tuner_->give_up();
+  sums_->finish([this](Pending& pending) { wait_for(pending); });
+  sum_tied(true);
 }
 
 void Reduction::listen(Tape& tape) {
@@ -187,6 +192,7 @@ StepSummary Reduction::finish() {
 
 void Reduction::end() {
   finished_ = true;
+  ++owner_.finished_steps_;
   if (owner_.ready_order_ == DataParallel::ReadyOrder::unknown) owner_.ready_order_ = DataParallel::ReadyOrder::noted;
 }
 
@@ -252,7 +258,7 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   values.insert(values.end(), {number, number * number});
   const std::size_t first_compared = values.size();
   const ReplicaComparison* comparison = on_device ? nullptr : owner_.comparison_.get();
-  if (comparison != nullptr) comparison->append(values, step);
+  if (comparison != nullptr) comparison->append(values, owner_.finished_steps_);
   Pending sum = ranks.group().all_reduce(std::span(values), owner_.micro_batch_sum_->op(), "step summary");
   wait_for(sum);
 

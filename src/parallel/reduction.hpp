@@ -25,12 +25,19 @@ class Reduction final : public GradientListener {
   // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
   void listen(Tape& tape);
   void add(Step::AddedLoss loss, std::int64_t nominal_targets);  // each micro-batch; in a pipeline on the last stage alone
-  void request(const StepRequests& requests) { requests_ = requests; }
+  void request(const StepRequests& requests) {
+    requests_.stop = requests_.stop || requests.stop;
+    requests_.checkpoint = requests_.checkpoint || requests.checkpoint;
+  }
 
   // Waits for the buckets, see Step::finish.
   StepSummary finish();
 
-  // The same without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
+  // Of a step that is given up. What has begun is brought to its end: how far it has come depends on time, and the ranks must
+  // go on alike.
+  void give_up();
+
+  // finish() without the host waiting for a GPU: the numbers stay there (StepSummary::on_device; optim::read waits for them), a
   // step that is not finite is skipped by the optimizer, and replicas are not compared: DataParallel::exchange does that.
   // What a StepGraph can record. On the host, in a mesh with a pipeline or tensor axis and under fixed bits it is finish().
   StepSummary finish_on_device();

@@ -112,8 +112,8 @@ std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
   return sum;
 }
 
-void ReplicaComparison::append(std::vector<double>& summary, std::int64_t step) const {
-  const std::int64_t turn = step % num_steps_;
+void ReplicaComparison::append(std::vector<double>& summary, std::int64_t steps_before) const {
+  const std::int64_t turn = steps_before % num_steps_;
   const auto part_of = [&](std::int64_t numel) { return Range{numel * turn / num_steps_, numel * (turn + 1) / num_steps_}; };
   append(summary, part_of(numel_), part_of(tied_numel_));
 }

@@ -19,8 +19,9 @@ class ReplicaComparison {
  public:
   ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
 
-  // Of this step's part of the values, or of all: numbers that add up to zeros over the ranks of the mesh where replicas agree.
-  void append(std::vector<double>& summary, std::int64_t step) const;
+  // Of a part of the values, in num_steps() steps all of them, or of all at once: numbers that add up to zeros over the ranks
+  // of the mesh where replicas agree.
+  void append(std::vector<double>& summary, std::int64_t steps_before) const;
   void append_all(std::vector<double>& summary) const;
 
   // After the sum. Throws the same Error{diverged} on all ranks of the mesh, whose group is `ranks`.

@@ -19,16 +19,20 @@ Step::Step(Step&& other) noexcept
       calls_(other.calls_),
       phase_(std::exchange(other.phase_, Phase::over)),
       reduction_(std::move(other.reduction_)),
-      summary_(std::move(other.summary_)) {}
+      summary_(std::exchange(other.summary_, std::nullopt)) {}
 
 Step::~Step() { give_up(); }
 
 void Step::give_up() noexcept {
   if (std::exchange(phase_, Phase::over) == Phase::over) return;
   try {
+    if (reduction_ != nullptr) reduction_->give_up();
+  } catch (const std::exception&) {  // of a job that has failed: the failure is being told already
+  }
+  try {
     reduction_ = nullptr;  // waits for what is under way
     owner_->give_up(recording_ == nullptr || !recording_->is_captured);
-  } catch (const std::exception&) {  // of a GPU whose error is being told already
+  } catch (const std::exception&) {  // of a GPU with an error, likewise
   }
 }
 
@@ -78,7 +82,10 @@ void Step::begin_micro_batches() {
 
 void Step::listen(Tape& tape) { reduction_->listen(tape); }
 
-void Step::add(AddedLoss loss, std::int64_t nominal_targets) { reduction_->add(std::move(loss), nominal_targets); }
+void Step::add(AddedLoss loss, std::int64_t nominal_targets) {
+  require(reduction_ != nullptr, "step {} was moved or given up inside its own loss", number_);
+  reduction_->add(std::move(loss), nominal_targets);
+}
 
 void Step::ask(const StepRequests& requests) {
   require(phase_ != Phase::over && !summary_, "ask() comes before finish() and update(), which tell all ranks");
@@ -87,6 +94,7 @@ void Step::ask(const StepRequests& requests) {
 
 const StepSummary& Step::finish() {
   if (summary_) return *summary_;
+  require(phase_ != Phase::over, "finish() of step {} after its end", number_);
   require(phase_ == Phase::open, "finish() of step {} inside its own loss, or after a backward() that has failed", number_);
   const EndOnError guard(*this);
   StepSummary summary = recording_ == nullptr ? reduction_->finish() : reduction_->finish_on_device();
@@ -111,6 +119,7 @@ bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& op
       "update() of a step of a StepGraph takes no learning rate: it would stay that of the recorded step; give it to run()");
   finish();
   const EndOnError guard(*this);
+  optimizer.check(*summary_);
   set_learning_rate(optimizer, options.learning_rate);
   const bool updated = owner_->scaler_.step(optimizer, *summary_, options);
   owner_->scaler_.update();

@@ -62,6 +62,7 @@ class Descent final : public optim::AnyOptimizer {
  public:
   explicit Descent(FlatStore& store) : store_(store) {}
 
+  void check(const StepSummary&) const override {}
   bool step(const StepSummary&, const optim::UpdateOptions&) override {
     const auto shard = store_.shard();
     const std::vector<Range> ranges = shard ? shard->ranges() : std::vector<Range>{{0, store_.trainable_numel()}};

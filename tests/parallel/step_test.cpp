@@ -79,6 +79,7 @@ struct Setup {
   int ranks = 2;
   int micro_batches = 2;
   Place given_up = Place::nowhere;  // step 1; it is then taken whole
+  bool power_sgd = false;           // a hook of each rank
 };
 
 // Gets as far as `place`; true where it took the whole step.
@@ -117,7 +118,9 @@ std::vector<float> train(const Setup& setup) {
     Net<P> net(!std::holds_alternative<parallel::FixedBits>(setup.options.sum));
     net.initialize({.seed = 5});
     const auto passes = [&net] { return net.passes.defined() ? net.passes.value().data()[0] : 0; };
-    parallel::DataParallel replicas(net, ProcessMesh(world), setup.options);
+    parallel::ParallelOptions options = setup.options;
+    if (setup.power_sgd) std::get<parallel::Hooked>(options.sum).compression.hook = parallel::power_sgd_hook({.rank = 2});
+    parallel::DataParallel replicas(net, ProcessMesh(world), options);
     optim::Sgd<P> optimizer(net, {.momentum = 0.9});
     for (std::int64_t number = 0; number < 4; ++number) {
       if (number == 1 && setup.given_up != Place::nowhere) {
@@ -180,6 +183,22 @@ TEST_CASE("steps of a run that tunes its buckets can be given up") {
   }
 }
 
+// How far its exchanges have come when the step is given up depends on time. The hook keeps its errors.
+TEST_CASE("steps whose hook has several exchanges can be given up") {
+  for (const parallel::Sharding sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+    for (const Place place : places) {
+      CAPTURE(sharding, place);
+      Setup setup{
+          .options =
+              with(parallel::Hooked{{.hook = nullptr, .only_if_faster = false, .between = parallel::CompressionBetween::ranks}},
+                   sharding),
+          .power_sgd = true};
+      setup.given_up = place;
+      CHECK(train<Float32>(setup).size() > 1);
+    }
+  }
+}
+
 TEST_CASE("calls of a step in the wrong order are refused") {
   testing::run_ranks(2, [&](const Group& world) {
     Net<Float32> net;
@@ -195,6 +214,7 @@ TEST_CASE("calls of a step in the wrong order are refused") {
       CHECK_THROWS_WITH(replicas.begin(1), ContainsSubstring("step 1 was begun while step 0 is open"));
       CHECK_THROWS_WITH(step.finish(), ContainsSubstring("finish() after 0 of 1 micro-batches"));
       CHECK(step.is_over());  // what fails in finish() ends the step
+      CHECK_THROWS_WITH(step.finish(), ContainsSubstring("finish() of step 0 after its end"));
       CHECK_THROWS_WITH(step.update(optimizer), ContainsSubstring("after its end"));
     }
     {
@@ -210,6 +230,7 @@ TEST_CASE("calls of a step in the wrong order are refused") {
     }
     parallel::Step step = replicas.begin(0);
     step.ask({.stop = world.rank() == 1});
+    step.ask({});  // takes nothing back
     step.backward(batch, loss);
     const StepSummary& summary = step.finish();
     CHECK((summary.requests.stop && !summary.requests.checkpoint));
@@ -220,6 +241,16 @@ TEST_CASE("calls of a step in the wrong order are refused") {
     CHECK(step.finish().loss() == summary.loss());
     CHECK_THROWS_WITH(step.backward(batch, loss), ContainsSubstring("after its end"));
     CHECK_THROWS_WITH(step.update(optimizer), ContainsSubstring("a step has one"));
+    {
+      parallel::Step inside = replicas.begin(1);
+      std::optional<parallel::Step> elsewhere;
+      CHECK_THROWS_WITH(inside.backward(batch,
+                                        [&] {
+                                          elsewhere.emplace(std::move(inside));
+                                          return net.loss(batch);
+                                        }),
+                        ContainsSubstring("was moved or given up inside its own loss"));
+    }
     parallel::Step next = replicas.begin(1);  // although the one before is still there
     parallel::Step moved = std::move(next);
     moved.backward(batch, loss);
@@ -236,6 +267,33 @@ TEST_CASE("ranks that begin different steps all learn who began which") {
     parallel::Step step = replicas.begin(7 + world.rank());
     step.backward(batch, [&] { return net.loss(batch); });
     CHECK_THROWS_WITH(step.finish(), ContainsSubstring("rank 0 has begin = 7, rank 1 has begin = 8"));
+  });
+}
+
+TEST_CASE("an optimizer of another model is refused, also where float16 overflows") {
+  testing::run_ranks(2, [&](const Group& world) {
+    Net<MixedFloat16> net;
+    Net<MixedFloat16> other;
+    net.initialize();
+    other.initialize();
+    parallel::DataParallel replicas(net, ProcessMesh(world), {.loss_scale = {.init_scale = 0x1p60}});
+    optim::Sgd<MixedFloat16> of_other(other);
+    optim::Sgd<MixedFloat16> optimizer(net, {.learning_rate = 0.5});
+    const Batch batch = batch_of(world, 0, 1, 0);
+    {
+      parallel::Step step = replicas.begin(0);
+      step.backward(batch, [&] { return net.loss(batch); });
+      CHECK_FALSE(step.finish().is_finite());
+      CHECK_THROWS_WITH(step.update(of_other), ContainsSubstring("that of another model than this optimizer's"));
+      CHECK(step.is_over());
+    }
+    CHECK(of_other.skipped_steps() == 0);
+    CHECK(replicas.scaler().scale() == 0x1p60);
+    parallel::Step step = replicas.begin(0);
+    step.backward(batch, [&] { return net.loss(batch); });
+    CHECK_FALSE(step.update(optimizer, {.learning_rate = 0.25}));
+    CHECK(optimizer.learning_rate() == 0.25);
+    CHECK(replicas.scaler().scale() == 0x1p59);
   });
 }
 

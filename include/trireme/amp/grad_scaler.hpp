@@ -78,7 +78,7 @@ class GradScaler {
     try {
       return optimizer.step(summary, options);
     } catch (...) {
-      progress_.erase(&optimizer);  // as if this iteration had not begun
+      undo_step(&optimizer);
       throw;
     }
   }
@@ -111,6 +111,7 @@ class GradScaler {
   };
   void unscale_for(const void* optimizer, StepSummary& summary);
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
+  void undo_step(const void* optimizer);                         // as if step() had not been called
   DeviceLossScale& on_device() const;                            // made when a loss or a summary lies there
   ops::LossScaleRules rules() const;
 

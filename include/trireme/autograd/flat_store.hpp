@@ -225,7 +225,7 @@ class FlatStore {
     if (gradient_is_final_[static_cast<std::size_t>(index)]) refuse_gradient(index);
   }
 
-  // Optimizers made from here on update this part only. Null, as at first: the whole trainable range.
+  // Optimizers update this part only, from their first step on. Null, as at first: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { planes_->set_shard(std::move(shard)); }
   const std::shared_ptr<Shard>& shard() const { return planes_->shard(); }
 

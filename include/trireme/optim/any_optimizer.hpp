@@ -50,6 +50,9 @@ class AnyOptimizer {
   // summary.
   virtual bool step(const StepSummary& summary, const UpdateOptions& options = {}) = 0;
 
+  // An error unless the summary is one of this optimizer's model.
+  virtual void check(const StepSummary& summary) const = 0;
+
   // The summary with which step() decides: where the host has to, with the numbers that it waits for.
   virtual StepSummary decidable(StepSummary summary) const = 0;
 
@@ -58,7 +61,7 @@ class AnyOptimizer {
 
   virtual std::int64_t skipped_steps() = 0;  // so far; the host waits for a GPU's count
 
-  // What the start-up check compares between ranks.
+  // For a comparison between ranks, as require_same makes it.
   virtual Settings settings() const = 0;
 
   // What a checkpoint keeps: the planes, by parameter, and how often each parameter was updated. Names are

@@ -83,7 +83,7 @@ void Optimizer<P, D>::set_learning_rate(double learning_rate) {
 }
 
 template <typename P, typename D>
-bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& options) {
+void Optimizer<P, D>::check(const StepSummary& summary) const {
   require(summary.used.size() == steps_.size(), "a step summary of {} parameters for an optimizer of {}", summary.used.size(),
           steps_.size());
   require(
@@ -91,9 +91,15 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& opti
       "the step summary is that of another model than this optimizer's, which begins with {}: give each optimizer the summary "
       "of its own model's step",
       store_.num_parameters() > 0 ? store_.parameter(0).name : "");
+}
+
+template <typename P, typename D>
+bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& options) {
+  check(summary);
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
   require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
+  if (options.learning_rate) set_learning_rate(*options.learning_rate);
   make_planes();
   store_.require_values();
   const StepSummary decided = decidable(summary);

@@ -58,6 +58,7 @@ class Optimizer : public AnyOptimizer {
   double learning_rate() const final { return rules_.learning_rate; }
   void set_learning_rate(double learning_rate) final;
   bool step(const StepSummary& summary, const UpdateOptions& options = {}) final;
+  void check(const StepSummary& summary) const final;
   StepSummary decidable(StepSummary summary) const final;
   void skip_step() final;
   std::int64_t skipped_steps() final;

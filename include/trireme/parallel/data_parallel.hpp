@@ -49,6 +49,8 @@ class DataParallel {
   // buffers with the same values: Error{rank_mismatch} names the one that differs. The model keeps what it is given, memory,
   // shard and batch norm's sum over the ranks, when DataParallel is gone.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
+  DataParallel(const DataParallel&) = delete;  // its steps know where it is
+  DataParallel& operator=(const DataParallel&) = delete;
 
   // The step with this number, from 0 on, the same on all ranks: it names random numbers, and when compression begins. Under
   // fixed bits as many micro-batches as FixedBits says for each rank. One step at a time is open.
@@ -97,8 +99,8 @@ class DataParallel {
   };
 
   Step begin(std::int64_t number, int micro_batches, StepRecording* recording);
-  void launch_step(std::int64_t number) { step_ = number; }  // by a StepGraph
-  void give_up(bool has_run);                                // the step that is open
+  void launch_step(std::int64_t number);  // by a StepGraph
+  void give_up(bool has_run);             // the step that is open
   std::vector<int> trainable() const;
   std::vector<std::int64_t> parameter_bytes(const ProcessMesh& mesh) const;
   void choose_reduction(const ProcessMesh& mesh, const ParallelOptions& options, bool sharded);
@@ -123,6 +125,7 @@ class DataParallel {
   amp::GradScaler scaler_;
   bool is_in_step_ = false;
   std::int64_t step_ = -1;  // the number of the newest one
+  std::int64_t finished_steps_ = 0;
   std::int64_t exchanges_ = 0;
   enum class ReadyOrder : std::uint8_t { unknown, noted, agreed };  // noted: by a step that is done
   ReadyOrder ready_order_ = ReadyOrder::unknown;

@@ -35,8 +35,11 @@ struct StepRecording {
 //
 // Gradients travel while backward() runs. A step that ends without update(), by an exception too, leaves nothing behind but
 // what a communication hook has sent: gradients are cleared, buffers have their values of before. All ranks give it up at the
-// same place, otherwise the job fails. Steps of different models nest: inside the loss of a generator the discriminator may
-// take its step.
+// same place; where one does so alone the ranks no longer call alike, and the job fails, or their replicas are found to differ.
+//
+// Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
+// is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
+// which changes the values that a backward pass would read.
 class [[nodiscard]] Step {
  public:
   Step(Step&&) noexcept;
@@ -55,12 +58,12 @@ class [[nodiscard]] Step {
     begin_micro_batches();
     listen(tape);
     const auto value = as_loss(loss());
-    scaler().scale(value).backward();
     add(value);
+    scaler().scale(value).backward();
     end_micro_batches();
   }
 
-  // Asks all ranks: what any of them asked for is in the summary of all.
+  // Asks all ranks: what any of them has asked for is in the summary of all.
   void ask(const StepRequests& requests);
 
   // Waits for the gradients. Afterwards the store holds their sum over all ranks (where the step is sharded: only in the part

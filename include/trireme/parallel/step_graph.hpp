@@ -38,9 +38,9 @@ struct StepGraphOptions {
 //     if (const auto newest = graph.newest_result()) print(newest->number, newest->loss);
 //   }
 //
-// The function ends with update(). With several ranks all have inputs of the same shapes at each step; the graph ends before
-// the last copy of the group whose collectives it holds, and DataParallel::exchange() between the steps does what a launch
-// can't.
+// The function ends with update(); its optimizer outlives the graph. With several ranks all have inputs of the same shapes at
+// each step; the graph ends before the last copy of the group whose collectives it holds, and DataParallel::exchange() between
+// the steps does what a launch can't.
 //
 // Every step does the same: what depends on data, as a model with branches, or waits for the GPU, as item() and mean(), can't
 // be recorded. Then, with one message, all steps are eager, and so are those whose inputs have other shapes than the recorded
@@ -159,14 +159,15 @@ class StepGraph {
   }
 
   void record(const Place& place) {
-    recording_.is_captured = true;
     try {
-      graph_.emplace([&] { recorded_ = call_with(place, *inputs_); });
+      graph_.emplace([&] {
+        recording_.is_captured = true;
+        recorded_ = call_with(place, *inputs_);
+      });
     } catch (const device::NotCapturable& error) {
       tell(error.what());
       options_.enabled = false;
     }
-    recording_.is_captured = false;
   }
 
   StepSummary run_others(const Place& place, const HostInputs& inputs) {
@@ -179,6 +180,10 @@ class StepGraph {
   }
 
   StepSummary call(const Place& place, const Tensor<Elements, D>&... inputs) {
+    struct Captured {  // by record() until the step has ended, whatever ends it
+      bool& flag;
+      ~Captured() { flag = false; }
+    } captured{recording_.is_captured};
     Step step = replicas_.begin(place.number, 1, &recording_);
     body_(step, place, inputs...);
     require(step.is_over(), "the function of a StepGraph ends without update()");

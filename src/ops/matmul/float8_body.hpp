@@ -7,7 +7,7 @@
 #include "trireme/core/float8.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The quantisation of ops/float8.hpp.
+// The quantisation of ops/matmul/float8.hpp.
 namespace trireme::ops {
 
 // Conversions that a GPU has instructions for.
