@@ -8,7 +8,7 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/ops/matmul/float8.hpp"
-#include "trireme/parallel/pipeline_schedule.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 using trireme::require;
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <utility>
 
-#include "parallel/pipeline_transfers.hpp"
+#include "parallel/pipeline/pipeline_transfers.hpp"
 #include "precision/each_policy.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/comm/base/require_same.hpp"

@@ -1,11 +1,11 @@
-#include "trireme/parallel/pipeline_schedule.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 #include <algorithm>
 #include <functional>
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/pipeline_timeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 using namespace trireme;
 using namespace trireme::parallel;

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "trireme/parallel/pipeline_timeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 namespace trireme::parallel {
 

@@ -7,7 +7,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/pipeline_timeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 namespace trireme::parallel {
 

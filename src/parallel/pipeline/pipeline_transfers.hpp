@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "trireme/parallel/pipeline_schedule.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 namespace trireme::parallel {
 

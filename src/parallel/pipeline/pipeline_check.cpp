@@ -2,9 +2,9 @@
 #include <optional>
 #include <set>
 
-#include "parallel/pipeline_transfers.hpp"
+#include "parallel/pipeline/pipeline_transfers.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/parallel/pipeline_timeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 namespace trireme::parallel {
 namespace {

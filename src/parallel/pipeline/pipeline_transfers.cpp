@@ -1,4 +1,4 @@
-#include "parallel/pipeline_transfers.hpp"
+#include "parallel/pipeline/pipeline_transfers.hpp"
 
 #include <algorithm>
 #include <utility>

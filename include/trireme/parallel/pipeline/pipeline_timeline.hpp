@@ -3,7 +3,7 @@
 #include <span>
 #include <vector>
 
-#include "trireme/parallel/pipeline_schedule.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 namespace trireme::parallel {
 

@@ -1,4 +1,4 @@
-#include "trireme/parallel/pipeline_timeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "parallel/pipeline_transfers.hpp"
+#include "parallel/pipeline/pipeline_transfers.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::parallel {

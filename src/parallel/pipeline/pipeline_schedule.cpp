@@ -1,11 +1,11 @@
-#include "trireme/parallel/pipeline_schedule.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
 #include <string_view>
 
-#include "parallel/pipeline_transfers.hpp"
+#include "parallel/pipeline/pipeline_transfers.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::parallel {
