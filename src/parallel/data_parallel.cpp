@@ -282,8 +282,7 @@ void DataParallel::compare_evaluation() const {
   if (!modes.empty()) batch_norm_->barrier((modes == "evaluation" ? "a step in " : "a step with ") + modes);
 }
 
-// This rank's GPU may be waiting for other ranks. Who reads its memory would wait for ever where one of them fails; this does
-// not.
+// For this rank's GPU, which may be waiting for other ranks: ends with an error where one of them fails.
 void DataParallel::wait_until(const std::function<bool()>& done) const { group_.wait_until(done, "a step of the GPU"); }
 
 StepRequests DataParallel::exchange(const StepRequests& requests) {

@@ -28,7 +28,7 @@ enum class Extent : std::uint8_t {
 enum class Home : std::uint8_t {
   device,  // where the store lies
   host,    // in the host's memory; a store on a GPU gets what is visited, piece by piece, and gives it back
-  file,    // planned: refused
+  file,    // not there yet: refused
 };
 
 struct PlaneOptions {
