@@ -3,6 +3,7 @@
 #include <dnnl_version.h>
 
 #include <dnnl.hpp>
+#include <string_view>
 
 #include "trireme/core/dtype.hpp"
 
@@ -24,7 +25,8 @@ inline dnnl::memory::data_type type_of(const dnnl::memory::desc& layout) {
 struct PrimitiveOptions {
   const dnnl::engine& engine;
   dnnl::primitive_attr attributes = {};
-  bool allow_empty = false;  // an empty descriptor where oneDNN lacks the primitive, instead of an exception
+  bool allow_empty = false;         // an empty descriptor where oneDNN lacks the primitive, instead of an exception
+  std::string_view leave_out = {};  // describe_backward: no implementation whose name has this, where there is another one
 };
 
 // The descriptor of a primitive: describe<dnnl::matmul>({engine}, a, b, c).
@@ -42,10 +44,18 @@ template <typename Primitive, typename Forward, typename... Arguments>
 typename Primitive::primitive_desc describe_backward(const PrimitiveOptions& options, const Forward& forward,
                                                      const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {options.engine, arguments..., forward, options.attributes, options.allow_empty};
+  typename Primitive::primitive_desc found{options.engine, arguments..., forward, options.attributes, options.allow_empty};
 #else
-  return {typename Primitive::desc(arguments...), options.attributes, options.engine, forward, options.allow_empty};
+  const typename Primitive::desc wanted(arguments...);  // which next_impl() reads
+  typename Primitive::primitive_desc found{wanted, options.attributes, options.engine, forward, options.allow_empty};
 #endif
+  const auto is_left_out = [&] {
+    return !options.leave_out.empty() && found &&
+           std::string_view(found.impl_info_str()).find(options.leave_out) != std::string_view::npos;
+  };
+  while (is_left_out() && found.next_impl()) {
+  }
+  return found;
 }
 
 }  // namespace trireme::ops

@@ -42,6 +42,15 @@ bool suits_winograd(const ConvolutionShape& s) {
          s.in % 16 == 0 && s.in >= least && s.out % 16 == 0 && s.out >= least && tiles >= least && !wants_direct();
 }
 
+// oneDNN's 1x1 convolution copies the pixels that a stride leaves into memory of its threads. With fewer channels than a block
+// of 8 or 16 it writes past that memory in the gradient of the weight, so that results are wrong now and then, or the process
+// dies (https://github.com/uxlfoundation/oneDNN/issues/6035, open in version 3; seen with 2.6.3). Others of its implementations
+// do not.
+bool breaks_1x1(const ConvolutionShape& s) {
+  constexpr Extent2d one = 1;
+  return s.kernel == one && s.stride != one && s.in / s.groups < 16;
+}
+
 // Without `any` images stay as they are, channels last.
 Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels, bool any) {
   return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), any ? Tag::any : Tag::nhwc};
@@ -101,6 +110,7 @@ class ConvolutionPlan {
     const dnnl::memory::dims dilation{shape.dilation.height - 1, shape.dilation.width - 1};
     PrimitiveOptions options{.engine = engine, .allow_empty = any};
     options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (breaks_1x1(shape)) options.leave_out = "1x1";
     const auto given_x = image(shape, shape.x, shape.in, false);
     const auto given_y = image(shape, shape.y, shape.out, false);
     const auto given_weight = weights(shape, onednn_type(shape.operands), false);
