@@ -13,8 +13,9 @@
 #include "measurement/measurement.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/nn/divide_layers.hpp"
+#include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
-#include "trireme/parallel/pipeline.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 using namespace trireme;
 
@@ -29,58 +30,43 @@ struct Options {
   std::string json;
 };
 
-parallel::PipelineSchedule schedule_of(const Options& options) {
-  return parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
-}
-
 class Replica {
  public:
   Replica(const ProcessMesh& mesh, const Options& options, const std::vector<double>& costs)
-      : options_(options),
-        context_(parallel::model_context(mesh, {.layer_costs = costs})),
-        model_(options.gpt, context_),
-        data_parallel_((model_.initialize(), model_), mesh),
-        pipeline_(mesh, schedule_of(options), {stage(mesh.pipeline().rank())}) {
-    for (std::int64_t i = 0; i < tokens_.numel(); ++i) {
-      tokens_.data()[i] = static_cast<std::int32_t>(i * 7919 % options.gpt.vocabulary);
+      : model_(options.gpt, parallel::model_context(mesh, {.layer_costs = costs})),
+        data_parallel_((model_.initialize(), model_), mesh) {
+    const Tensor<std::int32_t> tokens({options.batch, options.gpt.block});
+    for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+      tokens.data()[i] = static_cast<std::int32_t>(i * 7919 % options.gpt.vocabulary);
+    }
+    for (int micro = 0; micro < options.micro_batches; ++micro) {
+      batches_.push_back({.tokens = tokens, .targets = tokens, .first_sample = micro * options.batch});
     }
   }
 
   void step() {
-    parallel::Step step = data_parallel_.begin(next_step_++, options_.micro_batches);
-    pipeline_.run(step, 0, options_.batch);
+    parallel::Step step = data_parallel_.begin(next_step_++, static_cast<int>(batches_.size()));
+    step.backward(model_, batches_);
     step.finish();
   }
 
  private:
-  parallel::PipelineStage<float> stage(int index) {
-    const Shape between = model_.stage_shape(options_.batch, options_.gpt.block);
-    parallel::PipelineStage<float> stage{.input = between, .output = between};
-    if (index + 1 < options_.ranks) {
-      stage.forward = [this, index](const Variable<float>& x, int) { return model_.stage(index, x, tokens_); };
-    } else {
-      stage.loss = [this](const Variable<float>& x, int) { return model_.last_stage(x, tokens_); };
-    }
-    return stage;
-  }
-
-  const Options& options_;
-  Tensor<std::int32_t> tokens_{{options_.batch, options_.gpt.block}};
-  ModelContext context_;
   models::Gpt<Float32> model_;
   parallel::DataParallel data_parallel_;
-  parallel::Pipeline<float> pipeline_;
+  std::vector<data::TokenBatch> batches_;
   std::int64_t next_step_ = 0;
 };
 
 // Of a step in virtual time, a third of each stage forward.
 double predicted_seconds(const Options& options, const std::vector<double>& costs, const std::vector<Range>& division) {
+  const auto schedule =
+      parallel::make_pipeline_schedule({.num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
   std::vector<parallel::StageSeconds> stages;
   for (const auto& [begin, end] : division) {
     const double cost = std::accumulate(costs.begin() + begin, costs.begin() + end, 0.0);
     stages.push_back({.forward = cost / 3, .backward = cost * 2 / 3, .weight_gradient = 0});
   }
-  return parallel::simulate(schedule_of(options), stages).seconds;
+  return parallel::simulate(schedule, stages).seconds;
 }
 
 void compare(const Group& world, const Options& options) {

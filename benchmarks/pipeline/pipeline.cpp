@@ -1,8 +1,6 @@
 // What share of the time do the ranks of a pipeline wait, and what says the schedule? All schedules in turn, with equal stages.
 //   pipeline_benchmark --ranks 2 --micro-batches 8 [--json FILE]
 
-#include "trireme/parallel/pipeline.hpp"
-
 #include <fmt/format.h>
 
 #include <map>
@@ -14,6 +12,10 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/comm/launch/launch.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/staged.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 
 using namespace trireme;
 
@@ -30,35 +32,55 @@ struct Options {
   std::string json;
 };
 
-struct Stage : nn::Module<Float32> {
-  std::vector<std::unique_ptr<nn::Linear<Float32>>> layers;
+struct Layer : nn::Module<Float32> {
+  Layer(const nn::Module<Float32>& parent, std::string_view name, std::int64_t width)
+      : nn::Module<Float32>(parent, name), linear(*this, "linear", {.in = width, .out = width}) {}
 
-  Stage(const Options& options, int rank) {
-    for (int layer = 0; layer < options.layers; ++layer) {
-      layers.push_back(std::make_unique<nn::Linear<Float32>>(*this, fmt::format("{}.{}", rank, layer),
-                                                             nn::LinearOptions{.in = options.width, .out = options.width}));
-    }
-    initialize();
-  }
+  Variable<float> forward(const Variable<float>& x) const { return relu(linear.forward(x)); }
 
-  Variable<float> forward(Variable<float> x) const {
-    for (const auto& layer : layers) x = relu(layer->forward(x));
-    return x;
-  }
+  nn::Linear<Float32> linear;
+};
+
+struct Batch {
+  Tensor<float> x;
+  Tensor<float> target;
+  std::int64_t first_sample = 0;
 };
 
 // Every stage computes the gradient of its input, the first one too.
-parallel::PipelineStage<float> make_stage(const Stage& model, const Options& options, int rank) {
-  const Shape shape{options.rows, options.width};
-  const auto forward = [&model, shape, rank](const Variable<float>& x, int) {
-    return model.forward(rank == 0 ? watch(Tensor<float>::full(shape, 0.5f), [](const Tensor<float>&) {}) : x);
-  };
-  if (rank + 1 < options.ranks) return {.input = shape, .output = shape, .forward = forward};
-  return {
-      .input = shape, .output = shape, .loss = [forward, target = Tensor<float>::zeros(shape)](const auto& x, int micro_batch) {
-        return mse_loss(forward(x, micro_batch), target);
-      }};
-}
+struct Net : nn::Staged<Float32, Cpu, Batch> {
+  Net(const ModelContext& context, const Options& options)
+      : Staged(context), linear(*this, "layer", options.ranks * options.layers, options.width) {
+    const auto input = [](const Batch& batch) { return watch(batch.x, [](const Tensor<float>&) {}); };
+    const auto output = [](const Variable<float>& x) { return x; };
+    layers(layer({}, input).costs(0), linear, layer({}, output).costs(0));
+  }
+
+  Loss<float> loss(const Variable<float>& y, const Batch& batch) const { return mse_loss(y, batch.target); }
+
+  nn::ModuleList<Layer> linear;
+};
+
+// A model whose stages run by one schedule.
+class Replica {
+ public:
+  Replica(const ProcessMesh& mesh, const Options& options, const std::string& schedule)
+      : model_(parallel::model_context(mesh), options),
+        replicas_((model_.initialize(), model_), mesh, {.schedule = schedule}) {}
+
+  void step(const std::vector<Batch>& batches) {
+    parallel::Step step = replicas_.begin(next_step_++, static_cast<int>(batches.size()));
+    step.backward(model_, batches);
+    step.finish();
+  }
+
+  std::vector<parallel::TimedAction> timeline() const { return replicas_.timeline(); }
+
+ private:
+  Net model_;
+  parallel::DataParallel replicas_;
+  std::int64_t next_step_ = 0;
+};
 
 struct Share {
   double seconds = 0;  // of the step
@@ -97,20 +119,23 @@ using Shares = std::map<std::string, std::vector<Share>>;
 
 Shares measure(const Group& world, const Options& options) {
   const ProcessMesh mesh(world, {.pipeline = options.ranks});
-  const Stage model(options, world.rank());
-  parallel::DataParallel replicas(model, mesh);
-  std::int64_t next_step = 0;
+  const Shape shape{options.rows, options.width};
+  const Tensor<float> x = Tensor<float>::full(shape, 0.5f);
+  const Tensor<float> target = Tensor<float>::zeros(shape);
+  std::vector<Batch> batches;
+  for (int micro = 0; micro < options.micro_batches; ++micro) {
+    batches.push_back({.x = x, .target = target, .first_sample = micro * options.rows});
+  }
+  std::map<std::string, std::unique_ptr<Replica>> replicas;
+  for (const std::string& name : options.schedules) replicas[name] = std::make_unique<Replica>(mesh, options, name);
   Shares shares;
   for (int round = -1; round < options.rounds; ++round) {  // the first one warms up
     for (const std::string& name : options.schedules) {
       const auto schedule = parallel::make_pipeline_schedule(
           {.name = name, .num_ranks = options.ranks, .num_micro_batches = options.micro_batches});
-      parallel::Pipeline<float> pipeline(mesh, schedule, {make_stage(model, options, world.rank())});
-      parallel::Step step = replicas.begin(next_step++, options.micro_batches);
       world.barrier();
-      pipeline.run(step, 0, options.rows);
-      step.finish();
-      const Share share = share_of_waiting(world, schedule, pipeline.timeline());
+      replicas[name]->step(batches);
+      const Share share = share_of_waiting(world, schedule, replicas[name]->timeline());
       if (round >= 0) shares[name].push_back(share);
     }
   }
@@ -149,7 +174,7 @@ void report(const Options& options, const Shares& shares) {
 int main(int argc, char** argv) {
   Options options;
   CommandLine command("What share of the time the ranks of a pipeline wait, beside what the schedule says");
-  command.option("--ranks", options.ranks, "ranks, one thread each");
+  command.option("--ranks", options.ranks, "ranks, one thread each", {.least = 2});
   command.option("--micro-batches", options.micro_batches, "micro-batches of a step");
   command.option("--layers", options.layers, "linear layers on each rank");
   command.option("--rows", options.rows, "rows of a micro-batch");

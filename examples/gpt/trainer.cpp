@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "trireme/data/content.hpp"
-#include "trireme/data/on_device.hpp"
 #include "trireme/data/text.hpp"
+#include "trireme/data/token_batch.hpp"
 #include "trireme/data/window_sampler.hpp"
 
 using namespace trireme;
@@ -61,6 +61,7 @@ Trainer<P, D>::Trainer(const Options& options, const Group& world)
                                                                       .num_chunks = options.chunks,
                                                                       .layer_costs = layer_costs<P, D>(options, mesh_),
                                                                       .seed = options_.training.seed})) {
+  options_.training.pipeline_schedule = options_.schedule;
   options_.training.complete(mesh_.data());
   world.agree([this] { open(); }, "open data and files");
 }
@@ -89,13 +90,9 @@ void Trainer<P, D>::run() {
   Training<P, D> training(options_.training, options_.settings(), mesh_, model_, "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
-                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
+                    .backward = [this](parallel::Step& step) { backward(step); },
                     .validate = {},
                     .save = [this] { models::save_gpt2(model_, options_.training.save); }};
-  if (model_.context().num_stages() > 1) {
-    pipeline_.emplace(make_pipeline());
-    work.pipeline = [this](parallel::Step& step) { run_stages(step); };
-  }
   if (text_->validation.size() > options_.block) work.validate = [this] { return validate(); };
   print_start();
   if (training.run(work)) print_sample();
@@ -103,41 +100,12 @@ void Trainer<P, D>::run() {
 }
 
 template <typename P, typename D>
-void Trainer<P, D>::backward(parallel::Step& step, int micro_batch) {
-  const data::TokenBatch batch = loader_->load(step.number(), micro_batch);
-  step.backward(batch, [&] { return model_.loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets)); });
-}
-
-template <typename P, typename D>
-parallel::Pipeline<float, D> Trainer<P, D>::make_pipeline() {
-  const Shape between = model_.stage_shape(options_.training.micro_batch_size, options_.block);
-  std::vector<parallel::PipelineStage<float, D>> stages;
-  for (const int index : model_.context().stages()) {
-    auto& stage = stages.emplace_back();
-    if (index > 0) stage.input = between;
-    if (index + 1 < model_.context().num_stages()) {
-      stage.output = between;
-      stage.forward = [this, index](const Variable<float, D>& x, int micro_batch) {
-        return model_.stage(index, x, data::on_device<D>(loader_->load(step_, micro_batch).tokens));
-      };
-    } else {
-      stage.loss = [this](const Variable<float, D>& x, int micro_batch) {
-        return model_.last_stage(x, data::on_device<D>(loader_->load(step_, micro_batch).targets));
-      };
-    }
+void Trainer<P, D>::backward(parallel::Step& step) {
+  std::vector<data::BasicTokenBatch<D>> batches;
+  for (std::int64_t micro_batch = 0; micro_batch < loader_->num_micro_batches(); ++micro_batch) {
+    batches.push_back(data::on_device<D>(loader_->load(step.number(), micro_batch)));
   }
-  return {mesh_,
-          parallel::make_pipeline_schedule({.name = options_.schedule,
-                                            .num_ranks = options_.pipeline_parallel,
-                                            .num_chunks = options_.chunks,
-                                            .num_micro_batches = static_cast<int>(loader_->num_micro_batches())}),
-          std::move(stages)};
-}
-
-template <typename P, typename D>
-void Trainer<P, D>::run_stages(parallel::Step& step) {
-  step_ = step.number();
-  pipeline_->run(step, loader_->load(step_, 0).first_sample, options_.training.micro_batch_size);
+  step.backward(model_, batches);
 }
 
 // The mean loss of evenly spaced windows, spread over the replicas.
@@ -149,7 +117,7 @@ Validation Trainer<P, D>::validate() const {
   for (auto window = static_cast<std::size_t>(replicas.rank()); window < starts.size();
        window += static_cast<std::size_t>(replicas.size())) {
     const data::TokenBatch batch = data::read_windows(text_->validation, std::span(starts).subspan(window, 1), options_.block);
-    const auto loss = model_.loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets));
+    const auto loss = nn::loss_of(model_, data::on_device<D>(batch));
     total[0] += static_cast<double>(loss.sum.value().item());
     total[1] += loss.target_weight.item();
   }

@@ -19,9 +19,7 @@ class Trainer {
 
  private:
   void open();  // what may fail on one rank alone
-  void backward(trireme::parallel::Step& step, int micro_batch);
-  trireme::parallel::Pipeline<float, D> make_pipeline();
-  void run_stages(trireme::parallel::Step& step);
+  void backward(trireme::parallel::Step& step);
   Validation validate() const;
   void print_start() const;
   void print_sample() const;
@@ -33,6 +31,4 @@ class Trainer {
   std::optional<trireme::data::TrainingSplit> text_;
   std::optional<trireme::data::WindowLoader> loader_;
   trireme::models::Gpt<P, D> model_;
-  std::int64_t step_ = 0;                                          // that the stages are in
-  std::optional<trireme::parallel::Pipeline<float, D>> pipeline_;  // none where a replica is one stage
 };

@@ -94,7 +94,7 @@ void Trainer<D>::run() {
   Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), *model_, "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
-                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
+                    .backward = [this](parallel::Step& step) { backward(step); },
                     .validate = {},
                     .add_to = [this](State& state) { add_to(state); },
                     .save =
@@ -108,15 +108,17 @@ void Trainer<D>::run() {
 }
 
 template <typename D>
-void Trainer<D>::backward(parallel::Step& step, int micro_batch) {
-  const data::TokenBatch batch = loader_->load(step.number(), micro_batch);
-  typename Model::State& state = states_[static_cast<std::size_t>(micro_batch)];
-  if (!batch.continues) state = {};
-  step.backward(batch, [&] {
-    auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
-    state = std::move(result.state);
-    return result.loss;
-  });
+void Trainer<D>::backward(parallel::Step& step) {
+  for (std::size_t micro_batch = 0; micro_batch < states_.size(); ++micro_batch) {
+    const data::TokenBatch batch = loader_->load(step.number(), static_cast<std::int64_t>(micro_batch));
+    typename Model::State& state = states_[micro_batch];
+    if (!batch.continues) state = {};
+    step.backward(batch, [&] {
+      auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
+      state = std::move(result.state);
+      return result.loss;
+    });
+  }
 }
 
 // What rows carry goes by row of the whole batch, whichever rank reads it.

@@ -23,7 +23,7 @@ class Trainer {
   void open();  // what may fail on one rank alone
   void read_text();
   trireme::data::WindowLoader loader(const trireme::data::TokenDataset& tokens, std::int64_t micro_batch_size) const;
-  void backward(trireme::parallel::Step& step, int micro_batch);
+  void backward(trireme::parallel::Step& step);
   void add_to(trireme::State& state);  // what the rows of a batch carry from step to step
   Validation validate() const;
   void print_start() const;

@@ -84,7 +84,7 @@ void Trainer<Model>::run() {
                                                   "images");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size,
-                    .backward = [this](parallel::Step& step, int micro) { backward(step, micro); },
+                    .backward = [this](parallel::Step& step) { backward(step); },
                     .validate = {},
                     .save = [this] { nn::save_weights<float>(*model_, options_.training.save); }};
   if (images_->test) work.validate = [this] { return validate(); };
@@ -94,12 +94,14 @@ void Trainer<Model>::run() {
 }
 
 template <typename Model>
-void Trainer<Model>::backward(parallel::Step& step, int micro_batch) {
-  const data::ImageBatch batch = loader_->load(step.number(), micro_batch);
-  step.backward(batch, [&] {
-    return cross_entropy(model_->logits(data::on_device<D>(batch.images)), data::on_device<D>(batch.labels),
-                         {.label_smoothing = options_.label_smoothing});
-  });
+void Trainer<Model>::backward(parallel::Step& step) {
+  for (std::int64_t micro_batch = 0; micro_batch < loader_->num_micro_batches(); ++micro_batch) {
+    const data::ImageBatch batch = loader_->load(step.number(), micro_batch);
+    step.backward(batch, [&] {
+      return cross_entropy(model_->logits(data::on_device<D>(batch.images)), data::on_device<D>(batch.labels),
+                           {.label_smoothing = options_.label_smoothing});
+    });
+  }
 }
 
 // The mean loss and the accuracy of the test images, spread over the ranks.

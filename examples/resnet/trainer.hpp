@@ -23,7 +23,7 @@ class Trainer {
 
   void open();  // what may fail on one rank alone
   trireme::data::ImageLoader loader(const trireme::data::ImageDataset& images, trireme::data::ImageOrder order) const;
-  void backward(trireme::parallel::Step& step, int micro_batch);
+  void backward(trireme::parallel::Step& step);
   Validation validate() const;
   void print_start() const;
 

@@ -316,7 +316,8 @@ void TrainingOptions::complete(const Group& world) {
 }
 
 parallel::ParallelOptions TrainingOptions::data_parallel() const {
-  parallel::ParallelOptions result{.sharding = parse_sharding(optimizer_sharding), .check_replicas = check_replicas};
+  parallel::ParallelOptions result{
+      .sharding = parse_sharding(optimizer_sharding), .schedule = pipeline_schedule, .check_replicas = check_replicas};
   const parallel::Tuning tuning{.on = bucket_mb == 0, .profile = bucket_profile};
   if (compress != "none") {
     result.sum = parallel::Hooked{

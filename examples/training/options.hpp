@@ -45,7 +45,8 @@ struct TrainingOptions {
   std::string bucket_profile;
   int check_replicas = 100;
   std::string optimizer_sharding = "auto";
-  int fixed_bits = 0;  // micro-batches of a step on all replicas; 0: off
+  std::string pipeline_schedule;  // ParallelOptions::schedule
+  int fixed_bits = 0;             // micro-batches of a step on all replicas; 0: off
   std::string compress = "none";
   std::int64_t compress_start = 0;
   std::int64_t compress_warmup = 0;

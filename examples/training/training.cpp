@@ -92,11 +92,7 @@ template <typename P, typename D>
 StepSummary Training<P, D>::train_step(const TrainingWork& work, std::int64_t number) {
   parallel::Step step = data_parallel_.begin(number, work.micro_batches);
   step.ask(checkpoints_.requests());
-  if (work.pipeline) {
-    work.pipeline(step);
-  } else {
-    for (int micro = 0; micro < work.micro_batches; ++micro) work.backward(step, micro);
-  }
+  work.backward(step);
   optim::UpdateOptions update = options_.update_options();
   update.learning_rate = schedule_(number);
   step.update(*optimizer_, update);

@@ -24,14 +24,12 @@ struct Validation {
 
 // What a model brings to its training.
 struct TrainingWork {
-  int micro_batches = 1;              // of one rank and step
-  std::int64_t samples_per_step = 0;  // of all ranks
-  std::function<void(trireme::parallel::Step& step, int micro_batch)> backward;
-  // Instead of it where stages of a pipeline run the micro-batches: all of a step.
-  std::function<void(trireme::parallel::Step& step)> pipeline = {};
-  std::function<Validation()> validate;              // the same on all ranks; empty: there is no validation
-  std::function<void(trireme::State&)> add_to = {};  // what a checkpoint keeps beside the model and its optimizer
-  std::function<void()> save;                        // called by the ranks of the first replica when --save is given
+  int micro_batches = 1;                                        // of one rank and step
+  std::int64_t samples_per_step = 0;                            // of all ranks
+  std::function<void(trireme::parallel::Step& step)> backward;  // of all of these micro-batches
+  std::function<Validation()> validate;                         // the same on all ranks; empty: there is no validation
+  std::function<void(trireme::State&)> add_to = {};             // what a checkpoint keeps beside the model and its optimizer
+  std::function<void()> save;                                   // called by the ranks of the first replica when --save is given
 };
 
 // The part of a training run that does not depend on the model: steps, metrics and the last words.

@@ -1,6 +1,7 @@
 #include "trireme/autograd/buffer_plane.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/error.hpp"
@@ -12,6 +13,18 @@ int BufferPlane::add(std::string name, const Shape& shape, double initial, const
   buffers_.push_back({.name = std::move(name), .shape = shape, .initial = initial, .offset = numel_, .options = options});
   numel_ += shape.numel();
   return size() - 1;
+}
+
+void BufferPlane::keep_only(const std::vector<bool>& kept) {
+  require(values_ == nullptr, "buffers were given to other ranks after the first use of their values");
+  std::vector<BufferInfo> all = std::exchange(buffers_, {});
+  numel_ = 0;
+  for (std::size_t index = 0; index < all.size(); ++index) {
+    if (!kept[index]) continue;
+    all[index].offset = numel_;
+    numel_ += all[index].shape.numel();
+    buffers_.push_back(std::move(all[index]));
+  }
 }
 
 int BufferPlane::find(std::string_view name) const {

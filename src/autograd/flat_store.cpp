@@ -1,5 +1,7 @@
 #include "trireme/autograd/flat_store.hpp"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <atomic>
 
@@ -42,6 +44,7 @@ int FlatStore::add(std::string name, const Shape& shape, const Initializer& init
 
 int FlatStore::add(std::string name, const Placement& placement, const Initializer& initializer) {
   require(!laid_out_, "parameter {} was added after the first use of the store's values", name);
+  require_open_list(name);
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
   placement.check(name);
   const Shape shape = placement.local_shape();
@@ -51,25 +54,80 @@ int FlatStore::add(std::string name, const Placement& placement, const Initializ
 }
 
 int FlatStore::add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
+  require_open_list(name);
   require(find(name) < 0 && buffers_.find(name) < 0, "two parameters or buffers are named {}", name);
   return buffers_.add(std::move(name), shape, initial, options);
 }
 
-void FlatStore::freeze(int index) {
+void FlatStore::freeze(int number) {
+  int index = number;
+  if (is_distributed_) index = registered_[static_cast<std::size_t>(number)].index;
+  if (index < 0) return;  // those that hold it freeze it
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_, "parameter {} was frozen after the first use of the store's values", info.name);
   info.trainable = false;
 }
 
-void FlatStore::tie(int index, Axis ranks) {
-  ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
-  require(!laid_out_, "parameter {} was tied after the first use of the store's values", info.name);
-  for (const ParameterInfo& other : parameters_) {
-    require(other.tied == nullptr, "{} and {} are tied to other stages; of a model one parameter can be", other.name,
-            info.name);
-  }
-  info.tied = std::move(ranks);
+void FlatStore::require_open_list(std::string_view name) const {
+  require(!is_distributed_, "{} was added after the layers of its model were divided into stages: make it before layers()",
+          name);
 }
+
+void FlatStore::distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers) {
+  require(!is_distributed_, "the layers of a model are divided into stages once");
+  require(!laid_out_,
+          "a value of a parameter, or its place in the store, was asked for before the layers were divided into stages: call "
+          "layers() first");
+  require(parameters.size() == parameters_.size() && buffers.size() == static_cast<std::size_t>(buffers_.size()),
+          "distribute() was told of {} parameters and {} buffers, the store has {} and {}", parameters.size(), buffers.size(),
+          parameters_.size(), buffers_.size());
+  is_distributed_ = true;
+  std::vector<ParameterInfo> here;
+  for (std::size_t number = 0; number < parameters.size(); ++number) {
+    ParameterInfo& info = parameters_[number];
+    Registered& known = registered_.emplace_back(
+        Registered{.name = info.name, .numel = info.placement.shape.numel(), .ranks = parameters[number]});
+    if (std::ranges::find(known.ranks, rank) == known.ranks.end()) continue;
+    known.index = static_cast<int>(here.size());
+    if (known.ranks.size() > 1) info.tied_ranks = known.ranks;
+    here.push_back(std::move(info));
+  }
+  parameters_ = std::move(here);
+  std::vector<bool> kept;
+  int next_buffer = 0;
+  for (std::size_t number = 0; number < buffers.size(); ++number) {
+    kept.push_back(std::ranges::find(buffers[number], rank) != buffers[number].end());
+    const BufferInfo& info = buffers_.info(static_cast<int>(number));
+    registered_buffers_.push_back(
+        {.name = info.name, .numel = info.shape.numel(), .ranks = buffers[number], .index = kept.back() ? next_buffer++ : -1});
+  }
+  buffers_.keep_only(kept);
+}
+
+int FlatStore::index_in(const std::vector<Registered>& registered, int number) {
+  const Registered& known = registered[static_cast<std::size_t>(number)];
+  if (known.index < 0) {
+    throw Error(
+        {.code = ErrorCode::invalid_argument,
+         .message = fmt::format("{} lies on rank {} of the pipeline, not here", known.name, fmt::join(known.ranks, ", ")),
+         .name = known.name,
+         .hint = "a layer that uses a parameter of another one says so by share(), and its list of layers, layers(), "
+                 "names all that it calls"});
+  }
+  return known.index;
+}
+
+std::vector<FlatStore::Tied> FlatStore::tied() const {
+  std::vector<Tied> result;
+  for (auto known = registered_.rbegin(); known != registered_.rend(); ++known) {
+    if (known->ranks.size() > 1) result.push_back({known->name, known->ranks, known->index});
+  }
+  return result;
+}
+
+int FlatStore::index_of(int number) const { return is_distributed_ ? index_in(registered_, number) : number; }
+
+int FlatStore::buffer_index_of(int number) const { return is_distributed_ ? index_in(registered_buffers_, number) : number; }
 
 const ParameterInfo& FlatStore::parameter(int index) {
   lay_out();
@@ -93,9 +151,18 @@ std::int64_t FlatStore::trainable_numel() {
   return trainable_numel_;
 }
 
+std::vector<std::string> FlatStore::all_names() const {
+  std::vector<std::string> names;
+  for (const Registered& parameter : registered_) names.push_back(parameter.name);
+  if (is_distributed_) return names;
+  for (const ParameterInfo& parameter : parameters_) names.push_back(parameter.name);
+  return names;
+}
+
 std::int64_t FlatStore::num_elements() const {
   std::int64_t count = 0;
   for (const ParameterInfo& parameter : parameters_) count += parameter.placement.shape.numel();
+  for (const Registered& parameter : registered_) count += parameter.index < 0 ? parameter.numel : 0;
   return count;
 }
 

@@ -13,16 +13,19 @@ std::vector<int> ModelContext::stages() const {
   return here;
 }
 
-bool ModelContext::has_stage(int stage) const {
-  if (stage < 0 || stage >= num_stages()) return false;
-  return pipeline == nullptr || stage % pipeline->size() == pipeline->rank();
-}
-
 const ModelContext& one_stage(const ModelContext& context, std::string_view model) {
   require(context.num_stages() == 1,
           "a {} is not divided into stages, and its context has {}: train it on a mesh without a pipeline axis", model,
           context.num_stages());
   return context;
+}
+
+void Model::share(int parameter, std::string module) {
+  require(!store_.is_distributed(),
+          "{} was to share a parameter after the layers of its model were divided into stages: make it "
+          "before layers()",
+          module);
+  shared_.push_back({parameter, std::move(module)});
 }
 
 Model::Model(const ModelContext& context, DType dtype, DType compute_dtype, const PlaneDevice& device)

@@ -40,7 +40,7 @@ ShardMap::ShardMap(FlatStore& store, std::int64_t slice_bytes, std::span<const s
     const ParameterInfo& parameter = store.parameter(index);
     if (!parameter.trainable) break;  // frozen ones come last
     const std::int64_t bytes = parameter_bytes[position++];
-    const bool tied = parameter.tied != nullptr;
+    const bool tied = !parameter.tied_ranks.empty();
     if (tied || filled + bytes > slice_bytes) finish();
     block.parameters.push_back(index);
     filled += bytes;

@@ -97,7 +97,8 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::uint64_t strea
                  .hint = "open it as Tape tape({.seed = 1, .step = step, .first_sample = first}), where first is the number of "
                          "the micro-batch's first sample among those of all ranks"});
   }
-  return {.at = *options_, .call = options_->calls.counts_->next(*options_, stream)};
+  const std::uint64_t repeated = stream + repetition_ * 0x9e3779b97f4a7c15;
+  return {.at = *options_, .stream = repeated, .call = options_->calls.counts_->next(*options_, repeated)};
 }
 
 Tape::~Tape() {
@@ -174,8 +175,14 @@ void Tape::split_backward() {
   splits_ = true;
 }
 
+void Tape::add_loss(std::shared_ptr<AddedLoss> loss) {
+  require(!ran_, "add_loss() after backward(): a loss is added in the forward pass");
+  added_losses_.push_back(std::move(loss));
+}
+
 void Tape::run_backward() {
   require(!ran_, "backward() ran already on this tape");
+  for (const auto& loss : added_losses_) loss->begin_alone();
   ran_ = true;
   if (splits_) {
     unused_ = finals(false);  // gradients of earlier micro-batches may be put off, so not yet final

@@ -14,7 +14,8 @@ bool matches(const ParameterGroup& group, const std::string& name) {
   return fnmatch(group.pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
 }
 
-void check(const ParameterRules& rules, FlatStore& store) {
+void check(const ParameterRules& rules, const FlatStore& store) {
+  const std::vector<std::string> names = store.all_names();
   const auto fits = [](double value) { return std::isfinite(value) && value >= 0; };
   require(fits(rules.learning_rate) && fits(rules.weight_decay),
           "an optimizer's learning_rate and weight_decay are finite and 0 or more, got {} and {}", rules.learning_rate,
@@ -23,12 +24,9 @@ void check(const ParameterRules& rules, FlatStore& store) {
     require(fits(group.learning_rate_factor) && fits(group.weight_decay.value_or(0)),
             "the learning_rate_factor and weight_decay of the parameter group \"{}\" are finite and 0 or more, got {} and {}",
             group.pattern, group.learning_rate_factor, group.weight_decay.value_or(0));
-    bool found = false;
-    for (int index = 0; index < store.num_parameters() && !found; ++index) {
-      found = matches(group, store.parameter(index).name);
-    }
-    require(found, "the parameter group \"{}\" matches none of the model's {} parameters; the first is called {}",
-            group.pattern, store.num_parameters(), store.num_parameters() > 0 ? store.parameter(0).name : "");
+    require(std::ranges::any_of(names, [&](const std::string& name) { return matches(group, name); }),
+            "the parameter group \"{}\" matches none of the model's {} parameters; the first is called {}", group.pattern,
+            names.size(), names.empty() ? "" : names.front());
   }
 }
 

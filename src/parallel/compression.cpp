@@ -47,7 +47,7 @@ Compression::Compression(FlatStore& store, const Group& group, const Group& mode
 }
 
 bool Compression::shares_gradients(const Bucket& bucket) const {
-  return shard_ == nullptr || store_.parameter(bucket.parameters.front()).tied != nullptr;
+  return shard_ == nullptr || store_.parameter(bucket.parameters.front()).tied_ranks.size() > 1;
 }
 
 bool Compression::counts(const Bucket& bucket) const {

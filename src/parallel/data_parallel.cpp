@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <map>
 #include <numeric>
 #include <variant>
 
@@ -13,6 +14,7 @@
 #include "parallel/hooked_reduction.hpp"
 #include "parallel/micro_batch_sum.hpp"
 #include "parallel/parallel_options.hpp"
+#include "parallel/pipeline.hpp"
 #include "parallel/planes.hpp"
 #include "parallel/reduce_scatter.hpp"
 #include "parallel/reduction.hpp"
@@ -34,13 +36,6 @@ bool on_all(const Group& ranks, bool here, std::string_view name) {
   return all[0] != 0;
 }
 
-int tied_parameter(FlatStore& store) {
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    if (store.parameter(index).tied != nullptr && store.parameter(index).trainable) return index;
-  }
-  return -1;
-}
-
 // Only float16 gradients leave their range.
 amp::GradScalerOptions loss_scale_of(const FlatStore& store, const ParallelOptions& options) {
   amp::GradScalerOptions scale = options.loss_scale;
@@ -56,10 +51,9 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
       group_(mesh.data()),
       summary_(std::make_shared<const SummaryGroup>(model, mesh)),
       bucket_of_(static_cast<std::size_t>(store_.num_parameters()), -1),
-      tied_(tied_parameter(store_)),
       scaler_(loss_scale_of(store_, options)),
       ready_position_(static_cast<std::size_t>(store_.num_parameters()), 0) {
-  check(options, store_, mesh);
+  summary_->group().agree([&] { check(options, store_, mesh); }, "options of DataParallel");
   const bool on_one_node = on_all(summary_->group(), group_.on_one_node(), "nodes of replicas");
   const bool by_itself = on_one_node && std::holds_alternative<Plain>(options.sum);
   const bool sharded =
@@ -70,7 +64,12 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
   require_same(summary_->group(), "setting", settings_of(options, sharded));
   if (group_.size() > 1 && reaches(group_, store_)) store_.relocate(group_.memory());
   store_.refresh_compute_copy();
+  tie_parameters(mesh);
+  if (model.context().num_stages() > 1) {
+    pipeline_ = std::make_shared<Pipeline>(mesh.pipeline(), options.schedule, model.context().chunks, store_);
+  }
   choose_reduction(mesh, options, sharded);
+  if (pipeline_ != nullptr && has_fixed_bits()) pipeline_->require_one_after_the_other();
   store_.set_shard(reduction_->shard());
   const BucketCuts cuts = cut_by_cap(block_bytes_, options.buckets.bytes, options.buckets.first_bytes);
   make_buckets(cuts);
@@ -79,6 +78,20 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
   if (options.check_replicas > 0 && (group_.size() > 1 || mesh.pipeline().size() > 1)) {
     comparison_ =
         std::make_shared<const ReplicaComparison>(store_, mesh, options.check_replicas, options.synchronize_batch_norm);
+  }
+}
+
+// All ranks of the pipeline axis make all groups.
+void DataParallel::tie_parameters(const ProcessMesh& mesh) {
+  std::map<std::vector<int>, Axis> groups;
+  for (const auto& [name, ranks, index] : store_.tied()) {
+    if (!groups.contains(ranks)) {
+      const bool here = std::ranges::count(ranks, mesh.pipeline().rank()) > 0;
+      groups[ranks] =
+          std::make_shared<const Group>(mesh.pipeline().split(here ? 0 : 1, mesh.pipeline().rank(), "tied parameters"));
+    }
+    const bool trains = index >= 0 && store_.parameter(index).trainable;
+    tied_.push_back({.parameter = trains ? index : -1, .ranks = groups[ranks]});
   }
 }
 
@@ -166,12 +179,10 @@ void DataParallel::make_buckets(const BucketCuts& cuts) {
                         .slices_end = std::prev(next)->slices_end});
   };
   for (const int count : cuts) {
-    const auto end = next + count;
-    const auto tied = std::ranges::find(next, end, std::vector{tied_}, &ShardMap::Block::parameters);
-    add(static_cast<int>(tied - next));
-    if (tied != end) {
-      add(1);
-      add(static_cast<int>(end - next));
+    for (const auto end = next + count; next != end;) {
+      const auto tied = std::find_if(next, end, [this](const auto& block) { return is_tied(block.parameters.front()); });
+      add(static_cast<int>(tied - next));
+      if (tied != end) add(1);
     }
   }
   order_buckets();
@@ -211,6 +222,10 @@ void DataParallel::start_tuning(const BucketCuts& initial, const std::string& pr
 }
 
 std::optional<BucketTuning> DataParallel::tuning() const { return tuner_ == nullptr ? std::nullopt : tuner_->result(); }
+
+std::vector<TimedAction> DataParallel::timeline() const {
+  return pipeline_ == nullptr ? std::vector<TimedAction>() : pipeline_->timeline();
+}
 
 std::optional<CompressionDecision> DataParallel::compression_decision() const { return reduction_->compression_decision(); }
 
@@ -253,6 +268,12 @@ Step DataParallel::begin(std::int64_t number, int micro_batches, StepRecording* 
   step_ = number;
   is_in_step_ = true;
   return {*this, number, std::make_unique<Reduction>(*this, micro_batches, std::move(sums)), recording};
+}
+
+void DataParallel::compare(const optim::AnyOptimizer& optimizer) {
+  if (std::ranges::count(compared_optimizers_, optimizer.serial()) > 0) return;
+  require_same(summary_->group(), "optimizer setting", optimizer.settings());
+  compared_optimizers_.push_back(optimizer.serial());
 }
 
 void DataParallel::launch_step(std::int64_t number) {

@@ -1,6 +1,8 @@
 #include "parallel/micro_batch_sum.hpp"
 
 #include <bit>
+#include <string>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -12,14 +14,13 @@ void MicroBatchSum::begin_step(int micro_batches) {
   added_ = 0;
 }
 
-std::shared_ptr<device::Storage>& MicroBatchSum::plane(std::size_t level) {
-  if (planes_.size() <= level) planes_.resize(level + 1);
-  std::shared_ptr<device::Storage>& plane = planes_[level];
-  if (plane == nullptr) {
-    plane = std::make_shared<device::Storage>(store_.device().memory(),
-                                              static_cast<std::size_t>(store_.trainable_numel()) * size_of(store_.dtype()));
+const std::shared_ptr<device::Storage>& MicroBatchSum::plane(std::size_t level) {
+  const std::vector<int>& numbers = planes_.numbers();
+  while (numbers.size() <= level) {
+    planes_.add(store_, "sum of " + std::to_string(1U << numbers.size()) + " micro-batches",
+                {.dtype = store_.dtype(), .extent = Extent::trainable});
   }
-  return plane;
+  return store_.plane(numbers[level]);
 }
 
 void MicroBatchSum::begin_next() {

@@ -2,9 +2,9 @@
 
 #include <memory>
 #include <span>
-#include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/owned_planes.hpp"
 #include "trireme/core/collectives.hpp"
 
 namespace trireme::parallel {
@@ -15,7 +15,8 @@ namespace trireme::parallel {
 class MicroBatchSum {
  public:
   // fixed_micro_batches: of a rank under fixed bits; 0: plain.
-  MicroBatchSum(FlatStore& store, int fixed_micro_batches) : store_(store), fixed_micro_batches_(fixed_micro_batches) {}
+  MicroBatchSum(FlatStore& store, int fixed_micro_batches)
+      : store_(store), fixed_micro_batches_(fixed_micro_batches), planes_(store) {}
 
   bool fixed_bits() const { return fixed_micro_batches_ > 0; }
   ReduceOp op() const { return fixed_bits() ? ReduceOp::fixed_sum : ReduceOp::sum; }
@@ -31,12 +32,12 @@ class MicroBatchSum {
   void complete(const Range& range);
 
  private:
-  std::shared_ptr<device::Storage>& plane(std::size_t level);
+  const std::shared_ptr<device::Storage>& plane(std::size_t level);
 
   FlatStore& store_;
   int fixed_micro_batches_;
-  unsigned added_ = 0;                                    // micro-batches
-  std::vector<std::shared_ptr<device::Storage>> planes_;  // by level: sums of 2^level micro-batches
+  unsigned added_ = 0;  // micro-batches
+  OwnedPlanes planes_;  // by level: sums of 2^level micro-batches
 };
 
 double tree_sum(std::span<const double> values);  // in the same tree

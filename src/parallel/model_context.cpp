@@ -26,10 +26,7 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));
   };
   if (pipeline.size() > 1) {
-    const bool end = pipeline.rank() == 0 || pipeline.rank() == pipeline.size() - 1;
-    const Axis ends = axis(pipeline, end ? 0 : 1, "first and last stage");
     context.pipeline = axis(pipeline, 0, "stages of a model");
-    if (end) context.ends = ends;
   }
   if (mesh.tensor().size() > 1) context.tensor = axis(mesh.tensor(), 0, "split layers");
   return context;

@@ -18,13 +18,13 @@ bool is_finite(FlatStore& store, const Range& range) {
   });
 }
 
-// Where in the store's layout, which is the order of the backward pass. A parameter that two stages hold has the sum of both
-// gradients; it comes last, in the first stage.
-std::optional<std::size_t> first_place(FlatStore& store, std::span<const Range> reduced) {
+// Where in the store's layout, which is the order of the backward pass. A parameter that several stages hold has the sum of
+// their gradients; it comes last, in the first of them.
+std::optional<std::size_t> first_place(FlatStore& store, std::span<const Range> reduced, const SummaryGroup& ranks) {
   const auto layout = store.layout();
   for (std::size_t place = 0; place < layout.size(); ++place) {
     const ParameterInfo& parameter = store.parameter(layout[place]);
-    if (!parameter.trainable || (parameter.tied != nullptr && parameter.tied->rank() > 0)) continue;
+    if (!parameter.trainable || !ranks.counts(parameter)) continue;
     for (const Range& range : reduced) {
       const Range part{std::max(range.begin, parameter.offset), std::min(range.end, parameter.offset + parameter.numel)};
       if (part.count() > 0 && !is_finite(store, part)) return place;
@@ -38,7 +38,7 @@ std::optional<std::size_t> first_place(FlatStore& store, std::span<const Range> 
 NonFinite find_non_finite(FlatStore& store, std::span<const Range> reduced, bool own_loss_is_finite,
                           const SummaryGroup& ranks) {
   nlohmann::json own{{"finite_loss", own_loss_is_finite}};
-  if (const auto place = first_place(store, reduced)) {
+  if (const auto place = first_place(store, reduced, ranks)) {
     // Backward comes to the parameters of later stages first.
     own["place"] = ranks.num_parameters() - ranks.first_parameter() - static_cast<std::size_t>(store.num_parameters()) + *place;
     own["name"] = store.parameter(store.layout()[*place]).name;

@@ -84,6 +84,7 @@ std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptio
           {"buckets.bytes", std::to_string(options.buckets.bytes)},
           {"buckets.first_bytes", std::to_string(options.buckets.first_bytes)},
           {"buckets.slice_bytes", std::to_string(options.buckets.slice_bytes)},
+          {"schedule", options.schedule},
           {"tuning", tuning.on ? "on" : "off"},
           {"tuning.profile", tuning.profile},
           {"synchronize_batch_norm", options.synchronize_batch_norm ? "on" : "off"},

@@ -32,8 +32,12 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
       used_(owner.bucket_of_.size(), false),
       sums_(std::move(sums)),
       squares_(std::make_unique<SquareSum>(owner.micro_batch_sum_->fixed_bits())) {
-  if (owner.tied_ < 0) return;
-  tied_ = Tied{.bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(owner.tied_)])};
+  for (const auto& [parameter, ranks] : owner.tied_) {
+    if (parameter < 0) continue;
+    tied_.push_back({.parameter = parameter,
+                     .ranks = ranks.get(),
+                     .bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(parameter)])});
+  }
 }
 
 Reduction::~Reduction() = default;
@@ -60,7 +64,7 @@ void Reduction::listen(Tape& tape) {
   tape.listen(owner_.store_, *this);
 }
 
-void Reduction::add(Step::AddedLoss loss, std::int64_t count) {
+void Reduction::add(Step::MicroBatchLoss loss, std::int64_t count) {
   require(added_.empty() || count == count_, "micro-batches of one step hold {} and {} targets; they must be of one size",
           count_, count);
   added_.push_back(std::move(loss));
@@ -95,22 +99,29 @@ bool Reduction::reduced_over_replicas(std::size_t bucket, bool wait) {
   return true;
 }
 
-// Of what this rank holds of it, which ranks of other stages hold too.
 void Reduction::sum_tied(bool wait) {
-  if (!tied_ || tied_->done || (!tied_->begun && !reduced_over_replicas(tied_->bucket, wait))) return;
-  const ParameterInfo& info = owner_.store_.parameter(owner_.tied_);
-  if (!std::exchange(tied_->begun, true)) {
-    for (const Range& range : sums_->held(tied_->bucket)) {
+  for (Tied& tied : tied_) {
+    if (!sum_tied(tied, wait)) return;
+  }
+}
+
+// Of what this rank holds of it, which ranks of other stages hold too. Whether that has begun.
+bool Reduction::sum_tied(Tied& tied, bool wait) {
+  if (tied.done) return true;
+  if (!tied.begun && !reduced_over_replicas(tied.bucket, wait)) return false;
+  if (!std::exchange(tied.begun, true)) {
+    const std::string& name = owner_.store_.parameter(tied.parameter).name;
+    for (const Range& range : sums_->held(tied.bucket)) {
       if (range.count() == 0) continue;
-      with_gradients(owner_.store_, range, [&](auto gradients) {
-        tied_->sums.push_back(info.tied->all_reduce(gradients, ReduceOp::sum, info.name));
-      });
+      with_gradients(owner_.store_, range,
+                     [&](auto gradients) { tied.sums.push_back(tied.ranks->all_reduce(gradients, ReduceOp::sum, name)); });
     }
   }
   if (wait) {
-    for (Pending& sum : tied_->sums) wait_for(sum);
+    for (Pending& sum : tied.sums) wait_for(sum);
   }
-  tied_->done = std::ranges::all_of(tied_->sums, [&](Pending& sum) { return wait || sum.done(); });
+  tied.done = std::ranges::all_of(tied.sums, [&](Pending& sum) { return wait || sum.done(); });
+  return true;
 }
 
 void Reduction::launch_complete() {
@@ -137,7 +148,8 @@ void Reduction::take_norms(bool wait) {
     for (; next_norm_range_ < held.size(); ++next_norm_range_) {
       if (wait) sums_->wait_for(bucket, next_norm_range_, [this](Pending& pending) { wait_for(pending); });
       if (!wait && !sums_->is_done(bucket, next_norm_range_)) return;
-      if (tied_ && !tied_->done && bucket == tied_->bucket) return;
+      const auto in_bucket = std::ranges::find(tied_, bucket, &Tied::bucket);
+      if (in_bucket != tied_.end() && !in_bucket->done) return;
       if (sums_->counts(bucket)) squares_->add(*owner_.summary_, held[next_norm_range_]);
     }
   }
@@ -152,11 +164,12 @@ void Reduction::launch_rest() {
 }
 
 void Reduction::read_losses() {
-  for (const Step::AddedLoss& loss : added_) {
+  for (const Step::MicroBatchLoss& loss : added_) {
     const StepTotals totals = loss.read();
     losses_.push_back(totals.loss_sum);
     target_weight_ += totals.target_weight;
   }
+  for (const auto& read : of_stages_) losses_.push_back(read());
 }
 
 StepSummary Reduction::finish() {
@@ -204,7 +217,7 @@ StepSummary Reduction::finish_on_device() {
   const device::Storage totals_there(device.memory(), sizeof(StepTotals));
   auto* totals = static_cast<StepTotals*>(totals_there.data());
   device.zero(totals, sizeof(StepTotals));
-  for (const Step::AddedLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
+  for (const Step::MicroBatchLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
   const auto add_squares = [&](const Range& range) {
     device.add_squares(store.gradient_plane(), store.dtype(), range, totals);
   };
@@ -251,7 +264,9 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   for (const bool request : {requests_.stop, requests_.checkpoint}) values.push_back(request ? 1 : 0);
   // All stages update a tied parameter where one of them used it.
   const std::size_t tied_used = values.size();
-  if (!ranks.whole_model()) values.push_back(owner_.tied_ >= 0 && used_[static_cast<std::size_t>(owner_.tied_)] ? 1 : 0);
+  for (const auto& [parameter, holders] : owner_.tied_) {
+    values.push_back(parameter >= 0 && used_[static_cast<std::size_t>(parameter)] ? 1 : 0);
+  }
   const std::int64_t step = owner_.step_;
   const std::size_t first_number = values.size();
   const auto number = static_cast<double>(step % 4093);  // its square and the sums stay exact
@@ -279,7 +294,10 @@ StepSummary Reduction::reduce_summary(bool on_device) {
   StepSummary summary{.loss_sum = loss, .target_weight = target_weight, .step = step, .store = owner_.store_.serial()};
   summary.gradient_scale = target_weight == 0 ? 0 : counts_sum / added / target_weight;
   for (std::size_t index = 0; index < used_.size(); ++index) summary.used.push_back(values[first_used + index] > 0);
-  if (owner_.tied_ >= 0 && !ranks.whole_model()) summary.used[static_cast<std::size_t>(owner_.tied_)] = values[tied_used] > 0;
+  for (std::size_t tied = 0; tied < owner_.tied_.size(); ++tied) {
+    const int parameter = owner_.tied_[tied].parameter;
+    if (parameter >= 0) summary.used[static_cast<std::size_t>(parameter)] = values[tied_used + tied] > 0;
+  }
   summary.requests = {.stop = values[first_request] > 0, .checkpoint = values[first_request + 1] > 0};
   return summary;
 }

@@ -1,8 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "trireme/autograd/tape.hpp"
@@ -22,9 +23,13 @@ class Reduction final : public GradientListener {
   Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<BucketSums> sums);
   ~Reduction() override;
 
+  int num_micro_batches() const { return micro_batches_; }
+  bool has_listened() const { return listened_ > 0; }
+
   // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
   void listen(Tape& tape);
-  void add(Step::AddedLoss loss, std::int64_t nominal_targets);  // each micro-batch; in a pipeline on the last stage alone
+  void add(Step::MicroBatchLoss loss, std::int64_t nominal_targets);  // each micro-batch; in a pipeline on the last stage alone
+  void add_of_stage(std::function<double()> read) { of_stages_.push_back(std::move(read)); }  // on others, what layers add
   void request(const StepRequests& requests) {
     requests_.stop = requests_.stop || requests.stop;
     requests_.checkpoint = requests_.checkpoint || requests.checkpoint;
@@ -48,6 +53,8 @@ class Reduction final : public GradientListener {
   void advance();
   bool reduced_over_replicas(std::size_t bucket, bool wait);
   void sum_tied(bool wait);
+  struct Tied;
+  bool sum_tied(Tied& tied, bool wait);
   void take_norms(bool wait);
   template <typename Wait>
   void count_waiting(const Wait& wait);
@@ -62,22 +69,26 @@ class Reduction final : public GradientListener {
   int micro_batches_;
   int listened_ = 0;
   bool finished_ = false;
-  std::vector<Step::AddedLoss> added_;  // by micro-batch
+  std::vector<Step::MicroBatchLoss> added_;  // by micro-batch
+  std::vector<std::function<double()>> of_stages_;
   StepRequests requests_ = {};
   std::vector<double> losses_;  // by micro-batch, once they are read
   double target_weight_ = 0;
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
-  // The gradient that other stages have too: when it is reduced over the replicas, the stages' sums are added up, the same bits
-  // on all. So whatever the reductions make of it, its copies stay the same.
+  // A gradient that other stages have too: when it is reduced over the replicas, the stages' sums are added up, the same bits
+  // on all. So whatever the reductions make of it, its copies stay the same. The sums begin in the order of the layout, which
+  // is the same on all ranks.
   struct Tied {
+    int parameter = 0;
+    const Collectives* ranks = nullptr;
     std::size_t bucket = 0;
     std::vector<Pending> sums = {};
     bool begun = false;
     bool done = false;
   };
-  std::optional<Tied> tied_;  // where this stage has one
+  std::vector<Tied> tied_;  // those that this rank holds
   std::int32_t finals_ = 0;
   std::vector<bool> used_;  // by parameter
   std::unique_ptr<BucketSums> sums_;

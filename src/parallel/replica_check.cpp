@@ -70,25 +70,22 @@ void require_matching_parts(FlatStore& store, const Group& group) { compare(stor
 
 void require_same_ties(FlatStore& store, const Group& pipeline) {
   if (pipeline.size() == 1) return;
-  std::string own;
-  for (int index = 0; index < store.num_parameters(); ++index) {
-    const ParameterInfo& parameter = store.parameter(index);
-    if (parameter.tied != nullptr) own = fmt::format("{}, {}", parameter.name, description_of(store, index, Comparison::whole));
-  }
-  const std::vector<std::string> all = pipeline.gather_texts(own, "tied parameters");
-  int first = -1;  // rank that holds one
-  for (int rank = 0; rank < pipeline.size(); ++rank) {
-    const std::string& text = all[static_cast<std::size_t>(rank)];
-    if (text.empty()) continue;
-    if (first < 0) first = rank;
-    const std::string& wanted = all[static_cast<std::size_t>(first)];
-    if (text == wanted) continue;
-    throw Error({.code = ErrorCode::rank_mismatch,
-                 .message = fmt::format("rank {} of the pipeline holds the tied parameter {}, and rank {} {}", rank, text,
-                                        first, wanted),
-                 .rank = rank,
-                 .operation = "compare tied parameters",
-                 .hint = "initialize all stages with one seed, or load the same weights into all; freeze both copies or none"});
+  for (const auto& [name, ranks, index] : store.tied()) {
+    const std::string own = index < 0 ? "" : description_of(store, index, Comparison::whole);
+    const std::vector<std::string> all = pipeline.gather_texts(own, "tied parameters");
+    const std::string& wanted = all[static_cast<std::size_t>(ranks.front())];
+    for (const int rank : ranks) {
+      const std::string& text = all[static_cast<std::size_t>(rank)];
+      if (text == wanted) continue;
+      throw Error(
+          {.code = ErrorCode::rank_mismatch,
+           .message = fmt::format("rank {} of the pipeline holds the tied parameter {}, {}, and rank {} {}", rank, name, text,
+                                  ranks.front(), wanted),
+           .rank = rank,
+           .operation = "compare tied parameters",
+           .name = name,
+           .hint = "initialize all stages with one seed, or load the same weights into all; freeze all copies or none"});
+    }
   }
 }
 

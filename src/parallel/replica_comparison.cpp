@@ -68,13 +68,12 @@ ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, 
       replicas_(mesh.data()),
       num_steps_(num_steps),
       num_parts_(mesh.pipeline().size() * mesh.tensor().size()),
-      part_(mesh.pipeline().rank() * mesh.tensor().size() + mesh.tensor().rank()) {
+      part_(mesh.pipeline().rank() * mesh.tensor().size() + mesh.tensor().rank()),
+      tied_(store.tied()),
+      pipeline_rank_(mesh.pipeline().rank()) {
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
     add(parameter.name, index, false, parameter.numel);
-    if (parameter.tied == nullptr) continue;
-    tied_ = index;
-    tied_numel_ = parameter.numel;
   }
   for (int index = 0; buffers && index < store.buffers().size(); ++index) {
     const BufferInfo& buffer = store.buffers().info(index);
@@ -114,46 +113,55 @@ std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
 
 void ReplicaComparison::append(std::vector<double>& summary, std::int64_t steps_before) const {
   const std::int64_t turn = steps_before % num_steps_;
-  const auto part_of = [&](std::int64_t numel) { return Range{numel * turn / num_steps_, numel * (turn + 1) / num_steps_}; };
-  append(summary, part_of(numel_), part_of(tied_numel_));
+  append(summary, [&](std::int64_t numel) { return Range{numel * turn / num_steps_, numel * (turn + 1) / num_steps_}; });
 }
 
 void ReplicaComparison::append_all(std::vector<double>& summary) const {
-  append(summary, Range{0, numel_}, Range{0, tied_numel_});
+  append(summary, [](std::int64_t numel) { return Range{0, numel}; });
 }
 
 // Of those that hold the same the first counts once for each of the others, which count against it: whole numbers, exact in a
-// double. Two for each part of the model, then two for what is tied.
-void ReplicaComparison::append(std::vector<double>& summary, const Range& compared, const Range& of_tied) const {
+// double. Two for each part of the model, then two for each parameter that is tied.
+template <typename PartOf>
+void ReplicaComparison::append(std::vector<double>& summary, const PartOf& part_of) const {
   const std::size_t first = summary.size();
-  summary.resize(first + 2 * static_cast<std::size_t>(num_parts_ + 1), 0.0);
-  const auto put = [&](int place, int rank, int size, std::uint64_t digest) {
-    const double weight = rank == 0 ? size - 1 : -1;
-    double* numbers = &summary[first + 2 * static_cast<std::size_t>(place)];
+  const auto num_parts = static_cast<std::size_t>(num_parts_);
+  summary.resize(first + 2 * (num_parts + tied_.size()), 0.0);
+  const auto put = [&](std::size_t place, bool is_first, std::size_t size, std::uint64_t digest) {
+    const double weight = is_first ? static_cast<double>(size) - 1 : -1;
+    double* numbers = &summary[first + 2 * place];
     numbers[0] = weight * static_cast<double>(digest >> 32);
     numbers[1] = weight * static_cast<double>(digest & 0xffffffff);
   };
-  if (replicas_.size() > 1) put(part_, replicas_.rank(), replicas_.size(), digest_of(compared));
-  if (tied_ < 0) return;
-  const Collectives& stages = *store_.parameter(tied_).tied;
-  put(num_parts_, stages.rank(), stages.size(), digest_of(tensors_[static_cast<std::size_t>(tied_)], of_tied));
+  if (replicas_.size() > 1) {
+    put(static_cast<std::size_t>(part_), replicas_.rank() == 0, static_cast<std::size_t>(replicas_.size()),
+        digest_of(part_of(numel_)));
+  }
+  for (std::size_t tied = 0; tied < tied_.size(); ++tied) {
+    const auto& [name, ranks, index] = tied_[tied];
+    if (index < 0) continue;
+    const Compared& tensor = tensors_[static_cast<std::size_t>(index)];
+    put(num_parts + tied, pipeline_rank_ == ranks.front(), ranks.size(), digest_of(tensor, part_of(tensor.numel)));
+  }
 }
 
 void ReplicaComparison::check(std::span<const double> sums, std::int64_t step, const Group& ranks) const {
   const auto differ = [](double sum) { return sum != 0; };
   if (std::ranges::none_of(sums, differ)) return;
   const auto own = sums.subspan(2 * static_cast<std::size_t>(part_), 2);
-  const bool replicas_differ = std::ranges::any_of(sums.first(sums.size() - 2), differ);
+  const std::size_t of_parts = 2 * static_cast<std::size_t>(num_parts_);
+  const bool replicas_differ = std::ranges::any_of(sums.first(of_parts), differ);
   ranks.agree(
       [&] {
         if (std::ranges::any_of(own, differ)) report(step, ranks.rank());
-        if (!replicas_differ && tied_ >= 0) throw tied_differ(step);
+        for (std::size_t tied = 0; tied < tied_.size() && !replicas_differ; ++tied) {
+          if (std::ranges::any_of(sums.subspan(of_parts + 2 * tied, 2), differ)) throw tied_differ(step, tied_[tied].name);
+        }
       },
       operation);
 }
 
-Error ReplicaComparison::tied_differ(std::int64_t step) const {
-  const std::string& name = tensors_[static_cast<std::size_t>(tied_)].name;
+Error ReplicaComparison::tied_differ(std::int64_t step, const std::string& name) {
   return Error(
       {.code = ErrorCode::diverged,
        .message = fmt::format("the stages that hold the tied parameter {} no longer hold the same values in step {} (from 0)",

@@ -42,11 +42,12 @@ class ReplicaComparison {
   auto with_values_of(const Compared& tensor, const Range& elements, const Action& action) const;
   std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
   std::uint64_t digest_of(const Range& compared) const;
-  void append(std::vector<double>& summary, const Range& compared, const Range& of_tied) const;
+  template <typename PartOf>
+  void append(std::vector<double>& summary, const PartOf& part_of) const;
   [[noreturn]] void report(std::int64_t step, int rank) const;
   std::optional<std::int64_t> first_difference_in(const Compared& tensor) const;
   Error passing(std::int64_t step, int rank) const;
-  Error tied_differ(std::int64_t step) const;
+  static Error tied_differ(std::int64_t step, const std::string& name);
   std::string ranks_text(const std::vector<int>& replicas, int rank) const;
 
   FlatStore& store_;
@@ -56,8 +57,8 @@ class ReplicaComparison {
   int part_;                       // the one that lies here
   std::vector<Compared> tensors_;  // in registration order, buffers last
   std::int64_t numel_ = 0;
-  int tied_ = -1;  // the parameter that other stages hold too
-  std::int64_t tied_numel_ = 0;
+  std::vector<FlatStore::Tied> tied_;
+  int pipeline_rank_;
 };
 
 }  // namespace trireme::parallel

@@ -3,6 +3,7 @@
 #include <exception>
 #include <utility>
 
+#include "parallel/pipeline.hpp"
 #include "parallel/reduction.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/parallel/data_parallel.hpp"
@@ -71,18 +72,60 @@ const amp::GradScaler& Step::scaler() const { return owner_->scaler_; }
 
 bool Step::has_fixed_bits() const { return owner_->has_fixed_bits(); }
 
-void Step::begin_micro_batches() {
+void Step::require_open() const {
   require(phase_ != Phase::over, "backward() of step {} after its end: begin another step", number_);
   require(phase_ == Phase::open,
           "backward() of step {} inside its own loss, or after one that has failed: let the step go, then begin it again",
           number_);
   require(!summary_, "backward() of step {} after its finish()", number_);
+}
+
+void Step::begin_micro_batches() {
+  require_open();
   phase_ = Phase::in_micro_batches;
+}
+
+void Step::require_whole_model() const {
+  const Axis& pipeline = owner_->model_.context().pipeline;
+  require(
+      pipeline == nullptr,
+      "backward() of step {} got a loss, but {} ranks divide the layers of the model between them: give it the model and its "
+      "batches",
+      number_, pipeline == nullptr ? 1 : pipeline->size());
+}
+
+void Step::require_model(const Model& model, std::size_t num_stages) const {
+  require(num_stages > 0, "backward() of step {} got a model of stages without layers: its constructor calls layers()",
+          number_);
+  require(&model == &owner_->model_, "backward() of step {} got another model than the one that its DataParallel was made of",
+          number_);
+}
+
+void Step::run_stages(StagePasses& passes) {
+  require_open();
+  require(!reduction_->has_listened(),
+          "backward() of step {} takes all micro-batches of a model of stages at once: it is called once", number_);
+  require(passes.num_micro_batches() == reduction_->num_micro_batches(),
+          "step {} was begun with {} micro-batches and got {} batches", number_, reduction_->num_micro_batches(),
+          passes.num_micro_batches());
+  begin_micro_batches();
+  owner_->pipeline_->run(*this, passes);
+  end_micro_batches();
 }
 
 void Step::listen(Tape& tape) { reduction_->listen(tape); }
 
-void Step::add(AddedLoss loss, std::int64_t nominal_targets) {
+void Step::add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added) {
+  reduction_->add_of_stage([added] { return value_of(added); });
+}
+
+double Step::value_of(const std::vector<std::shared_ptr<AddedLoss>>& added) {
+  double sum = 0;
+  for (const std::shared_ptr<AddedLoss>& loss : added) sum += loss->value();
+  return sum;
+}
+
+void Step::add(MicroBatchLoss loss, std::int64_t nominal_targets) {
   require(reduction_ != nullptr, "step {} was moved or given up inside its own loss", number_);
   reduction_->add(std::move(loss), nominal_targets);
 }
@@ -120,6 +163,7 @@ bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& op
   finish();
   const EndOnError guard(*this);
   optimizer.check(*summary_);
+  if (recording_ == nullptr) owner_->compare(optimizer);
   set_learning_rate(optimizer, options.learning_rate);
   const bool updated = owner_->scaler_.step(optimizer, *summary_, options);
   owner_->scaler_.update();

@@ -19,6 +19,7 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
       whole_model_(holds_whole_model(mesh)),
       data_rank_(mesh.data().rank()),
       tensor_rank_(mesh.tensor().rank()),
+      pipeline_rank_(mesh.pipeline().rank()),
       num_loss_ranks_(mesh.data().size() * mesh.tensor().size()) {
   const Axis& tensor = model.context().tensor;
   const int held_between = tensor == nullptr ? 1 : tensor->size();
@@ -26,9 +27,17 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
           "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model as "
           "parallel::model_context(mesh)",
           held_between, mesh.tensor().size());
-  const std::vector<std::string> counts = mesh.pipeline().gather_texts(std::to_string(store_.num_parameters()), "parameters");
-  for (std::size_t stage = 0; stage < counts.size(); ++stage) {
-    const std::size_t count = std::stoul(counts[stage]);
+  const Axis& pipeline = model.context().pipeline;
+  const int staged_between = pipeline == nullptr ? 1 : pipeline->size();
+  require(staged_between == mesh.pipeline().size() && (pipeline == nullptr || store_.is_distributed()),
+          "the stages of the model lie on {} rank{}, the pipeline axis of the mesh has {}: make it a list of layers, an "
+          "nn::Staged, with the context parallel::model_context(mesh)",
+          store_.is_distributed() ? staged_between : 1, staged_between == 1 || !store_.is_distributed() ? "" : "s",
+          mesh.pipeline().size());
+  const std::vector<std::string> of_stages =
+      mesh.pipeline().gather_texts(std::to_string(store_.num_parameters()), "parameters");
+  for (std::size_t stage = 0; stage < of_stages.size(); ++stage) {
+    const std::size_t count = std::stoul(of_stages[stage]);
     num_parameters_ += count;
     if (stage < static_cast<std::size_t>(mesh.pipeline().rank())) first_parameter_ += count;
   }
@@ -38,8 +47,7 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
     const ParameterInfo& parameter = store_.parameter(layout[place]);
     if (!parameter.trainable) break;  // frozen ones come last
     const bool here = tensor_rank_ == 0 || parameter.placement.split();
-    const bool first = parameter.tied == nullptr || parameter.tied->rank() == 0;
-    if (!first) continue;
+    if (!counts(parameter)) continue;
     const bool last = place + 1 == layout.size() || !store_.parameter(layout[place + 1]).trainable;
     const Range range{parameter.offset, last ? store_.trainable_numel() : store_.parameter(layout[place + 1]).offset};
     std::vector<Range>& ranges = here ? counted_ : counted_elsewhere_;

@@ -27,6 +27,11 @@ class SummaryGroup {
 
   bool first_replica() const { return data_rank_ == 0; }
 
+  // Of stages that hold a parameter the first one counts it.
+  bool counts(const ParameterInfo& parameter) const {
+    return parameter.tied_ranks.empty() || parameter.tied_ranks.front() == pipeline_rank_;
+  }
+
   // This stage's parameters among those of all stages.
   std::size_t num_parameters() const { return num_parameters_; }
   std::size_t first_parameter() const { return first_parameter_; }
@@ -40,6 +45,7 @@ class SummaryGroup {
   bool whole_model_;
   int data_rank_;
   int tensor_rank_;
+  int pipeline_rank_;
   int num_loss_ranks_;
   std::size_t num_parameters_ = 0;
   std::size_t first_parameter_ = 0;

@@ -36,14 +36,6 @@ std::vector<std::vector<int>> blocks_of(const ShardMap& map) {
   return blocks;
 }
 
-class Alone final : public Collectives {
- public:
-  Alone() : Collectives(0, 1) {}
-
- private:
-  Pending start(const Call&) const override { return {}; }
-};
-
 }  // namespace
 
 TEST_CASE("slices hold every trainable element once, whatever their size") {
@@ -99,7 +91,9 @@ TEST_CASE("slices follow from the parameters alone: frozen ones have none, a tie
   const int frozen = store.add("frozen", {8}, Initializer::constant(0));
   const int first = store.add("first", {8}, Initializer::constant(0));
   store.freeze(frozen);
-  store.tie(tied, std::make_shared<const Alone>());
+  const std::vector<std::vector<int>> ranks{{0}, {0, 2}, {0}, {0}};
+  REQUIRE(tied == 1);
+  store.distribute(0, ranks, {});
   const ShardMap map(store, 1 << 20, bytes_of(store));
   CHECK(blocks_of(map) == std::vector<std::vector<int>>{{first}, {tied}, {last}});
   CHECK(map.slices().size() == 3);

@@ -189,31 +189,14 @@ Outcome train_gpt(const Group& world, const Combination& combination) {
       {.layers = 4, .heads = 2, .width = 32, .block = time_steps, .vocabulary = vocabulary, .dropout = 0.1},
       parallel::model_context(mesh, {.seed = seed}));
   Training<P> training(model, mesh, combination, "adamw", 0.01);
-  std::int64_t number = 0;
-  const std::int64_t rows = training.micro_batch(0, 0).rows;
-  const int stage = mesh.pipeline().rank();
-  const bool last = stage + 1 == mesh.pipeline().size();
-  parallel::PipelineStage<float> here;
-  if (stage > 0) here.input = model.stage_shape(rows, time_steps);
-  if (last) {
-    here.loss = [&](const Variable<float>& x, int index) {
-      const MicroBatch batch = training.micro_batch(number, index);
-      return stage == 0 ? model.loss(tokens_of(batch, 0), tokens_of(batch, 1)) : model.last_stage(x, tokens_of(batch, 1));
-    };
-  } else {
-    here.output = model.stage_shape(rows, time_steps);
-    here.forward = [&](const Variable<float>& x, int index) {
-      return model.stage(stage, x, tokens_of(training.micro_batch(number, index), 0));
-    };
-  }
-  parallel::Pipeline<float> pipeline(
-      mesh,
-      parallel::make_pipeline_schedule({.num_ranks = mesh.pipeline().size(), .num_micro_batches = combination.accumulation}),
-      {here});
   Outcome outcome;
-  for (; number < steps; ++number) {
-    const std::int64_t first_sample = training.micro_batch(number, 0).first_sample;
-    outcome.add(training.take_step(number, [&](parallel::Step& step) { pipeline.run(step, first_sample, rows); }));
+  for (std::int64_t number = 0; number < steps; ++number) {
+    std::vector<data::TokenBatch> batches;
+    for (int index = 0; index < combination.accumulation; ++index) {
+      const MicroBatch batch = training.micro_batch(number, index);
+      batches.push_back({.tokens = tokens_of(batch, 0), .targets = tokens_of(batch, 1), .first_sample = batch.first_sample});
+    }
+    outcome.add(training.take_step(number, [&](parallel::Step& step) { step.backward(model, batches); }));
   }
   outcome.add(model.store());
   return outcome;

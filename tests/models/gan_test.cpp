@@ -7,6 +7,8 @@
 #include "temporary_folder.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/nn/weights.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 using namespace trireme::tests;
@@ -49,6 +51,60 @@ bool has_gradients(FlatStore& store) {
 TEST_CASE("gradients of a GAN's two losses") {
   check_both<models::MlpGenerator<Float64>, models::MlpDiscriminator<Float64>>(small_mlp);
   check_both<models::DcGenerator<Float64>, models::DcDiscriminator<Float64>>(small_dc);
+}
+
+TEST_CASE("a GAN in several stages computes what it does in one, bit by bit") {
+  const auto run = []<typename Generator, typename Discriminator>(const auto& options, int stages) {
+    Generator generator(options, ModelContext{.chunks = stages});
+    Discriminator discriminator(options, ModelContext{.chunks = stages});
+    CHECK((std::ssize(generator.stages()) == stages && std::ssize(discriminator.stages()) == stages));
+    generator.initialize({.seed = 1});
+    discriminator.initialize({.seed = 2});
+    Tape tape;
+    const auto fake = generator.images(random({3, options.latent}, 1));
+    const auto loss = models::generator_loss(discriminator, fake);
+    loss.backward();
+    std::vector<double> all{loss.sum.value().item()};
+    for (int index = 0; index < generator.store().num_parameters(); ++index) {
+      const auto gradient = generator.store().template gradient<double>(index);
+      all.insert(all.end(), gradient.span().begin(), gradient.span().end());
+    }
+    return all;
+  };
+  const auto mlp = [&](int stages) {
+    return run.operator()<models::MlpGenerator<Float64>, models::MlpDiscriminator<Float64>>(small_mlp, stages);
+  };
+  const auto dc = [&](int stages) {
+    return run.operator()<models::DcGenerator<Float64>, models::DcDiscriminator<Float64>>(small_dc, stages);
+  };
+  CHECK(mlp(2) == mlp(1));
+  CHECK(dc(2) == dc(1));
+  CHECK(dc(3) == dc(1));
+}
+
+TEST_CASE("a GAN in a pipeline makes the images of one rank, and judges them alike") {
+  const auto logits = []<typename Generator, typename Discriminator>(const auto& options, int ranks) {
+    std::vector<std::vector<double>> all(static_cast<std::size_t>(ranks));
+    testing::run_ranks(ranks, [&](const Group& world) {
+      const ModelContext context = parallel::model_context(ProcessMesh(world, {.pipeline = ranks}));
+      Generator generator(options, context);
+      Discriminator discriminator(options, context);
+      generator.initialize();
+      discriminator.initialize();
+      const auto of_all = discriminator.logits(generator.images(random({3, options.latent}, 1))).value();
+      all[static_cast<std::size_t>(world.rank())].assign(of_all.span().begin(), of_all.span().end());
+    });
+    CHECK(std::ranges::count(all, all.front()) == ranks);
+    return all.front();
+  };
+  const auto mlp = [&](int ranks) {
+    return logits.operator()<models::MlpGenerator<Float64>, models::MlpDiscriminator<Float64>>(small_mlp, ranks);
+  };
+  const auto dc = [&](int ranks) {
+    return logits.operator()<models::DcGenerator<Float64>, models::DcDiscriminator<Float64>>(small_dc, ranks);
+  };
+  CHECK(mlp(2) == mlp(1));
+  CHECK(dc(3) == dc(1));
 }
 
 TEST_CASE("each loss of a GAN has gradients of its own model alone, both update the discriminator's running statistics") {

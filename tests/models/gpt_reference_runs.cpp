@@ -7,7 +7,6 @@
 
 #include <cstdio>
 #include <numeric>
-#include <optional>
 #include <string_view>
 
 #include "models/reference_run.hpp"
@@ -62,10 +61,8 @@ struct Layout {
 
   // Why a model can't be divided like this; empty when it can.
   std::string refusal(const models::GptOptions& options) const {
-    if (options.heads % tensor != 0)
-      return fmt::format("{} ranks of a tensor axis can't divide {} heads", tensor, options.heads);
-    if (options.layers < pipeline) return fmt::format("{} layers have no {} stages", options.layers, pipeline);
-    return {};
+    if (options.heads % tensor == 0) return {};
+    return fmt::format("{} ranks of a tensor axis can't divide {} heads", tensor, options.heads);
   }
 
   std::string text() const {
@@ -95,41 +92,16 @@ class ReferenceRun {
     const tests::TokenBatches batches(fixture_, tests::batches_of(fixture_).tensors(), mesh_.data().size() * micro_batches,
                                       layout_.rows_divide(model_.options().width));
 
-    parallel::DataParallel replicas(
-        model_, mesh_, {.sharding = layout_.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
+    parallel::DataParallel replicas(model_, mesh_,
+                                    {.sharding = layout_.sharding,
+                                     .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000},
+                                     .schedule = layout_.schedule});
     const auto optimizer = tests::make_optimizer<P>(hyper, model_);
     const optim::LearningRate schedule = tests::make_schedule(hyper);
-    std::int64_t number = 0;
-    const auto part = [&](int micro) { return mesh_.data().rank() * micro_batches + micro; };
-    const auto tokens = [&](int micro) { return batches.tokens(number, part(micro)); };
-    const auto targets = [&](int micro) { return batches.targets(number, part(micro)); };
-    std::optional<parallel::Pipeline<float>> pipeline;
-    if (layout_.pipeline > 1) {
-      parallel::PipelineStage<float> stage;
-      const int index = mesh_.pipeline().rank();
-      const Shape between = model_.stage_shape(batches.rows(), batches.time());
-      if (index > 0) stage.input = between;
-      if (index + 1 < layout_.pipeline) {
-        stage.output = between;
-        stage.forward = [&, index](const Variable<float>& x, int micro) { return model_.stage(index, x, tokens(micro)); };
-      } else {
-        stage.loss = [&](const Variable<float>& x, int micro) { return model_.last_stage(x, targets(micro)); };
-      }
-      pipeline.emplace(mesh_,
-                       parallel::make_pipeline_schedule(
-                           {.name = layout_.schedule, .num_ranks = layout_.pipeline, .num_micro_batches = micro_batches}),
-                       std::vector{stage});
-    }
     double largest = 0;
-    for (; number < batches.num_steps(); ++number) {
+    for (std::int64_t number = 0; number < batches.num_steps(); ++number) {
       parallel::Step step = replicas.begin(number, micro_batches);
-      if (pipeline) {
-        pipeline->run(step, part(0) * batches.rows(), batches.rows());
-      } else {
-        for (int micro = 0; micro < micro_batches; ++micro) {
-          step.backward(part(micro) * batches.rows(), [&] { return model_.loss(tokens(micro), targets(micro)); });
-        }
-      }
+      step.backward(model_, micro_batches_of(batches, number));
       const StepSummary& summary = step.finish();
       if (number == 0) replicas.gather_gradients();
       largest = std::max(largest, compare_step(number, summary));
@@ -146,6 +118,18 @@ class ReferenceRun {
 
  private:
   static constexpr bool mixed = mixed_bound<P> > 0;
+
+  // Of this rank.
+  std::vector<data::TokenBatch> micro_batches_of(const tests::TokenBatches& batches, std::int64_t step) const {
+    std::vector<data::TokenBatch> result;
+    for (int micro = 0; micro < layout_.micro_batches; ++micro) {
+      const int part = mesh_.data().rank() * layout_.micro_batches + micro;
+      result.push_back({.tokens = batches.tokens(step, part),
+                        .targets = batches.targets(step, part),
+                        .first_sample = part * batches.rows()});
+    }
+    return result;
+  }
 
   bool whole_floats() const { return !mixed && layout_.pipeline == 1 && layout_.tensor == 1; }
 

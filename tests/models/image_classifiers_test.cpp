@@ -1,10 +1,16 @@
-#include <algorithm>
+#include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "trireme/core/philox.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/resnet.hpp"
+#include "trireme/optim/sgd.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 
@@ -41,6 +47,124 @@ void check_order(Model& model, const Shape& images) {
 TEST_CASE("backward of a CNN completes gradients in the order of the store: buckets can start early") {
   models::Cnn<Float32> model({.image = 8, .first = 4, .second = 4, .hidden = 8});
   check_order(model, {2, 8, 8, 1});
+}
+
+namespace {
+
+// What a training pass gives and leaves: losses, gradients, running statistics.
+template <typename Model, typename Options>
+std::vector<float> results(const Options& options, const Shape& images, int stages) {
+  Model model(options, ModelContext{.chunks = stages});
+  CHECK(model.stages().size() == static_cast<std::size_t>(stages));
+  model.initialize({.seed = 1});
+  Tensor<float> pixels(images);
+  for (std::int64_t index = 0; index < pixels.numel(); ++index) pixels.data()[index] = static_cast<float>(index % 7) / 7;
+  const auto labels = Tensor<std::int32_t>::full({images[0]}, 1);
+  const Loss<float> loss = [&] {
+    Tape tape({.seed = 3});
+    const auto recorded = model.loss(pixels, labels);
+    recorded.backward();
+    return recorded;
+  }();
+  model.eval();
+  std::vector<float> all{loss.sum.value().item(), nn::loss_of(model, {.images = pixels, .labels = labels}).sum.value().item()};
+  const auto append = [&all](const Tensor<float>& values) {
+    all.insert(all.end(), values.span().begin(), values.span().end());
+  };
+  for (int index = 0; index < model.store().num_parameters(); ++index) append(model.store().template gradient<float>(index));
+  append(model.store().buffers().template values<float>());
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a CNN and a ResNet in several stages compute what they do in one, bit by bit") {
+  const models::CnnOptions cnn{.image = 8, .first = 4, .second = 4, .hidden = 8, .dropout = 0.2};
+  auto without_norm = cnn;
+  without_norm.batch_norm = false;
+  for (const auto& options : {cnn, without_norm}) {
+    const auto in_one = results<models::Cnn<Float32>>(options, {2, 8, 8, 1}, 1);
+    for (const int stages : {2, 4}) CHECK(results<models::Cnn<Float32>>(options, {2, 8, 8, 1}, stages) == in_one);
+  }
+  const models::ResNetOptions resnet{.stem = models::ResNetOptions::Stem::imagenet, .widths = {16, 32}, .blocks = {1, 2}};
+  const auto in_one = results<models::ResNet<Float32>>(resnet, {2, 16, 16, 3}, 1);
+  for (const int stages : {2, 5}) CHECK(results<models::ResNet<Float32>>(resnet, {2, 16, 16, 3}, stages) == in_one);
+}
+
+namespace {
+
+using Values = std::map<std::string, std::vector<float>>;  // by name
+
+std::vector<float> elements(const Tensor<float>& values) { return {values.span().begin(), values.span().end()}; }
+
+data::ImageBatch batch_of(std::int64_t first_sample, const Shape& images) {
+  data::ImageBatch batch{.images = Tensor<float>(images),
+                         .labels = Tensor<std::int32_t>({images[0]}),
+                         .first_sample = first_sample,
+                         .valid = images[0]};
+  for (std::int64_t index = 0; index < batch.images.numel(); ++index) {
+    batch.images.data()[index] =
+        static_cast<float>(philox_normal(1, static_cast<std::uint64_t>(first_sample), static_cast<std::uint64_t>(index)));
+  }
+  for (std::int64_t row = 0; row < images[0]; ++row) {
+    batch.labels.data()[row] = static_cast<std::int32_t>((first_sample + row) % 10);
+  }
+  return batch;
+}
+
+// Weights, running statistics and logits after three steps of two micro-batches.
+template <typename Model, typename Options>
+Values trained(const Options& options, const Shape& images, int ranks) {
+  Values all;
+  std::mutex mutex;
+  const auto train = [&](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = ranks});
+    Model model(options, parallel::model_context(mesh));
+    model.initialize();
+    parallel::DataParallel replicas(model, mesh);
+    optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.05, .momentum = 0.9});
+    for (std::int64_t number = 0; number < 3; ++number) {
+      const std::int64_t first = number * 2 * images[0];
+      parallel::Step step = replicas.begin(number, 2);
+      step.backward(model, std::vector{batch_of(first, images), batch_of(first + images[0], images)});
+      step.update(optimizer);
+    }
+    model.eval();
+    const auto logits = elements(model.logits(batch_of(1000, images).images).value());
+    const std::lock_guard lock(mutex);
+    all["logits"] = logits;
+    FlatStore& store = model.store();
+    for (int index = 0; index < store.num_parameters(); ++index) {
+      all[store.parameter(index).name] = elements(store.template read_values<float>(index));
+    }
+    for (int index = 0; index < store.buffers().size(); ++index) {
+      all[store.buffers().info(index).name] = elements(store.buffers().template read_values<float>(index));
+    }
+  };
+  testing::run_ranks(ranks, train, {.threads_per_rank = 1});  // their number decides how convolutions sum
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("a CNN and a ResNet train in a pipeline as on one rank, bit by bit") {
+  const models::CnnOptions cnn{.image = 8, .first = 4, .second = 4, .hidden = 8, .dropout = 0.2};
+  CHECK(trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 2) == trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 1));
+  const models::ResNetOptions resnet{.widths = {16, 32}, .blocks = {1, 1}};
+  CHECK(trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 2) == trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 1));
+}
+
+TEST_CASE("a ResNet is cut where its convolutions multiply equally often") {
+  const auto cut = [](models::ResNetOptions options, int stages) {
+    options.widths = {16, 32, 64, 128};
+    std::vector<std::int64_t> counts;
+    const models::ResNet<Float32> model(options, ModelContext{.chunks = stages});
+    for (const Range& stage : model.stages()) counts.push_back(stage.count());
+    return counts;
+  };
+  CHECK(cut(models::ResNetOptions::resnet18(), 2) == std::vector<std::int64_t>{5, 5});
+  CHECK(cut(models::ResNetOptions::resnet18(), 4) == std::vector<std::int64_t>{3, 2, 2, 3});
+  CHECK(cut(models::ResNetOptions::resnet50(), 2) == std::vector<std::int64_t>{9, 9});
 }
 
 TEST_CASE("a ResNet of basic blocks and one of bottlenecks have torchvision's parameters") {

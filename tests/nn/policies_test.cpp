@@ -43,9 +43,8 @@ struct SequenceModules : nn::Module<P> {
     const auto recurrent = gru.forward(lstm.forward(embedding.forward(tokens)).out).out;
     const auto attended = attention.forward(rms_norm.forward(recurrent), padding);
     const auto [stream, normalized] = next_rms_norm.add_and_normalize(recurrent, attended);
-    const auto [before, before_normalized] = block.ln_1.add_and_normalize(stream, linear.forward(normalized));
-    const auto [last, last_normalized] = block.forward(before, before_normalized, last_norm, before.shape()[1]);
-    return cross_entropy(head.forward(dropout.forward(last_normalized)), tokens);
+    const auto y = block.forward({.stream = stream, .pending = linear.forward(normalized)}, tokens.dim(1));
+    return cross_entropy(head.forward(dropout.forward(last_norm.forward(y))), tokens);
   }
 };
 

@@ -6,13 +6,21 @@
 
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/model_context.hpp"
-#include "trireme/parallel/pipeline.hpp"
 
 namespace trireme::tests {
 namespace {
 
 constexpr std::int64_t batch = 8;
 constexpr int micro_batches = 4;  // of a replica
+
+// [count, gpt_time_steps], of samples from `first` on.
+Tensor<std::int32_t> gpt_tokens(std::int64_t step, std::int64_t first, std::int64_t count, int shift) {
+  Tensor<std::int32_t> tokens({count, gpt_time_steps});
+  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
+    tokens.data()[i] = static_cast<std::int32_t>((first * gpt_time_steps + i) * 7 + step + shift) % 37;
+  }
+  return tokens;
+}
 
 void require_near(double had, double wanted, const std::string& what) {
   require(std::abs(had - wanted) <= 1e-11 * (1 + std::abs(wanted)), "{}: {} instead of {}", what, had, wanted);
@@ -39,12 +47,13 @@ std::string GptLayout::str() const {
                      layer_costs.empty() ? "" : ", stages by cost");
 }
 
-Tensor<std::int32_t> gpt_tokens(std::int64_t step, std::int64_t first, std::int64_t count, int shift) {
-  Tensor<std::int32_t> tokens({count, gpt_time_steps});
-  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    tokens.data()[i] = static_cast<std::int32_t>((first * gpt_time_steps + i) * 7 + step + shift) % 37;
+std::vector<data::TokenBatch> gpt_batches(std::int64_t step, std::int64_t first, int count, std::int64_t rows) {
+  std::vector<data::TokenBatch> batches;
+  for (int micro = 0; micro < count; ++micro, first += rows) {
+    batches.push_back(
+        {.tokens = gpt_tokens(step, first, rows, 0), .targets = gpt_tokens(step, first, rows, 3), .first_sample = first});
   }
-  return tokens;
+  return batches;
 }
 
 GptTraining train_gpt(const Group& world, const GptLayout& layout) {
@@ -55,40 +64,18 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
                                                       .seed = 3});
   auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, context);
   model->initialize({.seed = 7});
-  parallel::DataParallel replicas(
-      *model, mesh, {.sharding = layout.sharding, .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000}});
+  parallel::DataParallel replicas(*model, mesh,
+                                  {.sharding = layout.sharding,
+                                   .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000},
+                                   .schedule = layout.schedule});
   optim::Lamb<Float64> optimizer(*model, {.learning_rate = 0.01});
 
-  const std::int64_t samples = batch / layout.data / micro_batches;
-  const std::int64_t first_of_rank = mesh.data().rank() * samples * micro_batches;
-  std::int64_t number = 0;  // of the step
-  const auto first_of = [&](int micro_batch) { return first_of_rank + micro_batch * samples; };
-  std::vector<parallel::PipelineStage<double>> stages;
-  for (const int stage : context.stages()) {
-    const Shape between = model->stage_shape(samples, gpt_time_steps);
-    parallel::PipelineStage<double> described;
-    if (stage > 0) described.input = between;
-    if (stage + 1 < context.num_stages()) {
-      described.output = between;
-      described.forward = [&, stage](const Variable<double>& x, int micro_batch) {
-        return model->stage(stage, x, gpt_tokens(number, first_of(micro_batch), samples, 0));
-      };
-    } else {
-      described.loss = [&](const Variable<double>& x, int micro_batch) {
-        const auto read = gpt_tokens(number, first_of(micro_batch), samples, 0);
-        const auto targets = gpt_tokens(number, first_of(micro_batch), samples, 3);
-        return context.num_stages() == 1 ? model->loss(read, targets) : model->last_stage(x, targets);
-      };
-    }
-    stages.push_back(std::move(described));
-  }
-  const auto schedule = parallel::make_pipeline_schedule(
-      {.name = layout.schedule, .num_ranks = layout.pipeline, .num_chunks = layout.chunks, .num_micro_batches = micro_batches});
-  parallel::Pipeline<double> pipeline(mesh, schedule, std::move(stages));
+  const std::int64_t rows = batch / layout.data / micro_batches;
+  const std::int64_t first = mesh.data().rank() * rows * micro_batches;
   GptTraining result;
-  for (; number < 3; ++number) {
+  for (std::int64_t number = 0; number < 3; ++number) {
     parallel::Step step = replicas.begin(number, micro_batches);
-    pipeline.run(step, first_of_rank, samples);
+    step.backward(*model, gpt_batches(number, first, micro_batches, rows));
     step.update(optimizer, {.clip_norm = 0.5});
     result.summaries.push_back(step.finish());
   }

@@ -28,8 +28,8 @@ inline constexpr std::int64_t gpt_time_steps = 8;
 inline constexpr models::GptOptions gpt_options{
     .layers = 8, .heads = 2, .width = 16, .block = gpt_time_steps, .vocabulary = 37, .dropout = 0.1};
 
-// [count, gpt_time_steps], of samples from `first` on.
-Tensor<std::int32_t> gpt_tokens(std::int64_t step, std::int64_t first, std::int64_t count, int shift);
+// Micro-batches of `rows` samples each, from sample `first` of a step on.
+std::vector<data::TokenBatch> gpt_batches(std::int64_t step, std::int64_t first, int count, std::int64_t rows);
 
 struct GptTraining {
   std::vector<StepSummary> summaries;

@@ -13,7 +13,6 @@
 #include "trireme/models/layer_costs.hpp"
 #include "trireme/optim/lamb.hpp"
 #include "trireme/parallel/model_context.hpp"
-#include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -66,20 +65,9 @@ TEST_CASE("an overflow on one stage makes every rank skip the step") {
     model.initialize({.seed = 7});
     parallel::DataParallel replicas(model, mesh, {.loss_scale = {.init_scale = 1024}});
     optim::Lamb<MixedFloat16> optimizer(model, {.learning_rate = 0.01});
-    const Tensor<std::int32_t> read = gpt_tokens(0, 0, 8, 0);
-    const Tensor<std::int32_t> wanted = gpt_tokens(0, 0, 8, 3);
-    parallel::PipelineStage<float> stage;
-    if (mesh.pipeline().rank() == 0) {
-      stage.output = model.stage_shape(8, gpt_time_steps);
-      stage.forward = [&](const Variable<float>&, int) { return model.stage(0, {}, read); };
-    } else {
-      stage.input = model.stage_shape(8, gpt_time_steps);
-      stage.loss = [&](const Variable<float>& x, int) { return model.last_stage(x, wanted); };
-    }
-    parallel::Pipeline<float> pipeline(mesh, parallel::make_pipeline_schedule({.num_ranks = 2}), {stage});
     for (std::int64_t number = 0; number < 3; ++number) {
       parallel::Step step = replicas.begin(number);
-      pipeline.run(step, 0, 8);
+      step.backward(model, gpt_batches(0, 0, 1, 8));
       if (number == 1 && world.rank() == 1) {  // in its part of a divided weight
         model.store().gradient<float>(model.store().find("transformer.h.0.mlp.c_fc.weight")).data()[0] = INFINITY;
       }
@@ -95,7 +83,7 @@ TEST_CASE("a divided GPT writes the file, samples the text and has the loss of a
   const tests::TemporaryFolder folder;
   const auto path = [&](const std::string& name) { return (folder.path() / name).string(); };
   const std::vector<std::int32_t> prompt{3, 1, 4};
-  const Tensor<std::int32_t> read = gpt_tokens(0, 0, 2, 0);
+  const Tensor<std::int32_t> read = gpt_batches(0, 0, 1, 2).front().tokens;
   models::Gpt<Float32> whole(gpt_options);
   whole.initialize({.seed = 7});
   models::save_gpt2(whole, path("whole"));
@@ -156,7 +144,9 @@ TEST_CASE("costs that don't fit the layers, or differ between ranks, are refused
                                          }),
                       ContainsSubstring(text));
   };
-  refused([](int) { return std::vector<double>(8, 1); }, "has 10 layers with the embedding and the output layer, got 8 costs");
+  refused([](int) { return std::vector<double>(8, 1); },
+          "a list of 10 layers, from transformer.wte, transformer.wpe, transformer.drop to transformer.ln_f, lm_head; it got 8 "
+          "costs");
   refused([](int) { return std::vector<double>(10, -1); }, "a number from 0 on, got -1");
   refused([](int rank) { return std::vector<double>(10, rank); }, "layer_costs");
 }
@@ -183,9 +173,9 @@ TEST_CASE("a GPT of fewer layers than stages is refused") {
                                        [](const Group& world) {
                                          const ProcessMesh mesh(world, {.pipeline = 2});
                                          models::GptOptions options = gpt_options;
-                                         options.layers = 3;
+                                         options.layers = 1;
                                          const models::Gpt<Float64> model(options,
                                                                           parallel::model_context(mesh, {.num_chunks = 2}));
                                        }),
-                    ContainsSubstring("a GPT of 3 layers has at most 3 stages, not 4"));
+                    ContainsSubstring("3 layers can't be divided into 4 stages of one layer or more"));
 }

@@ -1,11 +1,12 @@
 #pragma once
 
-#include <memory>
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "trireme/nn/layers.hpp"
-#include "trireme/parallel/pipeline.hpp"
+#include "trireme/nn/staged.hpp"
+#include "trireme/parallel/data_parallel.hpp"
 
 // A small model in stages, on any backend, against the same model on one rank.
 namespace trireme::tests {
@@ -19,26 +20,38 @@ struct PipelineSetup {
   parallel::Sharding sharding = parallel::Sharding::automatic;
   bool fixed_bits = false;
 
-  parallel::PipelineSchedule make_schedule() const;
   std::string str() const;
 };
 
 inline constexpr std::int64_t pipeline_width = 12;
 
-// Layers of the model; those of all stages together are the whole one.
-struct PipelinePart : nn::Module<Float32> {
-  std::vector<std::unique_ptr<nn::Linear<Float32>>> linears;
-  std::vector<std::unique_ptr<nn::LayerNorm<Float32>>> norms;
-
-  explicit PipelinePart(const std::vector<int>& layers);
-  PipelinePart(const parallel::PipelineSchedule& schedule, int rank);  // those of a rank, stage by stage
-
-  Variable<float> forward(Variable<float> x, std::size_t begin, std::size_t end) const;
+struct PipelineBatch {
+  Tensor<float> x;
+  Tensor<std::int32_t> targets;
+  std::int64_t first_sample = 0;
 };
 
-// The stages of a rank, of micro-batches of `rows` samples, the first of which is number *first.
-std::vector<parallel::PipelineStage<float>> stages_of(const PipelinePart& part, const parallel::PipelineSchedule& schedule,
-                                                      int rank, std::int64_t rows, const std::int64_t* first);
+// Micro-batches of `rows` samples each, from sample `first` on.
+std::vector<PipelineBatch> pipeline_batches(std::int64_t first, int count, std::int64_t rows);
+
+struct PipelineLayer : nn::Module<Float32> {
+  using Module::Module;
+  Variable<float> forward(const Variable<float>& x, const PipelineBatch& batch) const;
+
+  nn::Linear<Float32> linear{*this, "linear", {.in = pipeline_width, .out = pipeline_width}};
+  nn::LayerNorm<Float32> norm{*this, "norm", {.width = pipeline_width}};
+  std::function<void(const PipelineBatch&)> before = [](const PipelineBatch&) {};
+};
+
+// 8 equal layers.
+struct PipelineNet : nn::Staged<Float32, Cpu, PipelineBatch> {
+  explicit PipelineNet(const ModelContext& context = {});
+  Loss<float> loss(const Variable<float>& y, const PipelineBatch& batch) const { return cross_entropy(y, batch.targets); }
+
+  PipelineLayer first{*this, "first"};
+  nn::ModuleList<PipelineLayer> inner{*this, "inner", 6};
+  PipelineLayer last{*this, "last"};
+};
 
 // Trains three steps in stages on the world's first data x pipeline ranks, and on each rank alone. Throws where losses, norms
 // or this rank's values differ by more than rounding, or where losses and gradients of the first step are not the same bits

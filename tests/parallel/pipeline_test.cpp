@@ -1,14 +1,14 @@
-#include "trireme/parallel/pipeline.hpp"
-
 #include <atomic>
 
 #include "catch.hpp"
+#include "comm/expect.hpp"
 #include "pipeline_runs.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
 using namespace trireme::parallel;
-using trireme::tests::PipelinePart;
 using trireme::tests::PipelineSetup;
 
 namespace {
@@ -56,70 +56,91 @@ TEST_CASE("with fixed bits pipelines keep those of one rank") {
 
 namespace {
 
-// Two ranks make a pipeline of stages that `spoil` has changed.
-void start(const std::function<void(int rank, PipelineScheduleOptions&, std::vector<PipelineStage<float>>&)>& spoil) {
+// Two ranks make one step of a pipeline.
+void run_two_stages(const std::function<void(int rank, std::string& schedule, int& micro_batches)>& choose) {
   testing::run_ranks(2, [&](const Group& world) {
     const ProcessMesh mesh(world, {.pipeline = 2});
-    PipelineScheduleOptions options{.num_ranks = 2, .num_micro_batches = 2};
-    std::vector<PipelineStage<float>> stages(1, {.input = {4, tests::pipeline_width}, .output = {4, tests::pipeline_width}});
-    if (world.rank() == 0) {
-      stages[0].forward = [](const Variable<float>& x, int) { return x; };
-    } else {
-      stages[0].loss = [](const Variable<float>& x, int) { return mse_loss(x, x.value()); };
-    }
-    spoil(world.rank(), options, stages);
-    const Pipeline<float> pipeline(mesh, make_pipeline_schedule(options), stages);
+    tests::PipelineNet model(model_context(mesh));
+    model.initialize();
+    std::string schedule;
+    int micro_batches = 2;
+    choose(world.rank(), schedule, micro_batches);
+    DataParallel replicas(model, mesh, {.schedule = schedule});
+    Step step = replicas.begin(0, micro_batches);
+    step.backward(model, tests::pipeline_batches(0, micro_batches, 4));
+    step.finish();
   });
 }
 
 }  // namespace
 
-TEST_CASE("schedules that differ and stages that do not fit are refused on all ranks") {
-  CHECK_NOTHROW(start([](int, auto&, auto&) {}));
-  CHECK_THROWS_WITH(start([](int rank, auto& options, auto&) { options.name = rank == 0 ? "gpipe" : "1f1b"; }),
+TEST_CASE("schedules that are unknown, do not fit or differ between ranks are refused on all of them") {
+  CHECK_NOTHROW(run_two_stages([](int, auto&, auto&) {}));
+  CHECK_THROWS_WITH(run_two_stages([](int rank, auto& schedule, auto&) { schedule = rank == 0 ? "gpipe" : "1f1b"; }),
                     ContainsSubstring("rank 0 has schedule = gpipe, rank 1 has schedule = 1f1b"));
-  CHECK_THROWS_WITH(start([](int, auto& options, auto&) { options.num_ranks = 3; }),
-                    ContainsSubstring("one for 3 ranks, the pipeline axis of the mesh has 2"));
-  CHECK_THROWS_WITH(start([](int rank, auto&, auto& stages) {
-                      stages[0].output = {4, tests::pipeline_width + rank - 1};
-                    }),
-                    ContainsSubstring("stage 0 gives [4, 11], but stage 1 takes [4, 12]"));
-  CHECK_THROWS_WITH(start([](int rank, auto&, auto& stages) {
-                      if (rank == 1) stages[0].loss = nullptr;
-                    }),
-                    ContainsSubstring("stage 1 of 2 must have a loss"));
-  CHECK_THROWS_WITH(start([](int, auto&, auto& stages) { stages.resize(2); }),
-                    ContainsSubstring("1 stages on each rank, not 2"));
+  CHECK_THROWS_WITH(run_two_stages([](int rank, auto&, int& micro_batches) { micro_batches += rank; }),
+                    ContainsSubstring("rank 0 of the pipeline has 2 micro-batches in this step, rank 1 has 3"));
+  CHECK_THROWS_WITH(run_two_stages([](int, auto& schedule, auto&) { schedule = "2f2b"; }), ContainsSubstring("2f2b"));
+}
+
+TEST_CASE("a step of a pipeline takes the micro-batches that it was begun with, of the model of its DataParallel") {
+  testing::run_ranks(2, [](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = 2});
+    tests::PipelineNet model(model_context(mesh));
+    model.initialize();
+    DataParallel replicas(model, mesh);
+    const auto batches = tests::pipeline_batches(0, 2, 4);
+    {
+      Step step = replicas.begin(0, 3);
+      test::expect_error(
+          ErrorCode::invalid_argument, [&] { step.backward(model, batches); },
+          "was begun with 3 micro-batches and got 2 batches");
+    }
+    const tests::PipelineNet other(model_context(mesh));
+    Step step = replicas.begin(0, 2);
+    test::expect_error(
+        ErrorCode::invalid_argument, [&] { step.backward(other, batches); }, "another model");
+    step.backward(model, batches);
+    step.finish();
+    Tape tape;
+    test::expect_error(
+        ErrorCode::invalid_argument, [&] { model.forward(batches[0]); }, "whose 2 stages lie on 2 ranks records nothing");
+  });
+}
+
+TEST_CASE("a model that is no list of layers is refused on a mesh with a pipeline axis") {
+  CHECK_THROWS_WITH(testing::run_ranks(2,
+                                       [](const Group& world) {
+                                         const ProcessMesh mesh(world, {.pipeline = 2});
+                                         const auto model = std::make_shared<Model>(DType::float32);
+                                         model->store().add("weight", {4}, Initializer::constant(1));
+                                         model->store().initialize<float>(0);
+                                         const DataParallel replicas(*model, mesh);
+                                       }),
+                    ContainsSubstring("nn::Staged"));
 }
 
 TEST_CASE("a stage that throws ends the whole pipeline with its message") {
   for (const std::string& schedule : pipeline_schedule_names()) {
     for (int failing = 0; failing < 4; ++failing) {
-      const PipelineSetup setup{.schedule = schedule, .pipeline = 4, .chunks = schedule == "interleaved" ? 2 : 1};
+      const int chunks = schedule == "interleaved" ? 2 : 1;
       std::atomic<int> ended = 0;
       CAPTURE(schedule, failing);
+      const auto fail = [](const tests::PipelineBatch& batch) { require(batch.first_sample != 16, "the fuse has blown"); };
       CHECK_THROWS_WITH(testing::run_ranks(4,
                                            [&](const Group& world) {
                                              const ProcessMesh mesh(world, {.pipeline = 4});
-                                             const PipelineSchedule actions = setup.make_schedule();
-                                             PipelinePart part(actions, world.rank());
-                                             part.initialize({.seed = 3});
-                                             std::int64_t first = 0;
-                                             auto stages = tests::stages_of(part, actions, world.rank(), 8, &first);
-                                             const auto fail = [&](auto& function) {
-                                               function = [original = function](const Variable<float>& x, int micro_batch) {
-                                                 require(micro_batch != 2, "the fuse has blown");
-                                                 return original(x, micro_batch);
-                                               };
-                                             };
+                                             tests::PipelineNet model(model_context(mesh, {.num_chunks = chunks}));
+                                             model.initialize();
                                              if (world.rank() == failing) {
-                                               stages[0].forward ? fail(stages[0].forward) : fail(stages[0].loss);
+                                               model.first.before = model.last.before = fail;
+                                               for (std::size_t i = 0; i < model.inner.size(); ++i)
+                                                 model.inner[i].before = fail;
                                              }
-                                             Pipeline<float> pipeline(mesh, actions, std::move(stages));
-                                             DataParallel replicas(part, mesh);
-                                             Step step = replicas.begin(0, setup.micro_batches);
+                                             DataParallel replicas(model, mesh, {.schedule = schedule});
+                                             Step step = replicas.begin(0, 4);
                                              try {
-                                               pipeline.run(step, 0, 8);
+                                               step.backward(model, tests::pipeline_batches(0, 4, 8));
                                                step.finish();
                                              } catch (const Error&) {
                                                if (Tape::current() == nullptr) ++ended;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "backward_function.hpp"
+#include "gpt_mesh_runs.hpp"
 #include "state_digest.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/trireme.hpp"
@@ -19,10 +20,9 @@ namespace {
 using parallel::ParallelOptions;
 using parallel::Sharding;
 
-constexpr std::int64_t time_steps = 8;
 constexpr std::int64_t rows = 2;  // of a rank and micro-batch
 constexpr int micro_batches = 2;
-constexpr models::GptOptions gpt_options{.layers = 4, .heads = 2, .width = 16, .block = time_steps, .vocabulary = 37};
+constexpr models::GptOptions small_gpt{.layers = 4, .heads = 2, .width = 16, .block = gpt_time_steps, .vocabulary = 37};
 
 struct Layout {
   int data = 1;
@@ -66,38 +66,46 @@ Variable<float> with_inf_gradient(const Variable<float>& x) {
   return record(tests::BackwardFunction{"inf in backward", make_inf}, Result<float>{.existing = x.value()}, x);
 }
 
-Tensor<std::int32_t> tokens(std::int64_t step, std::int64_t first, int shift) {
-  Tensor<std::int32_t> tokens({rows, time_steps});
-  for (std::int64_t i = 0; i < tokens.numel(); ++i) {
-    tokens.data()[i] = static_cast<std::int32_t>((first * time_steps + i) * 7 + step + shift) % 37;
+struct FaultyGpt : models::Gpt<Float32> {
+  explicit FaultyGpt(const ModelContext& context) : Gpt(small_gpt, context) { initialize({.seed = 7}); }
+
+  // What a step calls of a model: this hides what the GPT has.
+  nn::Residual<Float32> run_layers(const Range& layers, const nn::Residual<Float32>& x, const data::TokenBatch& batch) const {
+    nn::Residual<Float32> y = Gpt::run_layers(layers, x, batch);
+    const bool before_loss = layers.end + 1 == static_cast<std::int64_t>(num_layers());
+    if (before_loss || fault != Fault::backward_makes_inf) return y;
+    return {.stream = with_inf_gradient(y.settled().stream)};
   }
-  return tokens;
-}
+  Loss<float> loss(const Variable<float>& logits, const data::TokenBatch& batch) const {
+    Loss<float> loss = Gpt::loss(logits, batch);
+    if (fault == Fault::backward_makes_inf) loss.sum = with_inf_gradient(loss.sum);
+    if (fault == Fault::loss_is_nan) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
+    return loss;
+  }
+
+  Fault fault = Fault::none;
+};
 
 class GptRun {
  public:
   GptRun(const Group& world, const Layout& layout, int check_replicas)
       : mesh_(world, {.data = layout.data, .pipeline = layout.pipeline, .tensor = layout.tensor}),
-        context_(parallel::model_context(mesh_)),
-        model_(initialized(context_)),
-        replicas_(*model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
-        optimizer_(*model_, {.learning_rate = 0.01}),
-        pipeline_(mesh_, parallel::make_pipeline_schedule({.num_ranks = layout.pipeline, .num_micro_batches = micro_batches}),
-                  {stage()}) {}
+        model_(parallel::model_context(mesh_)),
+        replicas_(model_, mesh_, {.sharding = layout.sharding, .check_replicas = check_replicas}),
+        optimizer_(model_, {.learning_rate = 0.01}) {}
 
   // Whether it was taken.
   bool step(std::int64_t number, const optim::UpdateOptions& options = {}, Fault fault = Fault::none) {
-    step_ = number;
-    fault_ = fault;
+    model_.fault = fault;
     parallel::Step step = replicas_.begin(number, micro_batches);
-    pipeline_.run(step, first_sample(0), rows);
+    step.backward(model_, gpt_batches(number, mesh_.data().rank() * micro_batches * rows, micro_batches, rows));
     if (fault == Fault::gradient_is_inf) {  // on one rank of those that hold it all
       store().gradient<float>(store().find("transformer.ln_f.bias")).data()[3] = std::numeric_limits<float>::infinity();
     }
     return step.update(optimizer_, options);
   }
 
-  FlatStore& store() { return model_->store(); }
+  FlatStore& store() { return model_.store(); }
   parallel::DataParallel& replicas() { return replicas_; }
   optim::AdamW<Float32>& optimizer() { return optimizer_; }
 
@@ -110,46 +118,10 @@ class GptRun {
   }
 
  private:
-  static std::unique_ptr<models::Gpt<Float32>> initialized(const ModelContext& context) {
-    auto model = std::make_unique<models::Gpt<Float32>>(gpt_options, context);
-    model->initialize({.seed = 7});
-    return model;
-  }
-
-  std::int64_t first_sample(int micro_batch) const { return (mesh_.data().rank() * micro_batches + micro_batch) * rows; }
-
-  parallel::PipelineStage<float> stage() {
-    const int number = mesh_.pipeline().rank();
-    const Shape between = model_->stage_shape(rows, time_steps);
-    parallel::PipelineStage<float> stage;
-    if (number > 0) stage.input = between;
-    if (number + 1 < context_.num_stages()) {
-      stage.output = between;
-      stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
-        const auto y = model_->stage(number, x, tokens(step_, first_sample(micro_batch), 0));
-        return fault_ == Fault::backward_makes_inf ? with_inf_gradient(y) : y;
-      };
-      return stage;
-    }
-    stage.loss = [this](const Variable<float>& x, int micro_batch) {
-      const auto targets = tokens(step_, first_sample(micro_batch), 3);
-      auto loss = context_.num_stages() == 1 ? model_->loss(tokens(step_, first_sample(micro_batch), 0), targets)
-                                             : model_->last_stage(x, targets);
-      if (fault_ == Fault::backward_makes_inf) loss.sum = with_inf_gradient(loss.sum);
-      if (fault_ == Fault::loss_is_nan) loss.sum = scale(loss.sum, std::numeric_limits<float>::quiet_NaN());
-      return loss;
-    };
-    return stage;
-  }
-
   ProcessMesh mesh_;
-  ModelContext context_;
-  std::unique_ptr<models::Gpt<Float32>> model_;
+  FaultyGpt model_;
   parallel::DataParallel replicas_;
   optim::AdamW<Float32> optimizer_;
-  parallel::Pipeline<float> pipeline_;
-  std::int64_t step_ = 0;
-  Fault fault_ = Fault::none;
 };
 
 // The error of `action` on every rank, which must be the same one.

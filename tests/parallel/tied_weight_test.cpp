@@ -12,7 +12,6 @@
 #include "trireme/optim/adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
-#include "trireme/parallel/pipeline.hpp"
 #include "trireme/testing/ranks.hpp"
 
 // A GPT whose first and last stage hold the token embedding each.
@@ -30,28 +29,21 @@ constexpr std::string_view tied = "transformer.wte.weight";
 class TiedRun {
  public:
   TiedRun(const Group& world, const MeshOptions& axes, const ParallelOptions& options, std::uint64_t seed_of_last_stage = 7)
-      : mesh_(world, axes), context_(parallel::model_context(mesh_)), model_(gpt_options, context_) {
+      : mesh_(world, axes), model_(gpt_options, parallel::model_context(mesh_)) {
     const bool last = mesh_.pipeline().rank() + 1 == mesh_.pipeline().size();
     model_.initialize({.seed = last ? seed_of_last_stage : 7});
     replicas_.emplace(model_, mesh_, options);
     optimizer_.emplace(model_, optim::AdamWOptions{.learning_rate = 0.01});
-    pipeline_.emplace(
-        mesh_, parallel::make_pipeline_schedule({.num_ranks = mesh_.pipeline().size(), .num_micro_batches = micro_batches}),
-        std::vector{stage()});
   }
 
   StepSummary step() {
-    parallel::Step step = replicas_->begin(step_, micro_batches);
-    pipeline_->run(step, first_of(0), rows);
+    parallel::Step step = backward();
     step.update(*optimizer_, {.clip_norm = 0.5});
     ++step_;
     return step.finish();
   }
 
-  void give_up_step() {
-    parallel::Step step = replicas_->begin(step_, micro_batches);
-    pipeline_->run(step, first_of(0), rows);
-  }
+  void give_up_step() { const parallel::Step step = backward(); }
 
   FlatStore& store() { return model_.store(); }
   const ProcessMesh& mesh() const { return mesh_; }
@@ -72,32 +64,16 @@ class TiedRun {
   }
 
  private:
-  std::int64_t first_of(int micro_batch) const { return (mesh_.data().rank() * micro_batches + micro_batch) * rows; }
-
-  parallel::PipelineStage<float> stage() {
-    const int number = mesh_.pipeline().rank();
-    const Shape between = model_.stage_shape(rows, tests::gpt_time_steps);
-    parallel::PipelineStage<float> stage;
-    if (number > 0) stage.input = between;
-    if (number + 1 < context_.num_stages()) {
-      stage.output = between;
-      stage.forward = [this, number](const Variable<float>& x, int micro_batch) {
-        return model_.stage(number, x, tests::gpt_tokens(step_, first_of(micro_batch), rows, 0));
-      };
-    } else {
-      stage.loss = [this](const Variable<float>& x, int micro_batch) {
-        return model_.last_stage(x, tests::gpt_tokens(step_, first_of(micro_batch), rows, 3));
-      };
-    }
-    return stage;
+  parallel::Step backward() {
+    parallel::Step step = replicas_->begin(step_, micro_batches);
+    step.backward(model_, tests::gpt_batches(step_, mesh_.data().rank() * micro_batches * rows, micro_batches, rows));
+    return step;
   }
 
   ProcessMesh mesh_;
-  ModelContext context_;
   models::Gpt<Float32> model_;
   std::optional<parallel::DataParallel> replicas_;
   std::optional<optim::AdamW<Float32>> optimizer_;
-  std::optional<parallel::Pipeline<float>> pipeline_;
   std::int64_t step_ = 0;
 };
 

@@ -12,15 +12,17 @@ template <typename T, typename D = Cpu>
 class Buffer {
  public:
   Buffer() = default;  // stands for none
-  Buffer(std::shared_ptr<Model> model, int index) : model_(std::move(model)), index_(index) {}
+  Buffer(std::shared_ptr<Model> model, int number) : model_(std::move(model)), number_(number) {}
 
   bool defined() const { return model_ != nullptr; }
-  const BufferInfo& info() const { return model_->store().buffers().info(index_); }
-  Tensor<T, D> value() const { return model_->store().buffers().template values<T, D>(index_); }
+  const BufferInfo& info() const { return model_->store().buffers().info(index()); }
+  Tensor<T, D> value() const { return model_->store().buffers().template values<T, D>(index()); }
 
  private:
+  int index() const { return model_->store().buffer_index_of(number_); }
+
   std::shared_ptr<Model> model_;
-  int index_ = -1;
+  int number_ = -1;
 };
 
 }  // namespace trireme

@@ -45,6 +45,8 @@ class BufferPlane {
   // Registers a buffer and returns its index. An error after the first use of values.
   int add(std::string name, const Shape& shape, double initial, const BufferOptions& options);
 
+  void keep_only(const std::vector<bool>& kept);  // by index, before the first use of values; the others are forgotten
+
   int size() const { return static_cast<int>(buffers_.size()); }
   const BufferInfo& info(int index) const { return buffers_[static_cast<std::size_t>(index)]; }
   int find(std::string_view name) const;  // -1 when there is none

@@ -14,7 +14,6 @@
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/autograd/planes/plane_table.hpp"
 #include "trireme/autograd/planes/shard.hpp"
-#include "trireme/core/collectives.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
@@ -43,8 +42,9 @@ struct ParameterInfo {
   Shape shape;          // of what lies here
   Placement placement;  // that in the whole parameter
   Initializer initializer;
-  Axis tied = {};           // ranks of other stages that hold it too: gradients are summed
-  bool trainable = true;    // a frozen parameter has no gradient and no optimizer state
+  bool trainable = true;  // a frozen parameter has no gradient and no optimizer state
+  // Tied: ranks of the pipeline axis that hold it, where these are several, ascending. Their gradients are summed.
+  std::vector<int> tied_ranks = {};
   std::int64_t offset = 0;  // of its first element in every plane
   std::int64_t numel = 0;
 };
@@ -71,17 +71,33 @@ class FlatStore {
   const PlaneDevice& device() const { return *device_; }  // where all planes lie
   bool on_host() const { return device_->memory()->on_host(); }
 
-  // Registers a parameter and returns its index. An error once the store is laid out, or for a name in use.
+  // Registers a parameter and returns its number, which is its index unless distribute() is called. An error once the store is
+  // laid out, or for a name in use.
   int add(std::string name, const Shape& shape, const Initializer& initializer);
   int add(std::string name, const Placement& placement, const Initializer& initializer);  // a part of one
-  void freeze(int index);                                                                 // before the store is laid out
+  void freeze(int number);                                                                // before the store is laid out
 
-  // Before the store is laid out, on all of these ranks; one parameter a model, since stages finish several in different
-  // orders.
-  void tie(int index, Axis ranks);
-
-  // Beside the parameters; they have the element type of values.
+  // Beside the parameters; they have the element type of values. Numbers as add() gives them, of buffers.
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
+
+  // Of a model of stages, once, before the store is laid out. For each parameter and buffer, by number, the ranks of the
+  // pipeline axis that hold it, ascending; `rank` is this one. From then on what others hold is no longer among parameters and
+  // buffers, and nothing more can be added.
+  void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
+  const ParameterInfo& registered(int number) const {  // before that, all but the offset
+    return parameters_[static_cast<std::size_t>(number)];
+  }
+  int index_of(int number) const;  // Error{invalid_argument} that names the parameter and its ranks where others hold it
+  int buffer_index_of(int number) const;
+  bool is_distributed() const { return is_distributed_; }
+
+  // Parameters that several ranks of the pipeline axis hold, on all of its ranks the same list in the order of the layout.
+  struct Tied {
+    std::string name;
+    std::vector<int> ranks;
+    int index;  // here; below 0: others hold it
+  };
+  std::vector<Tied> tied() const;
   BufferPlane& buffers() { return buffers_; }
 
   // The first use of values or gradients fixes the layout.
@@ -91,7 +107,8 @@ class FlatStore {
   std::span<const int> layout();              // parameter indices by offset
   std::int64_t trainable_numel();             // elements of the gradient plane, gaps included
   std::int64_t numel();
-  std::int64_t num_elements() const;  // of all parameters as a whole, gaps left out
+  std::vector<std::string> all_names() const;  // of all parameters of the model, wherever they lie, in registration order
+  std::int64_t num_elements() const;           // of all parameters of the model as a whole, wherever they lie, gaps left out
 
   // Numbers of the store's own planes, for visit(); that of the rounded copy is values_number where nothing is rounded.
   static constexpr int values_number = 0;
@@ -233,6 +250,7 @@ class FlatStore {
   void lay_out();
   std::vector<StatePiece> pieces_of(int index, const Range& range, void* data, std::size_t element_bytes);
   static void require_dtype(DType held, DType wanted);
+  void require_open_list(std::string_view name) const;
   [[noreturn]] void refuse_gradient(int index) const;
 
   template <typename T, typename D>
@@ -250,11 +268,23 @@ class FlatStore {
     return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));
   }
 
+  // What distribute() was told of a parameter or buffer, by number.
+  struct Registered {
+    std::string name;
+    std::int64_t numel = 0;  // of the whole
+    std::vector<int> ranks = {};
+    int index = -1;  // here; below 0: others hold it
+  };
+  static int index_in(const std::vector<Registered>& registered, int number);
+
   std::uint64_t serial_;
   DType dtype_;
   DType compute_dtype_;
   const PlaneDevice* device_;
   std::vector<ParameterInfo> parameters_;
+  bool is_distributed_ = false;
+  std::vector<Registered> registered_;  // parameters of all stages, once they are distributed
+  std::vector<Registered> registered_buffers_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;
   std::vector<bool> gradient_is_final_;

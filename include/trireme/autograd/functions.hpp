@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -13,6 +14,7 @@
 #include "trireme/ops/elementwise/full.hpp"
 #include "trireme/ops/elementwise/rotary.hpp"
 #include "trireme/ops/loss/loss.hpp"
+#include "trireme/ops/update/step.hpp"
 #include "trireme/tensor/scalar.hpp"
 
 // Operations on variables: forward now, backward on the current tape. An operand that is undefined is an error, unless the
@@ -165,6 +167,46 @@ template <typename T, typename D>
 Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Variable<T, D>& token_weight,
                                const Variable<T, D>& position_weight);
 
+// What add_loss() keeps of a loss.
+template <typename T, typename D>
+class AddedLossOf final : public AddedLoss {
+ public:
+  explicit AddedLossOf(Variable<T, D> loss) : sum(std::move(loss)) {}
+
+  double value() const override { return static_cast<double>(sum.value().item()); }
+  void add_to(StepTotals* totals) const override {
+    if constexpr (Tensor<T, D>::on_host) {
+      totals->loss_sum += value();
+    } else {
+      ops::add_to_totals(ops::StepSums<T, D>{.loss = Scalar<T, D>(sum.value())}, totals);
+    }
+  }
+  void begin_alone() override {
+    if (!has_begun_) begin(Tensor<T, D>::full(sum.shape(), T{1}));
+  }
+  void begin(Tensor<T, D> upstream) {
+    sum.gradient().give(std::move(upstream));
+    has_begun_ = true;
+  }
+
+  Variable<T, D> sum;
+
+ private:
+  bool has_begun_ = false;
+};
+
+// An auxiliary loss, as one that balances experts: adds `sum`, of one element, to the Loss::sum of this micro-batch, where it
+// arises. Any layer in any stage of a pipeline may call it; a mean over targets is multiplied by their number first. Ranks of a
+// tensor axis add the same. Without a tape, in evaluation, it does nothing.
+template <typename T, typename D>
+void add_loss(const Variable<T, D>& sum) {
+  require(sum.value().defined() && sum.shape().numel() == 1, "add_loss() takes one element, not {}",
+          sum.value().defined() ? "a tensor of shape " + sum.shape().str() : "an undefined Variable");
+  if (Tape* tape = Tape::current()) {
+    tape->add_loss(std::make_shared<AddedLossOf<Accumulate<T>, D>>(cast<Accumulate<T>>(sum)));
+  }
+}
+
 // The loss of a micro-batch as a sum, with what a mean over several micro-batches and ranks needs.
 template <typename T, typename D = Cpu>
 struct Loss {
@@ -178,19 +220,47 @@ struct Loss {
     return targets == 0 ? 0.0 : static_cast<double>(sum.value().item()) / targets;
   }
 
-  // Gradients of scale * sum / nominal_targets; the optimizer step corrects by nominal_targets / target_weight of the whole
-  // step.
+  // Gradients of scale * sum / nominal_targets, with what add_loss() has added to the sum; the optimizer step corrects by
+  // nominal_targets / target_weight of the whole step.
   void backward() const {
-    if (!scale.element().defined()) {
-      sum.backward(static_cast<T>(scale.known() / static_cast<double>(nominal_targets)));
-    } else {
-      const Tensor<T, D> upstream = ops::full<T>(sum.shape(), scale);
-      Tensor<T, D> of_mean(sum.shape());
-      ops::scale(upstream, static_cast<T>(1 / static_cast<double>(nominal_targets)), of_mean);
-      sum.backward(std::move(of_mean));
+    if (Tape* tape = Tape::current()) begin_added(*tape);
+    sum.backward(upstream(sum.shape()));
+  }
+
+  // The first part of that: for the tape of a stage that has no other loss.
+  void begin_added(const Tape& tape) const {
+    for (const std::shared_ptr<AddedLoss>& added : tape.added_losses()) {
+      auto* loss = dynamic_cast<AddedLossOf<T, D>*>(added.get());
+      require(loss != nullptr,
+              "add_loss() got a loss of another element type, or on another device, than the loss of its step");
+      loss->begin(upstream(loss->sum.shape()));
     }
   }
+
+ private:
+  Tensor<T, D> upstream(const Shape& shape) const {
+    if (!scale.element().defined()) {
+      return Tensor<T, D>::full(shape, static_cast<T>(scale.known() / static_cast<double>(nominal_targets)));
+    }
+    const Tensor<T, D> scaled = ops::full<T>(shape, scale);
+    Tensor<T, D> of_mean(shape);
+    ops::scale(scaled, static_cast<T>(1 / static_cast<double>(nominal_targets)), of_mean);
+    return of_mean;
+  }
 };
+
+// A loss that is given as one, or as a Variable of one element, which then counts as one target.
+template <typename T, typename D>
+const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
+  return loss;
+}
+template <typename T, typename D>
+Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
+  require(value.value().defined() && value.shape().numel() == 1,
+          "a loss is a Loss or a Variable of one element, not one of shape {}",
+          value.value().defined() ? value.shape().str() : "undefined");
+  return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
+}
 
 // Its mean is the sum of both means. That of a step over several micro-batches and ranks is too, since both keep equally many
 // targets: others are an error, and so are losses that are scaled differently. The host waits for counts that a GPU has.

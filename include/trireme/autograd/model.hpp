@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -17,19 +18,15 @@ struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here
   Axis tensor = {};    // ranks that split layers between them; null: layers lie here as a whole
   Axis batch = {};     // ranks that share batch norm's batch; DataParallel sets it
-  // The ranks of the first and of the last stage, on both of them: what these stages share is held twice. Null: one rank has
-  // both.
-  Axis ends = {};
   // Between split layers every rank of the tensor axis has its own rows [rows / size, width] of what they pass on, not all of
   // them (Korthikanti et al. 2022, arXiv 2205.05198).
   bool sequence_parallel = false;
   int chunks = 1;                        // stages of each rank of the pipeline axis
-  std::vector<double> layer_costs = {};  // by which models divide their layers into stages; empty: as evenly as can be
+  std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: what the layers say
   std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
 
   int num_stages() const;           // of all ranks together
   std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
-  bool has_stage(int stage) const;
 };
 
 // The same context. Error{invalid_argument} where it has more than one stage: for models that are not divided into stages.
@@ -56,6 +53,17 @@ class Model {
   // Whether a module's parameters enter the tape; otherwise they are constants. See FrozenParameters.
   ModuleSwitches& gradients() { return gradients_; }
 
+  // By number: a parameter that a module uses beside the one that registered it, and one of which a forward pass looks up some
+  // rows instead of multiplying by all. From these follow ties and costs of layers.
+  struct Shared {
+    int parameter;
+    std::string module;
+  };
+  void share(int parameter, std::string module);  // before the layers are divided into stages
+  const std::vector<Shared>& shared() const { return shared_; }
+  void set_lookup(int parameter) { lookups_.push_back(parameter); }
+  const std::vector<int>& lookups() const { return lookups_; }
+
   // ModelContext::batch.
   void set_batch_axis(Axis axis) { context_.batch = std::move(axis); }
 
@@ -64,6 +72,8 @@ class Model {
   FlatStore store_;
   TrainingModes modes_;
   ModuleSwitches gradients_;
+  std::vector<Shared> shared_;
+  std::vector<int> lookups_;
 };
 
 }  // namespace trireme

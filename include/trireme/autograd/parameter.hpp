@@ -48,22 +48,23 @@ template <typename T, typename D = Cpu, typename M = T>
 class Parameter {
  public:
   Parameter() = default;  // stands for none: a layer without a bias
-  Parameter(std::shared_ptr<Model> model, int index) : model_(std::move(model)), index_(index) {}
+  Parameter(std::shared_ptr<Model> model, int number) : model_(std::move(model)), number_(number) {}
 
   bool defined() const { return model_ != nullptr; }
-  int index() const { return index_; }
-  const ParameterInfo& info() const { return store().parameter(index_); }
+  bool is_of(const Model& model) const { return model_.get() == &model; }
+  int number() const { return number_; }                   // FlatStore::add's
+  int index() const { return store().index_of(number_); }  // in the store; an error where other ranks hold it
+  const ParameterInfo& info() const { return store().parameter(index()); }
 
-  Tensor<M, D> value() const { return store().template values<M, D>(index_); }
-  Tensor<M, D> gradient() const { return store().template gradient<M, D>(index_); }
+  Tensor<M, D> value() const { return store().template values<M, D>(index()); }
+  Tensor<M, D> gradient() const { return store().template gradient<M, D>(index()); }
 
-  void freeze() const { store().freeze(index_); }                        // before the first use of any value
-  void tie(Axis ranks) const { store().tie(index_, std::move(ranks)); }  // likewise
+  void freeze() const { store().freeze(number_); }  // before the first use of any value
 
   // For operations: on the current tape if there is one. An undefined parameter is an undefined constant.
   // variable() is for matrix products, master() for what float32 is kept for: norms, embeddings, biases.
   Variable<T, D, M> variable() const {
-    return defined() ? recorded(store().template compute_values<T, D>(index_)) : Variable<T, D, M>();
+    return defined() ? recorded(store().template compute_values<T, D>(index())) : Variable<T, D, M>();
   }
   Variable<M, D> master() const { return defined() ? recorded(value()) : Variable<M, D>(); }
 
@@ -74,12 +75,12 @@ class Parameter {
     if (tape == nullptr || !info().trainable || !model_->gradients().is_on(info().name)) {
       return Variable<X, D, M>(std::move(value));
     }
-    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, store(), index_))};
+    return {std::move(value), Gradient<M, D>(std::make_shared<detail::ParameterSlot<M, D>>(*tape, store(), index()))};
   }
   FlatStore& store() const { return model_->store(); }
 
   std::shared_ptr<Model> model_;
-  int index_ = -1;
+  int number_ = -1;
 };
 
 }  // namespace trireme

@@ -13,6 +13,7 @@ struct RandomPosition;
 namespace trireme {
 
 class FlatStore;
+struct StepTotals;
 class Tape;
 
 // The part of a gradient that does not depend on its element type.
@@ -41,6 +42,19 @@ class GradientListener {
  public:
   virtual ~GradientListener() = default;
   virtual void on_final(int parameter) = 0;
+};
+
+// A loss that add_loss() has put on a tape, beside the one from which backward() starts. Typed ones are AddedLossOf<T, D>.
+class AddedLoss {
+ public:
+  AddedLoss() = default;
+  AddedLoss(const AddedLoss&) = delete;
+  AddedLoss& operator=(const AddedLoss&) = delete;
+  virtual ~AddedLoss() = default;
+
+  virtual double value() const = 0;                   // of a GPU: the host waits
+  virtual void add_to(StepTotals* totals) const = 0;  // which lie where the value does
+  virtual void begin_alone() = 0;                     // its backward pass, with a gradient of 1, unless that has begun
 };
 
 // How often a micro-batch has drawn from each stream of random numbers so far.
@@ -95,9 +109,14 @@ class Tape {
   // Where operation number `call` of a stream finds its random numbers; an error for a tape without options.
   struct RandomCall {
     const TapeOptions& at;
+    std::uint64_t stream;
     std::uint64_t call;
   };
   RandomCall next_call(std::string_view operation, std::uint64_t stream);
+
+  // From here on streams are others of the same names, for number 0 those that are meant. Layers of a list that use one module
+  // draw from streams of their own: calls of one stream can't be counted over several ranks.
+  void set_repetition(std::uint64_t number) { repetition_ = number; }
 
   std::uint64_t serial() const { return serial_; }
 
@@ -127,6 +146,9 @@ class Tape {
 
   void run_backward();  // Variable::backward calls it
 
+  void add_loss(std::shared_ptr<AddedLoss> loss);  // trireme::add_loss does
+  const std::vector<std::shared_ptr<AddedLoss>>& added_losses() const { return added_losses_; }
+
   void use(FlatStore& store, int parameter);
   void contributed(FlatStore& store, int parameter);
 
@@ -147,6 +169,7 @@ class Tape {
 
   std::optional<TapeOptions> options_;
   std::uint64_t serial_;
+  std::uint64_t repetition_ = 0;
   Tape* outer_;  // the tape that was current before
   bool suspended_ = false;
   bool ran_ = false;
@@ -155,6 +178,7 @@ class Tape {
   std::vector<std::unique_ptr<Node>> put_off_;  // of a split backward pass
   std::vector<Final> unused_;                   // likewise
   std::vector<Uses> uses_;
+  std::vector<std::shared_ptr<AddedLoss>> added_losses_;
 };
 
 }  // namespace trireme

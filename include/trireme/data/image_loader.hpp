@@ -5,20 +5,10 @@
 
 #include "trireme/data/augmentation.hpp"
 #include "trireme/data/batch_share.hpp"
+#include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_dataset.hpp"
-#include "trireme/tensor/tensor.hpp"
 
 namespace trireme::data {
-
-// The label of a row that holds no image: what cross_entropy ignores.
-inline constexpr std::int32_t no_label = -100;
-
-struct ImageBatch {
-  Tensor<float> images;           // [batch, height, width, channels]
-  Tensor<std::int32_t> labels;    // [batch]
-  std::int64_t first_sample = 0;  // the number of the first row's sample
-  std::int64_t valid = 0;         // the rows that hold a sample, the first ones; the others are zeros with no_label
-};
 
 enum class ImageOrder : std::uint8_t {
   shuffled,    // for training: each image once an epoch, in a new order every epoch; epochs follow each other without a gap

@@ -4,18 +4,11 @@
 #include <span>
 
 #include "trireme/data/batch_share.hpp"
+#include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/window_sampler.hpp"
-#include "trireme/tensor/tensor.hpp"
 
 namespace trireme::data {
-
-struct TokenBatch {
-  Tensor<std::int32_t> tokens;    // [batch, length]
-  Tensor<std::int32_t> targets;   // [batch, length]: the token after each
-  std::int64_t first_sample = 0;  // the number of the first row's sample
-  bool continues = false;         // each row goes on where it ended in the step before: WindowOrder::continued
-};
 
 // One row for each start.
 TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_t> starts, std::int64_t length);

@@ -28,7 +28,7 @@ std::optional<nn::BatchNorm2d<P, D>> batch_norm_after(const nn::Module<P, D>& pa
 
 template <typename P, typename D>
 Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "Cnn")),
+    : Cnn::Staged(context),
       options_(detail::checked(options)),
       conv1_(*this, "conv1", {.in = options.channels, .out = options.first, .kernel = 3, .padding = 1}),
       bn1_(detail::batch_norm_after(*this, "bn1", options, options.first)),
@@ -37,28 +37,30 @@ Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
       fc1_(*this, "fc1",
            {.in = options.second * (options.image.height / 4) * (options.image.width / 4), .out = options.hidden}),
       dropout_(*this, "dropout", options.dropout),
-      fc2_(*this, "fc2", {.in = options.hidden, .out = options.classes}) {}
-
-template <typename P, typename D>
-Variable<typename P::Compute, D> Cnn<P, D>::logits(const Tensor<M, D>& images) const {
-  const Shape& shape = images.shape();
-  require(shape.size() == 4 && shape[1] == options_.image.height && shape[2] == options_.image.width &&
-              shape[3] == options_.channels,
-          "this Cnn reads images [batch, {}, {}, {}], got {}", options_.image.height, options_.image.width, options_.channels,
-          shape);
-  const auto stage = [](const nn::Conv2d<P, D>& conv, const std::optional<nn::BatchNorm2d<P, D>>& norm,
-                        const Variable<T, D>& x) {
-    const Variable<T, D> y = conv.forward(x);
-    return max_pool2d(norm ? norm->forward_relu(y) : relu(y), {.kernel = 2});
+      fc2_(*this, "fc2", {.in = options.hidden, .out = options.classes}) {
+  const auto read = [this](const Batch& batch) {
+    const Shape& shape = batch.images.shape();
+    require(shape.size() == 4 && shape[1] == options_.image.height && shape[2] == options_.image.width &&
+                shape[3] == options_.channels,
+            "this Cnn reads images [batch, {}, {}, {}], got {}", options_.image.height, options_.image.width, options_.channels,
+            shape);
+    return cast<T>(Variable<M, D>(batch.images));
   };
-  const Variable<T, D> y = stage(conv2_, bn2_, stage(conv1_, bn1_, cast<T>(Variable<M, D>(images))));
-  const Variable<T, D> hidden = relu(fc1_.forward(flatten(y)));
-  return fc2_.forward(dropout_.forward(hidden));
-}
-
-template <typename P, typename D>
-Loss<typename P::Master, D> Cnn<P, D>::loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
-  return cross_entropy(logits(images), labels);
+  // Costs are multiplications: of the linear layers as many as their matrices have elements.
+  const auto convolution = [this](const nn::Conv2d<P, D>& conv, const std::optional<nn::BatchNorm2d<P, D>>& norm,
+                                  std::int64_t pixels) {
+    const auto forward = [&conv, &norm](const Variable<T, D>& x) {
+      const Variable<T, D> y = conv.forward(x);
+      return max_pool2d(norm ? norm->forward_relu(y) : relu(y), {.kernel = 2});
+    };
+    const std::int64_t elements = this->store().registered(conv.weight.number()).placement.shape.numel();
+    const auto layer = norm ? this->layer({conv, *norm}, forward) : this->layer({conv}, forward);
+    return layer.costs(static_cast<double>(elements * pixels));
+  };
+  const auto hidden = [this](const Variable<T, D>& x) { return dropout_.forward(relu(fc1_.forward(flatten(x)))); };
+  const auto& [height, width] = options_.image;
+  this->layers(nn::chain(this->layer({}, read), convolution(conv1_, bn1_, height * width)),
+               convolution(conv2_, bn2_, (height / 2) * (width / 2)), this->layer({fc1_, dropout_}, hidden), fc2_);
 }
 
 }  // namespace trireme::models

@@ -2,9 +2,11 @@
 
 #include <optional>
 
+#include "trireme/data/image_batch.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/staged.hpp"
 
 namespace trireme::models {
 
@@ -20,20 +22,25 @@ struct CnnOptions {
 };
 
 // A small classifier of images: twice convolution 3x3, batch norm, ReLU and max pooling 2x2, then two linear layers. Names and
-// shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens.
+// shapes as in torch.nn; fc1 reads channels before pixels, as torch flattens. Its list of layers is the two convolutions, each
+// with what follows it up to the pooling, and the two linear layers.
 template <typename P, typename D = Cpu>
-class Cnn : public nn::Module<P, D> {
+class Cnn : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
+  using Batch = data::BasicImageBatch<D, M>;
 
   explicit Cnn(const CnnOptions& options, const ModelContext& context = {});
 
   // images [batch, height, width, channels] -> [batch, classes]
-  Variable<T, D> logits(const Tensor<M, D>& images) const;
+  Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
   // labels [batch]
-  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const;
+  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return cross_entropy(logits, batch.labels); }
+  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
+    return nn::loss_of(*this, {.images = images, .labels = labels});
+  }
 
  private:
   CnnOptions options_;

@@ -71,38 +71,46 @@ inline nn::BatchNormOptions norm(std::int64_t channels, const DcGanOptions& opti
   return {.channels = channels, .weight_initializer = options.norm_weight_initializer};
 }
 
+// Of a convolution whose matrix is used for so many pixels. Linear layers use theirs once.
+template <typename Convolution>
+double cost_of(const Convolution& layer, std::int64_t pixels) {
+  return static_cast<double>(layer.store().registered(layer.weight.number()).placement.shape.numel() * pixels);
+}
+
 }  // namespace detail
 
 template <typename P, typename D>
 MlpGenerator<P, D>::MlpGenerator(const MlpGanOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "MlpGenerator")),
+    : MlpGenerator::Staged(context),
       options_(detail::checked(options)),
       fc1_(*this, "fc1", {.in = options.latent, .out = options.hidden}),
-      fc2_(*this, "fc2", {.in = options.hidden, .out = detail::numel_of_image(options)}) {}
-
-template <typename P, typename D>
-Variable<typename P::Compute, D> MlpGenerator<P, D>::images(const Tensor<M, D>& latent) const {
-  detail::require_latent(latent.shape(), options_);
-  const Variable<T, D> hidden = leaky_relu(fc1_.forward(cast<T>(Variable<M, D>(latent))), options_.slope);
-  return unflatten(tanh(fc2_.forward(hidden)), options_.image, options_.channels);
+      fc2_(*this, "fc2", {.in = options.hidden, .out = detail::numel_of_image(options)}) {
+  const auto hidden = [this](const Tensor<M, D>& latent) {
+    detail::require_latent(latent.shape(), options_);
+    return leaky_relu(fc1_.forward(cast<T>(Variable<M, D>(latent))), options_.slope);
+  };
+  const auto images = [this](const Variable<T, D>& x) {
+    return unflatten(tanh(fc2_.forward(x)), options_.image, options_.channels);
+  };
+  this->layers(this->layer({fc1_}, hidden), this->layer({fc2_}, images));
 }
 
 template <typename P, typename D>
 MlpDiscriminator<P, D>::MlpDiscriminator(const MlpGanOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "MlpDiscriminator")),
+    : MlpDiscriminator::Staged(context),
       options_(detail::checked(options)),
       fc1_(*this, "fc1", {.in = detail::numel_of_image(options), .out = options.hidden}),
-      fc2_(*this, "fc2", {.in = options.hidden, .out = 1}) {}
-
-template <typename P, typename D>
-Variable<typename P::Compute, D> MlpDiscriminator<P, D>::logits(const Variable<T, D>& images) const {
-  detail::require_images(images.shape(), options_);
-  return fc2_.forward(leaky_relu(fc1_.forward(flatten(images)), options_.slope));
+      fc2_(*this, "fc2", {.in = options.hidden, .out = 1}) {
+  const auto hidden = [this](const Variable<T, D>& images) {
+    detail::require_images(images.shape(), options_);
+    return leaky_relu(fc1_.forward(flatten(images)), options_.slope);
+  };
+  this->layers(this->layer({fc1_}, hidden), fc2_);
 }
 
 template <typename P, typename D>
 DcGenerator<P, D>::DcGenerator(const DcGanOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "DcGenerator")),
+    : DcGenerator::Staged(context),
       options_(detail::checked(options)),
       ct1_(*this, "ct1",
            {.in = options.latent,
@@ -113,19 +121,23 @@ DcGenerator<P, D>::DcGenerator(const DcGanOptions& options, const ModelContext& 
       bn1_(*this, "bn1", detail::norm(2 * options.features, options)),
       ct2_(*this, "ct2", detail::doubling(2 * options.features, options.features, options)),
       bn2_(*this, "bn2", detail::norm(options.features, options)),
-      ct3_(*this, "ct3", detail::doubling(options.features, options.channels, options)) {}
-
-template <typename P, typename D>
-Variable<typename P::Compute, D> DcGenerator<P, D>::images(const Tensor<M, D>& latent) const {
-  detail::require_latent(latent.shape(), options_);
-  const Variable<T, D> pixel = cast<T>(Variable<M, D>(latent.reshape({latent.dim(0), 1, 1, options_.latent})));
-  const Variable<T, D> half = bn2_.forward_relu(ct2_.forward(bn1_.forward_relu(ct1_.forward(pixel))));
-  return tanh(ct3_.forward(half));
+      ct3_(*this, "ct3", detail::doubling(options.features, options.channels, options)) {
+  const auto quarter = [this](const Tensor<M, D>& latent) {
+    detail::require_latent(latent.shape(), options_);
+    const Variable<T, D> pixel = cast<T>(Variable<M, D>(latent.reshape({latent.dim(0), 1, 1, options_.latent})));
+    return bn1_.forward_relu(ct1_.forward(pixel));
+  };
+  const auto half = [this](const Variable<T, D>& x) { return bn2_.forward_relu(ct2_.forward(x)); };
+  const auto images = [this](const Variable<T, D>& x) { return tanh(ct3_.forward(x)); };
+  const std::int64_t pixels = options.image.height * options.image.width;
+  this->layers(this->layer({ct1_, bn1_}, quarter).costs(detail::cost_of(ct1_, 1)),
+               this->layer({ct2_, bn2_}, half).costs(detail::cost_of(ct2_, pixels / 16)),
+               this->layer({ct3_}, images).costs(detail::cost_of(ct3_, pixels / 4)));
 }
 
 template <typename P, typename D>
 DcDiscriminator<P, D>::DcDiscriminator(const DcGanOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "DcDiscriminator")),
+    : DcDiscriminator::Staged(context),
       options_(detail::checked(options)),
       conv1_(*this, "conv1", detail::halving(options.channels, options.features, true, options)),
       conv2_(*this, "conv2", detail::halving(options.features, 2 * options.features, false, options)),
@@ -133,13 +145,16 @@ DcDiscriminator<P, D>::DcDiscriminator(const DcGanOptions& options, const ModelC
       fc_(*this, "fc",
           {.in = 2 * options.features * detail::quarter(options.image).height * detail::quarter(options.image).width,
            .out = 1,
-           .weight_initializer = options.weight_initializer}) {}
-
-template <typename P, typename D>
-Variable<typename P::Compute, D> DcDiscriminator<P, D>::logits(const Variable<T, D>& images) const {
-  detail::require_images(images.shape(), options_);
-  const Variable<T, D> half = leaky_relu(conv1_.forward(images), options_.slope);
-  return fc_.forward(flatten(leaky_relu(bn2_.forward(conv2_.forward(half)), options_.slope)));
+           .weight_initializer = options.weight_initializer}) {
+  const auto half = [this](const Variable<T, D>& images) {
+    detail::require_images(images.shape(), options_);
+    return leaky_relu(conv1_.forward(images), options_.slope);
+  };
+  const auto quarter = [this](const Variable<T, D>& x) { return leaky_relu(bn2_.forward(conv2_.forward(x)), options_.slope); };
+  const auto logits = [this](const Variable<T, D>& x) { return fc_.forward(flatten(x)); };
+  const std::int64_t pixels = options.image.height * options.image.width;
+  this->layers(this->layer({conv1_}, half).costs(detail::cost_of(conv1_, pixels / 4)),
+               this->layer({conv2_, bn2_}, quarter).costs(detail::cost_of(conv2_, pixels / 16)), this->layer({fc_}, logits));
 }
 
 }  // namespace trireme::models

@@ -4,6 +4,7 @@
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/staged.hpp"
 
 // Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
 // channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 for
@@ -20,14 +21,14 @@ struct MlpGanOptions {
 
 // Linear, leaky ReLU, linear, tanh.
 template <typename P, typename D = Cpu>
-class MlpGenerator : public nn::Module<P, D> {
+class MlpGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
   explicit MlpGenerator(const MlpGanOptions& options, const ModelContext& context = {});
 
-  Variable<T, D> images(const Tensor<M, D>& latent) const;
+  Variable<T, D> images(const Tensor<M, D>& latent) const { return this->forward(latent); }
 
  private:
   MlpGanOptions options_;
@@ -37,13 +38,13 @@ class MlpGenerator : public nn::Module<P, D> {
 
 // Linear, leaky ReLU, linear.
 template <typename P, typename D = Cpu>
-class MlpDiscriminator : public nn::Module<P, D> {
+class MlpDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
 
   explicit MlpDiscriminator(const MlpGanOptions& options, const ModelContext& context = {});
 
-  Variable<T, D> logits(const Variable<T, D>& images) const;
+  Variable<T, D> logits(const Variable<T, D>& images) const { return this->forward(images); }
 
  private:
   MlpGanOptions options_;
@@ -62,17 +63,17 @@ struct DcGanOptions {
   Initializer norm_weight_initializer = Initializer::normal(1, 0.02);
 };
 
-// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two stages. The generator: transposed convolutions to a quarter
+// A DCGAN (Radford, Metz, Chintala 2015, arXiv 1511.06434) of two levels. The generator: transposed convolutions to a quarter
 // of height and width, to a half and to the image, batch norm and ReLU between them, tanh at the end.
 template <typename P, typename D = Cpu>
-class DcGenerator : public nn::Module<P, D> {
+class DcGenerator : public nn::Staged<P, D, Tensor<typename P::Master, D>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
 
   explicit DcGenerator(const DcGanOptions& options, const ModelContext& context = {});
 
-  Variable<T, D> images(const Tensor<M, D>& latent) const;
+  Variable<T, D> images(const Tensor<M, D>& latent) const { return this->forward(latent); }
 
  private:
   DcGanOptions options_;
@@ -85,13 +86,13 @@ class DcGenerator : public nn::Module<P, D> {
 
 // Two convolutions with stride 2, leaky ReLU after each, batch norm after the second one; linear.
 template <typename P, typename D = Cpu>
-class DcDiscriminator : public nn::Module<P, D> {
+class DcDiscriminator : public nn::Staged<P, D, Variable<typename P::Compute, D>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
 
   explicit DcDiscriminator(const DcGanOptions& options, const ModelContext& context = {});
 
-  Variable<T, D> logits(const Variable<T, D>& images) const;
+  Variable<T, D> logits(const Variable<T, D>& images) const { return this->forward(images); }
 
  private:
   DcGanOptions options_;

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <vector>
-
+#include "trireme/data/token_batch.hpp"
+#include "trireme/nn/staged.hpp"
+#include "trireme/nn/token_layers.hpp"
 #include "trireme/nn/transformer.hpp"
 
 namespace trireme::models {
@@ -19,58 +18,49 @@ struct GptOptions {
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a
-// tensor axis the ranks divide heads, hidden features and vocabulary. On a pipeline axis each stage has a run of layers: the
-// embedding, the blocks and the output layer, which is the token embedding once more. ModelContext::layer_costs are those of
-// these layers; without them stages have equally many blocks.
+// tensor axis the ranks divide heads, hidden features and vocabulary. Its list of layers is the embedding, the blocks and the
+// output layer; without ModelContext::layer_costs stages have equally many blocks.
 template <typename P, typename D = Cpu>
-class Gpt : public nn::Module<P, D> {
+class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
+  using Batch = data::BasicTokenBatch<D>;
 
   explicit Gpt(const GptOptions& options, const ModelContext& context = {});
 
   const GptOptions& options() const { return options_; }
 
-  // A stage that lies here: from what the stage before gives (undefined in the first one) to what the next one takes. The last
-  // stage gives the loss instead. tokens, targets [batch, time]: of the micro-batch, the same in all stages.
-  Variable<M, D> stage(int stage, const Variable<M, D>& x, const Tensor<std::int32_t, D>& tokens) const;
-  Loss<M, D> last_stage(const Variable<M, D>& x, const Tensor<std::int32_t, D>& targets) const;
-  Shape stage_shape(std::int64_t batch, std::int64_t time) const;  // of what goes from stage to stage
+  // tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const {
+    return this->forward({.tokens = tokens, .targets = {}});
+  }
 
-  // For models whose stages are all here: tokens [batch, time <= block] -> [batch, time, vocabulary], of which a rank of a
-  // tensor axis has its part.
-  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens) const;
-
-  // targets [batch, time]; ops::ignored_target counts for nothing. On a pipeline axis all ranks call it without a tape, run
-  // their stages one after the other, and get the same loss.
-  Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const;
+  // targets [batch, time]; ops::ignored_target counts for nothing.
+  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return lm_head_.loss(logits, batch.targets); }
+  Loss<M, D> loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets) const {
+    return nn::loss_of(*this, {.tokens = tokens, .targets = targets});
+  }
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
 
  private:
   struct Transformer : nn::Module<P, D> {
-    Transformer(const nn::Module<P, D>& parent, const GptOptions& options, const std::vector<Range>& blocks);
+    Transformer(const nn::Module<P, D>& parent, const GptOptions& options);
 
-    std::optional<nn::Embedding<P, D>> wte;  // of the first and the last stage
-    std::optional<nn::Embedding<P, D>> wpe;  // of the first
+    nn::Embedding<P, D> wte;
+    nn::Embedding<P, D> wpe;
     nn::Dropout<P, D> drop;
-    std::vector<std::unique_ptr<nn::TransformerBlock<P, D>>> h;  // null where another rank has it
-    std::optional<nn::LayerNorm<P, D>> ln_f;                     // of the last
+    nn::ModuleList<nn::TransformerBlock<P, D>> h;
+    nn::LayerNorm<P, D> ln_f;
   };
 
-  const nn::LayerNorm<P, D>& norm_before(std::int64_t layer) const;
-  Variable<M, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
-  std::optional<Variable<M, D>> last_input(const Tensor<std::int32_t, D>& tokens) const;
-  Variable<T, D> final_states(const Variable<M, D>& x, std::int64_t time) const;
-  Tensor<T, D> last_logits(const Variable<M, D>& x, std::int64_t batch, std::int64_t time) const;
-  Variable<T, D> project(const Variable<T, D>& states, std::int64_t time) const;
-  Loss<M, D> loss_of(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const;
+  Tensor<T, D> last_logits(const nn::Residual<P, D>& x, std::int64_t batch, std::int64_t time) const;
 
   GptOptions options_;
-  std::vector<Range> blocks_;  // by stage
   Transformer transformer_;
+  nn::TokenLogits<P, D> lm_head_;
 };
 
 extern template class Gpt<Float32, Cpu>;

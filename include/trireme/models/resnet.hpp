@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
+#include "trireme/data/image_batch.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/module_list.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/staged.hpp"
 
 namespace trireme::models {
 
@@ -31,21 +33,26 @@ struct ResNetOptions {
   static ResNetOptions resnet50() { return {.block = Block::bottleneck, .blocks = {3, 4, 6, 3}}; }
 };
 
-// A residual network (He et al. 2015, arXiv 1512.03385): names and shapes of weights as in torchvision.
+// A residual network (He et al. 2015, arXiv 1512.03385): names and shapes of weights as in torchvision. Its list of layers is
+// the stem, the blocks, and pooling with the linear layer; stages are cut by the multiplications of the convolutions.
 template <typename P, typename D = Cpu>
-class ResNet : public nn::Module<P, D> {
+class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, Variable<typename P::Compute, D>> {
  public:
   using T = typename P::Compute;
   using M = typename P::Master;
+  using Batch = data::BasicImageBatch<D, M>;
 
   explicit ResNet(const ResNetOptions& options, const ModelContext& context = {});
   ~ResNet();
 
   // images [batch, height, width, channels] -> [batch, classes]
-  Variable<T, D> logits(const Tensor<M, D>& images) const;
+  Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
   // labels [batch]
-  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const;
+  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return cross_entropy(logits, batch.labels); }
+  Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
+    return nn::loss_of(*this, {.images = images, .labels = labels});
+  }
 
  private:
   // 1x1 convolution and batch norm of a residual whose shape changes.
@@ -55,7 +62,7 @@ class ResNet : public nn::Module<P, D> {
   ResNetOptions options_;
   nn::Conv2d<P, D> conv1_;
   nn::BatchNorm2d<P, D> bn1_;
-  std::vector<std::unique_ptr<Block>> blocks_;
+  nn::ModuleList<Block> blocks_;
   nn::Linear<P, D> fc_;
 };
 

@@ -10,6 +10,7 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/nn/module.hpp"
+#include "trireme/nn/residual.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 #include "trireme/ops/matmul/float8.hpp"
 
@@ -156,6 +157,13 @@ class LayerNorm : public Module<P, D> {
     return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_);
   }
 
+  // {the stream with what was pending, its norm}.
+  std::pair<Variable<M, D>, Variable<T, D>> settle(const Residual<P, D>& x) const {
+    if (x.pending.value().defined()) return add_and_normalize(x.stream, x.pending);
+    return {x.stream, forward(x.stream)};
+  }
+  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(x).second; }
+
   Parameter<T, D, M> weight;
   Parameter<T, D, M> bias;
 
@@ -186,6 +194,13 @@ class RmsNorm : public Module<P, D> {
   std::pair<Variable<M, D>, Variable<T, D>> add_and_normalize(const Variable<M, D>& x, const Variable<T, D>& residual) const {
     return residual_rms_norm(x, residual, this->shared(weight), epsilon_);
   }
+
+  // {the stream with what was pending, its norm}.
+  std::pair<Variable<M, D>, Variable<T, D>> settle(const Residual<P, D>& x) const {
+    if (x.pending.value().defined()) return add_and_normalize(x.stream, x.pending);
+    return {x.stream, forward(x.stream)};
+  }
+  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(x).second; }
 
   Parameter<T, D, M> weight;
 
@@ -225,6 +240,7 @@ class Embedding : public Module<P, D> {
       placement.ranges = {even_part(options.rows, *this->tensor_axis())};
     }
     weight = this->add_parameter("weight", placement, initializer);
+    this->model().set_lookup(weight.number());
   }
 
   // Where it is split and the model sequence-parallel: this rank's rows [rows, width].

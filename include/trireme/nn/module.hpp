@@ -79,6 +79,15 @@ class Module {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }
 
+  // A parameter that another module has registered: this one uses it too. Where a pipeline puts the two on different ranks,
+  // both hold it, and their gradients are summed.
+  Parameter<T, D, M> share(const Parameter<T, D, M>& parameter) const {
+    require(parameter.is_of(*model_), "{} can share parameters of its own model alone, and this is one of another, or none",
+            name_);
+    model_->share(parameter.number(), name_);
+    return parameter;
+  }
+
   // For layers that can't work on some of the rows: ranks of a tensor axis compute them alike, all of the rows.
   void require_all_rows(std::string_view layer) const {
     require(!sequence_parallel(), "{}: {} needs all rows, a sequence-parallel model gives each rank its own: leave that off",

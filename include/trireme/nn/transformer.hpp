@@ -103,14 +103,11 @@ class TransformerMlp : public Module<P, D> {
   }
 };
 
-// A pre-norm block (Radford et al. 2019, GPT-2). It gets the residual stream and its norm by ln_1, and returns the stream
-// with the norm by whatever comes next, so that every addition and the norm after it are one pass. `time`: of a sequence.
+// A pre-norm block (Radford et al. 2019, GPT-2), from residual stream to residual stream [batch, time, width]; in a
+// sequence-parallel model this rank's rows of that. `time`: of a sequence; a batch of a list of layers knows it.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:
-  using T = typename P::Compute;
-  using M = typename P::Master;
-
   TransformerBlock(const Module<P, D>& parent, std::string_view name, const TransformerOptions& options)
       : Module<P, D>(parent, name),
         ln_1(*this, "ln_1", {.width = options.width}),
@@ -118,17 +115,14 @@ class TransformerBlock : public Module<P, D> {
         ln_2(*this, "ln_2", {.width = options.width}),
         mlp(*this, "mlp", options) {}
 
-  // The same without a norm: for the last block of a stage of a pipeline.
-  Variable<M, D> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized, std::int64_t time) const {
+  Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time) const {
+    const auto [stream, normalized] = ln_1.settle(x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
-    return add(middle, cast<M>(mlp.forward(middle_normalized, time)));
+    return {.stream = middle, .pending = mlp.forward(middle_normalized, time)};
   }
-
-  std::pair<Variable<M, D>, Variable<T, D>> forward(const Variable<M, D>& stream, const Variable<T, D>& normalized,
-                                                    const LayerNorm<P, D>& next, std::int64_t time) const {
-    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
-    return next.add_and_normalize(middle, mlp.forward(middle_normalized, time));
-  }
+  template <typename Batch>
+  requires requires(const Batch& batch) { batch.time(); }
+  Residual<P, D> forward(const Residual<P, D>& x, const Batch& batch) const { return forward(x, batch.time()); }
 
   LayerNorm<P, D> ln_1;
   CausalSelfAttention<P, D> attn;

@@ -34,10 +34,12 @@ class AnyOptimizer {
  public:
   using Options = UpdateOptions;
 
-  AnyOptimizer() = default;
+  AnyOptimizer();
   AnyOptimizer(const AnyOptimizer&) = delete;
   AnyOptimizer& operator=(const AnyOptimizer&) = delete;
   virtual ~AnyOptimizer() = default;
+
+  std::uint64_t serial() const { return serial_; }  // no other optimizer of this process has it; above 0
 
   virtual double learning_rate() const = 0;
   virtual void set_learning_rate(double learning_rate) = 0;  // finite, 0 or more
@@ -67,6 +69,9 @@ class AnyOptimizer {
   // What a checkpoint keeps: the planes, by parameter, and how often each parameter was updated. Names are
   // "<prefix><plane>.<parameter>".
   virtual void add_to(State& state, const std::string& prefix = "optimizer.") = 0;
+
+ private:
+  std::uint64_t serial_;
 };
 
 }  // namespace trireme::optim

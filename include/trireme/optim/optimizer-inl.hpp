@@ -54,6 +54,8 @@ Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs need
 template <typename P, typename D>
 int Optimizer<P, D>::add_plane(std::string name, double value, Home home) {
   require(!has_memory_, "plane {} was added after the optimizer's first step or checkpoint: add it in the constructor", name);
+  require(name != "step",
+          "a plane of an optimizer can't be named step: checkpoints keep the counts of updates under that name");
   const PlaneOptions options{.dtype = dtype_of<T>, .extent = Extent::shard, .home = home, .initial = value};
   visited_.push_back(planes_.add(store_, std::move(name), options));
   return static_cast<int>(planes_.numbers().size()) - 1;

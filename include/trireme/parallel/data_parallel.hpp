@@ -14,6 +14,7 @@
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
 #include "trireme/parallel/parallel_options.hpp"
+#include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 #include "trireme/parallel/step.hpp"
 
 namespace trireme::parallel {
@@ -29,6 +30,7 @@ struct BucketTuning {
 
 class BucketReduction;
 class BucketTuner;
+class Pipeline;
 class MicroBatchSum;
 class ReplicaComparison;
 class SummaryGroup;
@@ -81,6 +83,9 @@ class DataParallel {
   // The loss scale of a model that computes in float16; 1 of any other, as with GradScalerOptions::enabled = false.
   const amp::GradScaler& scaler() const { return scaler_; }
 
+  // Of a model of stages: what this rank computed in the newest step, seconds since that began; it waited in between.
+  std::vector<TimedAction> timeline() const;
+
   // Bytes that this rank has sent to other nodes for gradients and summaries.
   std::uint64_t bytes_sent() const;
 
@@ -99,8 +104,9 @@ class DataParallel {
   };
 
   Step begin(std::int64_t number, int micro_batches, StepRecording* recording);
-  void launch_step(std::int64_t number);  // by a StepGraph
-  void give_up(bool has_run);             // the step that is open
+  void launch_step(std::int64_t number);               // by a StepGraph
+  void give_up(bool has_run);                          // the step that is open
+  void compare(const optim::AnyOptimizer& optimizer);  // at its first update
   std::vector<int> trainable() const;
   std::vector<std::int64_t> parameter_bytes(const ProcessMesh& mesh) const;
   void choose_reduction(const ProcessMesh& mesh, const ParallelOptions& options, bool sharded);
@@ -109,6 +115,8 @@ class DataParallel {
   void agree_on_ready_order();
   void start_tuning(const BucketCuts& initial, const std::string& profile, const ProcessMesh& mesh);
   void compare_evaluation() const;
+  void tie_parameters(const ProcessMesh& mesh);
+  bool is_tied(int parameter) const { return !store_.parameter(parameter).tied_ranks.empty(); }
   void synchronize_buffers(bool synchronize_batch_norm);
   void wait_until(const std::function<bool()>& done) const;  // on a GPU
   std::vector<Pending> reduce_buffers() const;               // after a step
@@ -121,8 +129,14 @@ class DataParallel {
   std::vector<std::int64_t> block_bytes_;  // of the rank of the tensor axis that has most
   std::vector<Bucket> buckets_;
   std::vector<int> bucket_of_;  // by parameter
-  int tied_ = -1;               // the trainable parameter that other stages hold too; it has a bucket of its own
+  // A parameter that several ranks of the pipeline axis hold; it has a bucket of its own.
+  struct Tied {
+    int parameter;  // below 0: others hold it, or it is frozen
+    Axis ranks;
+  };
+  std::vector<Tied> tied_;  // the same on all ranks of that axis
   amp::GradScaler scaler_;
+  std::vector<std::uint64_t> compared_optimizers_;  // their serials: all ranks have the same settings
   bool is_in_step_ = false;
   std::int64_t step_ = -1;  // the number of the newest one
   std::int64_t finished_steps_ = 0;
@@ -132,6 +146,7 @@ class DataParallel {
   std::vector<std::int32_t> ready_position_;  // by parameter: how many gradients were final before its, in that step
   std::shared_ptr<MicroBatchSum> micro_batch_sum_;
   std::shared_ptr<BucketReduction> reduction_;
+  std::shared_ptr<Pipeline> pipeline_;                   // null where the model is one stage
   std::shared_ptr<BucketTuner> tuner_;                   // null where nothing is tuned
   std::vector<int> block_of_;                            // by parameter; -1 where it is not trainable
   std::shared_ptr<const ReplicaComparison> comparison_;  // null where nothing is compared

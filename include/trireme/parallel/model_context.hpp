@@ -14,7 +14,7 @@ struct ModelContextOptions {
   bool sequence_parallel = false;
   int num_chunks = 1;  // stages of a rank of the pipeline axis: stage s lies on rank s % ranks
   // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
-  // can be. Empty: as even as can be. The model says what its layers are.
+  // can be. Empty: what the layers say, see nn::Staged.
   std::vector<double> layer_costs = {};
   std::uint64_t seed = 1;  // of first values, and of the random numbers of steps; the same on all ranks
 };

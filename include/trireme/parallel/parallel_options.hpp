@@ -33,7 +33,7 @@ struct Plain {
 // of two, and their gradients and losses are added in a fixed tree. The weights are then the same bits for any bucket sizes,
 // backend, division into nodes and number of ranks, on machines with the same instruction set and as many threads a rank. Not
 // with batch norm or delayed 8-bit scaling. Optimizers that need the norms of parameters (LAMB, LARS) are refused where the
-// step is sharded.
+// step is sharded. On a pipeline axis a parameter that several stages hold is summed in another order than on one rank.
 struct FixedBits {
   int micro_batches = 0;  // above 0
   Tuning tuning = {};
@@ -74,6 +74,10 @@ struct ParallelOptions {
   Sharding sharding = Sharding::automatic;  // where optimizer state lies
   BucketOptions buckets = {};               // which gradients are reduced together
 
+  // In a pipeline: who computes what when, one of pipeline_schedule_names(). Empty: 1f1b, or interleaved where ranks have
+  // several stages.
+  std::string schedule = {};
+
   // Batch norm by the statistics of all ranks' rows (PyTorch's SyncBatchNorm): a layer takes one all-reduce forward and one
   // backward, so every rank calls the same layers in the same order, with any number of rows (but the same
   // Loss::nominal_targets, as in every step). Otherwise each rank normalises by its own rows, and after each step the running
@@ -83,7 +87,7 @@ struct ParallelOptions {
   bool synchronize_batch_norm = true;
 
   // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
-  // and a tied parameter with that of the other stage: in each step a part of them, in so many steps all. Error{diverged} on
+  // and a tied parameter with those of the other stages: in each step a part of them, in so many steps all. Error{diverged} on
   // all ranks names what differs and the ranks that hold something else than most. 0: off.
   int check_replicas = 100;
 

@@ -1,23 +1,31 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <utility>
+#include <vector>
 
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
+#include "trireme/parallel/pipeline/stage_passes.hpp"
 
 namespace trireme::parallel {
 
 class DataParallel;
+class Pipeline;
 class Reduction;
+template <typename Net, typename Batch>
+class ModelPasses;
 
 // What a StepGraph tells a step that it may record, and learns of it.
 struct StepRecording {
@@ -36,6 +44,7 @@ struct StepRecording {
 // Gradients travel while backward() runs. A step that ends without update(), by an exception too, leaves nothing behind but
 // what a communication hook has sent: gradients are cleared, buffers have their values of before. All ranks give it up at the
 // same place; where one does so alone the ranks no longer call alike, and the job fails, or their replicas are found to differ.
+// In a pipeline a step whose backward() fails ends the job: stages have messages for each other under way.
 //
 // Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
 // is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
@@ -54,6 +63,7 @@ class [[nodiscard]] Step {
   // Error{rank_mismatch} that names them.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
+    require_whole_model();
     Tape tape(names_of(first_sample_of(batch)));
     begin_micro_batches();
     listen(tape);
@@ -61,6 +71,24 @@ class [[nodiscard]] Step {
     add(value);
     scaler().scale(value).backward();
     end_micro_batches();
+  }
+
+  // All micro-batches of this rank, of a model that is a list of layers (nn::Staged): `batches` holds as many as begin() was
+  // told. Where the model is one stage they run one after the other, each as backward(batch, loss) with the model's
+  // loss(forward(batch), batch). In a pipeline they run by ParallelOptions::schedule, and all ranks of the pipeline axis give
+  // the same batches.
+  template <typename Net, std::ranges::input_range Batches>
+  void backward(const Net& model, const Batches& batches) {
+    using Batch = typename Net::BatchType;
+    require_model(model.model(), model.stages().size());
+    if (model.stages().size() == 1) {
+      for (const Batch& batch : batches) backward(batch, [&] { return model.loss(model.forward(batch), batch); });
+      return;
+    }
+    std::vector<Batch> all;
+    for (const Batch& batch : batches) all.push_back(batch);
+    ModelPasses<Net, Batch> passes(*this, model, std::move(all));
+    run_stages(passes);
   }
 
   // Asks all ranks: what any of them has asked for is in the summary of all.
@@ -80,12 +108,13 @@ class [[nodiscard]] Step {
 
  private:
   friend class DataParallel;
-  template <typename M, typename D>
   friend class Pipeline;
+  template <typename Net, typename Batch>
+  friend class ModelPasses;
   enum class Phase : std::uint8_t { open, in_micro_batches, over };
 
   // What Reduction keeps of a micro-batch's loss.
-  struct AddedLoss {
+  struct MicroBatchLoss {
     std::function<StepTotals()> read;                   // of a GPU: the host waits
     std::function<void(StepTotals* on_device)> add_to;  // empty where the host knows the numbers
   };
@@ -107,18 +136,10 @@ class [[nodiscard]] Step {
     }
   }
 
-  template <typename T, typename D>
-  static const Loss<T, D>& as_loss(const Loss<T, D>& loss) {
-    return loss;
-  }
-  template <typename T, typename D>
-  static Loss<Accumulate<T>, D> as_loss(const Variable<T, D>& value) {
-    require(value.value().defined() && value.shape().numel() == 1,
-            "a loss is a Loss or a Variable of one element, not one of shape {}",
-            value.value().defined() ? value.shape().str() : "undefined");
-    return {.sum = cast<Accumulate<T>>(value), .target_weight = 1.0, .nominal_targets = 1};
-  }
-
+  void require_whole_model() const;  // no other rank has stages of it
+  void require_model(const Model& model, std::size_t num_stages) const;
+  void require_open() const;  // for backward()
+  void run_stages(StagePasses& passes);
   TapeOptions names_of(std::int64_t first_sample) const;
   const amp::GradScaler& scaler() const;
   bool has_fixed_bits() const;
@@ -129,17 +150,25 @@ class [[nodiscard]] Step {
   void listen(Tape& tape);
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {
-    const auto read = [sum = loss.sum.value(), target_weight = loss.target_weight] {
-      return StepTotals{.loss_sum = static_cast<double>(sum.item()), .target_weight = target_weight.item()};
+    const auto& added = Tape::current()->added_losses();
+    const auto read = [sum = loss.sum.value(), target_weight = loss.target_weight, added] {
+      return StepTotals{.loss_sum = static_cast<double>(sum.item()) + value_of(added), .target_weight = target_weight.item()};
     };
     if constexpr (Tensor<T, D>::on_host) {
       add({.read = [known = read()] { return known; }, .add_to = {}}, loss.nominal_targets);
     } else {
       const ops::StepSums<T, D> sums{.loss = Scalar<T, D>(loss.sum.value()), .target_weight = loss.target_weight};
-      add({.read = read, .add_to = [sums](StepTotals* totals) { ops::add_to_totals(sums, totals); }}, loss.nominal_targets);
+      const auto add_to = [sums, added](StepTotals* totals) {
+        ops::add_to_totals(sums, totals);
+        for (const auto& one : added) one->add_to(totals);
+      };
+      add({.read = read, .add_to = add_to}, loss.nominal_targets);
     }
   }
-  void add(AddedLoss loss, std::int64_t nominal_targets);
+  void add(MicroBatchLoss loss, std::int64_t nominal_targets);
+  // Of a stage that is not the last one: what its layers have added to the loss of the last.
+  void add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added);
+  static double value_of(const std::vector<std::shared_ptr<AddedLoss>>& added);
   class EndOnError;
   void give_up() noexcept;
   void set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate);
@@ -151,6 +180,48 @@ class [[nodiscard]] Step {
   Phase phase_ = Phase::open;
   std::unique_ptr<Reduction> reduction_;
   std::optional<StepSummary> summary_;  // once it is finished
+};
+
+// An nn::Staged and its batches, as a schedule runs them.
+template <typename Net, typename Batch>
+class ModelPasses final : public StagePasses {
+ public:
+  ModelPasses(Step& step, const Net& model, std::vector<Batch> batches)
+      : step_(step), model_(model), batches_(std::move(batches)) {}
+
+  int num_micro_batches() const override { return static_cast<int>(batches_.size()); }
+  std::int64_t first_sample(int micro_batch) const override {
+    return Step::first_sample_of(batches_[static_cast<std::size_t>(micro_batch)]);
+  }
+
+  void forward(int stage, int micro_batch, StagePass& pass) override {
+    using Flow = typename Net::FlowType;
+    const Batch& batch = batches_[static_cast<std::size_t>(micro_batch)];
+    const Range& layers = model_.stages()[static_cast<std::size_t>(stage)];
+    Flow x{};
+    if (stage > 0) x = nn::unpack<Flow>(std::exchange(pass.input, {}), &pass.input_gradients);
+    if (stage + 1 < static_cast<int>(model_.stages().size())) {
+      pass.output = nn::pack(nn::settled(model_.run_layers(layers, x, batch)), &pass.give);
+      const auto& added = Tape::current()->added_losses();
+      if (added.empty()) return;
+      step_.add_of_stage(added);
+      pass.begin_added = [scaler = &step_.scaler()](const Tape& tape, std::int64_t nominal_targets) {
+        const Loss<typename Net::M, typename Net::Device> none{.sum = {}, .nominal_targets = nominal_targets};
+        scaler->scale(none).begin_added(tape);
+      };
+      return;
+    }
+    const auto y = model_.last_layer(model_.run_layers({layers.begin, layers.end - 1}, x, batch), batch);
+    const auto loss = as_loss(model_.loss(y, batch));
+    step_.add(loss);
+    pass.nominal_targets = loss.nominal_targets;
+    pass.backward = [scaled = step_.scaler().scale(loss)] { scaled.backward(); };
+  }
+
+ private:
+  Step& step_;
+  const Net& model_;
+  std::vector<Batch> batches_;
 };
 
 }  // namespace trireme::parallel

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/data/on_device.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme::data {
+
+// Sequences of tokens, on the host as loaders give them (TokenBatch), or on a GPU.
+template <typename D>
+struct BasicTokenBatch {
+  Tensor<std::int32_t, D> tokens;   // [batch, length]
+  Tensor<std::int32_t, D> targets;  // [batch, length]: the token after each
+  std::int64_t first_sample = 0;    // the number of the first row's sample
+  bool continues = false;           // each row goes on where it ended in the step before: WindowOrder::continued
+
+  std::int64_t rows() const { return tokens.dim(0); }
+  std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence
+};
+using TokenBatch = BasicTokenBatch<Cpu>;
+
+template <typename D>
+BasicTokenBatch<D> on_device(const TokenBatch& loaded) {
+  return {.tokens = on_device<D>(loaded.tokens),
+          .targets = on_device<D>(loaded.targets),
+          .first_sample = loaded.first_sample,
+          .continues = loaded.continues};
+}
+
+}  // namespace trireme::data

@@ -1,0 +1,214 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/autograd/record.hpp"
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/collectives.hpp"
+#include "trireme/device/memory.hpp"
+
+// What goes from layer to layer of an nn::Staged model, its flow: a Variable, or a struct of Variables, Tensors and vectors of
+// these, of any element types. Such a struct says what it holds, and may say what goes to another stage:
+//
+//   struct EncoderDecoder {
+//     Variable<float> encoder, decoder;
+//     std::vector<Variable<float>> skips;
+//     Tensor<std::int32_t> lengths;  // without a gradient
+//     void each(auto&& visit) { visit(encoder), visit(decoder), visit(skips), visit(lengths); }
+//     EncoderDecoder settled() const;  // optional: as it is before another stage takes it
+//   };
+//
+// Members may be undefined, and shapes may change from one micro-batch to the next.
+namespace trireme::nn {
+
+// A tensor of a flow, without its types.
+struct FlowPart {
+  DType dtype = DType::uint8;
+  Shape shape = {};
+  std::shared_ptr<device::Storage> memory = {};
+  std::int64_t offset = 0;     // bytes from the beginning of that
+  bool with_gradient = false;  // it wants one back
+
+  std::byte* data() const { return static_cast<std::byte*>(memory->data()) + offset; }
+  std::size_t bytes() const { return static_cast<std::size_t>(shape.numel()) * size_of(dtype); }
+};
+
+// A flow as what travels: its defined tensors, and numbers that say how it is made of them.
+struct PackedFlow {
+  std::vector<std::int64_t> layout = {};
+  std::vector<FlowPart> parts = {};
+};
+
+// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} where the numbers are none.
+std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
+                                     const std::shared_ptr<device::MemoryResource>& memory);
+
+// A part goes to another rank as elements of its type.
+void send_part(const Collectives& ranks, const FlowPart& part, int to, int tag, std::string_view name);
+Pending receive_part(const Collectives& ranks, const FlowPart& part, int from, int tag, std::string_view name);
+
+// Outside of steps, layout first. broadcast_flow: `flow` is read on the root alone; all get it.
+void send_flow(const Collectives& ranks, const PackedFlow& flow, int to, std::string_view name);
+PackedFlow receive_flow(const Collectives& ranks, int from, const std::shared_ptr<device::MemoryResource>& memory,
+                        std::string_view name);
+PackedFlow broadcast_flow(const Collectives& ranks, const PackedFlow& flow, int root,
+                          const std::shared_ptr<device::MemoryResource>& memory, std::string_view name);
+
+namespace detail {
+
+// In a layout: how many a vector holds is one of these minus so many, so below 0.
+inline constexpr std::int64_t undefined_part = 0;
+inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and these
+inline constexpr std::int64_t vector_of = -1;
+
+template <typename T, typename D>
+FlowPart part_of(const Tensor<T, D>& tensor, bool with_gradient = false) {
+  return {.dtype = dtype_of<T>,
+          .shape = tensor.shape(),
+          .memory = std::const_pointer_cast<device::Storage>(tensor.storage()),
+          .offset = tensor.offset_in_bytes(),
+          .with_gradient = with_gradient};
+}
+template <typename T, typename D>
+Tensor<T, D> tensor_of(const FlowPart& part) {
+  return Tensor<T, D>(part.shape, part.memory, static_cast<std::size_t>(part.offset) / sizeof(T));
+}
+
+template <typename Flow>
+struct IsPart : std::false_type {};
+template <typename T, typename D>
+struct IsPart<Tensor<T, D>> : std::true_type {};
+template <typename T, typename D, typename G>
+struct IsPart<Variable<T, D, G>> : std::true_type {};
+
+template <typename Flow, typename Visit>
+void visit_parts(Flow& flow, Visit&& visit) {
+  if constexpr (IsPart<Flow>::value) {
+    visit(flow);
+  } else {
+    static_assert(
+        requires { flow.each(visit); },
+        "what goes from layer to layer is a Variable, a Tensor, or a struct with each(visit) that visits such");
+    flow.each(visit);
+  }
+}
+
+// Where the gradients of a packed flow's parts go: give[i] takes that of the i-th part with a gradient.
+using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
+
+class FlowPacker {
+ public:
+  FlowPacker(PackedFlow& packed, GiveGradients* give) : packed_(packed), give_(give) {}
+
+  template <typename T, typename D, typename G>
+  void operator()(Variable<T, D, G>& variable) {
+    static_assert(std::is_same_v<T, G>, "weights do not go from layer to layer");
+    const bool with_gradient = give_ != nullptr && variable.gradient().needed();
+    if (!add(variable.value(), with_gradient) || !with_gradient) return;
+    give_->push_back([gradient = variable.gradient()](const FlowPart& part) { gradient.give(tensor_of<T, D>(part)); });
+  }
+  template <typename T, typename D>
+  void operator()(Tensor<T, D>& tensor) {
+    add(tensor, false);
+  }
+  template <typename Part>
+  void operator()(std::vector<Part>& parts) {
+    packed_.layout.push_back(vector_of - static_cast<std::int64_t>(parts.size()));
+    for (Part& part : parts) visit_parts(part, *this);
+  }
+
+ private:
+  template <typename T, typename D>
+  bool add(const Tensor<T, D>& tensor, bool with_gradient) {
+    packed_.layout.push_back(tensor.defined() ? defined_part : undefined_part);
+    if (!tensor.defined()) return false;
+    const Shape& shape = tensor.shape();
+    packed_.layout.insert(packed_.layout.end(),
+                          {static_cast<std::int64_t>(dtype_of<T>), with_gradient ? 1 : 0, std::int64_t{shape.size()}});
+    packed_.layout.insert(packed_.layout.end(), shape.dims().begin(), shape.dims().end());
+    packed_.parts.push_back(part_of(tensor, with_gradient));
+    return true;
+  }
+
+  PackedFlow& packed_;
+  GiveGradients* give_;
+};
+
+class FlowUnpacker {
+ public:
+  FlowUnpacker(const PackedFlow& packed, std::vector<FlowPart>* gradients) : packed_(packed), gradients_(gradients) {}
+
+  template <typename T, typename D, typename G>
+  void operator()(Variable<T, D, G>& variable) {
+    const FlowPart* part = next(dtype_of<T>);
+    if (part == nullptr) {
+      variable = {};
+    } else if (gradients_ == nullptr || !part->with_gradient) {
+      variable = Variable<T, D, G>(tensor_of<T, D>(*part));
+    } else {
+      const std::size_t place = gradients_->size();
+      gradients_->emplace_back();
+      variable = watch(tensor_of<T, D>(*part), [gradients = gradients_, place](const Tensor<T, D>& gradient) {
+        (*gradients)[place] = part_of(gradient);
+      });
+    }
+  }
+  template <typename T, typename D>
+  void operator()(Tensor<T, D>& tensor) {
+    const FlowPart* part = next(dtype_of<T>);
+    tensor = part == nullptr ? Tensor<T, D>() : tensor_of<T, D>(*part);
+  }
+  template <typename Part>
+  void operator()(std::vector<Part>& parts) {
+    parts = std::vector<Part>(count());
+    for (Part& part : parts) visit_parts(part, *this);
+  }
+
+ private:
+  const FlowPart* next(DType dtype);  // null: undefined
+  std::size_t count();                // of a vector
+  std::int64_t number();
+
+  const PackedFlow& packed_;
+  std::vector<FlowPart>* gradients_;
+  std::size_t place_ = 0;  // in the layout
+  std::size_t part_ = 0;
+};
+
+}  // namespace detail
+
+// As it is before another stage takes it.
+template <typename Flow>
+Flow settled(const Flow& flow) {
+  if constexpr (requires { flow.settled(); }) {
+    return flow.settled();
+  } else {
+    return flow;
+  }
+}
+
+// With `give` parts say whether they have a gradient on the current tape, and these are where to contribute to it, one for each
+// such part. Without they are constants.
+template <typename Flow>
+PackedFlow pack(Flow flow, detail::GiveGradients* give = nullptr) {
+  PackedFlow packed;
+  detail::visit_parts(flow, detail::FlowPacker(packed, give));
+  return packed;
+}
+
+// With `gradients`, on the current tape, its backward pass puts there the gradients of parts that have one, in order; the
+// vector stays where it is until then. What has got none is left as it is: without memory.
+template <typename Flow>
+Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
+  Flow flow{};
+  detail::visit_parts(flow, detail::FlowUnpacker(packed, gradients));
+  return flow;
+}
+
+}  // namespace trireme::nn

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "trireme/nn/module.hpp"
+
+namespace trireme::nn {
+
+// Modules of one type in a row, named "<name>.0", "<name>.1", ...
+//
+//   nn::ModuleList<Block> blocks{*this, "block", 4};                   // Block(parent, "block.0"), ...
+//   nn::ModuleList<nn::Linear<Float32>> towers{*this, "tower", 2, nn::LinearOptions{.in = 8, .out = 8}};
+//   nn::ModuleList<Block> layers{*this, "layer", list_of_options};     // Block(parent, "layer.0", list_of_options[0]), ...
+//   nn::ModuleList<Block> named{*this, names_and_options};             // Block(parent, names_and_options[0].first, ...), ...
+template <typename M>
+class ModuleList {
+ public:
+  template <typename Parent, typename... Arguments>
+  ModuleList(const Parent& parent, std::string_view name, int count, const Arguments&... arguments) {
+    require(count >= 0, "a list of modules {} has 0 or more, got {}", name, count);
+    for (int index = 0; index < count; ++index) add(parent, name, arguments...);
+  }
+  template <typename Parent, typename Options>
+  ModuleList(const Parent& parent, std::string_view name, const std::vector<Options>& options) {
+    for (const Options& of_one : options) add(parent, name, of_one);
+  }
+  template <typename Parent, typename Options>
+  ModuleList(const Parent& parent, const std::vector<std::pair<std::string, Options>>& modules) {
+    for (const auto& [name, options] : modules) modules_.push_back(std::make_unique<M>(parent, name, options));
+  }
+
+  std::size_t size() const { return modules_.size(); }
+  const M& operator[](std::size_t index) const { return *modules_[index]; }
+  M& operator[](std::size_t index) { return *modules_[index]; }
+
+ private:
+  template <typename Parent, typename... Arguments>
+  void add(const Parent& parent, std::string_view name, const Arguments&... arguments) {
+    modules_.push_back(std::make_unique<M>(parent, std::string(name) + "." + std::to_string(modules_.size()), arguments...));
+  }
+
+  std::vector<std::unique_ptr<M>> modules_;
+};
+
+}  // namespace trireme::nn

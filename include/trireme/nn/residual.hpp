@@ -1,0 +1,21 @@
+#pragma once
+
+#include "trireme/autograd/functions.hpp"
+
+namespace trireme::nn {
+
+// A residual stream, and what the newest layer has not yet added to it: the norm of the next one does both in one pass over
+// memory. What goes from layer to layer of transformers whose norms come first.
+template <typename P, typename D = Cpu>
+struct Residual {
+  Variable<typename P::Master, D> stream;
+  Variable<typename P::Compute, D> pending = {};  // undefined: nothing
+
+  void each(auto&& visit) { visit(stream), visit(pending); }
+  Residual settled() const {
+    if (!pending.value().defined()) return *this;
+    return {.stream = add(stream, cast<typename P::Master>(pending))};
+  }
+};
+
+}  // namespace trireme::nn

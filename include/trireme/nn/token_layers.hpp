@@ -1,0 +1,112 @@
+#pragma once
+
+#include <cstdint>
+
+#include "trireme/nn/layers.hpp"
+#include "trireme/ops/embedding/positions.hpp"
+
+namespace trireme::nn {
+
+namespace detail {
+
+// Of all tokens [batch, time], or of this rank's rows where an axis divides them.
+template <typename D>
+Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Collectives* axis) {
+  const Range rows = axis == nullptr ? Range{0, tokens.numel()} : even_part(tokens.numel(), *axis);
+  Tensor<std::int32_t, D> positions({rows.count()});
+  ops::positions(rows.begin, tokens.dim(1), positions);
+  return positions;
+}
+
+}  // namespace detail
+
+// The embeddings of tokens [batch, time] and of their positions, added: [batch, time, width], or in a sequence-parallel model
+// this rank's rows of that.
+template <typename P, typename D>
+Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
+                                             const Tensor<std::int32_t, D>& tokens) {
+  const std::int64_t longest = of_positions.weight.info().placement.shape[0];
+  require(tokens.shape().size() == 2 && tokens.dim(1) <= longest,
+          "a model of {} positions reads tokens [batch, time], no longer than that, got {}", longest, tokens.shape());
+  const Collectives* axis = of_tokens.tensor_axis();
+  if (axis == nullptr) return token_embedding(tokens, of_tokens.weight.master(), of_positions.weight.master());
+  const auto sum = of_tokens.forward(tokens);
+  return add(sum, reshape(of_positions.forward(detail::positions_of(tokens, of_tokens.sequence_parallel() ? axis : nullptr)),
+                          sum.shape()));
+}
+
+struct TokenEmbeddingOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t positions = 0;  // the longest sequence
+  std::int64_t width = 0;
+  double dropout = 0;
+  Initializer initializer = Initializer::normal(0, 0.02);
+};
+
+// The first layer of a language model: from a batch with tokens [batch, time] to the residual stream [batch, time, width]. The
+// ranks of a tensor axis divide the vocabulary.
+template <typename P, typename D = Cpu>
+class TokenEmbedding : public Module<P, D> {
+ public:
+  TokenEmbedding(const Module<P, D>& parent, std::string_view name, const TokenEmbeddingOptions& options)
+      : Module<P, D>(parent, name),
+        tokens(*this, "tokens",
+               {.rows = options.vocabulary, .width = options.width, .initializer = options.initializer, .split = true}),
+        positions(*this, "positions", {.rows = options.positions, .width = options.width, .initializer = options.initializer}),
+        dropout(*this, "dropout", options.dropout) {}
+
+  Variable<typename P::Master, D> forward(const Tensor<std::int32_t, D>& of) const {
+    return dropout.forward(embed_tokens(tokens, positions, of), of.dim(1));
+  }
+  template <typename Batch>
+  requires requires(const Batch& batch) { batch.tokens; }
+  Variable<typename P::Master, D> forward(const Batch& batch) const { return forward(batch.tokens); }
+
+  Embedding<P, D> tokens;
+  Embedding<P, D> positions;
+  Dropout<P, D> dropout;
+};
+
+// The last layer of a language model: states [batch, time, width] times the embedding of each token, whose weight it shares:
+// logits [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+template <typename P, typename D = Cpu>
+class TokenLogits : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens)
+      : Module<P, D>(parent, name),
+        weight(this->share(tokens.weight)),
+        held_rows_(tokens.held_rows()),
+        vocabulary_(weight_shape()[0]) {}
+
+  Variable<T, D> forward(const Variable<T, D>& states, std::int64_t time) const {
+    const Collectives* axis = this->tensor_axis();
+    if (axis == nullptr) return linear(states, weight.variable());
+    const Variable<T, D> logits = column_parallel_linear(states, weight.variable(), {}, *axis, this->sequence_parallel());
+    return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
+  }
+  template <typename Batch>
+  requires requires(const Batch& batch) { batch.time(); }
+  Variable<T, D> forward(const Variable<T, D>& states, const Batch& batch) const { return forward(states, batch.time()); }
+
+  // Cross-entropy; targets [batch, time], of which ops::ignored_target counts for nothing.
+  Loss<M, D> loss(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets) const {
+    const Collectives* axis = this->tensor_axis();
+    if (axis == nullptr) return cross_entropy(logits, targets);
+    return vocab_parallel_cross_entropy(logits, targets, held_rows_.begin, vocabulary_, *axis);
+  }
+
+  Range held_rows() const { return held_rows_; }
+
+  Parameter<T, D, M> weight;
+
+ private:
+  const Shape& weight_shape() const { return this->store().registered(weight.number()).placement.shape; }
+
+  Range held_rows_;
+  std::int64_t vocabulary_;
+};
+
+}  // namespace trireme::nn

@@ -1,0 +1,420 @@
+#include "trireme/nn/staged.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "gradient_check.hpp"
+#include "trireme/data/token_batch.hpp"
+#include "trireme/nn/layer_costs.hpp"
+#include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
+#include "trireme/nn/sequential.hpp"
+#include "trireme/nn/token_layers.hpp"
+
+using namespace trireme;
+using namespace trireme::tests;
+
+namespace {
+
+constexpr std::int64_t vocabulary = 11;
+constexpr std::int64_t width = 6;
+
+struct Block : nn::Module<Float32> {
+  Block(const nn::Module<Float32>& parent, std::string_view name) : Module(parent, name) {}
+  nn::LayerNorm<Float32> norm{*this, "norm", {.width = width}};
+  nn::Linear<Float32> fc{*this, "fc", {.in = width, .out = width}};
+  nn::Dropout<Float32> dropout{*this, "dropout", 0.2};
+  Variable<float> forward(const Variable<float>& x) const { return add(x, dropout.forward(gelu(fc.forward(norm.forward(x))))); }
+};
+
+// Embedding, blocks, output layer.
+struct Language : nn::Staged<Float32, Cpu, data::TokenBatch> {
+  explicit Language(const ModelContext& context = {}) : Staged(context) { layers(embed, blocks, nn::chain(norm, output)); }
+  Loss<float> loss(const Value& y, const data::TokenBatch& batch) const { return cross_entropy(y, batch.targets); }
+
+  nn::TokenEmbedding<Float32> embed{*this, "embed", {.vocabulary = vocabulary, .positions = 8, .width = width}};
+  nn::ModuleList<Block> blocks{*this, "block", 3};
+  nn::LayerNorm<Float32> norm{*this, "norm", {.width = width}};
+  nn::TokenLogits<Float32> output{*this, "output", embed.tokens};
+};
+
+data::TokenBatch token_batch() {
+  data::TokenBatch batch{.tokens = Tensor<std::int32_t>({2, 5}), .targets = Tensor<std::int32_t>({2, 5})};
+  for (std::int64_t index = 0; index < batch.tokens.numel(); ++index) {
+    batch.tokens.data()[index] = static_cast<std::int32_t>((index * 7 + 3) % vocabulary);
+    batch.targets.data()[index] = static_cast<std::int32_t>((index * 5 + 1) % vocabulary);
+  }
+  return batch;
+}
+
+template <typename T>
+std::vector<T> elements(const Tensor<T>& tensor) {
+  return {tensor.span().begin(), tensor.span().end()};
+}
+
+std::vector<float> gradients_of(FlatStore& store) {
+  std::vector<float> all;
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    REQUIRE(store.has_gradient(index));
+    const auto gradient = elements(store.gradient<float>(index));
+    all.insert(all.end(), gradient.begin(), gradient.end());
+  }
+  return all;
+}
+
+std::vector<std::int64_t> sizes(const std::vector<Range>& stages) {
+  std::vector<std::int64_t> counts;
+  for (const Range& stage : stages) counts.push_back(stage.count());
+  return counts;
+}
+
+// Linear layers in a row, of which a test gives layers() what it likes.
+struct Row : nn::Staged<Float32, Cpu, Variable<float>> {
+  explicit Row(const ModelContext& context = {}) : Staged(context) {}
+  using Staged::layer;
+  using Staged::layers;
+
+  nn::Linear<Float32> first{*this, "first", {.in = width, .out = width}};
+  nn::ModuleList<nn::Linear<Float32>> others{*this, "other", 2, nn::LinearOptions{.in = width, .out = width}};
+  nn::Linear<Float32> last{*this, "last", {.in = width, .out = width}};
+};
+
+}  // namespace
+
+TEST_CASE("a model of layers in several stages computes what it does in one, bit by bit") {
+  const data::TokenBatch batch = token_batch();
+  const auto run = [&](int stages) {
+    Language model(ModelContext{.chunks = stages});
+    CHECK(model.num_layers() == 5);
+    CHECK(model.stages().size() == static_cast<std::size_t>(stages));
+    CHECK(model.rank_of_last_stage() == 0);
+    model.initialize({.seed = 3});
+    std::vector<float> results = elements(model.forward(batch).value());
+    CHECK(nn::loss_of(model, batch).mean() == model.loss(model.forward(batch), batch).mean());
+    Tape tape({.seed = 5});
+    const Loss<float> loss = nn::loss_of(model, batch);
+    results.push_back(loss.sum.value().item());
+    loss.backward();
+    const auto gradients = gradients_of(model.store());
+    results.insert(results.end(), gradients.begin(), gradients.end());
+    return results;
+  };
+  const auto in_one = run(1);
+  for (const int stages : {2, 3, 5}) {
+    CAPTURE(stages);
+    CHECK(run(stages) == in_one);
+  }
+}
+
+TEST_CASE("layers() says what it can't take") {
+  SECTION("a parameter that belongs to no layer") {
+    Row model;
+    CHECK_THROWS_WITH(model.layers(model.first, model.others[0], model.others[1]),
+                      ContainsSubstring("last.weight belongs to no layer of the list that layers() was given") &&
+                          ContainsSubstring("give layers() its module, or name that in layer({modules}, function)"));
+  }
+  SECTION("a parameter of a module that is used by a function, but not named") {
+    Row model;
+    const auto both = [&model](const Variable<float>& x) { return model.last.forward(model.others[1].forward(x)); };
+    CHECK_THROWS_WITH(model.layers(model.first, model.others[0], model.layer({model.last}, both)),
+                      ContainsSubstring("other.1.weight belongs to no layer"));
+    CHECK_NOTHROW(model.layers(model.first, model.others[0], model.layer({model.last, model.others[1]}, both)));
+  }
+  SECTION("a buffer that belongs to no layer") {
+    struct Net : nn::Staged<Float32, Cpu, Variable<float>> {
+      Net() { layers(fc); }
+      nn::Linear<Float32> fc{*this, "fc", {.in = width, .out = width}};
+      nn::BatchNorm1d<Float32> norm{*this, "norm", {.channels = width, .affine = false}};
+    };
+    CHECK_THROWS_WITH(Net(), ContainsSubstring("norm.running_mean belongs to no layer"));
+  }
+  SECTION("a second list") {
+    Row model;
+    model.layers(model.first, model.others, model.last);
+    CHECK(model.num_layers() == 4);
+    CHECK_THROWS_WITH(model.layers(model.first, model.others, model.last),
+                      ContainsSubstring("layers() of a model is called once"));
+  }
+  SECTION("costs that are not as many as layers, or none") {
+    Row model(ModelContext{.layer_costs = {1, 2, 3}});
+    CHECK_THROWS_WITH(model.layers(model.first, model.others, nn::chain(model.last)),
+                      ContainsSubstring("a list of 4 layers, from first to last; it got 3 costs of layers"));
+    Row negative(ModelContext{.layer_costs = {1, 2, -3, 4}});
+    CHECK_THROWS_WITH(negative.layers(negative.first, negative.others, negative.last), ContainsSubstring("from 0 on, got -3"));
+  }
+  SECTION("more stages than layers") {
+    Row model(ModelContext{.chunks = 5});
+    CHECK_THROWS_WITH(model.layers(model.first, model.others, model.last),
+                      ContainsSubstring("4 layers can't be divided into 5 stages"));
+  }
+}
+
+TEST_CASE("a model of stages without a list has nothing to compute") {
+  const Row model;
+  CHECK_THROWS_WITH(model.forward(random<float>({3, width}, 1)), ContainsSubstring("its constructor calls layers()"));
+}
+
+TEST_CASE("a list of layers may be one, and its functions may ask for the batch") {
+  struct Net : nn::Staged<Float32, Cpu, Variable<float>> {
+    explicit Net(bool one, const ModelContext& context = {}) : Staged(context) {
+      const auto add_batch = [this](const Variable<float>& x, const Variable<float>& batch) {
+        return add(fc.forward(x), batch);
+      };
+      const auto twice = [this](const Variable<float>& batch) { return add(fc.forward(fc.forward(batch)), batch); };
+      if (one) {
+        layers(layer({fc}, twice));
+      } else {
+        layers(fc, layer({fc}, add_batch));
+      }
+    }
+    nn::Linear<Float32> fc{*this, "fc", {.in = width, .out = width}};
+  };
+  const Variable<float> x(random<float>({3, width}, 1));
+  const auto run = [&](Net&& model) {
+    model.initialize({.seed = 2});
+    return elements(model.forward(x).value());
+  };
+  const auto result = run(Net(true));
+  CHECK(run(Net(false)) == result);
+  CHECK(run(Net(false, ModelContext{.chunks = 2})) == result);
+}
+
+TEST_CASE("modules of a list have names") {
+  struct Net : nn::Module<Float32> {
+    using Linears = nn::ModuleList<nn::Linear<Float32>>;
+    static nn::LinearOptions options(std::int64_t out) { return {.in = 2, .out = out, .bias = false}; }
+    Linears same{*this, "same", 2, options(3)};
+    Linears different{*this, "different", std::vector{options(4), options(5)}};
+    Linears named{*this, std::vector<std::pair<std::string, nn::LinearOptions>>{{"query", options(6)}, {"key", options(7)}}};
+    Linears none{*this, "none", 0, options(3)};
+  };
+  Net net;
+  std::vector<std::string> names;
+  for (int index = 0; index < net.store().num_parameters(); ++index) names.push_back(net.store().parameter(index).name);
+  CHECK(names == std::vector<std::string>{"same.0.weight", "same.1.weight", "different.0.weight", "different.1.weight",
+                                          "query.weight", "key.weight"});
+  CHECK(net.different[1].weight.info().shape == Shape{5, 2});
+  CHECK(net.named[1].weight.info().shape == Shape{7, 2});
+  CHECK((net.same.size() == 2 && net.named.size() == 2 && net.none.size() == 0));
+  CHECK_THROWS_WITH(Net::Linears(net, "less", -1, Net::options(3)), ContainsSubstring("less has 0 or more, got -1"));
+}
+
+namespace {
+
+struct Pair {
+  Variable<float> left, right;
+  void each(auto&& visit) { visit(left), visit(right); }
+};
+
+struct Flow {
+  Variable<float> main = {};
+  std::vector<Variable<float>> skips = {};
+  std::vector<Pair> pairs = {};
+  Tensor<std::int32_t> lengths = {};
+  Variable<double> none = {};
+  Tensor<float> empty = {};
+  void each(auto&& visit) { visit(main), visit(skips), visit(pairs), visit(lengths), visit(none), visit(empty); }
+};
+
+// Contributions to where a recorded value came from.
+struct Source {
+  explicit Source(const Shape& shape, std::uint64_t stream) : value(random<float>(shape, stream)) {}
+  Variable<float> recorded() {
+    return watch(value, [this](const Tensor<float>& sum) { gradient = elements(sum); });
+  }
+  Tensor<float> value;
+  std::vector<float> gradient;
+};
+
+}  // namespace
+
+TEST_CASE("a flow of several values is packed and unpacked as constants") {
+  const Flow flow{.main = random<float>({2, 3}, 1),
+                  .skips = {random<float>({4}, 2), {}, random<float>({1, 2}, 3)},
+                  .pairs = {{.left = random<float>({2}, 4), .right = {}}},
+                  .lengths = Tensor<std::int32_t>::full({2}, 7),
+                  .empty = Tensor<float>({0, 3})};
+  const nn::PackedFlow packed = nn::pack(flow);
+  CHECK(packed.parts.size() == 6);
+  CHECK(std::ranges::none_of(packed.parts, &nn::FlowPart::with_gradient));
+  const Flow unpacked = nn::unpack<Flow>(packed);
+  CHECK(unpacked.main.value().data() == flow.main.value().data());  // the same memory
+  REQUIRE(unpacked.skips.size() == 3);
+  CHECK(elements(unpacked.skips[0].value()) == elements(flow.skips[0].value()));
+  CHECK_FALSE(unpacked.skips[1].value().defined());
+  CHECK(unpacked.skips[2].shape() == Shape{1, 2});
+  REQUIRE(unpacked.pairs.size() == 1);
+  CHECK(elements(unpacked.pairs[0].left.value()) == elements(flow.pairs[0].left.value()));
+  CHECK_FALSE(unpacked.pairs[0].right.value().defined());
+  CHECK(elements(unpacked.lengths) == std::vector<std::int32_t>{7, 7});
+  CHECK_FALSE(unpacked.none.value().defined());
+  CHECK(unpacked.empty.shape() == Shape{0, 3});
+  CHECK_FALSE(unpacked.main.gradient().needed());
+  CHECK(nn::unpack<Flow>(nn::pack(Flow())).skips.empty());
+}
+
+TEST_CASE("gradients go back through a packed flow, from one tape to another") {
+  Source a({2, 3}, 1), b({2, 3}, 2), c({3}, 3);
+  Tape first;
+  const Flow sent{.main = scale(a.recorded(), 2),
+                  .skips = {b.recorded(), Variable<float>(random<float>({2}, 4))},
+                  .pairs = {{.left = {}, .right = c.recorded()}},
+                  .lengths = Tensor<std::int32_t>::full({2}, 7)};
+  nn::detail::GiveGradients give;
+  const nn::PackedFlow packed = nn::pack(sent, &give);
+  CHECK(give.size() == 3);  // main, the first skip and the right one of the pair
+  std::vector<bool> with_gradient;
+  for (const nn::FlowPart& part : packed.parts) with_gradient.push_back(part.with_gradient);
+  CHECK(with_gradient == std::vector<bool>{true, true, false, true, false});
+  first.suspend();
+
+  std::vector<nn::FlowPart> gradients;
+  {
+    Tape second;
+    const Flow taken = nn::unpack<Flow>(packed, &gradients);
+    CHECK((taken.main.gradient().needed() && taken.skips[0].gradient().needed() && taken.pairs[0].right.gradient().needed()));
+    CHECK_FALSE(taken.skips[1].gradient().needed());
+    sum(add(scale(taken.main, 5), taken.skips[0])).backward();
+  }
+  REQUIRE(gradients.size() == 3);
+  CHECK(gradients[0].memory != nullptr);
+  CHECK(gradients[1].memory != nullptr);
+  CHECK(gradients[2].memory == nullptr);  // nothing has read it
+
+  first.resume();
+  give[0](gradients[0]);
+  give[1](gradients[1]);
+  give[2](nn::detail::part_of(Tensor<float>::full({3}, 4)));
+  first.run_backward();
+  CHECK(a.gradient == std::vector<float>(6, 10));
+  CHECK(b.gradient == std::vector<float>(6, 1));
+  CHECK(c.gradient == std::vector<float>(3, 4));
+}
+
+TEST_CASE("a flow that is not made of what was packed is refused") {
+  const nn::PackedFlow packed = nn::pack(Variable<float>(random<float>({2}, 1)));
+  CHECK_THROWS_WITH(nn::unpack<Variable<double>>(packed), ContainsSubstring("does not say how a flow is made of tensors"));
+  CHECK_THROWS_AS(nn::unpack<Pair>(packed), Error);
+  CHECK_THROWS_AS(nn::unpack<Flow>(packed), Error);
+}
+
+TEST_CASE("a model whose layers hand on several values is cut into stages as any other") {
+  struct Skipping : nn::Staged<Float32, Cpu, Variable<float>, Flow> {
+    explicit Skipping(const ModelContext& context) : Staged(context) {
+      const auto begin = [this](const Variable<float>& x) { return Flow{.main = down.forward(x), .skips = {x}}; };
+      const auto end = [this](const Flow& x) { return add(up.forward(x.main), x.skips[0]); };
+      layers(layer({down}, begin), layer({up}, end));
+    }
+    nn::Linear<Float32> down{*this, "down", {.in = width, .out = 2}};
+    nn::Linear<Float32> up{*this, "up", {.in = 2, .out = width}};
+  };
+  const auto run = [&](int stages) {
+    Skipping model(ModelContext{.chunks = stages});
+    model.initialize({.seed = 2});
+    return elements(model.forward(random<float>({3, width}, 1)).value());
+  };
+  CHECK(run(2) == run(1));
+}
+
+TEST_CASE("measured costs of layers are seconds of each, and leave the model as it was") {
+  Language model(ModelContext{.chunks = 2});
+  model.initialize({.seed = 1});
+  const auto before = elements(model.store().values<float>());
+  const std::vector<double> costs = nn::measured_layer_costs(model, token_batch());
+  CHECK(costs.size() == model.num_layers());
+  CHECK(std::ranges::all_of(costs, [](double seconds) { return seconds > 0; }));
+  CHECK(elements(model.store().values<float>()) == before);
+  for (int index = 0; index < model.store().num_parameters(); ++index) CHECK_FALSE(model.store().has_gradient(index));
+}
+
+namespace {
+
+constexpr std::int64_t many = 1000;  // tokens
+
+// A table of many rows, equal layers, and an output layer that multiplies by the table, or by a small matrix.
+struct Tied : nn::Staged<Float32, Cpu, data::TokenBatch> {
+  Tied(bool tied, const ModelContext& context) : Staged(context) {
+    if (tied) {
+      output.emplace(*this, "output", embed.tokens);
+      layers(embed, hidden, *output);
+    } else {
+      small.emplace(*this, "small", nn::LinearOptions{.in = width, .out = width});
+      layers(embed, hidden, *small);
+    }
+  }
+  nn::TokenEmbedding<Float32> embed{*this, "embed", {.vocabulary = many, .positions = 8, .width = width}};
+  nn::ModuleList<nn::Linear<Float32>> hidden{*this, "hidden", 4, nn::LinearOptions{.in = width, .out = width}};
+  std::optional<nn::TokenLogits<Float32>> output;
+  std::optional<nn::Linear<Float32>> small;
+};
+
+struct Costly : nn::Module<Float32> {
+  Costly(const nn::Module<Float32>& parent, std::string_view name, double cost) : Module(parent, name), cost_(cost) {}
+  double cost() const { return cost_; }
+  nn::Linear<Float32> fc{*this, "fc", {.in = width, .out = width}};
+  Variable<float> forward(const Variable<float>& x) const { return fc.forward(x); }
+
+ private:
+  double cost_;
+};
+
+}  // namespace
+
+TEST_CASE("stages are cut by the matrices that layers multiply by: looking rows up costs nothing, a tied output does") {
+  const auto cut = [](bool tied, int stages) { return sizes(Tied(tied, ModelContext{.chunks = stages}).stages()); };
+  CHECK(cut(false, 2) == std::vector<std::int64_t>{4, 2});
+  CHECK(cut(false, 3) == std::vector<std::int64_t>{3, 2, 1});
+  CHECK(cut(true, 2) == std::vector<std::int64_t>{5, 1});
+  CHECK(cut(true, 3) == std::vector<std::int64_t>{3, 2, 1});
+}
+
+TEST_CASE("stages are cut by what layers say they cost, and by the context's costs before that") {
+  struct Net : nn::Staged<Float32, Cpu, Variable<float>> {
+    Net(std::vector<double> said, double of_end, const ModelContext& context)
+        : Staged(context), modules(*this, "module", said) {
+      const auto begin = [this](const Variable<float>& x) { return first.forward(x); };
+      const auto end = [](const Variable<float>& x) { return relu(x); };
+      layers(layer({first}, begin).costs(6), modules, nn::chain(last, layer({}, end).costs(of_end)));
+    }
+    nn::Linear<Float32> first{*this, "first", {.in = width, .out = width}};
+    nn::ModuleList<Costly> modules;
+    Costly last{*this, "last", 1};
+  };
+  const auto cut = [](std::vector<double> said, std::vector<double> of_context, double of_end = 0) {
+    return sizes(Net(std::move(said), of_end, ModelContext{.chunks = 2, .layer_costs = std::move(of_context)}).stages());
+  };
+  CHECK(cut({1, 1, 1}, {}) == std::vector<std::int64_t>{1, 4});
+  CHECK(cut({6, 6, 1}, {}) == std::vector<std::int64_t>{2, 3});
+  CHECK(cut({1, 1, 20}, {}) == std::vector<std::int64_t>{3, 2});
+  CHECK(cut({1, 1, 20}, {9, 1, 1, 1, 1}) == std::vector<std::int64_t>{1, 4});
+  CHECK(cut({1, 1, 1}, {}, 20) == std::vector<std::int64_t>{4, 1});  // the last layer: 1 and 20
+  CHECK(cut({1, 1, 1}, {}, 2) == std::vector<std::int64_t>{1, 4});
+}
+
+TEMPLATE_TEST_CASE("a Sequential computes one thing after the other, numbered as in PyTorch", "", Float32, MixedBfloat16) {
+  using T = typename TestType::Compute;
+  struct Net : nn::Module<TestType> {
+    Net() {
+      first = &mlp.template add<nn::Linear<TestType>>(nn::LinearOptions{.in = width, .out = width});
+      mlp.add([](const auto& x) { return relu(x); });
+      norm = &mlp.template add<nn::LayerNorm<TestType>>(nn::LayerNormOptions{.width = width});
+    }
+    nn::Sequential<TestType> mlp{*this, "mlp"};
+    const nn::Linear<TestType>* first = nullptr;
+    const nn::LayerNorm<TestType>* norm = nullptr;
+  };
+  Net net;
+  net.initialize({.seed = 3});
+  CHECK(net.store().find("mlp.0.weight") >= 0);
+  CHECK(net.store().find("mlp.2.bias") >= 0);
+  CHECK(net.store().num_parameters() == 4);
+  const Variable<T> x(Tensor<T>::full({2, width}, T(0.5F)));
+  const auto wanted = net.norm->forward(cast<float>(relu(net.first->forward(x))));
+  const auto y = net.mlp.forward(x);
+  for (std::int64_t i = 0; i < y.value().numel(); ++i) {
+    CHECK(static_cast<float>(y.value().data()[i]) == static_cast<float>(wanted.value().data()[i]));
+  }
+}
