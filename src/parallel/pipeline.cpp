@@ -216,7 +216,7 @@ void Pipeline::run(Step& step, StagePasses& passes) {
       "and start it again from a checkpoint");
   make_schedule(passes.num_micro_batches());
   timeline_.clear();
-  is_running_ = true;
+  is_running_ = ranks_.size() > 1;
   transfers_.begin_step(passes.num_micro_batches());
   Execution execution(*this, step, passes);
   for (const PipelineAction& action : schedule_->actions[static_cast<std::size_t>(ranks_.rank())]) execution.perform(action);

@@ -88,8 +88,8 @@ Setup setup_of(const tests::Combination& row) {
 
 const std::map<tests::ChoicePair, std::string> refusals = [] {
   std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"}};
-  for (const std::size_t hooked : {2, 3}) {
-    for (const std::size_t tensor : {5, 6, 7, 8}) {
+  for (const std::size_t hooked : {2U, 3U}) {
+    for (const std::size_t tensor : {5U, 6U, 7U, 8U}) {
       pairs[{{0, hooked}, {2, tensor}}] = "compression int8 rounds what the ranks of a tensor axis have in common differently";
     }
   }

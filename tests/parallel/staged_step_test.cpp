@@ -144,12 +144,11 @@ TEST_CASE("flows of any shape, drawn numbers and parts that nobody uses are thos
     const char* schedule;
     int chunks;
   };
-  for (const auto& [ranks, schedule, chunks] :
-       {Layout{1, "", 2}, Layout{2, "gpipe", 1}, Layout{2, "1f1b", 1}, Layout{2, "zb", 1}, Layout{2, "", 2}, Layout{3, "", 1},
-        Layout{4, "zb", 1}, Layout{6, "1f1b", 1}}) {
-    CAPTURE(ranks, schedule, chunks);
-    testing::run_ranks(ranks, [&, schedule = schedule, chunks = chunks](const Group& world) {
-      const Outcome got = train(world, schedule, chunks);
+  for (const Layout& layout : {Layout{1, "", 2}, Layout{2, "gpipe", 1}, Layout{2, "1f1b", 1}, Layout{2, "zb", 1},
+                               Layout{2, "", 2}, Layout{3, "", 1}, Layout{4, "zb", 1}, Layout{6, "1f1b", 1}}) {
+    CAPTURE(layout.ranks, layout.schedule, layout.chunks);
+    testing::run_ranks(layout.ranks, [&](const Group& world) {
+      const Outcome got = train(world, layout.schedule, layout.chunks);
       for (std::size_t step = 0; step < steps; ++step) {
         expect(std::abs(got.losses[step] - whole.losses[step]) < 1e-5, "loss {} of one rank, got {}", whole.losses[step],
                got.losses[step]);

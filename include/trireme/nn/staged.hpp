@@ -197,7 +197,8 @@ auto chain(const L&... layers) {
 //
 // All ranks construct all layers; a rank has memory for parameters and buffers of its own stages only. A layer's parameters are
 // those of its modules and of modules within them, and those that these share() with others: where two stages have one both
-// hold it, and its gradients are summed.
+// hold it, and its gradients are summed. A module may lie in several layers, each of which draws random numbers of its own;
+// buffers are refused where these layers lie on several ranks.
 //
 // Flow: what goes from layer to layer, see flow.hpp. Output: what the last layer gives.
 template <typename P, typename D, typename Batch, typename Flow = Variable<typename P::Master, D>,
