@@ -22,6 +22,11 @@ Tensor<T> random(const Shape& shape, std::uint64_t stream) {
 
 using Inputs = std::vector<Variable<double>>;
 
+template <typename T>
+std::vector<T> elements(const Tensor<T>& tensor) {
+  return {tensor.span().begin(), tensor.span().end()};
+}
+
 inline void expect_passed(const testing::GradientCheck& check) {
   INFO(check.where);
   CHECK(check.passed);

@@ -61,7 +61,7 @@ int FlatStore::add_buffer(std::string name, const Shape& shape, double initial, 
 
 void FlatStore::freeze(int number) {
   int index = number;
-  if (is_distributed_) index = registered_[static_cast<std::size_t>(number)].index;
+  if (is_distributed_) index = holders_[static_cast<std::size_t>(number)].index;
   if (index < 0) return;  // those that hold it freeze it
   ParameterInfo& info = parameters_[static_cast<std::size_t>(index)];
   require(!laid_out_, "parameter {} was frozen after the first use of the store's values", info.name);
@@ -85,8 +85,8 @@ void FlatStore::distribute(int rank, std::span<const std::vector<int>> parameter
   std::vector<ParameterInfo> here;
   for (std::size_t number = 0; number < parameters.size(); ++number) {
     ParameterInfo& info = parameters_[number];
-    Registered& known = registered_.emplace_back(
-        Registered{.name = info.name, .numel = info.placement.shape.numel(), .ranks = parameters[number]});
+    Holders& known =
+        holders_.emplace_back(Holders{.name = info.name, .numel = info.placement.shape.numel(), .ranks = parameters[number]});
     if (std::ranges::find(known.ranks, rank) == known.ranks.end()) continue;
     known.index = static_cast<int>(here.size());
     if (known.ranks.size() > 1) info.tied_ranks = known.ranks;
@@ -98,14 +98,14 @@ void FlatStore::distribute(int rank, std::span<const std::vector<int>> parameter
   for (std::size_t number = 0; number < buffers.size(); ++number) {
     kept.push_back(std::ranges::find(buffers[number], rank) != buffers[number].end());
     const BufferInfo& info = buffers_.info(static_cast<int>(number));
-    registered_buffers_.push_back(
+    buffer_holders_.push_back(
         {.name = info.name, .numel = info.shape.numel(), .ranks = buffers[number], .index = kept.back() ? next_buffer++ : -1});
   }
   buffers_.keep_only(kept);
 }
 
-int FlatStore::index_in(const std::vector<Registered>& registered, int number) {
-  const Registered& known = registered[static_cast<std::size_t>(number)];
+int FlatStore::index_in(const std::vector<Holders>& holders, int number) {
+  const Holders& known = holders[static_cast<std::size_t>(number)];
   if (known.index < 0) {
     throw Error(
         {.code = ErrorCode::invalid_argument,
@@ -117,17 +117,22 @@ int FlatStore::index_in(const std::vector<Registered>& registered, int number) {
   return known.index;
 }
 
+const ParameterInfo& FlatStore::registered(int number) const {
+  require(!is_distributed_, "parameter {} by number, after parameters were given to the ranks of a pipeline", number);
+  return parameters_[static_cast<std::size_t>(number)];
+}
+
 std::vector<FlatStore::Tied> FlatStore::tied() const {
   std::vector<Tied> result;
-  for (auto known = registered_.rbegin(); known != registered_.rend(); ++known) {
+  for (auto known = holders_.rbegin(); known != holders_.rend(); ++known) {
     if (known->ranks.size() > 1) result.push_back({known->name, known->ranks, known->index});
   }
   return result;
 }
 
-int FlatStore::index_of(int number) const { return is_distributed_ ? index_in(registered_, number) : number; }
+int FlatStore::index_of(int number) const { return is_distributed_ ? index_in(holders_, number) : number; }
 
-int FlatStore::buffer_index_of(int number) const { return is_distributed_ ? index_in(registered_buffers_, number) : number; }
+int FlatStore::buffer_index_of(int number) const { return is_distributed_ ? index_in(buffer_holders_, number) : number; }
 
 const ParameterInfo& FlatStore::parameter(int index) {
   lay_out();
@@ -153,7 +158,7 @@ std::int64_t FlatStore::trainable_numel() {
 
 std::vector<std::string> FlatStore::all_names() const {
   std::vector<std::string> names;
-  for (const Registered& parameter : registered_) names.push_back(parameter.name);
+  for (const Holders& parameter : holders_) names.push_back(parameter.name);
   if (is_distributed_) return names;
   for (const ParameterInfo& parameter : parameters_) names.push_back(parameter.name);
   return names;
@@ -162,7 +167,7 @@ std::vector<std::string> FlatStore::all_names() const {
 std::int64_t FlatStore::num_elements() const {
   std::int64_t count = 0;
   for (const ParameterInfo& parameter : parameters_) count += parameter.placement.shape.numel();
-  for (const Registered& parameter : registered_) count += parameter.index < 0 ? parameter.numel : 0;
+  for (const Holders& parameter : holders_) count += parameter.index < 0 ? parameter.numel : 0;
   return count;
 }
 

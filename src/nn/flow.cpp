@@ -92,10 +92,16 @@ std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
     }
     FlowPart part;
     if (!read_part(layout, place, part)) continue;
-    part.memory = std::make_shared<device::Storage>(memory, part.bytes());
-    parts.push_back(std::move(part));
+    parts.push_back(allocate_like(part, memory));
   }
   return parts;
+}
+
+FlowPart allocate_like(const FlowPart& part, const std::shared_ptr<device::MemoryResource>& memory) {
+  return {.dtype = part.dtype,
+          .shape = part.shape,
+          .memory = std::make_shared<device::Storage>(memory, part.bytes()),
+          .with_gradient = part.with_gradient};
 }
 
 void send_part(const Collectives& ranks, const FlowPart& part, int to, int tag, std::string_view name) {

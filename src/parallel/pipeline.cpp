@@ -117,18 +117,26 @@ class Pipeline::Execution {
   // Their shapes are known after the forward pass; a schedule may announce them before that.
   void post_gradients(const PipelineAction& action, Pass& pass) {
     pass.expects_gradients = false;
-    for (nn::FlowPart& part : pass.output_gradients) part = transfers().allocate(part, false);
+    for (nn::FlowPart& part : pass.output_gradients) part = nn::allocate_like(part, transfers().device().memory());
     pass.numbers.assign(1 + pass.output_gradients.size(), 0);
     pass.gradients_pending = transfers().expect_gradients(action.stage, name_of_message(action, "gradient of the output"),
                                                           pass.numbers, pass.output_gradients);
+  }
+
+  nn::FlowPart zeros_like(const nn::FlowPart& part) {
+    const PlaneDevice& device = transfers().device();
+    nn::FlowPart zeros = nn::allocate_like(part, device.memory());
+    device.zero(zeros.data(), zeros.bytes());
+    return zeros;
   }
 
   void send_gradients(const PipelineAction& action, Pass& pass) {
     std::vector<nn::FlowPart> gradients = std::exchange(pass.input_gradients, {});
     std::vector<std::int64_t> numbers{pass.nominal_targets};
     for (std::size_t part = 0; part < gradients.size(); ++part) {
-      numbers.push_back(gradients[part].memory == nullptr ? 0 : 1);
-      if (gradients[part].memory == nullptr) gradients[part] = transfers().allocate(pass.wanted_gradients[part], true);
+      const bool arose = gradients[part].memory != nullptr;
+      numbers.push_back(arose ? 1 : 0);
+      if (!arose) gradients[part] = zeros_like(pass.wanted_gradients[part]);
     }
     transfers().send_gradients(action.stage - 1, name_of_message(receipt_of(action), "gradient of the output"), numbers,
                                gradients);

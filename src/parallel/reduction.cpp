@@ -169,7 +169,7 @@ void Reduction::read_losses() {
     losses_.push_back(totals.loss_sum);
     target_weight_ += totals.target_weight;
   }
-  for (const auto& read : of_stages_) losses_.push_back(read());
+  for (const Step::MicroBatchLoss& loss : of_stages_) losses_.push_back(loss.read().loss_sum);
 }
 
 StepSummary Reduction::finish() {
@@ -217,7 +217,11 @@ StepSummary Reduction::finish_on_device() {
   const device::Storage totals_there(device.memory(), sizeof(StepTotals));
   auto* totals = static_cast<StepTotals*>(totals_there.data());
   device.zero(totals, sizeof(StepTotals));
-  for (const Step::MicroBatchLoss& loss : added_) loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
+  for (const auto* losses : {&added_, &of_stages_}) {
+    for (const Step::MicroBatchLoss& loss : *losses) {
+      loss.add_to ? loss.add_to(totals) : device.add_totals(loss.read(), totals);
+    }
+  }
   const auto add_squares = [&](const Range& range) {
     device.add_squares(store.gradient_plane(), store.dtype(), range, totals);
   };

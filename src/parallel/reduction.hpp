@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -29,7 +28,7 @@ class Reduction final : public GradientListener {
   // Each micro-batch: after its tape is opened, before its forward pass (in a pipeline before its backward pass).
   void listen(Tape& tape);
   void add(Step::MicroBatchLoss loss, std::int64_t nominal_targets);  // each micro-batch; in a pipeline on the last stage alone
-  void add_of_stage(std::function<double()> read) { of_stages_.push_back(std::move(read)); }  // on others, what layers add
+  void add_of_stage(Step::MicroBatchLoss loss) { of_stages_.push_back(std::move(loss)); }  // on others: what layers add
   void request(const StepRequests& requests) {
     requests_.stop = requests_.stop || requests.stop;
     requests_.checkpoint = requests_.checkpoint || requests.checkpoint;
@@ -70,7 +69,7 @@ class Reduction final : public GradientListener {
   int listened_ = 0;
   bool finished_ = false;
   std::vector<Step::MicroBatchLoss> added_;  // by micro-batch
-  std::vector<std::function<double()>> of_stages_;
+  std::vector<Step::MicroBatchLoss> of_stages_;
   StepRequests requests_ = {};
   std::vector<double> losses_;  // by micro-batch, once they are read
   double target_weight_ = 0;

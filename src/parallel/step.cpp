@@ -115,8 +115,14 @@ void Step::run_stages(StagePasses& passes) {
 
 void Step::listen(Tape& tape) { reduction_->listen(tape); }
 
-void Step::add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added) {
-  reduction_->add_of_stage([added] { return value_of(added); });
+void Step::add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added, bool on_host) {
+  MicroBatchLoss loss{.read = [added] { return StepTotals{.loss_sum = value_of(added)}; }, .add_to = {}};
+  if (!on_host) {
+    loss.add_to = [added](StepTotals* totals) {
+      for (const std::shared_ptr<AddedLoss>& one : added) one->add_to(totals);
+    };
+  }
+  reduction_->add_of_stage(std::move(loss));
 }
 
 double Step::value_of(const std::vector<std::shared_ptr<AddedLoss>>& added) {

@@ -46,6 +46,7 @@ struct Setup {
   Frozen frozen = Frozen::nothing;
   Precision precision = Precision::float32;
   bool resumed = false;
+  std::optional<MeshOptions> resumed_on = {};  // another mesh of as many ranks; empty: the same
 
   bool hooked() const { return sum == Sum::between_ranks || sum == Sum::between_nodes; }
   int ranks() const { return mesh.data * mesh.pipeline * mesh.tensor; }
@@ -56,6 +57,13 @@ struct Setup {
         sharded ? ", sharded" : "", mesh.data, mesh.pipeline, mesh.tensor, accumulation, tied ? "tied" : "not tied",
         std::array{"nothing", "a block", "the first half"}[static_cast<std::size_t>(frozen)],
         std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)], resumed ? ", resumed" : "");
+  }
+  // With more micro-batches other schedules, where gradients need not be complete one after the other.
+  bool overlaps() const { return sum != Sum::fixed_bits && mesh.pipeline > 1; }
+  int chunks() const { return overlaps() && mesh.pipeline == 2 && accumulation == 2 ? 2 : 1; }
+  std::string schedule() const {
+    if (!overlaps()) return accumulation == 1 ? "1f1b" : "gpipe";
+    return chunks() > 1 ? "interleaved" : accumulation == 1 ? "1f1b" : "zb";
   }
   // What trains the same in one process: as many samples in a micro-batch, added as exactly.
   Setup alone() const {
@@ -193,10 +201,13 @@ template <typename P>
 class Trainer {
  public:
   Trainer(const Group& world, const Setup& setup, int begin)
-      : setup_(setup), mesh_(world, setup.mesh), net_(parallel::model_context(mesh_, {.seed = 3}), setup) {
+      : setup_(setup),
+        mesh_(world, setup.mesh),
+        net_(parallel::model_context(mesh_, {.num_chunks = setup.chunks(), .seed = 3}), setup) {
     net_.initialize({.seed = begin == 0 ? 7U : 8U});
     parallel::ParallelOptions options{.sharding = setup.sharded ? parallel::Sharding::optimizer : parallel::Sharding::none,
                                       .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000},
+                                      .schedule = setup.schedule(),
                                       .check_replicas = 2,
                                       .loss_scale = {.init_scale = 256}};
     if (setup.sum == Sum::fixed_bits) {
@@ -223,6 +234,7 @@ class Trainer {
       outcome.losses.push_back(step.finish().loss());
       outcome.norms.push_back(step.finish().gradient_norm);
     }
+    outcome.parameters.clear();  // another layout may have held others
     FlatStore& store = net_.store();
     for (int index = 0; index < store.num_parameters(); ++index) {
       const auto values = store.values<float>(index).span();
@@ -259,7 +271,9 @@ Outcome train_with(const Group& world, const Setup& setup, const std::shared_ptr
   checkpoint::Checkpoints checkpoints(world, {.directory = "/run", .asynchronous = false, .file_system = files});
   checkpoints.save(middle, trainer->state());
   trainer.reset();
-  trainer.emplace(world, setup, middle);
+  Setup rest = setup;
+  rest.mesh = setup.resumed_on.value_or(setup.mesh);
+  trainer.emplace(world, rest, middle);
   checkpoints.load(middle, trainer->state());
   trainer->train(middle, steps, outcome);
   return outcome;
@@ -356,6 +370,9 @@ const std::vector<Setup> more_setups = {
     {.sum = Sum::between_ranks, .mesh = {2, 2, 1}, .frozen = Frozen::the_first_half},
     {.sharded = true, .mesh = {2, 2, 1}, .tied = true, .precision = Precision::bfloat16, .resumed = true},
     {.sum = Sum::fixed_bits, .mesh = {2, 2, 1}, .tied = true, .frozen = Frozen::the_first_half, .resumed = true},
+    {.mesh = {2, 2, 1}, .tied = true, .resumed = true, .resumed_on = MeshOptions{1, 4, 1}},
+    {.sharded = true, .mesh = {1, 4, 1}, .tied = true, .resumed = true, .resumed_on = MeshOptions{4, 1, 1}},
+    {.sharded = true, .mesh = {2, 2, 2}, .accumulation = 3, .resumed = true, .resumed_on = MeshOptions{1, 4, 2}},
 };
 
 std::set<tests::ChoicePair> refused_pairs() {

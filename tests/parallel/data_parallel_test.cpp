@@ -8,10 +8,8 @@
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers.hpp"
-#include "trireme/nn/staged.hpp"
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
-#include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
@@ -301,76 +299,6 @@ TEST_CASE("a step that is not complete is refused") {
     CHECK_THROWS_WITH(step.backward(batch, [&] { return elsewhere; }), ContainsSubstring("not the innermost one"));
     CHECK_THROWS_WITH(step.finish(), ContainsSubstring("after a backward() that has failed"));
   });
-}
-
-namespace {
-
-struct Targets {
-  double target_weight;
-  std::int64_t first_sample = 0;
-};
-
-// Adds (1 + index) * the sum of its weight, so that gradients are (1 + index) / 10.
-struct Addend : nn::Module<Float32> {
-  Addend(const nn::Module<Float32>& parent, std::string_view name, int layer)
-      : Module(parent, name), index(layer), weight(add_parameter("weight", {20 + layer}, Initializer::constant(1))) {
-    if (layer == 1) add_parameter("unused", {3}, Initializer::constant(1));
-  }
-  Variable<float> here() const { return sum(scale(weight.variable(), static_cast<float>(1 + index))); }
-  Variable<float> forward(const Variable<float>& x) const { return add(x, here()); }
-
-  int index;
-  Parameter<float> weight;
-};
-
-struct ThreeStages : nn::Staged<Float32, Cpu, Targets> {
-  explicit ThreeStages(const ModelContext& context) : Staged(context) {
-    layers(layer({first}, [this](const Targets&) { return first.here(); }), second, third);
-  }
-  Loss<float> loss(const Variable<float>& y, const Targets& targets) const {
-    return {.sum = y, .target_weight = targets.target_weight, .nominal_targets = 10};
-  }
-
-  Addend first{*this, "first", 0};
-  Addend second{*this, "second", 1};
-  Addend third{*this, "third", 2};
-};
-
-}  // namespace
-
-TEST_CASE("the summary of a step adds up all stages of a pipeline") {
-  for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
-    for (const int data : {1, 2}) {
-      testing::run_ranks(3 * data, [&](const Group& world) {
-        const ProcessMesh mesh(world, {.data = data, .pipeline = 3});
-        const int rank = mesh.pipeline().rank();
-        ThreeStages model(parallel::model_context(mesh));
-        model.initialize();
-        parallel::DataParallel replicas(model, mesh, {.sharding = sharding});
-        parallel::Step step = replicas.begin(0);
-        step.backward(model, std::vector{Targets{.target_weight = 4.0 + mesh.data().rank()}});
-        const StepSummary& summary = step.finish();
-        const double target_weight = data == 1 ? 4 : 9;
-        const std::vector<bool> used = rank == 1 ? std::vector{true, false} : std::vector{true};
-        require(summary.target_weight == target_weight && summary.loss_sum == (20 + 42 + 66) * data && summary.used == used,
-                "loss {} of {} targets", summary.loss_sum, summary.target_weight);
-        const double norm = std::sqrt(20 * 1.0 + 21 * 4.0 + 22 * 9.0) * data / target_weight;
-        require(std::abs(summary.gradient_norm - norm) < 1e-6 * norm, "a norm of {}, not {}", summary.gradient_norm, norm);
-      });
-    }
-  }
-  CHECK_THROWS_WITH(
-      testing::run_ranks(2,
-                         [](const Group& world) {
-                           const ProcessMesh mesh(world, {.pipeline = 2});
-                           ThreeStages model(parallel::model_context(mesh));
-                           model.initialize();
-                           parallel::DataParallel replicas(model, mesh);
-                           parallel::Step step = replicas.begin(0);
-                           step.backward(0, [&] { return (mesh.pipeline().rank() == 0 ? model.first : model.third).here(); });
-                           step.finish();
-                         }),
-      ContainsSubstring("give it the model and its batches"));
 }
 
 TEST_CASE("a model that nobody initialized is refused on all ranks at its first step") {

@@ -110,6 +110,7 @@ StepNumbers take_step(parallel::Step& step, FlatStore& store, int rank, int micr
     step.backward(number, [&] {
       write_gradients(store, step.number(), number);
       const auto value = static_cast<float>(number + step.number());
+      add_loss(Variable<float>(Tensor<float>::full({1}, 0.25F)));
       return Loss<float>{.sum = watch(Tensor<float>::full({1}, value), [](const Tensor<float>&) {}),
                          .target_weight = number == 0 ? 1 : 2,
                          .nominal_targets = 2};

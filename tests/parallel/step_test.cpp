@@ -1,10 +1,8 @@
 #include "trireme/parallel/step.hpp"
 
-#include <cmath>
 #include <functional>
 #include <mutex>
 #include <stdexcept>
-#include <tuple>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
@@ -289,45 +287,6 @@ TEST_CASE("optimizers whose settings differ between ranks are refused at their f
     expect_error(
         ErrorCode::rank_mismatch, [&] { step.update(optimizer); }, "rank 0 has momentum = 0, rank 1 has momentum = 0.1");
   });
-}
-
-TEST_CASE("a loss that is added where it arises counts as if it were part of the loss") {
-  testing::run_ranks(2, [&](const Group& world) {
-    const auto train = [&](bool inside) {
-      Net<MixedFloat16> net;
-      net.initialize({.seed = 5});
-      parallel::DataParallel replicas(net, ProcessMesh(world), {.loss_scale = {.init_scale = 64}});
-      parallel::Step step = replicas.begin(0, 2);
-      for (int micro = 0; micro < 2; ++micro) {
-        const Batch batch = batch_of(world, 0, 2, micro);
-        step.backward(batch, [&] {
-          Loss<float> loss = net.loss(batch);
-          const auto weights = net.hidden.weight.master();
-          const auto penalty = scale(sum(multiply(weights, weights)), 0.25F);
-          if (inside) {
-            add_loss(penalty);
-          } else {
-            loss.sum = add(loss.sum, penalty);
-          }
-          return loss;
-        });
-      }
-      const StepSummary& summary = step.finish();
-      replicas.gather_gradients();
-      const auto gradients = net.store().gradients<float>().span();
-      return std::tuple(summary.loss(), summary.gradient_norm, std::vector<float>(gradients.begin(), gradients.end()));
-    };
-    const auto [loss, norm, gradients] = train(true);
-    const auto [wanted_loss, wanted_norm, wanted] = train(false);
-    expect(std::abs(loss - wanted_loss) < 1e-6 * wanted_loss, "a loss of {}, got {}", wanted_loss, loss);
-    expect(std::abs(norm - wanted_norm) < 1e-5 * wanted_norm, "a norm of {}, got {}", wanted_norm, norm);
-    for (std::size_t i = 0; i < wanted.size(); ++i) {
-      expect(std::abs(gradients[i] - wanted[i]) <= 1e-5F * (1 + std::abs(wanted[i])), "gradient {}", wanted[i]);
-    }
-  });
-  Tape tape;
-  CHECK_THROWS_WITH(add_loss(Variable<float>()), ContainsSubstring("an undefined Variable"));
-  CHECK_THROWS_WITH(add_loss(Variable<float>(Tensor<float>::zeros({2}))), ContainsSubstring("[2]"));
 }
 
 TEST_CASE("an optimizer of another model is refused, also where float16 overflows") {

@@ -79,14 +79,15 @@ class FlatStore {
 
   // Beside the parameters; they have the element type of values. Numbers as add() gives them, of buffers.
   int add_buffer(std::string name, const Shape& shape, double initial, const BufferOptions& options = {});
+  BufferPlane& buffers() { return buffers_; }
+
+  // Of a parameter by number, until distribute(): all but the offset.
+  const ParameterInfo& registered(int number) const;
 
   // Of a model of stages, once, before the store is laid out. For each parameter and buffer, by number, the ranks of the
   // pipeline axis that hold it, ascending; `rank` is this one. From then on what others hold is no longer among parameters and
   // buffers, and nothing more can be added.
   void distribute(int rank, std::span<const std::vector<int>> parameters, std::span<const std::vector<int>> buffers);
-  const ParameterInfo& registered(int number) const {  // before that, all but the offset
-    return parameters_[static_cast<std::size_t>(number)];
-  }
   int index_of(int number) const;  // Error{invalid_argument} that names the parameter and its ranks where others hold it
   int buffer_index_of(int number) const;
   bool is_distributed() const { return is_distributed_; }
@@ -98,7 +99,6 @@ class FlatStore {
     int index;  // here; below 0: others hold it
   };
   std::vector<Tied> tied() const;
-  BufferPlane& buffers() { return buffers_; }
 
   // The first use of values or gradients fixes the layout.
   int num_parameters() const { return static_cast<int>(parameters_.size()); }
@@ -268,14 +268,14 @@ class FlatStore {
     return Tensor<T, D>(info.shape, memory, static_cast<std::size_t>(info.offset));
   }
 
-  // What distribute() was told of a parameter or buffer, by number.
-  struct Registered {
+  // Who holds a parameter or buffer, by number: what distribute() was told.
+  struct Holders {
     std::string name;
     std::int64_t numel = 0;  // of the whole
     std::vector<int> ranks = {};
     int index = -1;  // here; below 0: others hold it
   };
-  static int index_in(const std::vector<Registered>& registered, int number);
+  static int index_in(const std::vector<Holders>& holders, int number);
 
   std::uint64_t serial_;
   DType dtype_;
@@ -283,8 +283,8 @@ class FlatStore {
   const PlaneDevice* device_;
   std::vector<ParameterInfo> parameters_;
   bool is_distributed_ = false;
-  std::vector<Registered> registered_;  // parameters of all stages, once they are distributed
-  std::vector<Registered> registered_buffers_;
+  std::vector<Holders> holders_;  // of the parameters of all stages, once they are distributed
+  std::vector<Holders> buffer_holders_;
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;
   std::vector<bool> gradient_is_final_;

@@ -114,8 +114,8 @@ class Tape {
   };
   RandomCall next_call(std::string_view operation, std::uint64_t stream);
 
-  // From here on streams are others of the same names, for number 0 those that are meant. Layers of a list that use one module
-  // draw from streams of their own: calls of one stream can't be counted over several ranks.
+  // For a layer of a list that uses a module of earlier layers: from here on each stream of random numbers is another one,
+  // named after the stream and this number. 0: the streams themselves. Calls of one stream can't be counted over several ranks.
   void set_repetition(std::uint64_t number) { repetition_ = number; }
 
   std::uint64_t serial() const { return serial_; }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -45,9 +46,16 @@ struct PackedFlow {
   std::vector<FlowPart> parts = {};
 };
 
-// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} where the numbers are none.
+// Where the gradients of a packed flow's parts go: give[i] takes that of the i-th part with a gradient.
+using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
+
+// Tensors of this layout, not initialised, in the order of PackedFlow::parts. Error{rank_mismatch} where
+// the numbers are no layout.
 std::vector<FlowPart> allocate_parts(const std::vector<std::int64_t>& layout,
                                      const std::shared_ptr<device::MemoryResource>& memory);
+
+// A part of the same type and shape in memory of its own, which is not initialised.
+FlowPart allocate_like(const FlowPart& part, const std::shared_ptr<device::MemoryResource>& memory);
 
 // A part goes to another rank as elements of its type.
 void send_part(const Collectives& ranks, const FlowPart& part, int to, int tag, std::string_view name);
@@ -62,7 +70,7 @@ PackedFlow broadcast_flow(const Collectives& ranks, const PackedFlow& flow, int 
 
 namespace detail {
 
-// In a layout: how many a vector holds is one of these minus so many, so below 0.
+// What an entry of a layout begins with. A vector of n begins with vector_of - n, and its n entries follow.
 inline constexpr std::int64_t undefined_part = 0;
 inline constexpr std::int64_t defined_part = 1;  // followed by dtype, with_gradient, the number of dims and these
 inline constexpr std::int64_t vector_of = -1;
@@ -98,9 +106,6 @@ void visit_parts(Flow& flow, Visit&& visit) {
     flow.each(visit);
   }
 }
-
-// Where the gradients of a packed flow's parts go: give[i] takes that of the i-th part with a gradient.
-using GiveGradients = std::vector<std::function<void(const FlowPart&)>>;
 
 class FlowPacker {
  public:
@@ -193,17 +198,17 @@ Flow settled(const Flow& flow) {
   }
 }
 
-// With `give` parts say whether they have a gradient on the current tape, and these are where to contribute to it, one for each
-// such part. Without they are constants.
+// With `give`: parts say whether they have a gradient on the current tape, and `give` gets one function for each that has.
+// Without: all parts are constants.
 template <typename Flow>
-PackedFlow pack(Flow flow, detail::GiveGradients* give = nullptr) {
+PackedFlow pack(Flow flow, GiveGradients* give = nullptr) {
   PackedFlow packed;
   detail::visit_parts(flow, detail::FlowPacker(packed, give));
   return packed;
 }
 
 // With `gradients`, on the current tape, its backward pass puts there the gradients of parts that have one, in order; the
-// vector stays where it is until then. What has got none is left as it is: without memory.
+// vector stays where it is until then. The entry of a part for which none arose stays without memory.
 template <typename Flow>
 Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr) {
   Flow flow{};

@@ -35,9 +35,7 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
       auto next = give.begin();
       for (const FlowPart& part : between.parts) {
         if (!part.with_gradient) continue;
-        FlowPart zeros = part;
-        zeros.offset = 0;
-        zeros.memory = std::make_shared<device::Storage>(device::memory_of<D>(), part.bytes());
+        const FlowPart zeros = allocate_like(part, device::memory_of<D>());
         plane_device<D>().zero(zeros.data(), zeros.bytes());
         (*next++)(zeros);
       }

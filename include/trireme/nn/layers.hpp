@@ -157,12 +157,7 @@ class LayerNorm : public Module<P, D> {
     return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_);
   }
 
-  // {the stream with what was pending, its norm}.
-  std::pair<Variable<M, D>, Variable<T, D>> settle(const Residual<P, D>& x) const {
-    if (x.pending.value().defined()) return add_and_normalize(x.stream, x.pending);
-    return {x.stream, forward(x.stream)};
-  }
-  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(x).second; }
+  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(*this, x).second; }
 
   Parameter<T, D, M> weight;
   Parameter<T, D, M> bias;
@@ -195,12 +190,7 @@ class RmsNorm : public Module<P, D> {
     return residual_rms_norm(x, residual, this->shared(weight), epsilon_);
   }
 
-  // {the stream with what was pending, its norm}.
-  std::pair<Variable<M, D>, Variable<T, D>> settle(const Residual<P, D>& x) const {
-    if (x.pending.value().defined()) return add_and_normalize(x.stream, x.pending);
-    return {x.stream, forward(x.stream)};
-  }
-  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(x).second; }
+  Variable<T, D> forward(const Residual<P, D>& x) const { return settle(*this, x).second; }
 
   Parameter<T, D, M> weight;
 

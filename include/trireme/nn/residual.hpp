@@ -1,5 +1,7 @@
 #pragma once
 
+#include <utility>
+
 #include "trireme/autograd/functions.hpp"
 
 namespace trireme::nn {
@@ -17,5 +19,12 @@ struct Residual {
     return {.stream = add(stream, cast<typename P::Master>(pending))};
   }
 };
+
+// By LayerNorm or RmsNorm: {the stream with what was pending, its norm}.
+template <typename Norm, typename P, typename D>
+std::pair<Variable<typename P::Master, D>, Variable<typename P::Compute, D>> settle(const Norm& norm, const Residual<P, D>& x) {
+  if (x.pending.value().defined()) return norm.add_and_normalize(x.stream, x.pending);
+  return {x.stream, norm.forward(x.stream)};
+}
 
 }  // namespace trireme::nn

@@ -1,6 +1,9 @@
 #pragma once
 
 #include <array>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <optional>
@@ -38,8 +41,8 @@ struct StagedModule {
 };
 struct StagedLayer {
   std::vector<StagedModule> modules;
-  std::optional<double> cost = {};  // of all of them
-  double more = 0;                  // beside what they cost
+  std::optional<double> cost = {};  // of the layer; empty: what its modules cost, and `more`
+  double more = 0;
 
   std::string str() const;  // names of the modules, with commas
 };

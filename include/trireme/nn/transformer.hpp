@@ -116,7 +116,7 @@ class TransformerBlock : public Module<P, D> {
         mlp(*this, "mlp", options) {}
 
   Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time) const {
-    const auto [stream, normalized] = ln_1.settle(x);
+    const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
     return {.stream = middle, .pending = mlp.forward(middle_normalized, time)};
   }

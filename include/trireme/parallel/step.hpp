@@ -167,7 +167,7 @@ class [[nodiscard]] Step {
   }
   void add(MicroBatchLoss loss, std::int64_t nominal_targets);
   // Of a stage that is not the last one: what its layers have added to the loss of the last.
-  void add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added);
+  void add_of_stage(const std::vector<std::shared_ptr<AddedLoss>>& added, bool on_host);
   static double value_of(const std::vector<std::shared_ptr<AddedLoss>>& added);
   class EndOnError;
   void give_up() noexcept;
@@ -204,7 +204,7 @@ class ModelPasses final : public StagePasses {
       pass.output = nn::pack(nn::settled(model_.run_layers(layers, x, batch)), &pass.give);
       const auto& added = Tape::current()->added_losses();
       if (added.empty()) return;
-      step_.add_of_stage(added);
+      step_.add_of_stage(added, Tensor<typename Net::M, typename Net::Device>::on_host);
       pass.begin_added = [scaler = &step_.scaler()](const Tape& tape, std::int64_t nominal_targets) {
         const Loss<typename Net::M, typename Net::Device> none{.sum = {}, .nominal_targets = nominal_targets};
         scaler->scale(none).begin_added(tape);

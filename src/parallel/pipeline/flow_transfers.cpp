@@ -94,12 +94,4 @@ void FlowTransfers::send_gradients(int stage, const std::string& name, const std
   for (const nn::FlowPart& part : parts) nn::send_part(ranks_, part, rank_of(stage), tag(Way::gradient, stage), name);
 }
 
-nn::FlowPart FlowTransfers::allocate(const nn::FlowPart& like, bool zeros) const {
-  nn::FlowPart part = like;
-  part.offset = 0;
-  part.memory = std::make_shared<device::Storage>(device_.memory(), part.bytes());
-  if (zeros) device_.zero(part.data(), part.bytes());
-  return part;
-}
-
 }  // namespace trireme::parallel

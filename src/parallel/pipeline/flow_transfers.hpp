@@ -36,8 +36,7 @@ class FlowTransfers {
   void send_gradients(int stage, const std::string& name, const std::vector<std::int64_t>& numbers,
                       const std::vector<nn::FlowPart>& parts) const;
 
-  // One of the same type and shape in memory of its own.
-  nn::FlowPart allocate(const nn::FlowPart& like, bool zeros) const;
+  const PlaneDevice& device() const { return device_; }  // where flows lie
 
  private:
   // The flows that go to one stage: both ends see the same ones, and so expect the same.

@@ -16,7 +16,7 @@ struct StagePass {
   nn::PackedFlow input = {};                       // until forward has taken it
   std::vector<nn::FlowPart> input_gradients = {};  // of its parts that have one, in order; without memory: none arrived
   nn::PackedFlow output = {};                      // until it is sent; the last stage has none
-  nn::detail::GiveGradients give = {};             // to those of its parts that have a gradient
+  nn::GiveGradients give = {};                     // to those of its parts that have a gradient
   std::function<void()> backward = {};             // of the last stage, from its loss
   std::int64_t nominal_targets = 0;                // of that loss
   // Where layers of another stage have added losses: the first part of their backward pass.
