@@ -173,7 +173,7 @@ exec {self.folder}/eager "$@"
         self.write({"ours/lstm_benchmark": takes_turns(**LSTM), "ours/sharded_step": prints("no space left", 3),
                     "ours/optimizer_benchmark": "#!/bin/sh\necho ouch\nkill -SEGV $$\n"})
         code, printed, text, page = self.report("--only", "recurrent,sharded step,optimizers,all-reduce", "--pairs", "6")
-        self.assertEqual(code, 1)
+        self.assertEqual(code, 1, printed)
         for shown in (printed, text, page):
             self.assertIn("ended with exit code 3", shown)
             self.assertIn("no space left", shown)
@@ -185,16 +185,16 @@ exec {self.folder}/eager "$@"
     def test_who_interrupts_it_keeps_what_was_measured(self):
         self.write({"ours/lstm_benchmark": takes_turns(**LSTM),
                     "ours/sharded_step": "#!/bin/sh\nkill -TERM $PPID\nexec sleep 60\n"})
-        code, _, text, _ = self.report("--only", "recurrent,sharded step,operations", "--pairs", "6")
-        self.assertEqual(code, 130)
+        code, printed, text, _ = self.report("--only", "recurrent,sharded step,operations", "--pairs", "6")
+        self.assertEqual(code, 130, printed)
         self.assertIn("| sharded step | interrupted |", text)
         self.assertIn("| operations | interrupted |", text)
         self.assertIn("| LSTM beside oneDNN's |", text)
 
     def test_what_does_not_fit_into_the_time_is_skipped_by_name(self):
         self.write({"ours/lstm_benchmark": takes_turns(**LSTM)})
-        code, _, text, _ = self.report("--only", "recurrent", "--minutes", "0.1")
-        self.assertEqual(code, 0)
+        code, printed, text, _ = self.report("--only", "recurrent", "--minutes", "0.1")
+        self.assertEqual(code, 0, printed)
         self.assertIn("| recurrent | skipped: it needs 15 s, its share of the time is 6 s; raise --minutes |", text)
 
     def test_few_pairs_have_no_interval(self):
@@ -203,8 +203,8 @@ exec {self.folder}/eager "$@"
 
     def test_a_target_that_is_not_reached_is_no_success(self):
         self.write({"ours/gpt_quality": prints(mllog("aborted"))})
-        code, _, text, _ = self.report("--only", "gpt quality")
-        self.assertEqual(code, 1)
+        code, printed, text, _ = self.report("--only", "gpt quality")
+        self.assertEqual(code, 1, printed)
         self.assertIn("Target 1.8 NOT REACHED: 1.7 after 50 steps", text)
 
     def test_names_that_do_not_exist_are_refused(self):
@@ -233,8 +233,8 @@ exec {self.folder}/eager "$@"
     def test_a_program_that_fails_in_one_checkout_is_no_success(self):
         self.write({"ours/gpt_step": prints("wrong option", 105), "before/bin/gpt_step": writes(step_seconds=1.0),
                     "ours/lstm_benchmark": writes(lstm_seconds=0.1), "before/bin/lstm_benchmark": writes(lstm_seconds=0.1)})
-        code, _, text, _ = self.report("--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent")
-        self.assertEqual(code, 2)
+        code, printed, text, _ = self.report("--against", str(self.folder / "before"), "--only", "gpt step fp32,recurrent")
+        self.assertEqual(code, 2, printed)
         self.assertIn("gpt step fp32: ours ended with exit code 105", text)
         self.assertIn("wrong option", text)
         self.assertIn("| recurrent: lstm_seconds | same |", text)
@@ -242,8 +242,8 @@ exec {self.folder}/eager "$@"
     def test_what_only_one_checkout_measures_is_named(self):
         self.write({"ours/lstm_benchmark": writes(lstm_seconds=0.1, gru_seconds=0.2),
                     "before/bin/lstm_benchmark": writes(lstm_seconds=0.1)})
-        code, _, text, _ = self.report("--against", str(self.folder / "before"), "--only", "recurrent")
-        self.assertEqual(code, 0)
+        code, printed, text, _ = self.report("--against", str(self.folder / "before"), "--only", "recurrent")
+        self.assertEqual(code, 0, printed)
         self.assertIn("recurrent: only ours write gru_seconds\n", text)
 
     def test_two_results_are_compared_by_their_spreads(self):
@@ -256,7 +256,7 @@ exec {self.folder}/eager "$@"
         result("out", 1.1)
         result("earlier", 1.0)
         code, printed, text, _ = self.report("--against", str(self.folder / "earlier"))
-        self.assertEqual(code, 1)
+        self.assertEqual(code, 1, printed)
         self.assertIn("weaker", printed)
         self.assertIn("| LSTM | slower | 1.100 |", text)
 
