@@ -36,13 +36,16 @@ void require_same(const data::Vocabulary& of_text, const data::Vocabulary& of_we
 }  // namespace
 
 template <typename D>
-Trainer<D>::Trainer(const Options& options, const Group& world) : options_(completed(options, world)), world_(world) {
+Trainer<D>::Trainer(const Options& options, const Group& world)
+    : options_(completed(options, world)), world_(world), mesh_(world) {
   require_same(world, "option", options_.settings());
-  world.agree([this] { open(); }, "open data and files");
+  const ModelContext context =
+      parallel::model_context(mesh_, {.seed = options_.training.seed, .batch_size = options_.training.batch_size});
+  world.agree([&] { open(context); }, "open data and files");
 }
 
 template <typename D>
-void Trainer<D>::open() {
+void Trainer<D>::open(const ModelContext& context) {
   const TrainingOptions& training = options_.training;
   std::optional<data::Vocabulary> of_weights;
   if (!training.init.empty()) of_weights = vocabulary_of(training.init);
@@ -59,7 +62,7 @@ void Trainer<D>::open() {
                                                          .hidden = options_.hidden,
                                                          .layers = options_.layers,
                                                          .dropout = options_.dropout},
-                                   ModelContext{.seed = training.seed});
+                                   context);
   model_->initialize();
   if (!training.init.empty()) nn::load_weights<float>(*model_, training.init);
 }
@@ -73,7 +76,6 @@ void Trainer<D>::read_text() {
       options_.tokenizer == "word" ? data::Vocabulary::words(text, options_.vocabulary) : data::Vocabulary::characters(text);
   text_ = data::split(data::TokenDataset::from_tokens(vocabulary_->encode(text)), training.validation_fraction);
   loader_ = loader(text_->training, training.micro_batch_size);
-  states_.resize(static_cast<std::size_t>(loader_->num_micro_batches()));
 }
 
 // Every row of a batch reads a stretch of the text of its own, from its start to its end.
@@ -91,7 +93,7 @@ data::WindowLoader Trainer<D>::loader(const data::TokenDataset& tokens, std::int
 template <typename D>
 void Trainer<D>::run() {
   if (!text_) return print_sample();
-  Training<Float32, D> training(options_.training, options_.settings(), ProcessMesh(world_), *model_, "tokens");
+  Training<Float32, D> training(options_.training, options_.settings(), mesh_, *model_, "tokens");
   TrainingWork work{.micro_batches = static_cast<int>(loader_->num_micro_batches()),
                     .samples_per_step = options_.training.batch_size * options_.block,
                     .backward = [this](parallel::Step& step) { backward(step); },
@@ -109,60 +111,31 @@ void Trainer<D>::run() {
 
 template <typename D>
 void Trainer<D>::backward(parallel::Step& step) {
-  for (std::size_t micro_batch = 0; micro_batch < states_.size(); ++micro_batch) {
-    const data::TokenBatch batch = loader_->load(step.number(), static_cast<std::int64_t>(micro_batch));
-    typename Model::State& state = states_[micro_batch];
-    if (!batch.continues) state = {};
-    step.backward(batch, [&] {
-      auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
-      state = std::move(result.state);
-      return result.loss;
-    });
+  for (std::int64_t micro_batch = 0; micro_batch < loader_->num_micro_batches(); ++micro_batch) {
+    const auto batch = data::on_device<D>(loader_->load(step.number(), micro_batch));
+    step.backward(batch, [&] { return model_->loss(model_->forward(batch), batch); });
   }
 }
 
-// What rows carry goes by row of the whole batch, whichever rank reads it.
 template <typename D>
 void Trainer<D>::add_to(State& state) {
   state.add(data::vocabulary_name, &vocabulary_text_);
   state.after_load([this] {
     require_same(*vocabulary_, data::Vocabulary::from_text(vocabulary_text_), options_.training.checkpoint_directory);
   });
-  const std::int64_t rows = options_.training.batch_size;
-  const std::int64_t width = options_.hidden;
-  for (int layer = 0; layer < options_.layers; ++layer) {
-    StateTensor hidden{.name = fmt::format("rows.hidden.{}", layer), .shape = {rows, width}};
-    StateTensor cell{.name = fmt::format("rows.cell.{}", layer), .shape = {rows, width}};
-    for (std::size_t micro_batch = 0; micro_batch < states_.size(); ++micro_batch) {
-      const data::TokenBatch batch = loader_->load(0, static_cast<std::int64_t>(micro_batch));
-      const std::int64_t own = batch.tokens.dim(0);
-      const auto add = [&](StateTensor& tensor, std::vector<Variable<float, D>>& of_layers) {
-        while (static_cast<int>(of_layers.size()) <= layer) of_layers.emplace_back(Tensor<float, D>::zeros({1, own, width}));
-        const Tensor<float, D> values = of_layers[static_cast<std::size_t>(layer)].value();
-        tensor.pieces.push_back({.data = model_->store().device().listed(state, values.data(), values.span().size_bytes()),
-                                 .elements = {batch.first_sample * width, (batch.first_sample + own) * width}});
-      };
-      add(hidden, states_[micro_batch].hidden);
-      add(cell, states_[micro_batch].cell);
-    }
-    state.add(std::move(hidden));
-    state.add(std::move(cell));
-  }
 }
 
 // The mean loss of the first steps of the validation text, read as the training text is; each rank computes its rows.
 template <typename D>
 Validation Trainer<D>::validate() const {
   const data::WindowLoader rows = loader(text_->validation, 0);
-  typename Model::State state;
   std::array<double, 2> total{};  // loss, tokens
   for (std::int64_t step = 0; step < validation_steps; ++step) {
-    const data::TokenBatch batch = rows.load(step);
+    const auto batch = data::on_device<D>(rows.load(step));
     if (step > 0 && !batch.continues) break;  // the text has ended
-    auto result = model_->loss(data::on_device<D>(batch.tokens), data::on_device<D>(batch.targets), state);
-    state = std::move(result.state);
-    total[0] += static_cast<double>(result.loss.sum.value().item());
-    total[1] += result.loss.target_weight.item();
+    const Loss<float, D> loss = model_->loss(model_->forward(batch), batch);
+    total[0] += static_cast<double>(loss.sum.value().item());
+    total[1] += loss.target_weight.item();
   }
   world_.all_reduce(std::span(total), ReduceOp::sum, "validation loss").wait_on_host();
   return {.loss = total[0] / total[1]};

@@ -43,7 +43,7 @@ void GradScaler::unscale_for(const void* optimizer, StepSummary& summary) {
     return;
   }
   state_ = state();
-  on_device_ = nullptr;  // the host decides
+  is_on_device_ = false;  // the host decides
   const double divisor = scale();
   summary.gradient_scale /= divisor;
   summary.gradient_norm /= divisor;
@@ -73,7 +73,7 @@ void GradScaler::undo_step(const void* optimizer) {
 void GradScaler::update() {
   if (!options_.enabled) return;
   require(!progress_.empty(), "update() before unscale() or step(): no gradients were looked at since the last update()");
-  if (on_device_) {
+  if (is_on_device_ && on_device_) {
     on_device_->update(rules());
   } else {
     ops::LossScale next = in_numbers(state_);
@@ -91,11 +91,20 @@ ops::LossScaleRules GradScaler::rules() const {
 }
 
 DeviceLossScale& GradScaler::on_device() const {
-  if (!on_device_) on_device_ = std::make_unique<DeviceLossScale>(in_numbers(state_));
+  if (!on_device_) {
+    on_device_ = std::make_unique<DeviceLossScale>(in_numbers(state_));
+  } else if (!is_on_device_) {
+    on_device_->write(in_numbers(state_));
+  }
+  is_on_device_ = true;
   return *on_device_;
 }
 
-GradScaler::State GradScaler::state() const { return on_device_ ? state_of(on_device_->read()) : state_; }
+void GradScaler::return_to_device() const {
+  if (on_device_) on_device();
+}
+
+GradScaler::State GradScaler::state() const { return is_on_device_ && on_device_ ? state_of(on_device_->read()) : state_; }
 
 void GradScaler::update(double new_scale) {
   if (!options_.enabled) return;
@@ -110,7 +119,7 @@ void GradScaler::set_state(const State& state) {
           "a scaler's state has a finite scale above 0 and a tracker of 0 or more, got {} and {}", state.scale,
           state.growth_tracker);
   state_ = state;
-  if (on_device_) on_device_->write(in_numbers(state));
+  if (is_on_device_ && on_device_) on_device_->write(in_numbers(state));
   progress_.clear();
 }
 

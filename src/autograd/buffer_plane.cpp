@@ -7,9 +7,39 @@
 #include "trireme/core/error.hpp"
 
 namespace trireme {
+namespace {
+
+// A buffer as checkpoints know it, and the place of this rank's part in it.
+StateTensor listed_buffer(const std::string& prefix, const BufferInfo& buffer, DType dtype, void* data) {
+  const std::int64_t numel = buffer.shape.numel();
+  StateTensor tensor{.name = prefix + buffer.name,
+                     .dtype = dtype,
+                     .shape = buffer.shape,
+                     .pieces = {{.data = data, .elements = {0, numel}}},
+                     .optional = !buffer.options.in_weights};
+  if (const auto& rows = buffer.options.rows) {
+    std::vector<std::int64_t> dims(buffer.shape.dims().begin(), buffer.shape.dims().end());
+    dims[0] = rows->batch_size;
+    tensor.shape = Shape(dims);
+    const std::int64_t first = rows->own.begin * (numel / rows->own.count());
+    tensor.pieces[0].elements = {first, first + numel};
+  }
+  return tensor;
+}
+
+}  // namespace
 
 int BufferPlane::add(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
   require(values_ == nullptr, "buffer {} was added after the first use of the buffers' values", name);
+  if (options.rows) {
+    const auto& [batch_size, own] = *options.rows;
+    require(own.begin >= 0 && own.begin < own.end && own.end <= batch_size && shape.size() > 0 && shape[0] == own.count(),
+            "buffer {} of shape {} does not hold rows {} to {} of a batch of {}", name, shape, own.begin, own.end, batch_size);
+    require(!options.in_weights, "buffer {} of rows of the batch is none of the model's: in_weights is false", name);
+  }
+  require(options.rows.has_value() == (options.reduction == BufferReduction::none),
+          "buffer {}: rows of the batch differ between ranks, and nothing else does: BufferReduction::none is theirs alone",
+          name);
   buffers_.push_back({.name = std::move(name), .shape = shape, .initial = initial, .offset = numel_, .options = options});
   numel_ += shape.numel();
   return size() - 1;
@@ -63,12 +93,7 @@ void BufferPlane::add_to(State& state, const std::string& prefix) {
   if (size() == 0) return;
   auto* listed = static_cast<std::byte*>(device_->listed(state, plane()->data(), bytes()));
   for (const BufferInfo& buffer : buffers_) {
-    state.add({.name = prefix + buffer.name,
-               .dtype = dtype_,
-               .shape = buffer.shape,
-               .pieces = {{.data = listed + static_cast<std::size_t>(buffer.offset) * size_of(dtype_),
-                           .elements = {0, buffer.shape.numel()}}},
-               .optional = !buffer.options.in_weights});
+    state.add(listed_buffer(prefix, buffer, dtype_, listed + static_cast<std::size_t>(buffer.offset) * size_of(dtype_)));
   }
 }
 

@@ -195,6 +195,7 @@ void FlatStore::lay_out() {
   }
   has_gradient_.assign(parameters_.size(), false);
   gradient_is_final_.assign(parameters_.size(), false);
+  versions_.assign(parameters_.size(), 0);
   has_values_.assign(parameters_.size(), false);
   PlaneTable::bytes_of(numel_, dtype_);  // refuses a model whose values nobody can hold
   planes_->lay_out(numel_, trainable_numel_);
@@ -203,6 +204,11 @@ void FlatStore::lay_out() {
 
 void FlatStore::require_dtype(DType held, DType wanted) {
   require(held == wanted, "the store holds {} and was asked for {}", name_of(held), name_of(wanted));
+}
+
+void FlatStore::refresh_compute_copy() {
+  refresh_compute_copy({0, numel()});
+  for (std::uint64_t& version : versions_) ++version;
 }
 
 void FlatStore::refresh_compute_copy(const Range& range) {
@@ -351,6 +357,15 @@ void FlatStore::refuse_gradient(int index) const {
                .message = "a gradient arrived too late: the parameter's was final in this step, and ranks may be adding it up",
                .name = parameters_[static_cast<std::size_t>(index)].name,
                .hint = "run backward() on every other tape of the step before that of its last micro-batch, and once on each"});
+}
+
+void FlatStore::refuse_changed_values(int index) const {
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message =
+                   "a parameter was updated between the forward pass that read it and its backward pass, whose gradients "
+                   "would mix values of before and after",
+               .name = parameters_[static_cast<std::size_t>(index)].name,
+               .hint = "compute what the loss needs of this model after its optimizer's step"});
 }
 
 }  // namespace trireme

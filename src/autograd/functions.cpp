@@ -188,7 +188,7 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   require(probability >= 0 && probability < 1, "a dropout probability lies in [0, 1), got {}", probability);
   Tape* tape = Tape::current();
   if (tape == nullptr || probability == 0) return x;
-  const auto [at, of_stream, call] = tape->next_call("dropout", hash_name(stream));
+  const auto [at, of_stream, call] = tape->next_call("dropout", stream);
   const std::int64_t per_row = x.value().dim(0) == 0 ? 0 : x.value().numel() / x.value().dim(0);
   const bool known = Tensor<T, D>::on_host || at.on_device == nullptr;
   const std::int64_t first_row = (known ? at.first_sample * rows.per_sample : 0) + rows.first;

@@ -13,13 +13,6 @@ std::vector<int> ModelContext::stages() const {
   return here;
 }
 
-const ModelContext& one_stage(const ModelContext& context, std::string_view model) {
-  require(context.num_stages() == 1,
-          "a {} is not divided into stages, and its context has {}: train it on a mesh without a pipeline axis", model,
-          context.num_stages());
-  return context;
-}
-
 void Model::share(int parameter, std::string module) {
   require(!store_.is_distributed(),
           "{} was to share a parameter after the layers of its model were divided into stages: make it "

@@ -4,15 +4,18 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <map>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/module_switches.hpp"
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/philox.hpp"
 
 namespace trireme {
 namespace {
@@ -84,11 +87,14 @@ TapeOptions TapeOptions::restarted() const {
   return again;
 }
 
-Tape::Tape() : serial_(next_serial()), outer_(current_tape) { current_tape = this; }
+Tape::Tape() : serial_(next_serial()), outer_(current_tape) {
+  if (outer_ != nullptr) layers_ = outer_->layers_;
+  current_tape = this;
+}
 
 Tape::Tape(const TapeOptions& options) : Tape() { options_ = options; }
 
-Tape::RandomCall Tape::next_call(std::string_view operation, std::uint64_t stream) {
+Tape::RandomCall Tape::next_call(std::string_view operation, std::string_view stream) {
   if (!options_) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = fmt::format("{}: the tape was opened without TapeOptions, so that every step and every rank would "
@@ -97,8 +103,20 @@ Tape::RandomCall Tape::next_call(std::string_view operation, std::uint64_t strea
                  .hint = "open it as Tape tape({.seed = 1, .step = step, .first_sample = first}), where first is the number of "
                          "the micro-batch's first sample among those of all ranks"});
   }
-  const std::uint64_t repeated = stream + repetition_ * 0x9e3779b97f4a7c15;
-  return {.at = *options_, .stream = repeated, .call = options_->calls.counts_->next(*options_, repeated)};
+  std::uint64_t number = hash_name(stream);
+  int depth = 0;
+  for (const Layers* at = layers_.get(); at != nullptr; at = at->outer.get()) {
+    const LayerOfList& layer = *at->layer;
+    const bool of_module =
+        std::ranges::any_of(layer.modules, [&](const std::string& module) { return is_within(module, stream); });
+    const std::uint64_t share = of_module ? layer.repetition * 0x9e3779b97f4a7c15 : layer.number * 0xd1342543de82ef95;
+    number += std::rotl(share, 13 * depth++);
+  }
+  return {.at = *options_, .stream = number, .call = options_->calls.counts_->next(*options_, number)};
+}
+
+void Tape::enter_layer(const LayerOfList& layer) {
+  layers_ = std::make_shared<const Layers>(Layers{.layer = &layer, .outer = layers_});
 }
 
 Tape::~Tape() {

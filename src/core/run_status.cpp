@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdio>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <span>
@@ -13,6 +12,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme {
 namespace {
@@ -65,7 +65,7 @@ void report_run_status(const RunStatus& status) {
   try {
     write_run_status(path, status);
   } catch (const Error& error) {
-    fmt::print(stderr, "trireme: the status of the run is not written (TRIREME_RUN_STATUS): {}\n", error.what());
+    log(Severity::warning, "the status of the run is not written (TRIREME_RUN_STATUS): {}", error.what());
   }
 }
 

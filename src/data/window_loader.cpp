@@ -28,6 +28,7 @@ TokenBatch WindowLoader::load(std::int64_t step, std::int64_t micro_batch) const
   for (std::int64_t row = 0; row < share_.micro_batch_size(); ++row) starts.push_back(sampler_.start(first + row));
   TokenBatch batch = read_windows(dataset_, starts, length_);
   batch.first_sample = first;
+  batch.first_row = share_.first_sample(0, micro_batch);
   batch.continues = sampler_.continues(first);
   return batch;
 }

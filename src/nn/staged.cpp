@@ -161,14 +161,18 @@ std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& la
   return stages;
 }
 
-std::vector<std::uint64_t> repetitions(const std::vector<StagedLayer>& layers) {
-  std::vector<std::uint64_t> numbers;
-  for (std::size_t layer = 0; layer < layers.size(); ++layer) {
-    std::uint64_t before = 0;
-    for (std::size_t other = 0; other < layer; ++other) before += overlap(layers[layer], layers[other]) ? 1 : 0;
-    numbers.push_back(before);
+std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers) {
+  std::vector<LayerOfList> all;
+  for (std::size_t index = 0; index < layers.size(); ++index) {
+    LayerOfList layer{.number = index + 1};
+    for (const StagedModule& module : layers[index].modules) layer.modules.push_back(module.name);
+    for (std::size_t other = 0; other < index; ++other) {
+      if (overlap(layers[index], layers[other])) layer.repetition = std::max(layer.repetition, all[other].repetition + 1);
+    }
+    all.push_back(std::move(layer));
   }
-  return numbers;
+  all.push_back({.number = layers.size() + 1});
+  return all;
 }
 
 void refuse_forward(const ModelContext& context) {

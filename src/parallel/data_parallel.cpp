@@ -101,6 +101,7 @@ void DataParallel::synchronize_buffers(bool synchronize_batch_norm) {
   bool statistics = false;
   for (int index = 0; index < buffers.size() && group_.size() > 1; ++index) {
     const BufferInfo& buffer = buffers.info(index);
+    if (buffer.options.reduction == BufferReduction::none) continue;
     const bool mean = buffer.options.reduction == BufferReduction::mean;
     if (mean && synchronize_batch_norm) {
       statistics = true;
@@ -279,6 +280,7 @@ void DataParallel::compare(const optim::AnyOptimizer& optimizer) {
 void DataParallel::launch_step(std::int64_t number) {
   require(!is_in_step_, "step {} of a StepGraph was run while step {} is open", number, step_);
   step_ = number;
+  scaler_.return_to_device();
 }
 
 void DataParallel::give_up(bool has_run) {

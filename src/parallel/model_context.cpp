@@ -16,11 +16,19 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                {{"sequence_parallel", options.sequence_parallel ? "on" : "off"},
                 {"num_chunks", std::to_string(options.num_chunks)},
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
-                {"seed", std::to_string(options.seed)}});
-  ModelContext context{.sequence_parallel = options.sequence_parallel,
-                       .chunks = options.num_chunks,
-                       .layer_costs = options.layer_costs,
-                       .seed = options.seed};
+                {"seed", std::to_string(options.seed)},
+                {"batch_size", std::to_string(options.batch_size)}});
+  const std::int64_t share = options.batch_size / mesh.data().size();
+  require(options.batch_size >= 0, "the size of a batch is 0, where it does not matter, or more, not {}", options.batch_size);
+  require(share * mesh.data().size() == options.batch_size,
+          "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", options.batch_size,
+          mesh.data().size(), mesh.data().size());
+  ModelContext context{
+      .sequence_parallel = options.sequence_parallel,
+      .chunks = options.num_chunks,
+      .layer_costs = options.layer_costs,
+      .seed = options.seed,
+      .rows = {.batch_size = options.batch_size, .own = {mesh.data().rank() * share, (mesh.data().rank() + 1) * share}}};
   // Groups of their own: nothing else must come between the collectives of a model.
   const auto axis = [](const Group& ranks, int color, std::string_view name) {
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));

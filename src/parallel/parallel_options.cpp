@@ -16,10 +16,12 @@ void check(const FixedBits& fixed, int ranks, const BufferPlane& buffers) {
   require(all % ranks == 0 && std::has_single_bit(static_cast<unsigned>(all / ranks)),
           "the {} micro-batches of FixedBits can't be divided into equal powers of two over {} ranks; {}, {} or {} can", all,
           ranks, ranks, 2 * ranks, 4 * ranks);
-  require(buffers.size() == 0,
-          "with FixedBits a step's result does not depend on how the batch is divided, but that of batch norm and of delayed "
-          "8-bit scaling does, and the model has {}: use group norm and current scaling, or Plain",
-          buffers.size() == 0 ? "none" : buffers.info(0).name);
+  for (int index = 0; index < buffers.size(); ++index) {
+    require(buffers.info(index).options.rows.has_value(),
+            "with FixedBits a step's result does not depend on how the batch is divided, but that of batch norm and of delayed "
+            "8-bit scaling does, and the model has {}: use group norm and current scaling, or Plain",
+            buffers.info(index).name);
+  }
 }
 
 // Ranks of a tensor axis must treat what all of them hold alike.

@@ -49,9 +49,36 @@ Entries buffers_of(FlatStore& store) {
   Entries entries;
   for (int index = 0; index < buffers.size(); ++index) {
     const BufferInfo& buffer = buffers.info(index);
+    if (buffer.options.reduction == BufferReduction::none) continue;
     entries.emplace_back(buffer.name, fmt::format("{} {}, {}", name_of(store.dtype()), buffer.shape.str(),
                                                   digest_of(buffer.name, store, buffers.plane(),
                                                             {buffer.offset, buffer.offset + buffer.shape.numel()})));
+  }
+  return entries;
+}
+
+// What a rank keeps of rows of the batch, checkpoints put together: each row lies on one replica.
+void require_own_rows(const BufferPlane& buffers, const Group& replicas) {
+  for (int index = 0; index < buffers.size(); ++index) {
+    const auto& rows = buffers.info(index).options.rows;
+    if (!rows) continue;
+    const std::int64_t share = rows->batch_size / replicas.size();
+    require(
+        share * replicas.size() == rows->batch_size && rows->own.begin == replicas.rank() * share && rows->own.count() == share,
+        "buffer {} holds rows {} to {} of a batch of {}, but this is replica {} of {}: make the model's context by "
+        "parallel::model_context(mesh, {{.batch_size = {}}})",
+        buffers.info(index).name, rows->own.begin, rows->own.end, rows->batch_size, replicas.rank(), replicas.size(),
+        rows->batch_size);
+  }
+}
+
+Entries rows_of(const BufferPlane& buffers) {
+  Entries entries;
+  for (int index = 0; index < buffers.size(); ++index) {
+    const BufferInfo& buffer = buffers.info(index);
+    if (const auto& rows = buffer.options.rows) {
+      entries.emplace_back(buffer.name, fmt::format("{} to {} of {}", rows->own.begin, rows->own.end, rows->batch_size));
+    }
   }
   return entries;
 }
@@ -64,9 +91,15 @@ void compare(FlatStore& store, const Group& group, Comparison comparison) {
 
 }  // namespace
 
-void require_same_replicas(FlatStore& store, const Group& group) { compare(store, group, Comparison::whole); }
+void require_same_replicas(FlatStore& store, const Group& group) {
+  compare(store, group, Comparison::whole);
+  group.agree([&] { require_own_rows(store.buffers(), group); }, "rows of the batch");
+}
 
-void require_matching_parts(FlatStore& store, const Group& group) { compare(store, group, Comparison::parts); }
+void require_matching_parts(FlatStore& store, const Group& group) {
+  compare(store, group, Comparison::parts);
+  if (group.size() > 1) require_same(group, "rows of the batch in", rows_of(store.buffers()));
+}
 
 void require_same_ties(FlatStore& store, const Group& pipeline) {
   if (pipeline.size() == 1) return;

@@ -63,6 +63,7 @@ struct Outcome {                                                         // of a
     State state;
     store.add_to(state, prefix);
     for (const StateTensor& tensor : state.tensors()) {
+      if (tensor.optional) continue;  // none of the model's: states of the rows of a batch
       for (const StatePiece& piece : tensor.pieces) {
         pieces[{tensor.name, piece.elements.begin}] =
             digest(tensor.name, tensor.dtype, piece.data, piece.elements.count(), piece.elements.begin);
@@ -74,6 +75,7 @@ struct Outcome {                                                         // of a
 struct MicroBatch {
   int index = 0;
   std::int64_t first_sample = 0;  // of all steps
+  std::int64_t first_row = 0;     // of the step
   std::int64_t rows = 0;
 };
 
@@ -121,8 +123,8 @@ class Training {
 
   MicroBatch micro_batch(std::int64_t number, int index) const {
     const std::int64_t rows = samples / mesh_.data().size() / accumulation_;
-    return {
-        .index = index, .first_sample = number * samples + (mesh_.data().rank() * accumulation_ + index) * rows, .rows = rows};
+    const std::int64_t first_row = (mesh_.data().rank() * accumulation_ + index) * rows;
+    return {.index = index, .first_sample = number * samples + first_row, .first_row = first_row, .rows = rows};
   }
 
   // run(step): all micro-batches.
@@ -220,17 +222,20 @@ Outcome train_resnet(const Group& world, const Combination& combination) {
   });
 }
 
-// Each micro-batch goes on with the state that the one of the step before has left.
+// Rows go on with the states that the step before has left.
 template <typename P>
 Outcome train_lstm(const Group& world, const Combination& combination) {
+  const int parts = combination.mesh.data * combination.accumulation;
+  const std::int64_t batch_size = samples / parts * parts;  // of equal micro-batches
   const models::LstmLm<P> model({.vocabulary = vocabulary, .embedding = 16, .hidden = 24, .layers = 2, .dropout = 0.1},
-                                ModelContext{.seed = seed});
-  std::vector<typename models::LstmLm<P>::State> states(static_cast<std::size_t>(combination.accumulation));
+                                parallel::model_context(ProcessMesh(world), {.seed = seed, .batch_size = batch_size}));
   return train_whole<P>(model, world, combination, "rmsprop", 0.002, [&](const MicroBatch& batch) {
-    auto& state = states[static_cast<std::size_t>(batch.index)];
-    auto [loss, next] = model.loss(tokens_of(batch, 0), tokens_of(batch, 1), state);
-    state = std::move(next);
-    return loss;
+    const data::TokenBatch tokens{.tokens = tokens_of(batch, 0),
+                                  .targets = tokens_of(batch, 1),
+                                  .first_sample = batch.first_sample,
+                                  .first_row = batch.first_row,
+                                  .continues = batch.first_sample >= samples};
+    return model.loss(model.forward(tokens), tokens);
   });
 }
 

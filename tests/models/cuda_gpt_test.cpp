@@ -64,10 +64,11 @@ struct Trained {
 // Of this model in float16: some of the steps are skipped, before and after one is recorded, the others are taken.
 constexpr amp::GradScalerOptions overflows_now_and_then{.init_scale = 0x1p22, .growth_interval = 3};
 
-// Steps whose learning rate, loss scale, clipping and dropout change from one to the next.
+// Steps whose learning rate, loss scale, clipping and dropout change from one to the next. `plain`: every third is none of the
+// graph's, so the host decides over its scale.
 template <typename P>
 Trained train_by_graph(const Group& world, bool recorded, Float8Scaling fp8 = Float8Scaling::none,
-                       const std::string& optimizer_name = "adamw") {
+                       const std::string& optimizer_name = "adamw", bool plain = false) {
   models::GptOptions with_scaling = options;
   with_scaling.fp8 = fp8;
   models::Gpt<P, Cuda> model(with_scaling, ModelContext{.seed = 3});
@@ -83,6 +84,14 @@ Trained train_by_graph(const Group& world, bool recorded, Float8Scaling fp8 = Fl
   Trained trained;
   for (std::int64_t number = 0; number < 8; ++number) {
     const Batch batch = random_batch(static_cast<std::uint32_t>(number));
+    if (plain && number % 3 == 2) {
+      parallel::Step step = replicas.begin(number);
+      step.backward(3 * number,
+                    [&] { return model.loss(batch.tokens.template to<Cuda>(), batch.targets.template to<Cuda>()); });
+      step.update(*optimizer, {.clip_norm = 0.5, .non_finite = optim::NonFinitePolicy::skip});
+      trained.losses.push_back(step.finish().loss());
+      continue;
+    }
     graph.run({.number = number, .first_sample = 3 * number, .learning_rate = 1e-3 / static_cast<double>(number + 1)},
               batch.tokens, batch.targets);
     trained.losses.push_back(graph.last_result().loss);
@@ -135,6 +144,9 @@ TEST_CASE("the loss scale of float16 changes between launches of a graph") {
     const Trained launched = train_by_graph<MixedFloat16>(world, true);
     CHECK(launched == train_by_graph<MixedFloat16>(world, false));
     require_steps_of_both_kinds(launched);
+    const Trained mixed = train_by_graph<MixedFloat16>(world, true, Float8Scaling::none, "adamw", true);
+    CHECK(mixed == train_by_graph<MixedFloat16>(world, false, Float8Scaling::none, "adamw", true));
+    require_steps_of_both_kinds(mixed);
   });
 }
 

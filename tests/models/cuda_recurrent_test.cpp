@@ -14,19 +14,18 @@ constexpr models::LstmLmOptions options{.vocabulary = 60, .embedding = 24, .hidd
 // The losses of stretches of a text that hand their state on.
 template <typename D>
 std::vector<double> train(int steps) {
-  models::LstmLm<Float32, D> model(options);
+  models::LstmLm<Float32, D> model(options, {.rows = {.batch_size = 4, .own = {0, 4}}});
   model.initialize({.seed = 1});
   optim::AdamW<Float32, D> optimizer(model, {.learning_rate = 1e-2});
-  typename models::LstmLm<Float32, D>::State state;
   std::mt19937 generator(5);
   std::vector<double> losses;
   for (int step = 0; step < steps; ++step) {
     const auto tokens = random_tokens({4, 12}, options.vocabulary, generator);
     Tape tape({.seed = 3, .step = static_cast<std::uint64_t>(step)});
-    auto result = model.loss(tokens.to<D>(), tokens.to<D>(), state);
-    result.loss.backward();
-    losses.push_back(result.loss.mean());
-    state = std::move(result.state);
+    const data::BasicTokenBatch<D> batch{.tokens = tokens.to<D>(), .targets = tokens.to<D>(), .continues = step > 0};
+    const auto loss = model.loss(model.forward(batch), batch);
+    loss.backward();
+    losses.push_back(loss.mean());
     const auto parameters = static_cast<std::size_t>(model.store().num_parameters());
     optimizer.step({.loss_sum = losses.back(), .target_weight = 1, .used = std::vector<bool>(parameters, true)});
   }

@@ -28,32 +28,33 @@ int train(const tests::Fixture& fixture, const Group& world, const Division& div
   tests::RunReport report(world, fmt::format("{}, {} ranks, {}", fixture.id(), world.size(), division.text()));
   tests::know_run_options(fixture, {"vocab", "embed", "hidden", "layers"}, {"clip", "schedule", "targets", "start"});
   const json& config = fixture.index.at("config");
+  const json& hyper = fixture.index.at("hyper");
+  const int micro_batches = division.micro_batches;
+  const int parts = world.size() * micro_batches;
+  const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), parts);
+  const ProcessMesh mesh(world);
   models::LstmLm<Float32> model({.vocabulary = config.at("vocab"),
                                  .embedding = config.at("embed"),
                                  .hidden = config.at("hidden"),
-                                 .layers = config.at("layers")});
+                                 .layers = config.at("layers")},
+                                parallel::model_context(mesh, {.batch_size = parts * batches.rows()}));
   nn::load_weights<float>(model, tests::init_of(fixture).file.string());
-  const json& hyper = fixture.index.at("hyper");
-  const int micro_batches = division.micro_batches;
-  const tests::TokenBatches batches(fixture, tests::batches_of(fixture).tensors(), world.size() * micro_batches);
 
   parallel::DataParallel replicas(
-      model, ProcessMesh(world),
-      {.sharding = division.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
+      model, mesh, {.sharding = division.sharding, .buckets = {.bytes = 40000, .first_bytes = 10000, .slice_bytes = 10000}});
   const auto optimizer = tests::make_optimizer<Float32>(hyper, model);
   const optim::LearningRate schedule = tests::make_schedule(hyper);
-  std::vector<models::LstmLm<Float32>::State> states(static_cast<std::size_t>(micro_batches));
   double largest = 0;
   for (std::int64_t number = 0; number < batches.num_steps(); ++number) {
     parallel::Step step = replicas.begin(number, micro_batches);
     for (int micro = 0; micro < micro_batches; ++micro) {
       const int part = world.rank() * micro_batches + micro;
-      step.backward(part * batches.rows(), [&] {
-        auto& state = states[static_cast<std::size_t>(micro)];
-        auto [loss, next] = model.loss(batches.tokens(number, part), batches.targets(number, part), state);
-        state = std::move(next);
-        return loss;
-      });
+      const data::TokenBatch batch{.tokens = batches.tokens(number, part),
+                                   .targets = batches.targets(number, part),
+                                   .first_sample = part * batches.rows(),
+                                   .first_row = part * batches.rows(),
+                                   .continues = number > 0};
+      step.backward(batch, [&] { return model.loss(model.forward(batch), batch); });
     }
     largest = std::max(largest, tests::compare_step(fixture, number, step.finish(), report));
     step.update(*optimizer, {.learning_rate = schedule(number), .clip_norm = tests::clip_norm_of(hyper)});

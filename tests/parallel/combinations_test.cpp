@@ -133,12 +133,12 @@ struct Block : nn::Module<P> {
   Flow<P> forward(const Flow<P>& x, const nn::LayerNorm<P>& norm) const {
     const auto y = cast<typename P::Master>(down.forward(gelu(up.forward(norm.forward(x.stream)))));
     add_loss(scale(sum(multiply(y, y)), 0.01F));
-    return {.stream = add(x.stream, drop.forward(y)), .skip = x.skip};
+    return {.stream = add(x.stream, drop.forward(y)), .skip = dropout(x.skip, 0.05, "skip")};
   }
 };
 
 // A small model as users write one: its own layers, a skip over all stages, a norm that all blocks share, a tied output, a loss
-// of each block, dropout.
+// of each block, dropout by a module and by hand.
 template <typename P>
 struct Net : nn::Staged<P, Cpu, data::TokenBatch, Flow<P>> {
   static inline const nn::EmbeddingOptions table{

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <stdexcept>
 
 #include "catch.hpp"
@@ -337,6 +338,43 @@ TEST_CASE("any number is a loss, the mean of which over micro-batches and ranks 
     parallel::Step wide = replicas.begin(1);
     expect_error(
         ErrorCode::invalid_argument, [&] { wide.backward(0, [&] { return parameter.variable(); }); }, "not one of shape [2]");
+  });
+}
+
+TEST_CASE("a loss that reads another model before the step that updates it is refused") {
+  testing::run_ranks(1, [&](const Group& world) {
+    Net<Float32> outer;
+    Net<Float32> inner;
+    outer.initialize({.seed = 5});
+    inner.initialize({.seed = 6});
+    parallel::DataParallel of_outer(outer, ProcessMesh(world.split(0, world.rank(), "outer")));
+    parallel::DataParallel of_inner(inner, ProcessMesh(world.split(0, world.rank(), "inner")));
+    optim::Sgd<Float32> outer_optimizer(outer, {.learning_rate = 0.1});
+    optim::Sgd<Float32> inner_optimizer(inner, {.learning_rate = 0.1});
+    const auto train = [&](std::int64_t number, bool reads_before, bool updates) {
+      const Batch batch = batch_of(world, number, 1, 0);
+      parallel::Step step = of_outer.begin(number);
+      step.backward(batch, [&] {
+        std::optional<Loss<float>> of_both;
+        if (reads_before) of_both = inner.loss(batch);
+        {
+          parallel::Step within = of_inner.begin(number);
+          within.backward(batch, [&] { return inner.loss(batch); });
+          if (updates) within.update(inner_optimizer);
+        }
+        if (!reads_before) of_both = inner.loss(batch);
+        Loss<float> loss = outer.loss(batch);
+        loss.sum = add(loss.sum, of_both->sum);
+        return loss;
+      });
+      step.update(outer_optimizer);
+    };
+    train(0, false, true);
+    train(1, true, false);  // given up: the values are those of before
+    test::expect_error(
+        ErrorCode::invalid_argument, [&] { train(2, true, true); }, "was updated between the forward pass that read it",
+        "after its optimizer's step");
+    train(3, false, true);
   });
 }
 

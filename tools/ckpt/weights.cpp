@@ -39,8 +39,13 @@ int export_weights(const ExportOptions& options) {
   const CheckpointReader reader(folder_of(options.run));
   std::vector<TensorRef> tensors;
   std::vector<std::vector<std::byte>> contents;
+  int left_out = 0;
   for (const SavedTensor& tensor : reader.manifest().tensors) {
     if (!tensor.name.starts_with(options.prefix)) continue;
+    if (tensor.optional) {  // not the model's, but of its training, as the states of an LSTM's rows
+      ++left_out;
+      continue;
+    }
     TensorRef exported{.name = tensor.name.substr(options.prefix.size()), .dtype = tensor.dtype, .shape = tensor.shape};
     contents.push_back(reader.read(tensor));
     if (options.format == "huggingface" && models::stored_transposed(exported.name)) {
@@ -49,7 +54,8 @@ int export_weights(const ExportOptions& options) {
     }
     tensors.push_back(std::move(exported));
   }
-  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"", reader.folder().string(), options.prefix);
+  require(!tensors.empty(), "{} holds no tensor whose name begins with \"{}\"{}", reader.folder().string(), options.prefix,
+          left_out == 0 ? "" : fmt::format(", but {} that only training needs", left_out));
   for (std::size_t index = 0; index < tensors.size(); ++index) tensors[index].data = contents[index].data();
   SafetensorsMetadata metadata{{"format", "pt"}};
   // Of models that read text, so that they can write some without the text they were trained on.

@@ -89,6 +89,10 @@ class GradScaler {
   void update();
   void update(double new_scale);
 
+  // Before a recorded step is recorded or launched, which reads the scale at its place on a GPU: brings it back there, where a
+  // step between has left it on the host.
+  void return_to_device() const;
+
   // The host waits for what lies on a GPU.
   double scale() const { return options_.enabled ? static_cast<double>(state().scale) : 1.0; }
   std::int64_t skipped_steps() const { return state().skipped_steps; }
@@ -112,13 +116,14 @@ class GradScaler {
   void unscale_for(const void* optimizer, StepSummary& summary);
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
   void undo_step(const void* optimizer);                         // as if step() had not been called
-  DeviceLossScale& on_device() const;                            // made when a loss or a summary lies there
+  DeviceLossScale& on_device() const;  // where a loss or a summary lies there; made once: recorded steps know its place
   ops::LossScaleRules rules() const;
 
   GradScalerOptions options_;
   State state_;                                         // unless it lies on a GPU
   mutable std::unique_ptr<DeviceLossScale> on_device_;  // null: on none
-  std::map<const void*, Progress> progress_;            // of this iteration, by optimizer
+  mutable bool is_on_device_ = false;
+  std::map<const void*, Progress> progress_;  // of this iteration, by optimizer
 };
 
 }  // namespace trireme::amp

@@ -3,12 +3,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
@@ -20,12 +22,22 @@ namespace trireme {
 enum class BufferReduction : std::uint8_t {
   mean,  // where batch norm is not synchronised; otherwise each keeps its own, which then are the same
   max,
+  none,  // each keeps its own: BufferOptions::rows
+};
+
+// Of the rows of the whole batch, those that a rank computes.
+struct BatchRows {
+  std::int64_t batch_size = 0;  // of all ranks; 0: not known
+  Range own = {};
 };
 
 struct BufferOptions {
   BufferReduction reduction = BufferReduction::mean;
   // Of the model: saved and loaded with the weights. False: of training, kept by checkpoints alone, which may lack it.
   bool in_weights = true;
+  // A buffer with one row for each row of the batch that this rank computes: checkpoints keep the rows of all ranks, and ranks
+  // that divide the batch otherwise read theirs.
+  std::optional<BatchRows> rows = {};
 };
 
 struct BufferInfo {
@@ -64,6 +76,14 @@ class BufferPlane {
     require_type(dtype_of<T>);
     require_device(plane_device<D>());
     return Tensor<T, D>(info(index).shape, values_, static_cast<std::size_t>(info(index).offset));
+  }
+
+  // Those of the last keep(), see below.
+  template <typename T, typename D = Cpu>
+  Tensor<T, D> kept_values(int index) {
+    require_type(dtype_of<T>);
+    require_device(plane_device<D>());
+    return Tensor<T, D>(info(index).shape, kept_, static_cast<std::size_t>(info(index).offset));
   }
 
   // A buffer's values on the host, wherever they lie: a copy; and the other way.

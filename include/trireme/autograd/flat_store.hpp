@@ -199,7 +199,7 @@ class FlatStore {
 
   // Mixed precision: renews the rounded copy. Whoever writes values calls it afterwards; optimizers do.
   void refresh_compute_copy(const Range& range);
-  void refresh_compute_copy() { refresh_compute_copy({0, numel()}); }
+  void refresh_compute_copy();  // of all, whose values count as changed
 
   // Fills every parameter and every buffer of a module, "" for all, by its initializer. T is the store's element type.
   template <typename T>
@@ -242,6 +242,13 @@ class FlatStore {
     if (gradient_is_final_[static_cast<std::size_t>(index)]) refuse_gradient(index);
   }
 
+  // How often a parameter's values have changed. A backward pass belongs to the values that its forward pass has read.
+  std::uint64_t version(int index) const { return versions_[static_cast<std::size_t>(index)]; }
+  void count_change(int index) { ++versions_[static_cast<std::size_t>(index)]; }
+  void require_version(int index, std::uint64_t version_read) const {
+    if (version(index) != version_read) refuse_changed_values(index);
+  }
+
   // Optimizers update this part only, from their first step on. Null, as at first: the whole trainable range.
   void set_shard(std::shared_ptr<Shard> shard) { planes_->set_shard(std::move(shard)); }
   const std::shared_ptr<Shard>& shard() const { return planes_->shard(); }
@@ -252,6 +259,7 @@ class FlatStore {
   static void require_dtype(DType held, DType wanted);
   void require_open_list(std::string_view name) const;
   [[noreturn]] void refuse_gradient(int index) const;
+  [[noreturn]] void refuse_changed_values(int index) const;
 
   template <typename T, typename D>
   const std::shared_ptr<device::Storage>& typed(int number) {
@@ -288,6 +296,7 @@ class FlatStore {
   std::vector<int> layout_;
   std::vector<bool> has_gradient_;
   std::vector<bool> gradient_is_final_;
+  std::vector<std::uint64_t> versions_;
   std::vector<bool> has_values_;  // given by the store's own functions
   bool values_are_checked_ = false;
   std::int64_t trainable_numel_ = 0;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -24,13 +23,11 @@ struct ModelContext {
   int chunks = 1;                        // stages of each rank of the pipeline axis
   std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: what the layers say
   std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
+  BatchRows rows = {};                   // for layers that remember something of each row, see nn::Carried
 
   int num_stages() const;           // of all ranks together
   std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks
 };
-
-// The same context. Error{invalid_argument} where it has more than one stage: for models that are not divided into stages.
-const ModelContext& one_stage(const ModelContext& context, std::string_view model);
 
 // What the modules of a model share. The root module makes it, or code without modules:
 //

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>
@@ -16,13 +17,14 @@ template <typename T, typename D>
 class ParameterSlot final : public TensorSlot<T, D> {
  public:
   ParameterSlot(Tape& tape, FlatStore& store, int index)
-      : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index) {}
+      : TensorSlot<T, D>(tape, store.parameter(index).shape), store_(store), index_(index), version_(store.version(index)) {}
 
   void count_use() override { this->tape().use(store_, index_); }
   std::string_view parameter() const override { return store_.parameter(index_).name; }
   const void* place() const override { return &store_.parameter(index_); }
   std::pair<Tensor<T, D>, bool> open() override {
     store_.require_open_gradient(index_);
+    store_.require_version(index_, version_);
     return {store_.gradient<T, D>(index_), store_.has_gradient(index_)};
   }
   void close(Tensor<T, D>) override {
@@ -38,6 +40,7 @@ class ParameterSlot final : public TensorSlot<T, D> {
  private:
   FlatStore& store_;
   int index_;
+  std::uint64_t version_;  // of the values that were read
 };
 
 }  // namespace detail

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -15,6 +16,15 @@ namespace trireme {
 class FlatStore;
 struct StepTotals;
 class Tape;
+
+// A layer of a list that ranks divide between them. Calls of one stream of random numbers can't be counted over several ranks,
+// so each layer draws from streams of its own, where other layers may use the same name: a module that several layers have, or
+// a name that is that of none of the layer's modules.
+struct LayerOfList {
+  std::uint64_t number = 0;               // from 1
+  std::vector<std::string> modules = {};  // that it uses
+  std::uint64_t repetition = 0;           // another one for each of the layers that have one of these modules in common
+};
 
 // The part of a gradient that does not depend on its element type.
 class GradientSlot {
@@ -112,11 +122,11 @@ class Tape {
     std::uint64_t stream;
     std::uint64_t call;
   };
-  RandomCall next_call(std::string_view operation, std::uint64_t stream);
+  RandomCall next_call(std::string_view operation, std::string_view stream);
 
-  // For a layer of a list that uses a module of earlier layers: from here on each stream of random numbers is another one,
-  // named after the stream and this number. 0: the streams themselves. Calls of one stream can't be counted over several ranks.
-  void set_repetition(std::uint64_t number) { repetition_ = number; }
+  // What is drawn between these two is drawn in this layer, also on tapes that are opened there. Lists may lie within a layer.
+  void enter_layer(const LayerOfList& layer);
+  void leave_layer() { layers_ = layers_->outer; }
 
   std::uint64_t serial() const { return serial_; }
 
@@ -155,6 +165,10 @@ class Tape {
  private:
   void leave();  // is no tape of its thread any more
 
+  struct Layers {
+    const LayerOfList* layer;
+    std::shared_ptr<const Layers> outer;
+  };
   struct Uses {
     FlatStore* store;
     GradientListener* listener;
@@ -169,8 +183,8 @@ class Tape {
 
   std::optional<TapeOptions> options_;
   std::uint64_t serial_;
-  std::uint64_t repetition_ = 0;
-  Tape* outer_;  // the tape that was current before
+  std::shared_ptr<const Layers> layers_;  // that compute; null: none
+  Tape* outer_;                           // the tape that was current before
   bool suspended_ = false;
   bool ran_ = false;
   bool splits_ = false;

@@ -10,10 +10,11 @@ namespace trireme::data {
 // Sequences of tokens, on the host as loaders give them (TokenBatch), or on a GPU.
 template <typename D>
 struct BasicTokenBatch {
-  Tensor<std::int32_t, D> tokens;   // [batch, length]
-  Tensor<std::int32_t, D> targets;  // [batch, length]: the token after each
-  std::int64_t first_sample = 0;    // the number of the first row's sample
-  bool continues = false;           // each row goes on where it ended in the step before: WindowOrder::continued
+  Tensor<std::int32_t, D> tokens = {};   // [batch, length]
+  Tensor<std::int32_t, D> targets = {};  // [batch, length]: the token after each
+  std::int64_t first_sample = 0;         // the number of the first row's sample
+  std::int64_t first_row = 0;            // the first row's place in the whole batch of the step
+  bool continues = false;                // each row goes on where it ended in the step before: WindowOrder::continued
 
   std::int64_t rows() const { return tokens.dim(0); }
   std::int64_t time() const { return tokens.dim(1); }  // the length of a sequence
@@ -25,6 +26,7 @@ BasicTokenBatch<D> on_device(const TokenBatch& loaded) {
   return {.tokens = on_device<D>(loaded.tokens),
           .targets = on_device<D>(loaded.targets),
           .first_sample = loaded.first_sample,
+          .first_row = loaded.first_row,
           .continues = loaded.continues};
 }
 

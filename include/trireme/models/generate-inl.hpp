@@ -65,9 +65,8 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
   std::size_t read = 0;
   return detail::continue_text(std::move(prompt), options, [&](std::span<const std::int32_t> text) {
     const auto unread = text.subspan(std::exchange(read, text.size()));
-    auto result = model.logits(detail::one_row<D>(unread), state);
-    state = std::move(result.state);
-    const auto rows = result.logits.value().reshape({static_cast<std::int64_t>(unread.size()), model.options().vocabulary});
+    const auto logits = model.logits(detail::one_row<D>(unread), state);
+    const auto rows = logits.value().reshape({static_cast<std::int64_t>(unread.size()), model.options().vocabulary});
     return rows.narrow(rows.dim(0) - 1, 1);
   });
 }

@@ -16,27 +16,38 @@ inline LstmLmOptions checked(const LstmLmOptions& options) {
 
 template <typename P, typename D>
 LstmLm<P, D>::LstmLm(const LstmLmOptions& options, const ModelContext& context)
-    : nn::Module<P, D>(one_stage(context, "LstmLm")),
+    : nn::Staged<P, D, Batch>(context),
       options_(detail::checked(options)),
       embed_(*this, "embed", {.rows = options.vocabulary, .width = options.embedding}),
       embed_dropout_(*this, "embed_dropout", options.dropout),
       lstm_(*this, "lstm",
-            {.in = options.embedding, .hidden = options.hidden, .layers = options.layers, .dropout = options.dropout}),
+            {.in = options.embedding,
+             .hidden = options.hidden,
+             .layers = options.layers,
+             .dropout = options.dropout,
+             .carried = true}),
       lstm_dropout_(*this, "lstm_dropout", options.dropout),
-      fc_(*this, "fc", {.in = options.hidden, .out = options.vocabulary}) {}
-
-template <typename P, typename D>
-typename LstmLm<P, D>::Logits LstmLm<P, D>::logits(const Tensor<std::int32_t, D>& tokens, const State& state) const {
-  require(tokens.shape().size() == 2, "an LSTM language model reads tokens [batch, time], got {}", tokens.shape());
-  auto [out, next] = lstm_.forward(embed_dropout_.forward(embed_.forward(tokens)), state);
-  return {.logits = fc_.forward(lstm_dropout_.forward(out)), .state = std::move(next)};
+      fc_(*this, "fc", {.in = options.hidden, .out = options.vocabulary}) {
+  const auto embed = [this](const Batch& batch) { return embedded(batch.tokens); };
+  this->layers(this->layer({embed_, embed_dropout_}, embed), lstm_, nn::chain(lstm_dropout_, fc_));
 }
 
 template <typename P, typename D>
-typename LstmLm<P, D>::LossAndState LstmLm<P, D>::loss(const Tensor<std::int32_t, D>& tokens,
-                                                       const Tensor<std::int32_t, D>& targets, const State& state) const {
-  const Logits result = logits(tokens, state);
-  return {.loss = cross_entropy(result.logits, targets), .state = result.state.detached()};
+Variable<typename P::Compute, D> LstmLm<P, D>::embedded(const Tensor<std::int32_t, D>& tokens) const {
+  require(tokens.shape().size() == 2, "an LSTM language model reads tokens [batch, time], got {}", tokens.shape());
+  return embed_dropout_.forward(embed_.forward(tokens));
+}
+
+template <typename P, typename D>
+Variable<typename P::Compute, D> LstmLm<P, D>::logits(const Tensor<std::int32_t, D>& tokens, State& state) const {
+  auto [out, after] = lstm_.forward(embedded(tokens), state);
+  state = std::move(after);
+  return fc_.forward(lstm_dropout_.forward(out));
+}
+
+template <typename P, typename D>
+Loss<typename P::Compute, D> LstmLm<P, D>::loss(const Variable<T, D>& logits, const Batch& batch) const {
+  return cross_entropy(logits, batch.targets);
 }
 
 }  // namespace trireme::models

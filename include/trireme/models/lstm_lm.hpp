@@ -1,7 +1,9 @@
 #pragma once
 
+#include "trireme/data/token_batch.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/recurrent.hpp"
+#include "trireme/nn/staged.hpp"
 
 namespace trireme::models {
 
@@ -13,33 +15,30 @@ struct LstmLmOptions {
   double dropout = 0;  // of the embedding and of every layer's output: Zaremba, Sutskever, Vinyals 2014, arXiv 1409.2329
 };
 
-// A language model: embed -> lstm -> fc. The state is handed from one stretch of a text to the next.
+// A language model, the list embed, lstm, fc. Each row of a batch that continues goes on with the states that the step before
+// has left, without a gradient: truncated backpropagation through time. forward() gives the logits [batch, time, vocabulary].
+//
+//   models::LstmLm<Float32> model({.vocabulary = 80}, parallel::model_context(mesh, {.batch_size = 32}));
 template <typename P, typename D = Cpu>
-class LstmLm : public nn::Module<P, D> {
+class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
  public:
   using T = typename P::Compute;
-  using State = nn::RecurrentState<T, D>;
+  using Batch = data::BasicTokenBatch<D>;
 
   explicit LstmLm(const LstmLmOptions& options, const ModelContext& context = {});
 
   const LstmLmOptions& options() const { return options_; }
 
-  struct Logits {
-    Variable<T, D> logits;  // [batch, time, vocabulary]
-    State state;            // after the last token
-  };
-  // tokens [batch, time]; an empty state is that of a text's start.
-  Logits logits(const Tensor<std::int32_t, D>& tokens, const State& state = {}) const;
+  using State = nn::RecurrentState<T, D>;
+  // The logits of tokens that go on from a state, empty at a text's beginning, which becomes that of their end: for generating.
+  Variable<T, D> logits(const Tensor<std::int32_t, D>& tokens, State& state) const;
 
-  struct LossAndState {
-    Loss<T, D> loss;
-    State state;  // without a gradient, for the tokens that follow: truncated backpropagation through time
-  };
-  // targets [batch, time]; ops::ignored_target counts for nothing.
-  LossAndState loss(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& targets,
-                    const State& state = {}) const;
+  // ops::ignored_target counts for nothing.
+  Loss<T, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
 
  private:
+  Variable<T, D> embedded(const Tensor<std::int32_t, D>& tokens) const;
+
   LstmLmOptions options_;
   nn::Embedding<P, D> embed_;
   nn::Dropout<P, D> embed_dropout_;

@@ -29,7 +29,7 @@ std::vector<double> timed_pass(const Net& model, const typename Net::BatchType& 
     std::vector<FlowPart> gradients;
     const Flow x = layer == 0 ? Flow{} : unpack<Flow>(between, &gradients);
     const auto work = [&] {
-      if (layer + 1 == count) return model.loss(model.last_layer(x, batch), batch).backward();
+      if (layer + 1 == count) return loss_from(model, model.last_layer(x, batch), batch).backward();
       GiveGradients give;
       between = pack(settled(model.run_layers({layer, layer + 1}, x, batch)), &give);
       auto next = give.begin();

@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <deque>
+#include <utility>
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/nn/carried.hpp"
 #include "trireme/nn/module.hpp"
 
 namespace trireme::nn {
@@ -17,7 +20,8 @@ struct RecurrentOptions {
   int layers = 1;
   bool bidirectional = false;
   bool bias = true;
-  double dropout = 0;  // of the output of every layer but the last
+  double dropout = 0;    // of the output of every layer but the last
+  bool carried = false;  // forward(x, batch) goes on from the states of the step before, see nn::Carried
 };
 
 // What a recurrent module hands from one call to the next: for each layer [directions, batch, hidden].
@@ -83,6 +87,21 @@ class Recurrent : public Module<P, D> {
     return result;
   }
 
+  // As a layer of a list: the output alone. States begin as zeros, or with RecurrentOptions::carried as the step before has
+  // left those of the same rows.
+  template <typename Batch>
+  Variable<T, D> forward(const Variable<T, D>& x, const Batch& batch) const {
+    if (!options_.carried) return forward(x).out;
+    if constexpr (BatchOfRows<Batch>) {
+      return forward_carried(x, batch);
+    } else {
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("{}: states are carried from step to step by the rows of the batch", this->name()),
+                   .hint = "give the batch members first_row, continues and rows(), as data::TokenBatch has, or leave out "
+                           "carried"});
+    }
+  }
+
  private:
   static constexpr bool has_cell = kind == ops::RecurrentCell::lstm;
 
@@ -117,6 +136,30 @@ class Recurrent : public Module<P, D> {
         if (!options_.bidirectional) break;
       }
     }
+    if (options_.carried) add_carried();
+  }
+
+  void add_carried() {
+    require(!options_.bidirectional,
+            "{}: what goes from the last step to the first can't be carried on: leave one of "
+            "bidirectional and carried out",
+            this->name());
+    for (int layer = 0; layer < options_.layers; ++layer) {
+      hidden_.emplace_back(*this, fmt::format("hidden_l{}", layer), Shape{options_.hidden});
+      if (has_cell) cell_.emplace_back(*this, fmt::format("cell_l{}", layer), Shape{options_.hidden});
+    }
+  }
+
+  template <typename Batch>
+  Variable<T, D> forward_carried(const Variable<T, D>& x, const Batch& batch) const {
+    State state;
+    const Shape shape{1, batch.rows(), options_.hidden};
+    for (const auto& hidden : hidden_) state.hidden.emplace_back(hidden.of(batch).reshape(shape));
+    for (const auto& cell : cell_) state.cell.emplace_back(cell.of(batch).reshape(shape));
+    auto [out, after] = forward(x, state);
+    for (std::size_t layer = 0; layer < hidden_.size(); ++layer) hidden_[layer].keep(batch, after.hidden[layer].value());
+    for (std::size_t layer = 0; layer < cell_.size(); ++layer) cell_[layer].keep(batch, after.cell[layer].value());
+    return out;
   }
 
   State or_zeros(const State& state, std::int64_t batch) const {
@@ -134,6 +177,8 @@ class Recurrent : public Module<P, D> {
 
   RecurrentOptions options_;
   std::vector<std::vector<Weights>> layers_;  // for each layer its directions
+  std::deque<Carried<P, D>> hidden_;          // of each layer, where they are carried
+  std::deque<Carried<P, D>> cell_;
 };
 
 template <typename P, typename D = Cpu>

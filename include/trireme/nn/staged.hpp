@@ -51,20 +51,20 @@ struct StagedLayer {
 // its own. Error{invalid_argument} where one belongs to no layer, or costs do not fit. Returns the layers of each stage.
 std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& layers);
 
-// For each layer, how many before it use one of its modules too.
-std::vector<std::uint64_t> repetitions(const std::vector<StagedLayer>& layers);
+// The list, as a tape knows it, and the loss as one more layer.
+std::vector<LayerOfList> numbered(const std::vector<StagedLayer>& layers);
 
-// While it lives the current tape draws the random numbers of such a layer.
-class RepeatedLayer {
+// While it lives the current tape draws the random numbers of this layer.
+class InLayer {
  public:
-  explicit RepeatedLayer(std::uint64_t number) : tape_(number == 0 ? nullptr : Tape::current()) {
-    if (tape_ != nullptr) tape_->set_repetition(number);
+  explicit InLayer(const LayerOfList& layer) : tape_(Tape::current()) {
+    if (tape_ != nullptr) tape_->enter_layer(layer);
   }
-  ~RepeatedLayer() {
-    if (tape_ != nullptr) tape_->set_repetition(0);
+  ~InLayer() {
+    if (tape_ != nullptr) tape_->leave_layer();
   }
-  RepeatedLayer(const RepeatedLayer&) = delete;
-  RepeatedLayer& operator=(const RepeatedLayer&) = delete;
+  InLayer(const InLayer&) = delete;
+  InLayer& operator=(const InLayer&) = delete;
 
  private:
   Tape* tape_;
@@ -234,15 +234,19 @@ class Staged : public Module<P, D> {
   Flow run_layers(const Range& layers, const Flow& x, const Batch& batch) const {
     Flow flow = x;
     for (std::int64_t layer = layers.begin; layer < layers.end; ++layer) {
-      const detail::RepeatedLayer repeated(repetitions_[static_cast<std::size_t>(layer)]);
+      const detail::InLayer in_layer(numbered_[static_cast<std::size_t>(layer)]);
       flow = inner_[static_cast<std::size_t>(layer)](flow, batch);
     }
     return flow;
   }
   Output last_layer(const Flow& x, const Batch& batch) const {
-    const detail::RepeatedLayer repeated(repetitions_.back());
+    const detail::InLayer in_layer(numbered_[inner_.size()]);
     return last_(x, batch);
   }
+
+  // While the result lives, what the model's loss() draws is drawn as in a layer after the last one: on the same stage wherever
+  // layers lie.
+  detail::InLayer in_loss() const { return detail::InLayer(numbered_.back()); }
 
   // What the last layer of the model takes, on the rank that has it; elsewhere nothing. Stages run one after the other.
   std::optional<Flow> before_last_layer(const Batch& batch) const {
@@ -288,7 +292,7 @@ class Staged : public Module<P, D> {
       inner_.push_back([one](const Flow&, const Batch& batch) -> Flow { return one.forward(batch); });
       add_layers(list, rest...);
     }
-    repetitions_ = detail::repetitions(list);
+    numbered_ = detail::numbered(list);
     stages_ = detail::divide_model(this->model(), list);
   }
 
@@ -326,8 +330,15 @@ class Staged : public Module<P, D> {
   std::vector<std::function<Flow(const Flow&, const Batch&)>> inner_;  // all layers but the last
   std::function<Output(const Flow&, const Batch&)> last_;
   std::vector<Range> stages_;
-  std::vector<std::uint64_t> repetitions_;  // by layer
+  std::vector<LayerOfList> numbered_;
 };
+
+// model.loss(output, batch), wherever it is computed.
+template <typename Net, typename Output, typename Batch>
+auto loss_from(const Net& model, const Output& output, const Batch& batch) {
+  const auto in_loss = model.in_loss();
+  return model.loss(output, batch);
+}
 
 // The loss of a model of stages, model.loss(model.forward(batch), batch). In a pipeline all ranks call it without a tape: the
 // last stage computes it, and all get its numbers.
@@ -337,10 +348,10 @@ auto loss_of(const Net& model, const typename Net::BatchType& batch) {
   using Sum = decltype(MasterLoss::sum);
   const auto x = model.before_last_layer(batch);
   const Collectives* ranks = model.context().pipeline.get();
-  if (ranks == nullptr) return MasterLoss(as_loss(model.loss(model.last_layer(*x, batch), batch)));
+  if (ranks == nullptr) return MasterLoss(as_loss(loss_from(model, model.last_layer(*x, batch), batch)));
   std::array<double, 3> numbers{};  // sum, target_weight, nominal_targets
   if (x) {
-    const MasterLoss loss = as_loss(model.loss(model.last_layer(*x, batch), batch));
+    const MasterLoss loss = as_loss(loss_from(model, model.last_layer(*x, batch), batch));
     numbers = {static_cast<double>(loss.sum.value().item()), loss.target_weight.item(),
                static_cast<double>(loss.nominal_targets)};
   }

@@ -148,6 +148,10 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOpti
   for (const int index : store_.layout()) {
     if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
   }
+  for (std::size_t parameter = 0; parameter < used.size(); ++parameter) {
+    const bool stays = rules_.learning_rate * resolved_[parameter].learning_rate_factor == 0;
+    if (used[parameter] && !stays) store_.count_change(static_cast<int>(parameter));
+  }
   if constexpr (!on_host) {
     on_device_->begin(summary, options.clip_norm, used);
     return {};

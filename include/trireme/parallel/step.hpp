@@ -15,6 +15,7 @@
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/tape.hpp"
 #include "trireme/core/step_summary.hpp"
+#include "trireme/nn/staged.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/pipeline/stage_passes.hpp"
@@ -48,7 +49,8 @@ struct StepRecording {
 //
 // Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
 // is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
-// which changes the values that a backward pass would read.
+// which changes the values that a backward pass would read: an error, but for parameters that were frozen meanwhile, which
+// nobody compares.
 class [[nodiscard]] Step {
  public:
   Step(Step&&) noexcept;
@@ -82,7 +84,7 @@ class [[nodiscard]] Step {
     using Batch = typename Net::BatchType;
     require_model(model.model(), model.stages().size());
     if (model.stages().size() == 1) {
-      for (const Batch& batch : batches) backward(batch, [&] { return model.loss(model.forward(batch), batch); });
+      for (const Batch& batch : batches) backward(batch, [&] { return nn::loss_from(model, model.forward(batch), batch); });
       return;
     }
     std::vector<Batch> all;
@@ -212,7 +214,7 @@ class ModelPasses final : public StagePasses {
       return;
     }
     const auto y = model_.last_layer(model_.run_layers({layers.begin, layers.end - 1}, x, batch), batch);
-    const auto loss = as_loss(model_.loss(y, batch));
+    const auto loss = as_loss(nn::loss_from(model_, y, batch));
     step_.add(loss);
     pass.nominal_targets = loss.nominal_targets;
     pass.backward = [scaled = step_.scaler().scale(loss)] { scaled.backward(); };

@@ -1,11 +1,8 @@
 #pragma once
 
-#include <fmt/format.h>
-
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
 #include <cstring>
 #include <functional>
 #include <optional>
@@ -13,6 +10,7 @@
 #include <tuple>
 #include <utility>
 
+#include "trireme/core/log.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
@@ -159,6 +157,7 @@ class StepGraph {
   }
 
   void record(const Place& place) {
+    replicas_.scaler().return_to_device();
     try {
       graph_.emplace([&] {
         recording_.is_captured = true;
@@ -191,7 +190,7 @@ class StepGraph {
   }
 
   static void tell(std::string_view reason) {
-    fmt::print(stderr, "trireme: a step runs without a CUDA graph, which is slower: {}\n", reason);
+    log(Severity::warning, "a step runs without a CUDA graph, which is slower: {}", reason);
   }
 
   void make_inputs(const HostInputs& inputs) {

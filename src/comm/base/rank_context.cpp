@@ -3,11 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <new>
 
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -102,7 +102,7 @@ void RankContext::end(const std::exception_ptr& failure) {
 int RankContext::conclude(int code) {
   if (!node_->failed()) return code;
   const Failure first = node_->failure();
-  if (node_->claim_report()) fmt::print(stderr, "trireme: rank {} failed: {}\n", first.rank, first.text);
+  if (node_->claim_report()) log(Severity::error, "rank {} failed: {}", first.rank, first.text);
   return std::max(code, first.exit_code);
 }
 

@@ -12,6 +12,7 @@
 #include "comm/launch/cores.hpp"
 #include "comm/shared/lone_backend.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme {
 namespace comm {
@@ -64,7 +65,7 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
     prints = true;  // the others may not know of it
     return comm::dispatch(backend, options, main);
   } catch (const Error& error) {  // before there were ranks
-    if (prints) fmt::print(stderr, "trireme: {}\n", error.what());
+    if (prints) log(Severity::error, "{}", error.what());
     return static_cast<int>(exit_code_of(error.code()));
   }
 }

@@ -1,6 +1,3 @@
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -11,6 +8,7 @@
 #include "comm/launch/launch.hpp"
 #include "comm/tcp/hub.hpp"
 #include "comm/tcp/tcp_backend.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme::comm {
 namespace {
@@ -24,10 +22,10 @@ Socket open_port(const JobPlace& place, const std::string& secret) {
   Socket listener = listen_on(place.port, place.address);
   const bool has_ranks_elsewhere = place.local_size < place.size;
   if (has_ranks_elsewhere || !is_of_this_machine_alone(listener)) {
-    fmt::print(
-        stderr,
-        "trireme: rank 0 listens at {} port {} alone{}; with the same TRIREME_JOB_SECRET for all ranks it listens at all "
-        "addresses, and to these ranks only\n",
+    log(Severity::info,
+        "rank 0 listens at {} port {} alone{}; with the same TRIREME_JOB_SECRET for all ranks it listens at all addresses, and "
+        "to "
+        "these ranks only",
         place.address, place.port, is_of_this_machine_alone(listener) ? ", where no other machine's ranks can come" : "");
   }
   return listener;

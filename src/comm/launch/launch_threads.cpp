@@ -46,6 +46,7 @@ class Returns {
   static constexpr std::chrono::milliseconds least_grace{1000};
 
   [[noreturn]] void give_up(int exit_code) const {
+    // Not by the log: its sink may be where a rank hangs.
     fmt::print(stderr, "trireme: {} not returned after the failure; this ends the process\n",
                list_of_ranks(missing_) + (missing_.size() == 1 ? " has" : " have"));
     std::fflush(nullptr);

@@ -8,6 +8,8 @@
 #include <new>
 #include <utility>
 
+#include "trireme/core/log.hpp"
+
 namespace trireme::comm {
 namespace {
 
@@ -140,8 +142,8 @@ class ProcessMemory final : public device::MemoryResource {
 
   void* allocate_private(std::size_t bytes, const std::string& reason) {
     if (group_->members().me == 0 && !std::exchange(warned_, true)) {
-      fmt::print(stderr, "trireme: group \"{}\" uses private memory, its collectives will copy: {}\n", group_->members().label,
-                 reason);
+      log(Severity::warning, "group \"{}\" uses private memory, its collectives will copy: {}", group_->members().label,
+          reason);
     }
     return private_memory_->allocate(bytes);
   }

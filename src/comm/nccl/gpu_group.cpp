@@ -1,13 +1,11 @@
 #include "trireme/comm/nccl/gpu_group.hpp"
 
-#include <fmt/format.h>
-
 #include <chrono>
-#include <cstdio>
 #include <vector>
 
 #include "comm/nccl/gpu_of_rank.hpp"
 #include "comm/nccl/nccl_backend.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/device/cuda.hpp"
 
 namespace trireme {
@@ -41,7 +39,7 @@ Group choose_group(const Group& host) {
   const std::string obstacle = comm::obstacle_to_nccl(ranks);
   if (obstacle.empty()) return nccl_group(host, std::move(api));
   if (host.rank() == 0 && host.size() > 1) {
-    fmt::print(stderr, "trireme: collectives on GPUs go through the host's memory, not through NCCL: {}\n", obstacle);
+    log(Severity::warning, "collectives on GPUs go through the host's memory, not through NCCL: {}", obstacle);
   }
   return staged_group(host);
 }

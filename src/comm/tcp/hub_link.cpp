@@ -160,6 +160,7 @@ void HubLink::end_stuck_process() {
   if (!failed_since_) failed_since_ = now;
   if (now - *failed_since_ < grace_ || node_->left(place_.rank)) return;
   const Failure first = node_->failure();
+  // Not by the log: its sink may be where a rank hangs.
   fmt::print(stderr, "trireme: rank {} has not returned after the failure of rank {}; this ends its process\n", place_.rank,
              first.rank);
   std::fflush(nullptr);

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <array>
-#include <cstdio>
 
 #include "device/cuda/stream.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -16,7 +16,7 @@ void open_nvrtc() {
   try {
     const device::Library nvrtc("NVRTC", {"libnvrtc.so.13", "libnvrtc.so.12"});
   } catch (const Error& error) {
-    fmt::print(stderr, "trireme: attention may run without cuDNN, which is slower: {}\n", error.what());
+    log(Severity::warning, "attention may run without cuDNN, which is slower: {}", error.what());
   }
 }
 

@@ -1,14 +1,12 @@
 #pragma once
 
-#include <fmt/format.h>
-
-#include <cstdio>
 #include <map>
 #include <optional>
 #include <string_view>
 
 #include "ops/base/cudnn_graph.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/log.hpp"
 #include "trireme/device/graph.hpp"
 
 namespace trireme::ops {
@@ -53,7 +51,7 @@ class CudnnPlanTable {
       return make();
     } catch (const Error& error) {
       if (error.code() != ErrorCode::not_available) throw;
-      fmt::print(stderr, "trireme: {} runs without cuDNN, which is slower: {}\n", what_, error.what());
+      log(Severity::warning, "{} runs without cuDNN, which is slower: {}", what_, error.what());
       return {};
     }
   }

@@ -11,6 +11,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/log.hpp"
 
 namespace trireme::ops::cuda {
 namespace {
@@ -85,7 +86,7 @@ PlanFile::PlanFile(const std::filesystem::path& folder, PlanPlatform platform) :
   try {
     if (std::filesystem::exists(path_)) plans_ = from_json(read_text(path_), platform_);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "trireme: {} is not used, matrix products are timed again: {}\n", path_.string(), error.what());
+    log(Severity::warning, "{} is not used, matrix products are timed again: {}", path_.string(), error.what());
   }
 }
 
@@ -105,7 +106,7 @@ void PlanFile::add(const std::string& problem, const TimedAlgorithm& timed) {
   try {
     write_text(path_, to_json(platform_, all));
   } catch (const Error& error) {
-    fmt::print(stderr, "trireme: the times of matrix products are not kept: {}\n", error.what());
+    log(Severity::warning, "the times of matrix products are not kept: {}", error.what());
     path_.clear();
   }
 }
