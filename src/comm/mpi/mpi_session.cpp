@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <thread>
 
 #include "comm/wire/mpi_calls.hpp"
@@ -30,6 +32,23 @@ std::chrono::milliseconds grace_of(const RankContext& context) {
   std::abort();
 }
 
+// What a failed job leaves under way may go to processes that have ended, over sockets that are closed: while it lives, writing
+// there is an error like others and ends nobody.
+class SurvivesClosedSockets {
+ public:
+  SurvivesClosedSockets() {
+    struct sigaction ignore {};
+    ignore.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &ignore, &before_);
+  }
+  ~SurvivesClosedSockets() { sigaction(SIGPIPE, &before_, nullptr); }
+  SurvivesClosedSockets(const SurvivesClosedSockets&) = delete;
+  SurvivesClosedSockets& operator=(const SurvivesClosedSockets&) = delete;
+
+ private:
+  struct sigaction before_ {};
+};
+
 }  // namespace
 
 MpiSession::MpiSession() {
@@ -51,10 +70,12 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
   context.leave();
   alarm.leave();
   NodeControl& node = context.node();
+  std::optional<SurvivesClosedSockets> survives;
   auto end = std::chrono::steady_clock::time_point::max();
   std::chrono::milliseconds nap{1};
   while (!node.all_left() || !alarm.all_left()) {
     const auto now = std::chrono::steady_clock::now();
+    if (node.failed() && !survives) survives.emplace();
     if (node.failed() && end == std::chrono::steady_clock::time_point::max()) end = now + grace_of(context);
     if (now >= end && (node.claim_abort() || now >= end + abort_patience)) end_job(node.failure().exit_code);
     alarm.advance();
@@ -63,6 +84,7 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
     std::this_thread::sleep_for(nap);
     nap = std::min(2 * nap, longest_closing_nap);
   }
+  if (node.failed() && !survives) survives.emplace();
   if (owner_) MPI_Finalize();
   return context.conclude(code);
 }
