@@ -1,11 +1,13 @@
 // Trains the reference GPT runs of the index and compares loss, gradients, norms and final parameters:
 //   gpt_reference_runs thread N | mpi       (under mpirun)
 // Each run is done with one and with several micro-batches, with replicated and with sharded steps, on all meshes of data,
-// pipeline and tensor axes that fit. In mixed precision, and of a model that is split, loss and norm alone are compared.
+// pipeline and tensor axes that fit; in all precisions as up to 4 threads, in one by turns as processes and as more threads,
+// whose runs take long. In mixed precision, and of a model that is split, loss and norm alone are compared.
 
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <numeric>
 #include <string_view>
 
@@ -200,8 +202,9 @@ std::vector<Layout> layouts(int ranks) {
   return layouts;
 }
 
-int run_all(const Group& world) {
-  return tests::run_fixtures(world, "gpt2", [&](const tests::Fixture& fixture) {
+int run_all(const Group& world, bool by_turns) {
+  int runs = 0;
+  return tests::run_fixtures(world, "gpt2", [&, by_turns](const tests::Fixture& fixture) {
     tests::know_run_options(fixture, {"n_layer", "n_embd", "n_head", "vocab_size", "n_positions"},
                             {"clip", "schedule", "targets", "start"});
     int failures = 0;
@@ -211,9 +214,10 @@ int run_all(const Group& world) {
         if (world.rank() == 0) tests::list_skipped(fixture.id() + ", " + layout.text(), refusal);
         continue;
       }
-      failures += ReferenceRun<Float32>(fixture, world, layout).run();
-      failures += ReferenceRun<MixedBfloat16>(fixture, world, layout).run();
-      failures += ReferenceRun<MixedFloat16>(fixture, world, layout).run();
+      const int turn = runs++ % 3;
+      if (!by_turns || turn == 0) failures += ReferenceRun<Float32>(fixture, world, layout).run();
+      if (!by_turns || turn == 1) failures += ReferenceRun<MixedBfloat16>(fixture, world, layout).run();
+      if (!by_turns || turn == 2) failures += ReferenceRun<MixedFloat16>(fixture, world, layout).run();
     }
     return failures;
   });
@@ -221,4 +225,7 @@ int run_all(const Group& world) {
 
 }  // namespace
 
-int main(int argc, char** argv) { return tests::run_on_ranks(argc, argv, {"gpt2"}, run_all); }
+int main(int argc, char** argv) {
+  const bool few_threads = argc > 2 && std::string_view(argv[1]) == "thread" && std::atoi(argv[2]) <= 4;
+  return tests::run_on_ranks(argc, argv, {"gpt2"}, [&](const Group& world) { return run_all(world, !few_threads); });
+}
