@@ -17,8 +17,7 @@ class Buffer {
   bool defined() const { return model_ != nullptr; }
   const BufferInfo& info() const { return model_->store().buffers().info(index()); }
   Tensor<T, D> value() const { return model_->store().buffers().template values<T, D>(index()); }
-  // In a step, as it was at the step's beginning.
-  bool is_kept() const { return model_->store().buffers().are_kept(); }
+  // As it was at the beginning of the step that is open.
   Tensor<T, D> kept_value() const { return model_->store().buffers().template kept_values<T, D>(index()); }
 
  private:

@@ -141,8 +141,8 @@ class Recurrent : public Module<P, D> {
 
   void add_carried() {
     require(!options_.bidirectional,
-            "{}: what goes from the last step to the first can't be carried on: leave one of "
-            "bidirectional and carried out",
+            "{}: a bidirectional layer reads each stretch to its end and back, so nothing is carried on: leave out one of "
+            "bidirectional and carried",
             this->name());
     for (int layer = 0; layer < options_.layers; ++layer) {
       hidden_.emplace_back(*this, fmt::format("hidden_l{}", layer), Shape{options_.hidden});
