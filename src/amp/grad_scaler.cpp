@@ -73,7 +73,7 @@ void GradScaler::undo_step(const void* optimizer) {
 void GradScaler::update() {
   if (!options_.enabled) return;
   require(!progress_.empty(), "update() before unscale() or step(): no gradients were looked at since the last update()");
-  if (is_on_device_ && on_device_) {
+  if (lies_on_device()) {
     on_device_->update(rules());
   } else {
     ops::LossScale next = in_numbers(state_);
@@ -104,7 +104,7 @@ void GradScaler::return_to_device() const {
   if (on_device_) on_device();
 }
 
-GradScaler::State GradScaler::state() const { return is_on_device_ && on_device_ ? state_of(on_device_->read()) : state_; }
+GradScaler::State GradScaler::state() const { return lies_on_device() ? state_of(on_device_->read()) : state_; }
 
 void GradScaler::update(double new_scale) {
   if (!options_.enabled) return;
@@ -119,7 +119,7 @@ void GradScaler::set_state(const State& state) {
           "a scaler's state has a finite scale above 0 and a tracker of 0 or more, got {} and {}", state.scale,
           state.growth_tracker);
   state_ = state;
-  if (is_on_device_ && on_device_) on_device_->write(in_numbers(state));
+  if (lies_on_device()) on_device_->write(in_numbers(state));
   progress_.clear();
 }
 

@@ -18,8 +18,9 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                 {"layer_costs", fmt::format("{}", fmt::join(options.layer_costs, ","))},
                 {"seed", std::to_string(options.seed)},
                 {"batch_size", std::to_string(options.batch_size)}});
+  require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
+          options.batch_size);
   const std::int64_t share = options.batch_size / mesh.data().size();
-  require(options.batch_size >= 0, "the size of a batch is 0, where it does not matter, or more, not {}", options.batch_size);
   require(share * mesh.data().size() == options.batch_size,
           "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", options.batch_size,
           mesh.data().size(), mesh.data().size());

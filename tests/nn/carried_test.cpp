@@ -113,8 +113,10 @@ TEST_CASE("what is computed outside of training steps carries values of its own"
   CHECK(read(memory, {.count = 3, .first_row = 0})[0] == 3);
   keep(memory, {.count = 2, .first_row = 2}, 4);
   CHECK(read(memory, {.count = 2, .first_row = 2})[0] == 4);
-  CHECK(error_of([&] { read(memory, {.count = 3, .first_row = 0}); }).find("were other rows") != std::string::npos);
-  CHECK(error_of([&] { read(memory, {.count = 1, .first_row = 9}); }).find("were other rows") != std::string::npos);
+  CHECK(error_of([&] { read(memory, {.count = 3, .first_row = 0}); }).find("no evaluation has computed these rows") !=
+        std::string::npos);
+  CHECK(error_of([&] { read(memory, {.count = 1, .first_row = 9}); }).find("no evaluation has computed these rows") !=
+        std::string::npos);
   const Step step(memory);
   CHECK(read(memory, {.count = 4, .first_row = 4})[0] == 1);
 }

@@ -1,6 +1,7 @@
 // A model that remembers rows of the batch, on all kinds of meshes.
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -30,16 +31,27 @@ struct Setup {
   std::optional<MeshOptions> resumed_on = {};  // after half of the steps
   int resumed_accumulation = 1;
   bool gives_up = false;   // every step is begun twice
+  bool skips = false;      // every step has a loss of inf first, and is left out
   bool evaluates = false;  // after each step
 };
 
 std::string text_of(const Setup& setup) {
   const auto mesh = [](const MeshOptions& axes) { return fmt::format("{}x{}x{}", axes.data, axes.pipeline, axes.tensor); };
-  return fmt::format("mesh {}, {} micro-batches{}{}{}{}{}", mesh(setup.mesh), setup.accumulation,
+  return fmt::format("mesh {}, {} micro-batches{}{}{}{}{}{}", mesh(setup.mesh), setup.accumulation,
                      setup.fixed_bits ? ", fixed bits" : "", setup.sharding == parallel::Sharding::optimizer ? ", sharded" : "",
                      setup.resumed_on ? ", resumed on " + mesh(*setup.resumed_on) : "", setup.gives_up ? ", given up" : "",
-                     setup.evaluates ? ", evaluates" : "");
+                     setup.skips ? ", skipped" : "", setup.evaluates ? ", evaluates" : "");
 }
+
+struct Net : models::LstmLm<Float32> {
+  using LstmLm::LstmLm;
+  Loss<float> loss(const Value& logits, const data::TokenBatch& batch) const {
+    Loss<float> loss = LstmLm::loss(logits, batch);
+    if (overflows) loss.sum = scale(loss.sum, std::numeric_limits<float>::infinity());
+    return loss;
+  }
+  bool overflows = false;
+};
 
 class Run {
  public:
@@ -63,6 +75,12 @@ class Run {
   void train(int begin, int end, std::vector<double>& losses) {
     for (int number = begin; number < end; ++number) {
       if (setup_.gives_up) const parallel::Step given_up = backward(number);
+      if (setup_.skips) {
+        model_.overflows = true;
+        parallel::Step step = backward(number);
+        model_.overflows = false;
+        test::expect(!step.update(*optimizer_, {.non_finite = optim::NonFinitePolicy::skip}), "step {} to be skipped", number);
+      }
       parallel::Step step = backward(number);
       test::expect(step.update(*optimizer_, {.clip_norm = 0.5}), "step {} to be finite", number);
       losses.push_back(step.finish().loss());
@@ -111,7 +129,7 @@ class Run {
 
   Setup setup_;
   ProcessMesh mesh_;
-  models::LstmLm<Float32> model_;
+  Net model_;
   std::optional<parallel::DataParallel> replicas_;
   std::optional<optim::AdamW<Float32>> optimizer_;
   State state_;
@@ -154,6 +172,8 @@ TEST_CASE("rows are carried alike on every mesh") {
       {.accumulation = 4},
       {.resumed_on = MeshOptions{1, 1, 1}, .resumed_accumulation = 2},
       {.gives_up = true},
+      {.accumulation = 2, .skips = true},
+      {.mesh = {2, 2, 1}, .accumulation = 2, .skips = true},
       {.accumulation = 2, .evaluates = true},
       {.mesh = {2, 1, 1}, .evaluates = true},
       {.mesh = {4, 1, 1}, .accumulation = 2, .sharding = parallel::Sharding::optimizer, .resumed_on = MeshOptions{2, 3, 1}},

@@ -4,11 +4,14 @@
 #include <mutex>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <vector>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -341,33 +344,39 @@ TEST_CASE("any number is a loss, the mean of which over micro-batches and ranks 
   });
 }
 
+// One of two nets that share their data: the loss of the outer one's step contains a step of the inner one.
+struct Trained {
+  Trained(const Group& world, std::string_view name, std::uint64_t seed)
+      : replicas(net, ProcessMesh(world.split(0, world.rank(), name))) {
+    net.initialize({.seed = seed});
+  }
+
+  Net<Float32> net;
+  parallel::DataParallel replicas;
+  optim::Sgd<Float32> optimizer{net, {.learning_rate = 0.1}};
+};
+
 TEST_CASE("a loss that reads another model before the step that updates it is refused") {
   testing::run_ranks(1, [&](const Group& world) {
-    Net<Float32> outer;
-    Net<Float32> inner;
-    outer.initialize({.seed = 5});
-    inner.initialize({.seed = 6});
-    parallel::DataParallel of_outer(outer, ProcessMesh(world.split(0, world.rank(), "outer")));
-    parallel::DataParallel of_inner(inner, ProcessMesh(world.split(0, world.rank(), "inner")));
-    optim::Sgd<Float32> outer_optimizer(outer, {.learning_rate = 0.1});
-    optim::Sgd<Float32> inner_optimizer(inner, {.learning_rate = 0.1});
+    Trained outer(world, "outer", 5);
+    Trained inner(world, "inner", 6);
     const auto train = [&](std::int64_t number, bool reads_before, bool updates) {
       const Batch batch = batch_of(world, number, 1, 0);
-      parallel::Step step = of_outer.begin(number);
+      parallel::Step step = outer.replicas.begin(number);
       step.backward(batch, [&] {
         std::optional<Loss<float>> of_both;
-        if (reads_before) of_both = inner.loss(batch);
+        if (reads_before) of_both = inner.net.loss(batch);
         {
-          parallel::Step within = of_inner.begin(number);
-          within.backward(batch, [&] { return inner.loss(batch); });
-          if (updates) within.update(inner_optimizer);
+          parallel::Step within = inner.replicas.begin(number);
+          within.backward(batch, [&] { return inner.net.loss(batch); });
+          if (updates) within.update(inner.optimizer);
         }
-        if (!reads_before) of_both = inner.loss(batch);
-        Loss<float> loss = outer.loss(batch);
+        if (!reads_before) of_both = inner.net.loss(batch);
+        Loss<float> loss = outer.net.loss(batch);
         loss.sum = add(loss.sum, of_both->sum);
         return loss;
       });
-      step.update(outer_optimizer);
+      step.update(outer.optimizer);
     };
     train(0, false, true);
     train(1, true, false);  // given up: the values are those of before
@@ -375,39 +384,50 @@ TEST_CASE("a loss that reads another model before the step that updates it is re
         ErrorCode::invalid_argument, [&] { train(2, true, true); }, "was updated between the forward pass that read it",
         "after its optimizer's step");
     train(3, false, true);
+    inner.optimizer.set_learning_rate(0);  // updated, but to the same values
+    train(4, true, true);
   });
 }
 
-// Two nets that share their data: the outer step's loss contains a step of the inner one.
+TEST_CASE("a loss whose model gets other values before its backward pass is refused") {
+  Net<Float32> net;
+  net.initialize({.seed = 5});
+  optim::ExponentialMovingAverage<Float32> average(net.store(), {.decay = 0.9});
+  average.update();
+  const Batch batch{.x = Tensor<float>::full({rows, 6}, 1), .labels = Tensor<std::int32_t>::zeros({rows})};
+  const std::vector<std::function<void()>> changes{[&] { average.swap(); }, [&] { net.initialize({.seed = 6}); }};
+  for (const auto& change : changes) {
+    Tape tape({.seed = 1});
+    const Loss<float> loss = net.loss(batch);
+    change();
+    expect_error(
+        ErrorCode::invalid_argument, [&] { loss.backward(); }, "was updated between the forward pass");
+  }
+}
+
 TEST_CASE("steps nest, and what both draw differs") {
   testing::run_ranks(1, [&](const Group& world) {
-    Net<Float32> outer;
-    Net<Float32> inner;
-    outer.initialize({.seed = 5});
-    inner.initialize({.seed = 6});
-    parallel::DataParallel of_outer(outer, ProcessMesh(world.split(0, world.rank(), "outer")));
-    parallel::DataParallel of_inner(inner, ProcessMesh(world.split(0, world.rank(), "inner")));
-    optim::Sgd<Float32> outer_optimizer(outer, {.learning_rate = 0.1});
-    optim::Sgd<Float32> inner_optimizer(inner, {.learning_rate = 0.1});
+    Trained outer(world, "outer", 5);
+    Trained inner(world, "inner", 6);
     Tensor<float> ones = Tensor<float>::full({rows, 40}, 1);
     std::vector<Tensor<float>> drawn;
-    const auto draw = [&] { drawn.push_back(inner.drop.forward(Variable<float>(ones)).value()); };
+    const auto draw = [&] { drawn.push_back(inner.net.drop.forward(Variable<float>(ones)).value()); };
     for (std::int64_t number = 0; number < 2; ++number) {
       const Batch batch = batch_of(world, number, 1, 0);
-      parallel::Step step = of_outer.begin(number);
+      parallel::Step step = outer.replicas.begin(number);
       step.backward(batch, [&] {
-        const auto loss = outer.loss(batch);
+        const auto loss = outer.net.loss(batch);
         draw();
-        parallel::Step within = of_inner.begin(number);
+        parallel::Step within = inner.replicas.begin(number);
         within.backward(batch, [&] {
           draw();
-          return inner.loss(batch);
+          return inner.net.loss(batch);
         });
-        CHECK(within.update(inner_optimizer));
+        CHECK(within.update(inner.optimizer));
         draw();
         return loss;
       });
-      CHECK(step.update(outer_optimizer));
+      CHECK(step.update(outer.optimizer));
     }
     REQUIRE(drawn.size() == 6);
     for (std::size_t a = 0; a < drawn.size(); ++a) {

@@ -89,8 +89,8 @@ class GradScaler {
   void update();
   void update(double new_scale);
 
-  // Before a recorded step is recorded or launched, which reads the scale at its place on a GPU: brings it back there, where a
-  // step between has left it on the host.
+  // A recorded step reads the scale at its place on a GPU. Call this before one is recorded or launched: it brings the scale
+  // back there, where a step in between has left it on the host.
   void return_to_device() const;
 
   // The host waits for what lies on a GPU.
@@ -116,6 +116,7 @@ class GradScaler {
   void unscale_for(const void* optimizer, StepSummary& summary);
   bool begin_step(const void* optimizer, StepSummary& summary);  // false: skip it
   void undo_step(const void* optimizer);                         // as if step() had not been called
+  bool lies_on_device() const { return is_on_device_ && on_device_ != nullptr; }
   DeviceLossScale& on_device() const;  // where a loss or a summary lies there; made once: recorded steps know its place
   ops::LossScaleRules rules() const;
 

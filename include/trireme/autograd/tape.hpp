@@ -18,12 +18,12 @@ struct StepTotals;
 class Tape;
 
 // A layer of a list that ranks divide between them. Calls of one stream of random numbers can't be counted over several ranks,
-// so each layer draws from streams of its own, where other layers may use the same name: a module that several layers have, or
-// a name that is that of none of the layer's modules.
+// so each layer has streams of its own where other layers may use the same name: the name of a module that several layers have,
+// or a name that belongs to no module of the layer.
 struct LayerOfList {
   std::uint64_t number = 0;               // from 1
   std::vector<std::string> modules = {};  // that it uses
-  std::uint64_t repetition = 0;           // another one for each of the layers that have one of these modules in common
+  std::uint64_t repetition = 0;           // differs between layers that have a module in common
 };
 
 // The part of a gradient that does not depend on its element type.

@@ -28,7 +28,7 @@ void write_run_status(const std::filesystem::path& path, const RunStatus& status
 std::optional<RunStatus> read_run_status(const std::filesystem::path& path);
 
 // For rank 0 of a training program, after its first step, after each committed checkpoint and at its end: writes the file that
-// TRIREME_RUN_STATUS names, where trireme-run has set it. Training goes on without: a failure is only told on stderr.
+// TRIREME_RUN_STATUS names, where trireme-run has set it. Training goes on without: a failure is only told in the log.
 void report_run_status(const RunStatus& status);
 
 }  // namespace trireme

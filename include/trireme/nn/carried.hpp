@@ -107,8 +107,8 @@ class Carried : public Module<P, D> {
     if (!batch.continues) return Tensor<T, D>::zeros(rows_of(batch.rows()));
     const auto found = aside_.find(batch.first_row);
     require(found != aside_.end() && found->second.dim(0) == batch.rows(),
-            "{}: {} rows from row {} on continue, but what was computed outside of training steps before were other rows",
-            this->name(), batch.rows(), static_cast<std::int64_t>(batch.first_row));
+            "{}: {} rows from row {} on continue, but no evaluation has computed these rows just before", this->name(),
+            batch.rows(), static_cast<std::int64_t>(batch.first_row));
     return found->second.clone();
   }
   void keep_aside(std::int64_t first, const Tensor<T, D>& rows) const {

@@ -49,8 +49,8 @@ struct StepRecording {
 //
 // Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
 // is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
-// which changes the values that a backward pass would read: an error, but for parameters that were frozen meanwhile, which
-// nobody compares.
+// which changes the values that a backward pass would read. A gradient for a parameter that was updated since is an error; the
+// values of frozen parameters are not compared.
 class [[nodiscard]] Step {
  public:
   Step(Step&&) noexcept;

@@ -23,9 +23,8 @@ Socket open_port(const JobPlace& place, const std::string& secret) {
   const bool has_ranks_elsewhere = place.local_size < place.size;
   if (has_ranks_elsewhere || !is_of_this_machine_alone(listener)) {
     log(Severity::info,
-        "rank 0 listens at {} port {} alone{}; with the same TRIREME_JOB_SECRET for all ranks it listens at all addresses, and "
-        "to "
-        "these ranks only",
+        "rank 0 listens at {} port {} alone{}; with the same TRIREME_JOB_SECRET for all ranks it listens at all "
+        "addresses, and to these ranks only",
         place.address, place.port, is_of_this_machine_alone(listener) ? ", where no other machine's ranks can come" : "");
   }
   return listener;

@@ -21,7 +21,7 @@ class CudnnPlanTable {
   CudnnPlanTable(std::string_view what, Make make)
       : what_(what), make_(make), library_(made_or_nothing([] { return &cudnn(); }).value_or(nullptr)) {}
 
-  // Null where cuDNN or a plan is missing, which is told once on stderr. Valid until the next call.
+  // Null where cuDNN or a plan is missing, which is told once in the log. Valid until the next call.
   const CudnnPlan* find(const Graph& graph) {
     if (library_ == nullptr) return nullptr;
     auto place = plans_.find(graph);
