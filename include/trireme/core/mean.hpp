@@ -1,0 +1,31 @@
+#pragma once
+
+#include <limits>
+
+namespace trireme {
+
+// A mean that parts are added to: of micro-batches, of ranks, of batches with different numbers of samples.
+//
+//   Mean loss;
+//   loss.add(0.7);      // one value
+//   loss += {12.5, 8};  // eight values with the sum 12.5
+struct Mean {
+  double sum = 0;
+  double weight = 0;  // how many values, each counted by its weight
+
+  void add(double value, double of_weight = 1) {
+    sum += value * of_weight;
+    weight += of_weight;
+  }
+  Mean& operator+=(const Mean& other) {
+    sum += other.sum;
+    weight += other.weight;
+    return *this;
+  }
+  friend bool operator==(const Mean&, const Mean&) = default;
+
+  double value() const { return weight == 0 ? std::numeric_limits<double>::quiet_NaN() : sum / weight; }  // nan: of nothing
+  operator double() const { return value(); }  // NOLINT(google-explicit-constructor)
+};
+
+}  // namespace trireme

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <variant>
+
+// How long a run lasts, and how often something happens in it, in units that can't be mixed up:
+//
+//   Amount until = Epochs{20};  // or Steps{600}, Tokens{1'000'000}, Seconds{3600}
+namespace trireme {
+
+struct Steps {
+  std::int64_t count = 0;
+  friend bool operator==(const Steps&, const Steps&) = default;
+};
+struct Samples {  // of all ranks together
+  std::int64_t count = 0;
+  friend bool operator==(const Samples&, const Samples&) = default;
+};
+struct Tokens {  // of all ranks together
+  std::int64_t count = 0;
+  friend bool operator==(const Tokens&, const Tokens&) = default;
+};
+struct Epochs {  // passes over the data; 0.5 is half of one
+  double count = 0;
+  friend bool operator==(const Epochs&, const Epochs&) = default;
+};
+struct Seconds {
+  double count = 0;
+  friend bool operator==(const Seconds&, const Seconds&) = default;
+};
+
+using Amount = std::variant<Steps, Samples, Tokens, Epochs, Seconds>;
+using Place = std::variant<Steps, Samples, Tokens, Epochs>;  // no Seconds: the clocks of ranks differ
+
+std::string to_text(const Amount& amount);  // "600 steps", "20 epochs", "90 s"
+
+// Of what to_text gives, and "600" (steps), "1 epoch", "30s", "10min", "2h". Error{invalid_argument} for anything else, for 0
+// and below.
+Amount parse_amount(std::string_view text);
+
+}  // namespace trireme
