@@ -57,8 +57,8 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
   std::vector<data::ImageLoader> loaders;
   for (const Case& one : cases) {
     loaders.emplace_back(
-        dataset,
-        data::ImageLoaderOptions{.batch_size = batch_size, .normalization = normalization, .augmentation = one.augmentation});
+        dataset, data::ImageLoaderOptions{
+                     .batch = {.batch_size = batch_size}, .normalization = normalization, .augmentation = one.augmentation});
   }
   SmallCnn model(shape);
   model.initialize({.seed = 1});

@@ -84,11 +84,11 @@ int run(const Options& options, const Group& world) {
       "read MNIST");
   const data::Normalization normalization = data::normalization_of(*training);
   const auto loader_of = [&](const data::ImageDataset& images, data::ImageOrder order) {
-    return data::ImageLoader(images, {.batch_size = options.batch,
+    return data::ImageLoader(images, {.batch = {.batch_size = options.batch,
+                                                .seed = static_cast<std::uint64_t>(options.seed),
+                                                .index = world.rank(),
+                                                .count = world.size()},
                                       .order = order,
-                                      .seed = static_cast<std::uint64_t>(options.seed),
-                                      .index = world.rank(),
-                                      .count = world.size(),
                                       .normalization = normalization});
   };
   const data::ImageLoader loader = loader_of(*training, data::ImageOrder::shuffled);

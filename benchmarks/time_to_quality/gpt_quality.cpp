@@ -78,11 +78,11 @@ int run(const Options& options, const Group& world) {
 
   std::optional<data::TrainingSplit> text;
   world.agree([&] { text = read(options.text); }, "read the text");
-  const data::WindowLoader loader(text->training, {.batch_size = options.batch,
-                                                   .length = model_options.block,
-                                                   .seed = static_cast<std::uint64_t>(options.seed),
-                                                   .index = world.rank(),
-                                                   .count = world.size()});
+  const data::WindowLoader loader(text->training, {.batch = {.batch_size = options.batch,
+                                                             .seed = static_cast<std::uint64_t>(options.seed),
+                                                             .index = world.rank(),
+                                                             .count = world.size()},
+                                                   .length = model_options.block});
   log.event("train_samples", text->training.size() / model_options.block);
   log.event("eval_samples", validation_windows);
   return train_to_quality(log, {.most_steps = options.most_steps,

@@ -67,11 +67,11 @@ void Trainer<Gan>::open() {
   const data::ImageDataset images = data::read_training_images(training.data);
   training.data_content = data::content_of(images);
   const std::vector<float> half(static_cast<std::size_t>(images.shape().channels), 0.5F);
-  loader_.emplace(images, data::ImageLoaderOptions{.batch_size = training.batch_size,
-                                                   .seed = training.seed,
-                                                   .index = world_.rank(),
-                                                   .count = world_.size(),
-                                                   .normalization = {.mean = half, .std = half}});  // to [-1, 1]
+  loader_.emplace(
+      images,
+      data::ImageLoaderOptions{
+          .batch = {.batch_size = training.batch_size, .seed = training.seed, .index = world_.rank(), .count = world_.size()},
+          .normalization = {.mean = half, .std = half}});  // to [-1, 1]
   const auto model_options = Gan::options(options_, images.shape());
   const ModelContext context{.seed = training.seed};
   generator_ = std::make_unique<typename Gan::Generator>(model_options, context);

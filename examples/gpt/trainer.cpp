@@ -72,12 +72,12 @@ void Trainer<P, D>::open() {
   std::string text = data::read_text(training.data);
   training.data_content = data::content_of(text);
   text_ = data::split(data::TokenDataset::from_bytes(std::move(text)), training.validation_fraction);
-  loader_.emplace(text_->training, data::WindowLoaderOptions{.batch_size = training.batch_size,
-                                                             .micro_batch_size = training.micro_batch_size,
-                                                             .length = options_.block,
-                                                             .seed = training.seed,
-                                                             .index = mesh_.data().rank(),
-                                                             .count = mesh_.data().size()});
+  loader_.emplace(text_->training, data::WindowLoaderOptions{.batch = {.batch_size = training.batch_size,
+                                                                       .micro_batch_size = training.micro_batch_size,
+                                                                       .seed = training.seed,
+                                                                       .index = mesh_.data().rank(),
+                                                                       .count = mesh_.data().size()},
+                                                             .length = options_.block});
   require(training.validation_interval == 0 || training.validation_fraction == 0 || text_->validation.size() > options_.block,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
           training.data, text_->validation.size(), options_.block);

@@ -82,12 +82,12 @@ void Trainer<D>::read_text() {
 template <typename D>
 data::WindowLoader Trainer<D>::loader(const data::TokenDataset& tokens, std::int64_t micro_batch_size) const {
   return {tokens,
-          {.batch_size = options_.training.batch_size,
-           .micro_batch_size = micro_batch_size,
+          {.batch = {.batch_size = options_.training.batch_size,
+                     .micro_batch_size = micro_batch_size,
+                     .index = world_.rank(),
+                     .count = world_.size()},
            .length = options_.block,
-           .order = data::WindowOrder::continued,
-           .index = world_.rank(),
-           .count = world_.size()}};
+           .order = data::WindowOrder::continued}};
 }
 
 template <typename D>

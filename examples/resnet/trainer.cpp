@@ -68,12 +68,12 @@ template <typename Model>
 data::ImageLoader Trainer<Model>::loader(const data::ImageDataset& images, data::ImageOrder order) const {
   const bool trains = order == data::ImageOrder::shuffled;
   return {images,
-          {.batch_size = options_.training.batch_size,
-           .micro_batch_size = options_.training.micro_batch_size,
+          {.batch = {.batch_size = options_.training.batch_size,
+                     .micro_batch_size = options_.training.micro_batch_size,
+                     .seed = options_.training.seed,
+                     .index = world_.rank(),
+                     .count = world_.size()},
            .order = order,
-           .seed = options_.training.seed,
-           .index = world_.rank(),
-           .count = world_.size(),
            .normalization = normalization_,
            .augmentation = trains ? options_.augmentation : data::Augmentation()}};
 }

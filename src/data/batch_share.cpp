@@ -1,10 +1,13 @@
 #include "trireme/data/batch_share.hpp"
 
+#include <limits>
+
 #include "trireme/core/error.hpp"
 
 namespace trireme::data {
 
-BatchShare::BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, int index, int count) : batch_size_(batch_size) {
+BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_size) {
+  const auto& [batch_size, micro_batch_size, seed, index, count] = options;
   require(count > 0 && index >= 0 && index < count, "share {} of {} does not exist", index, count);
   require(batch_size > 0 && batch_size % count == 0,
           "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", batch_size, count, count);
@@ -18,6 +21,8 @@ BatchShare::BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, i
 
 std::int64_t BatchShare::first_sample(std::int64_t step, std::int64_t micro_batch) const {
   require(step >= 0, "steps are numbered from 0, got {}", step);
+  require(step < std::numeric_limits<std::int64_t>::max() / batch_size_,
+          "the samples of step {} have no numbers: it is too large", step);
   require(micro_batch >= 0 && micro_batch < num_micro_batches(), "micro-batch {} does not exist, a step has {}", micro_batch,
           num_micro_batches());
   return step * batch_size_ + first_row_ + micro_batch * micro_batch_size_;

@@ -12,30 +12,20 @@ namespace {
 
 constexpr std::int64_t least_values = 1 << 14;  // of a batch that are worth a second thread
 
-void check(const Normalization& normalization, std::int64_t channels) {
-  const std::int64_t means = std::ssize(normalization.mean);
-  const std::int64_t stds = std::ssize(normalization.std);
-  require(means == stds && (means == 0 || means == channels),
-          "a normalization of {} means and {} standard deviations does not fit images of {} channels", means, stds, channels);
-  for (const float std : normalization.std) require(std > 0, "the standard deviation {} is not above 0", std);
-}
-
 }  // namespace
 
 ImageLoader::ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options)
-    : dataset_(std::move(dataset)),
-      options_(options),
-      share_(options.batch_size, options.micro_batch_size, options.index, options.count) {
+    : dataset_(std::move(dataset)), options_(options), share_(options.batch) {
   require(dataset_.count() > 0, "a data set without images cannot be loaded");
   check(options.normalization, dataset_.shape().channels);
   check(options.augmentation, dataset_.shape());
 }
 
-std::int64_t ImageLoader::steps_per_epoch() const { return (dataset_.count() + options_.batch_size - 1) / options_.batch_size; }
+std::int64_t ImageLoader::steps_per_epoch() const { return (samples_per_epoch() + batch_size() - 1) / batch_size(); }
 
 std::int64_t ImageLoader::image_of(std::int64_t sample) const {
   if (options_.order == ImageOrder::sequential) return sample;
-  const Permutation order(dataset_.count(), options_.seed, static_cast<std::uint64_t>(sample / dataset_.count()));
+  const Permutation order(dataset_.count(), options_.batch.seed, static_cast<std::uint64_t>(sample / dataset_.count()));
   return order(sample % dataset_.count());
 }
 
@@ -73,7 +63,7 @@ ImageBatch ImageLoader::load(std::int64_t step, std::int64_t micro_batch) const 
 
 void ImageLoader::read(std::int64_t image, std::int64_t sample, std::span<float> into) const {
   const Image pixels{.pixels = into, .shape = dataset_.shape()};
-  read_augmented(dataset_.image(image), options_.augmentation, options_.seed, sample, pixels);
+  read_augmented(dataset_.image(image), options_.augmentation, options_.batch.seed, sample, pixels);
   normalize(pixels, options_.normalization);
 }
 

@@ -6,6 +6,8 @@
 #include <numbers>
 #include <vector>
 
+#include "trireme/core/error.hpp"
+
 namespace trireme::data {
 namespace {
 
@@ -126,6 +128,14 @@ void adjust_saturation(Image image, float factor) {
     const float grey = grey_of(pixel, channels);
     for (std::int64_t channel = 0; channel < channels; ++channel) pixel[channel] = blend(pixel[channel], grey, factor);
   }
+}
+
+void check(const Normalization& normalization, std::int64_t channels) {
+  const std::int64_t means = std::ssize(normalization.mean);
+  const std::int64_t stds = std::ssize(normalization.std);
+  require(means == stds && (means == 0 || means == channels),
+          "a normalization of {} means and {} standard deviations does not fit images of {} channels", means, stds, channels);
+  for (const float std : normalization.std) require(std > 0, "the standard deviation {} is not above 0", std);
 }
 
 void normalize(Image image, const Normalization& normalization) {

@@ -26,6 +26,7 @@ void adjust_brightness(Image image, float factor);  // factor * x
 void adjust_contrast(Image image, float factor);    // factor * x + (1 - factor) * mean grey of the image
 void adjust_saturation(Image image, float factor);  // factor * x + (1 - factor) * grey of the pixel
 
-void normalize(Image image, const Normalization& normalization);  // (x - mean) / std
+void check(const Normalization& normalization, std::int64_t channels);  // throws Error where it does not fit
+void normalize(Image image, const Normalization& normalization);        // (x - mean) / std
 
 }  // namespace trireme::data

@@ -18,9 +18,11 @@ TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_
 
 WindowLoader::WindowLoader(TokenDataset dataset, const WindowLoaderOptions& options)
     : dataset_(std::move(dataset)),
-      share_(options.batch_size, options.micro_batch_size, options.index, options.count),
-      sampler_(dataset_.size(), options.length, options.order, options.seed, options.batch_size),
+      share_(options.batch),
+      sampler_(dataset_.size(), options.length, options.order, options.batch.seed, options.batch.batch_size),
       length_(options.length) {}
+
+std::int64_t WindowLoader::steps_per_epoch() const { return (samples_per_epoch() + batch_size() - 1) / batch_size(); }
 
 TokenBatch WindowLoader::load(std::int64_t step, std::int64_t micro_batch) const {
   const std::int64_t first = share_.first_sample(step, micro_batch);

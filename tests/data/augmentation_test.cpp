@@ -235,7 +235,7 @@ TEST_CASE("augmentation differs between samples, epochs and seeds") {
   const ImageDataset dataset({.height = 8, .width = 8, .channels = 1}, random_bytes(64), {0}, 1);
   std::set<Floats> images;
   for (const std::uint64_t seed : {1, 2}) {
-    const ImageLoader loader(dataset, {.batch_size = 1, .seed = seed, .augmentation = {.rotation = 20}});
+    const ImageLoader loader(dataset, {.batch = {.batch_size = 1, .seed = seed}, .augmentation = {.rotation = 20}});
     for (std::int64_t epoch = 0; epoch < 4; ++epoch) {
       const auto pixels = loader.load(epoch).images.span();
       images.insert(Floats(pixels.begin(), pixels.end()));
@@ -248,7 +248,7 @@ TEST_CASE("augmentation differs between samples, epochs and seeds") {
 TEST_CASE("augmentations that cannot be are refused") {
   const ImageDataset dataset({.height = 4, .width = 8, .channels = 2}, Bytes(64), {0}, 1);
   const auto load_with = [&](const Augmentation& augmentation) {
-    return ImageLoader(dataset, {.batch_size = 1, .augmentation = augmentation});
+    return ImageLoader(dataset, {.batch = {.batch_size = 1}, .augmentation = augmentation});
   };
   CHECK_THROWS_WITH(load_with({.crop_padding = 4}), ContainsSubstring("crop padding of 4") && ContainsSubstring("[0, 4)"));
   CHECK_THROWS_WITH(load_with({.rotation = -1}), ContainsSubstring("-1 degrees"));

@@ -29,8 +29,8 @@ std::vector<std::string> check_batches(const tests::Fixture& fixture, const Imag
   const auto labels = file.read_values<std::int32_t>("labels");
   const Normalization normalization{.mean = fixture.index.at("hyper").at("normalise_mean").get<std::vector<float>>(),
                                     .std = fixture.index.at("hyper").at("normalise_std").get<std::vector<float>>()};
-  const ImageLoader loader(dataset,
-                           {.batch_size = batch_size, .order = ImageOrder::sequential, .normalization = normalization});
+  const ImageLoader loader(
+      dataset, {.batch = {.batch_size = batch_size}, .order = ImageOrder::sequential, .normalization = normalization});
   std::vector<float> expected(static_cast<std::size_t>(batch_size * dataset.shape().numel()));
   for (std::int64_t step = 0; step < dims[0]; ++step) {
     const ImageBatch batch = loader.load(step);

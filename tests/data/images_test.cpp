@@ -185,7 +185,7 @@ TEST_CASE("CIFAR-10 files that are damaged are refused") {
 
 TEST_CASE("a loader gives the pixels as they are, from 0 to 1") {
   const ImageDataset dataset = images_of(6, {.height = 4, .width = 5, .channels = 3});
-  const ImageBatch batch = ImageLoader(dataset, {.batch_size = 3, .order = ImageOrder::sequential}).load(1);
+  const ImageBatch batch = ImageLoader(dataset, {.batch = {.batch_size = 3}, .order = ImageOrder::sequential}).load(1);
   REQUIRE(batch.images.shape() == Shape{3, 4, 5, 3});
   CHECK(batch.first_sample == 3);
   CHECK(batch.valid == 3);
@@ -202,18 +202,19 @@ TEST_CASE("a loader takes the mean away and divides by the standard deviation, c
   const ImageDataset dataset({.height = 1, .width = 1, .channels = 3}, {0, 51, 255}, {0}, 1);
   const Normalization normalization{.mean = {0.5f, 0.1f, 0}, .std = {0.5f, 0.2f, 4}};
   const ImageBatch batch =
-      ImageLoader(dataset, {.batch_size = 1, .normalization = normalization, .augmentation = {.crop_padding = 0}}).load(0);
+      ImageLoader(dataset, {.batch = {.batch_size = 1}, .normalization = normalization, .augmentation = {.crop_padding = 0}})
+          .load(0);
   CHECK(batch.images.data()[0] == Approx(-1));
   CHECK(batch.images.data()[1] == Approx(0.5));
   CHECK(batch.images.data()[2] == Approx(0.25));
-  CHECK_THROWS_WITH(ImageLoader(dataset, {.batch_size = 1, .normalization = {.mean = {0}, .std = {1}}}),
+  CHECK_THROWS_WITH(ImageLoader(dataset, {.batch = {.batch_size = 1}, .normalization = {.mean = {0}, .std = {1}}}),
                     ContainsSubstring("1 means") && ContainsSubstring("3 channels"));
-  CHECK_THROWS_WITH(ImageLoader(dataset, {.batch_size = 1, .normalization = {.mean = {0, 0, 0}, .std = {1, 0, 1}}}),
+  CHECK_THROWS_WITH(ImageLoader(dataset, {.batch = {.batch_size = 1}, .normalization = {.mean = {0, 0, 0}, .std = {1, 0, 1}}}),
                     ContainsSubstring("not above 0"));
 }
 
 TEST_CASE("shuffled images come once an epoch, in a new order each, also where batches cross its end") {
-  const ImageLoader loader(numbered(10), {.batch_size = 4, .seed = 3});
+  const ImageLoader loader(numbered(10), {.batch = {.batch_size = 4, .seed = 3}});
   CHECK(loader.steps_per_epoch() == 3);
   std::vector<std::int32_t> labels;
   for (std::int64_t step = 0; step < 5; ++step) {
@@ -227,7 +228,7 @@ TEST_CASE("shuffled images come once an epoch, in a new order each, also where b
   CHECK(std::set(labels.begin(), labels.begin() + 10).size() == 10);
   CHECK(std::set(labels.begin() + 10, labels.end()).size() == 10);
   CHECK_FALSE(std::equal(labels.begin(), labels.begin() + 10, labels.begin() + 10));
-  const ImageBatch other = ImageLoader(numbered(10), {.batch_size = 10, .seed = 4}).load(0);
+  const ImageBatch other = ImageLoader(numbered(10), {.batch = {.batch_size = 10, .seed = 4}}).load(0);
   CHECK_FALSE(std::equal(labels.begin(), labels.begin() + 10, other.labels.data()));
 }
 
@@ -238,11 +239,10 @@ TEST_CASE("in their own order all images come exactly once, whatever the number 
         std::vector<std::int32_t> seen;
         for (std::int64_t step = 0; step < (count + 7) / 8; ++step) {
           for (int index = 0; index < ranks; ++index) {
-            const ImageLoader loader(numbered(count), {.batch_size = 8,
-                                                       .micro_batch_size = micro_batch_size,
-                                                       .order = ImageOrder::sequential,
-                                                       .index = index,
-                                                       .count = ranks});
+            const ImageLoader loader(
+                numbered(count),
+                {.batch = {.batch_size = 8, .micro_batch_size = micro_batch_size, .index = index, .count = ranks},
+                 .order = ImageOrder::sequential});
             REQUIRE(loader.steps_per_epoch() == (count + 7) / 8);
             for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
               const ImageBatch batch = loader.load(step, micro_batch);
@@ -263,15 +263,14 @@ TEST_CASE("in their own order all images come exactly once, whatever the number 
       }
     }
   }
-  const ImageLoader loader(numbered(8), {.batch_size = 8, .order = ImageOrder::sequential});
+  const ImageLoader loader(numbered(8), {.batch = {.batch_size = 8}, .order = ImageOrder::sequential});
   CHECK_THROWS_WITH(loader.load(1), ContainsSubstring("step 1 does not exist") && ContainsSubstring("1 steps"));
 }
 
 TEST_CASE("augmented samples do not depend on the number of ranks or the micro-batch size") {
   const ImageDataset dataset = images_of(20, {.height = 9, .width = 7, .channels = 3});
   const ImageLoaderOptions options{
-      .batch_size = 8,
-      .seed = 9,
+      .batch = {.batch_size = 8, .seed = 9},
       .augmentation = {
           .crop_padding = 2, .horizontal_flip = true, .rotation = 15, .brightness = 0.3, .contrast = 0.2, .saturation = 0.5}};
   for (const std::int64_t step : {0, 2, 100}) {
@@ -282,9 +281,9 @@ TEST_CASE("augmented samples do not depend on the number of ranks or the micro-b
         std::vector<std::int32_t> labels;
         for (int index = 0; index < count; ++index) {
           ImageLoaderOptions share = options;
-          share.micro_batch_size = micro_batch_size;
-          share.index = index;
-          share.count = count;
+          share.batch.micro_batch_size = micro_batch_size;
+          share.batch.index = index;
+          share.batch.count = count;
           const ImageLoader loader(dataset, share);
           for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
             const ImageBatch batch = loader.load(step, micro_batch);
@@ -301,8 +300,8 @@ TEST_CASE("augmented samples do not depend on the number of ranks or the micro-b
 }
 
 TEST_CASE("batches of images that cannot be shared equally are refused") {
-  CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch_size = 6, .count = 4}), ContainsSubstring("multiple of 4"));
-  CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch_size = 6, .micro_batch_size = 4}),
+  CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch = {.batch_size = 6, .count = 4}}), ContainsSubstring("multiple of 4"));
+  CHECK_THROWS_WITH(ImageLoader(numbered(9), {.batch = {.batch_size = 6, .micro_batch_size = 4}}),
                     ContainsSubstring("micro-batches of 4"));
   CHECK_THROWS_WITH(ImageLoader(numbered(9).part(0, 0), {}), ContainsSubstring("without images"));
   CHECK_THROWS_WITH(ImageLoader(numbered(9), {}).load(-1), ContainsSubstring("numbered from 0"));

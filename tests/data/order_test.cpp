@@ -127,7 +127,7 @@ TEST_CASE("targets are the tokens after") {
 TEST_CASE("the samples of a step do not depend on the number of ranks or the micro-batch size") {
   const auto dataset = counting_bytes(5000);
   for (const WindowOrder order : {WindowOrder::random, WindowOrder::shuffled}) {
-    const WindowLoaderOptions options{.batch_size = 8, .length = 16, .order = order, .seed = 9};
+    const WindowLoaderOptions options{.batch = {.batch_size = 8, .seed = 9}, .length = 16, .order = order};
     for (const std::int64_t step : {0, 7, 100}) {
       const TokenBatch whole = WindowLoader(dataset, options).load(step);
       for (const int count : {1, 2, 4}) {
@@ -136,9 +136,9 @@ TEST_CASE("the samples of a step do not depend on the number of ranks or the mic
           std::vector<std::int32_t> targets;
           for (int index = 0; index < count; ++index) {
             WindowLoaderOptions share = options;
-            share.micro_batch_size = micro_batch_size;
-            share.index = index;
-            share.count = count;
+            share.batch.micro_batch_size = micro_batch_size;
+            share.batch.index = index;
+            share.batch.count = count;
             const WindowLoader loader(dataset, share);
             for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
               const TokenBatch batch = loader.load(step, micro_batch);
@@ -157,13 +157,13 @@ TEST_CASE("the samples of a step do not depend on the number of ranks or the mic
 
 TEST_CASE("batches that cannot be shared equally are refused") {
   const auto dataset = counting_bytes(100);
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch_size = 6, .length = 8, .count = 4}),
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .count = 4}, .length = 8}),
                     ContainsSubstring("6 samples") && ContainsSubstring("multiple of 4"));
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch_size = 6, .micro_batch_size = 4, .length = 8}),
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 4}, .length = 8}),
                     ContainsSubstring("micro-batches of 4"));
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch_size = 6, .length = 8, .index = 2, .count = 2}),
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .index = 2, .count = 2}, .length = 8}),
                     ContainsSubstring("share 2 of 2"));
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch_size = 6, .length = 100}), ContainsSubstring("too few"));
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6}, .length = 100}), ContainsSubstring("too few"));
 }
 
 TEST_CASE("continued rows go on step by step, whoever reads them, and start over together") {
@@ -174,12 +174,10 @@ TEST_CASE("continued rows go on step by step, whoever reads them, and start over
     std::vector<std::int32_t> read;
     for (std::int64_t step = 0; step < 9; ++step) {
       for (int index = 0; index < count; ++index) {
-        const WindowLoader loader(tokens, {.batch_size = rows,
-                                           .micro_batch_size = micro_batch,
-                                           .length = length,
-                                           .order = WindowOrder::continued,
-                                           .index = index,
-                                           .count = count});
+        const WindowLoader loader(
+            tokens, {.batch = {.batch_size = rows, .micro_batch_size = micro_batch, .index = index, .count = count},
+                     .length = length,
+                     .order = WindowOrder::continued});
         for (std::int64_t micro = 0; micro < loader.num_micro_batches(); ++micro) {
           const TokenBatch batch = loader.load(step, micro);
           CHECK(batch.continues == (step % 4 != 0));

@@ -47,13 +47,10 @@ std::vector<std::int32_t> train(const Group& world, const std::shared_ptr<test::
   checkpoint::Checkpoints checkpoints(world, {.directory = "/run", .file_system = files});
   const auto loaded = checkpoints.load_newest(state);
   std::int64_t number = loaded ? loaded->step : 0;
-  const data::WindowLoader loader(dataset, {.batch_size = batch,
-                                            .micro_batch_size = 1,
-                                            .length = length,
-                                            .order = data::WindowOrder::shuffled,
-                                            .seed = 5,
-                                            .index = world.rank(),
-                                            .count = world.size()});
+  const data::WindowLoader loader(
+      dataset, {.batch = {.batch_size = batch, .micro_batch_size = 1, .seed = 5, .index = world.rank(), .count = world.size()},
+                .length = length,
+                .order = data::WindowOrder::shuffled});
   std::vector<std::int32_t> read;
   for (const std::int64_t end = std::min(number + num_steps, steps); number < end; ++number) {
     parallel::Step step = replicas.begin(number, static_cast<int>(loader.num_micro_batches()));

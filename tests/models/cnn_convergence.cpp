@@ -33,8 +33,8 @@ struct Answers {
 };
 
 Answers ask(const Cnn& model, const data::ImageDataset& images) {
-  const data::ImageLoader loader(images,
-                                 {.batch_size = 250, .order = data::ImageOrder::sequential, .normalization = normalization});
+  const data::ImageLoader loader(
+      images, {.batch = {.batch_size = 250}, .order = data::ImageOrder::sequential, .normalization = normalization});
   Answers answers;
   double sum = 0;
   for (std::int64_t step = 0; step < loader.steps_per_epoch(); ++step) {
@@ -90,8 +90,8 @@ Answers train(const Recipe& recipe, const data::ImageDataset& training, const da
   model.initialize();
   parallel::DataParallel replicas(model, ProcessMesh(world));
   const auto optimizer = optim::make_optimizer<Float32>(recipe.optimizer, model, recipe.options);
-  const data::ImageLoader loader(
-      training, {.batch_size = batch_size, .index = world.rank(), .count = world.size(), .normalization = normalization});
+  const data::ImageLoader loader(training, {.batch = {.batch_size = batch_size, .index = world.rank(), .count = world.size()},
+                                            .normalization = normalization});
   for (std::int64_t number = 0; number < loader.steps_per_epoch(); ++number) {
     const data::ImageBatch batch = loader.load(number);
     parallel::Step step = replicas.begin(number);

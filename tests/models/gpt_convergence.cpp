@@ -76,7 +76,7 @@ double validation_loss(const Run& run, const data::TrainingSplit& text, std::uin
   optim::AdamW<Float32> optimizer(model, run.optimizer);
   const data::WindowLoader loader(
       text.training,
-      {.batch_size = run.batch, .length = run.block, .seed = seed, .index = world.rank(), .count = world.size()});
+      {.batch = {.batch_size = run.batch, .seed = seed, .index = world.rank(), .count = world.size()}, .length = run.block});
   for (std::int64_t number = 0; number < run.steps; ++number) {
     const data::TokenBatch batch = loader.load(number);
     parallel::Step step = replicas.begin(number);

@@ -2,15 +2,18 @@
 
 #include <cstdint>
 
+#include "trireme/data/batch_options.hpp"
+
 namespace trireme::data {
 
 // The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
 // row r of a step is sample step * batch_size + r.
 class BatchShare {
  public:
-  // A micro_batch_size of 0 is all of the rank's share. Shares and micro-batches that do not come out even throw Error.
-  BatchShare(std::int64_t batch_size, std::int64_t micro_batch_size, int index, int count);
+  // Shares and micro-batches that do not come out even throw Error.
+  explicit BatchShare(const BatchOptions& options);
 
+  std::int64_t batch_size() const noexcept { return batch_size_; }
   std::int64_t micro_batch_size() const noexcept { return micro_batch_size_; }
   std::int64_t num_micro_batches() const noexcept { return share_ / micro_batch_size_; }
   // A step or micro-batch that does not exist throws Error.

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "trireme/data/augmentation.hpp"
+#include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_dataset.hpp"
@@ -16,12 +17,8 @@ enum class ImageOrder : std::uint8_t {
 };
 
 struct ImageLoaderOptions {
-  std::int64_t batch_size = 64;       // samples of a step, all ranks together
-  std::int64_t micro_batch_size = 0;  // samples of one rank that are computed at once; 0: all of its share
+  BatchOptions batch = {};
   ImageOrder order = ImageOrder::shuffled;
-  std::uint64_t seed = 1;
-  int index = 0;  // which of `count` equal shares of every batch this rank reads
-  int count = 1;
   Normalization normalization = {};
   Augmentation augmentation = {};
 };
@@ -35,6 +32,8 @@ class ImageLoader {
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
+  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+  std::int64_t samples_per_epoch() const { return dataset_.count(); }
   std::int64_t steps_per_epoch() const;  // rounded up; in sequential order there are no more steps
   // A step or micro-batch that does not exist throws Error.
   ImageBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
@@ -14,13 +15,9 @@ namespace trireme::data {
 TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_t> starts, std::int64_t length);
 
 struct WindowLoaderOptions {
-  std::int64_t batch_size = 16;       // samples of a step, all ranks together
-  std::int64_t micro_batch_size = 0;  // samples of one rank that are computed at once; 0: all of its share
-  std::int64_t length = 256;          // tokens of a window
+  BatchOptions batch = {};
+  std::int64_t length = 256;  // tokens of a window
   WindowOrder order = WindowOrder::random;
-  std::uint64_t seed = 1;
-  int index = 0;  // which of `count` equal shares of every batch this rank reads
-  int count = 1;
 };
 
 // Reads this rank's micro-batches of every step. It keeps no position: any step can be asked for, in any order.
@@ -29,6 +26,11 @@ class WindowLoader {
   WindowLoader(TokenDataset dataset, const WindowLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
+  std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
+  std::int64_t tokens_per_sample() const { return length_; }
+  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // how many windows there are
+  std::int64_t steps_per_epoch() const;                                            // rounded up
+  // A step or micro-batch that does not exist throws Error.
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;
 
  private:
