@@ -1,0 +1,79 @@
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace trireme::data {
+
+// What Loader and evaluation_batches read: any type with size() and at(index), a std::vector too.
+//
+//   struct Waves {
+//     std::int64_t size() const { return 1000; }
+//     Wave at(std::int64_t index) const { return read_wave(files[index]); }  // may throw
+//     std::vector<std::string> files;
+//   };
+template <typename D>
+concept ItemDataset = requires(const D& dataset) {
+  { dataset.size() } -> std::integral;
+  dataset.at(dataset.size());
+};
+
+// The same, where the dataset makes a batch of many items at once, by batch = collate(indices, first_sample): Table,
+// TokenWindows.
+template <typename D>
+concept CollatingDataset = requires(const D& dataset, std::span<const std::int64_t> indices) {
+  { dataset.size() } -> std::integral;
+  dataset.collate(indices, std::int64_t{});
+};
+
+// A batch of items as they are.
+template <typename Item>
+struct ItemBatch {
+  std::vector<Item> items;
+  std::int64_t first_sample = 0;  // the number of the first item's sample
+};
+
+// Makes a batch where no other function is given: what the dataset's own collate() gives, or else an ItemBatch.
+struct DefaultCollate {
+  template <typename Item>
+  ItemBatch<Item> operator()(std::vector<Item> items, std::int64_t first_sample) const {
+    return {.items = std::move(items), .first_sample = first_sample};
+  }
+};
+
+template <typename D, typename Collate>
+concept CollatedBy = (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) || ItemDataset<D>;
+
+// Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all of this rank. Where any throw, throws what
+// the first of them threw, by i.
+void for_each_item(std::int64_t count, int workers, const std::function<void(std::int64_t)>& action);
+
+// The batch of these items, which up to `workers` threads read.
+template <typename D, typename Collate>
+requires CollatedBy<D, Collate>
+auto read_batch(const D& dataset, std::span<const std::int64_t> indices, std::int64_t first_sample, const Collate& collate,
+                int workers = 1) {
+  if constexpr (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) {
+    return dataset.collate(indices, first_sample);
+  } else {
+    using Index = decltype(dataset.size());
+    using Item = std::remove_cvref_t<decltype(dataset.at(Index{}))>;
+    std::vector<std::optional<Item>> read(indices.size());
+    for_each_item(std::ssize(indices), workers, [&](std::int64_t row) {
+      const auto at = static_cast<std::size_t>(row);
+      read[at].emplace(dataset.at(static_cast<Index>(indices[at])));
+    });
+    std::vector<Item> items;
+    items.reserve(read.size());
+    for (std::optional<Item>& item : read) items.push_back(*std::move(item));
+    return collate(std::move(items), first_sample);
+  }
+}
+
+}  // namespace trireme::data
