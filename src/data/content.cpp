@@ -38,4 +38,12 @@ std::string content_of(const ImageDataset& images) {
                      sum);
 }
 
+std::string content_of(const Table& table) {
+  const std::uint64_t features = digest_of(std::as_bytes(table.features()));
+  const std::uint64_t labels = digest_of(std::as_bytes(table.labels()));
+  const std::uint64_t targets = digest_of(std::as_bytes(table.targets()));
+  return fmt::format("{} rows of {} features, digest {:016x}", table.size(), table.num_features(),
+                     31 * (31 * features + labels) + targets);
+}
+
 }  // namespace trireme::data

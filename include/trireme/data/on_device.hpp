@@ -6,13 +6,13 @@
 
 namespace trireme::data {
 
-// What a loader gives, where the model computes.
+// What a loader gives, where the model computes; an undefined tensor stays one.
 template <typename D, typename T>
 Tensor<T, D> on_device(const Tensor<T>& loaded) {
   if constexpr (std::is_same_v<D, Cpu>) {
     return loaded;
   } else {
-    return loaded.template to<D>();
+    return loaded.defined() ? loaded.template to<D>() : Tensor<T, D>();
   }
 }
 

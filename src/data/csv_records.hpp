@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::data {
+
+// The records of a text of separated values (RFC 4180), one after the other. Blanks around fields and empty lines are left out.
+class CsvRecords {
+ public:
+  // `path` is for the errors. Throws Error{corrupt_file} for what is no text.
+  CsvRecords(std::string_view content, char separator, std::filesystem::path path);
+
+  void skip_line();
+  bool next();                                                          // false at the end
+  std::span<const std::string_view> fields() const { return fields_; }  // until the next call
+  std::int64_t line() const { return line_; }                           // on which the record begins, from 1
+
+ private:
+  bool is_blank(char character) const { return (character == ' ' || character == '\t') && character != separator_; }
+  void skip_blanks();
+  bool skip_line_end();
+  std::string_view read_field();
+  std::string_view read_quoted();
+  [[noreturn]] void refuse(std::int64_t line, std::string message, std::string hint) const;
+
+  std::string_view content_;
+  char separator_;
+  std::filesystem::path path_;
+  std::size_t at_ = 0;
+  std::int64_t line_ = 0;
+  std::int64_t next_line_ = 1;
+  std::vector<std::string_view> fields_;
+  std::deque<std::string> unquoted_;  // what fields_ shows of values with doubled quotes
+};
+
+}  // namespace trireme::data
