@@ -3,9 +3,95 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+
+#include "data/decode_picture.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::data {
+namespace {
+
+// What libpng knows while it reads. It reports an error by a jump out of its functions, so what calls these has no objects with
+// destructors: begin() and read_rows().
+struct PngReading {
+  png_structp png = nullptr;
+  png_infop info = nullptr;
+  const std::uint8_t* next = nullptr;
+  std::size_t left = 0;
+  int passes = 1;
+  std::uint8_t* pixels = nullptr;
+  std::size_t row_bytes = 0;
+  char message[200] = {};
+
+  PngReading() = default;
+  ~PngReading() { png_destroy_read_struct(&png, &info, nullptr); }
+  PngReading(const PngReading&) = delete;
+  PngReading& operator=(const PngReading&) = delete;
+
+  static void fail(png_structp png, png_const_charp text) {
+    auto* reading = static_cast<PngReading*>(png_get_error_ptr(png));
+    std::snprintf(reading->message, sizeof reading->message, "%s", text);
+    png_longjmp(png, 1);
+  }
+  static void ignore(png_structp, png_const_charp) {}
+  static void give(png_structp png, png_bytep into, std::size_t bytes) {
+    auto* reading = static_cast<PngReading*>(png_get_io_ptr(png));
+    if (bytes > reading->left) png_error(png, "the file ends early");
+    std::copy_n(reading->next, bytes, into);
+    reading->next += bytes;
+    reading->left -= bytes;
+  }
+
+  bool begin() {
+    if (setjmp(png_jmpbuf(png)) != 0) return false;
+    png_set_read_fn(png, this, give);
+    png_read_info(png, info);
+    png_set_expand(png);    // palettes become colours, less than 8 bits become 8
+    png_set_strip_16(png);  // of 16 bits the upper 8 stay
+    png_set_strip_alpha(png);
+    passes = png_set_interlace_handling(png);
+    png_read_update_info(png, info);
+    row_bytes = png_get_rowbytes(png, info);
+    return true;
+  }
+
+  bool read_rows() {
+    if (setjmp(png_jmpbuf(png)) != 0) return false;
+    for (int pass = 0; pass < passes; ++pass) {
+      for (png_uint_32 row = 0; row < png_get_image_height(png, info); ++row)
+        png_read_row(png, pixels + row * row_bytes, nullptr);
+    }
+    png_read_end(png, nullptr);
+    return true;
+  }
+};
+
+}  // namespace
+
+Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+  PngReading reading;
+  const auto require_read = [&](bool is_read) {
+    if (is_read) return;
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("the PNG image is damaged: {}", reading.message),
+                 .path = path.string(),
+                 .hint = "fetch or make the file again"});
+  };
+  reading.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading, PngReading::fail, PngReading::ignore);
+  if (reading.png != nullptr) reading.info = png_create_info_struct(reading.png);
+  if (reading.info == nullptr) throw Error({.code = ErrorCode::out_of_memory, .message = "libpng cannot start to read"});
+  reading.next = bytes.data();
+  reading.left = bytes.size();
+  require_read(reading.begin());
+  Picture picture =
+      picture_to_fill(png_get_image_height(reading.png, reading.info), png_get_image_width(reading.png, reading.info),
+                      png_get_channels(reading.png, reading.info), path);
+  reading.pixels = picture.pixels.data();
+  require_read(reading.read_rows());
+  return picture;
+}
 
 std::vector<std::uint8_t> png_of(const Picture& picture, const std::filesystem::path& path) {
   constexpr std::int64_t most_bytes = std::int64_t{1} << 31;  // libpng counts them in 32 bits

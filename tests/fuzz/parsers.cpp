@@ -11,6 +11,7 @@
 #include <stdexcept>
 
 #include "comm/tcp/frame_rules.hpp"
+#include "data/decode_picture.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
@@ -18,6 +19,7 @@
 #include "trireme/core/safetensors.hpp"
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/mnist.hpp"
+#include "trireme/data/read_csv.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/data/vocabulary.hpp"
@@ -216,6 +218,74 @@ void read_records(Bytes bytes) {
 
 std::vector<std::string> record_seeds() { return {std::string(1, '\3') + std::string(3072, 'x')}; }
 
+// The first byte chooses the options.
+void read_table(Bytes bytes) {
+  if (bytes.empty()) return;
+  const int choice = bytes[0] % 12;
+  const data::CsvOptions options{.label = choice % 4 == 0 ? "k" : "",
+                                 .separator = choice % 3 == 0 ? ';' : ',',
+                                 .header = choice % 2 == 0,
+                                 .missing = data::MissingValues{static_cast<std::uint8_t>(choice / 4)}};
+  answer([&] {
+    const MemoryFile content(bytes.subspan(1));
+    const data::Table table = data::read_csv(content.path(), options);
+    check(table.size() > 0 && table.size() <= static_cast<std::int64_t>(bytes.size()), "more rows than bytes");
+    check(std::ssize(table.features()) == table.size() * table.num_features(), "features of other rows");
+    check(options.label.empty() || std::ssize(table.labels()) == table.size(), "labels of other rows");
+  });
+}
+
+std::vector<std::string> table_seeds() {
+  std::vector<std::string> seeds;
+  for (char choice = 0; choice < 12; ++choice) {
+    std::string rows = "a,k,\"b\"\r\n1.5,oak,\"2\"\n-3e1,\"e\"\"l\nm\",+.5\n\n0,1,NA\n";
+    if (choice % 3 == 0) std::ranges::replace(rows, ',', ';');
+    seeds.push_back(std::string(1, choice) + rows);
+  }
+  return seeds;
+}
+
+void read_picture(Bytes bytes) {
+  answer([&] {
+    const data::Picture picture = data::decode_picture(bytes, "picture");
+    check(std::ssize(picture.pixels) == picture.shape.numel(), "a picture has other extents than pixels");
+    check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
+  });
+}
+
+std::string from_hexadecimal(std::string_view digits) {
+  std::string bytes;
+  for (std::size_t at = 0; at + 1 < digits.size(); at += 2) {
+    bytes += static_cast<char>(std::stoi(std::string(digits.substr(at, 2)), nullptr, 16));
+  }
+  return bytes;
+}
+
+// Of 16 bits; a palette with transparency; a JPEG image in colours; a progressive grey one.
+std::vector<std::string> picture_seeds() {
+  return {from_hexadecimal(
+              "89504e470d0a1a0a0000000d4948445200000002000000021002000000ad4446300000001849444154789c636060646266616563e7e0e4"
+              "e26640e6000005b00085c518f9050000000049454e44ae426082"),
+          from_hexadecimal(
+              "89504e470d0a1a0a0000000d494844520000000500000003020300000026582d6b0000000c504c5445000102030405060708090a0bdc4c"
+              "389c0000000274524e53ff00e5b7304a000000114944415478da639066608ee7627115010003a000e5a410e1150000000049454e44ae42"
+              "6082"),
+          from_hexadecimal(
+              "ffd8ffe000104a46494600010100000100010000ffdb0043001b12141714111b1716171e1c1b2028422b28252528513a3d304260556564"
+              "5f555d5b6a7899816a7190735b5d85b586909ea3abadab6780bcc9baa6c799a8aba4ffdb0043011c1e1e2823284e2b2b4ea46e5d6ea4a4"
+              "a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4a4ffc00011080005"
+              "000903012200021101031101ffc400160001010100000000000000000000000000000204ffc4001c100002000700000000000000000000"
+              "000000030104051521d1f0ffc4001501010100000000000000000000000000000203ffc4001a1100020203000000000000000000000000"
+              "00020331041112ffda000c03010002110311003f00997a7a71a355bd3d00093c8dbb063cafc59fffd9"),
+          from_hexadecimal(
+              "ffd8ffe000104a46494600010100000100010000ffdb0043001b12141714111b1716171e1c1b2028422b28252528513a3d304260556564"
+              "5f555d5b6a7899816a7190735b5d85b586909ea3abadab6780bcc9baa6c799a8aba4ffc2000b080005000901011100ffc4001500010100"
+              "000000000000000000000000000103ffda00080101000000012bffc4001810000203000000000000000000000000000001020313ffda00"
+              "080101000105028d68cd1fffc40014100100000000000000000000000000000010ffda0008010100063f023fffc4001410010000000000"
+              "0000000000000000000010ffda0008010100013f210bffda00080101000000103fffc40018100002030000000000000000000000000000"
+              "1121d1f0ffda0008010100013f10814611ffd9")};
+}
+
 // As the hub takes what a rank of three sends: members, calls and messages.
 void read_frames(Bytes bytes) {
   comm::FrameParser parser;
@@ -260,6 +330,8 @@ constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors
                                  Parser{"tokens", read_tokens, token_seeds},
                                  Parser{"idx", read_idx, idx_seeds},
                                  Parser{"cifar10", read_records, record_seeds},
+                                 Parser{"table", read_table, table_seeds},
+                                 Parser{"picture", read_picture, picture_seeds},
                                  Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace

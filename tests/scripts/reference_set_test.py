@@ -19,6 +19,7 @@ KINDS = {
     "model_init",
     "batches",
     "training_run",
+    "pictures",
     "pretrained_and_convergence",
     "accept_reject",
 }

@@ -1,0 +1,117 @@
+#include "trireme/data/read_image_folder.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <span>
+#include <system_error>
+#include <utility>
+
+#include "data/decode_picture.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
+#include "trireme/data/dataset.hpp"
+
+namespace trireme::data {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct LabelledFile {
+  fs::path path;
+  std::int32_t label;
+};
+
+[[noreturn]] void refuse_folder(const fs::path& path, std::string message, std::string hint) {
+  throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
+}
+
+// Sorted by name, without those that begin with a dot.
+std::vector<fs::path> content_of_folder(const fs::path& folder) {
+  std::vector<fs::path> content;
+  try {
+    for (const auto& entry : fs::directory_iterator(folder)) {
+      if (!entry.path().filename().string().starts_with('.')) content.push_back(entry.path());
+    }
+  } catch (const fs::filesystem_error& error) {
+    throw Error({.code = ErrorCode::io,
+                 .message = "the folder cannot be read",
+                 .path = folder.string(),
+                 .error_number = error.code().value()});
+  }
+  std::ranges::sort(content);
+  return content;
+}
+
+void add_files(const fs::path& folder, std::int32_t label, std::vector<LabelledFile>& files) {
+  for (const fs::path& path : content_of_folder(folder)) {
+    if (fs::is_directory(path)) {
+      add_files(path, label, files);
+    } else {
+      files.push_back({.path = path, .label = label});
+    }
+  }
+}
+
+std::vector<fs::path> class_folders(const fs::path& path) {
+  std::vector<fs::path> folders = content_of_folder(path);
+  std::erase_if(folders, [](const fs::path& entry) { return !fs::is_directory(entry); });
+  if (folders.empty())
+    refuse_folder(path, "the folder holds no folders of classes", "put the images of each class into a folder of its own");
+  return folders;
+}
+
+std::vector<std::string> names_of(const std::vector<fs::path>& folders) {
+  std::vector<std::string> names;
+  for (const fs::path& folder : folders) names.push_back(folder.filename().string());
+  return names;
+}
+
+std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const std::vector<std::string>& classes) {
+  std::vector<LabelledFile> files;
+  for (const fs::path& folder : folders) {
+    const auto found = std::ranges::find(classes, folder.filename().string());
+    if (found == classes.end()) {
+      refuse_folder(
+          folder, "the folder is none of the classes",
+          fmt::format("the classes are {}",
+                      fmt::join(classes.begin(), classes.begin() + std::min<std::ptrdiff_t>(30, std::ssize(classes)), ", ")));
+    }
+    const std::size_t before = files.size();
+    add_files(folder, static_cast<std::int32_t>(found - classes.begin()), files);
+    if (files.size() == before) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");
+  }
+  return files;
+}
+
+Picture read_picture(const fs::path& path, const ImageFolderOptions& options) {
+  const File file = File::open(path);
+  std::vector<std::uint8_t> bytes(file.size());
+  file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
+  return resized(with_channels(decode_picture(bytes, path), options.channels), options.height, options.width);
+}
+
+}  // namespace
+
+ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& options) {
+  require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
+          "images of {} x {} pixels: set .height and .width to what all images are resized to", options.height, options.width);
+  require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
+  const std::vector<fs::path> folders = class_folders(path);
+  std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
+  const std::vector<LabelledFile> files = find_files(folders, classes);
+  const ImageShape shape{.height = options.height, .width = options.width, .channels = options.channels};
+  const auto image_bytes = static_cast<std::size_t>(shape.numel());
+  std::vector<std::uint8_t> pixels(files.size() * image_bytes);
+  for_each_item(std::ssize(files), 0, [&](std::int64_t file) {
+    const auto at = static_cast<std::size_t>(file);
+    std::ranges::copy(read_picture(files[at].path, options).pixels,
+                      pixels.begin() + static_cast<std::ptrdiff_t>(at * image_bytes));
+  });
+  std::vector<std::int32_t> labels;
+  for (const LabelledFile& file : files) labels.push_back(file.label);
+  const std::int64_t num_classes = std::ssize(classes);
+  return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes), .class_names = std::move(classes)};
+}
+
+}  // namespace trireme::data

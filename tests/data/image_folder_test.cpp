@@ -1,0 +1,110 @@
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "data/decode_picture.hpp"
+#include "data/image_files.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/picture.hpp"
+#include "trireme/data/read_image_folder.hpp"
+
+using namespace trireme;
+using namespace trireme::data;
+using trireme::tests::TemporaryFolder;
+using trireme::tests::write_bytes;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write_grey(const fs::path& path, std::uint8_t value) {
+  fs::create_directories(path.parent_path());
+  write_png(path, {.shape = {.height = 2, .width = 3, .channels = 1}, .pixels = std::vector<std::uint8_t>(6, value)});
+}
+
+std::string error_of(const fs::path& path, const ImageFolderOptions& options) {
+  try {
+    read_image_folder(path, options);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("each folder is a class, whatever the names of its files") {
+  const TemporaryFolder folder;
+  const fs::path& path = folder.path();
+  write_grey(path / "b" / "2.jpg", 12);  // a PNG by its content
+  write_grey(path / "b" / "1", 11);
+  write_grey(path / "b" / "deep" / "er" / "0.png", 13);
+  write_grey(path / "a" / "z.png", 1);
+  write_grey(path / "a" / ".hidden.png", 99);
+  write_grey(path / ".cache" / "x.png", 98);
+  write_bytes(path / "README", tests::Bytes{'x'});
+  const auto [images, names] = read_image_folder(path, {.height = 1, .width = 1, .channels = 1});
+  CHECK(names == std::vector<std::string>{"a", "b"});
+  CHECK(images.classes() == 2);
+  REQUIRE(images.count() == 4);
+  for (const auto& [index, value, label] : std::vector<std::array<int, 3>>{{0, 1, 0}, {1, 11, 1}, {2, 12, 1}, {3, 13, 1}}) {
+    CHECK(images.image(index)[0] == value);
+    CHECK(images.label(index) == label);
+  }
+  const auto colours = read_image_folder(path, {.height = 4, .width = 5}).images;
+  CHECK(colours.shape() == ImageShape{.height = 4, .width = 5, .channels = 3});
+  CHECK(std::ranges::all_of(colours.image(3), [](int value) { return value == 13; }));
+
+  // Test images have the numbers of the training images' classes.
+  const TemporaryFolder test;
+  write_grey(test.path() / "b" / "1.png", 5);
+  const auto found = read_image_folder(test.path(), {.height = 1, .width = 1, .classes = names});
+  CHECK(found.images.label(0) == 1);
+  CHECK(found.images.classes() == 2);
+  CHECK_THAT(error_of(path, {.height = 1, .width = 1, .classes = {"b"}}),
+             ContainsSubstring("none of the classes") && ContainsSubstring("classes are b") && ContainsSubstring("/a"));
+}
+
+TEST_CASE("folders and files that hold no images are refused by name") {
+  const TemporaryFolder folder;
+  const fs::path& path = folder.path();
+  const ImageFolderOptions small{.height = 2, .width = 2};
+  CHECK_THAT(error_of(path, small), ContainsSubstring("no folders of classes") && ContainsSubstring(path.string()));
+  CHECK_THAT(error_of(path / "absent", small), ContainsSubstring("absent") && ContainsSubstring("No such file"));
+  fs::create_directory(path / "cat");
+  CHECK_THAT(error_of(path, small), ContainsSubstring("the class has no images") && ContainsSubstring("/cat"));
+  write_grey(path / "cat" / "1.png", 7);
+  CHECK(error_of(path, small) == "no error");
+  for (const auto& [content, what] : std::vector<std::pair<std::string, std::string>>{
+           {"GIF89a....", "is a GIF image"}, {"", "is empty"}, {"text", "is no image"}, {"RIFF....WEBP", "is a WebP image"}}) {
+    write_bytes(path / "cat" / "2.png", tests::Bytes(content.begin(), content.end()));
+    CHECK_THAT(error_of(path, small),
+               ContainsSubstring(what) && ContainsSubstring("cat/2.png") && ContainsSubstring("PNG or JPEG"));
+  }
+  fs::remove(path / "cat" / "2.png");
+  CHECK_THAT(error_of(path, {}), ContainsSubstring("set .height and .width"));
+  CHECK_THAT(error_of(path, {.height = 1 << 20, .width = 1 << 20}), ContainsSubstring("1048576 x 1048576"));
+  CHECK_THAT(error_of(path, {.height = 2, .width = 2, .channels = 4}), ContainsSubstring("1 channel or 3, got 4"));
+}
+
+TEST_CASE("of several broken files the first is named") {
+  const TemporaryFolder folder;
+  for (int i = 0; i < 40; ++i) write_grey(folder.path() / "c" / (std::to_string(10 + i) + ".png"), 1);
+  for (const char* name : {"17.png", "30.png", "49.png"}) write_bytes(folder.path() / "c" / name, tests::Bytes{'x'});
+  for (int repetition = 0; repetition < 10; ++repetition) {
+    CHECK_THAT(error_of(folder.path(), {.height = 2, .width = 2}), ContainsSubstring("17.png"));
+  }
+}
+
+TEST_CASE("a picture keeps its mean when it is resized") {
+  Picture picture{.shape = {.height = 64, .width = 64, .channels = 1}, .pixels = {}};
+  for (int i = 0; i < 64 * 64; ++i) picture.pixels.push_back(i % 2 == 0 ? 0 : 200);
+  const Picture small = resized(picture, 8, 8);
+  CHECK(std::ranges::all_of(small.pixels, [](int value) { return value >= 95 && value <= 105; }));
+  CHECK(resized(picture, 64, 64).pixels == picture.pixels);
+  CHECK(resized({.shape = {1, 1, 1}, .pixels = {77}}, 3, 5).pixels == std::vector<std::uint8_t>(15, 77));
+}

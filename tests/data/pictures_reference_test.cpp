@@ -1,0 +1,121 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "catch.hpp"
+#include "data/image_files.hpp"
+#include "fixtures.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/read_image_folder.hpp"
+
+using namespace trireme;
+using namespace trireme::data;
+using trireme::tests::Bytes;
+using trireme::tests::TemporaryFolder;
+using trireme::tests::write_bytes;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+Bytes bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+Bytes picture(const std::string& name) { return bytes_of(tests::refs_folder_or_skip() / "pictures" / name); }
+
+// A folder of one class with one file.
+ImageFolder read_alone(const Bytes& bytes, const ImageFolderOptions& options) {
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "class");
+  write_bytes(folder.path() / "class" / "picture", bytes);
+  return read_image_folder(folder.path(), options);
+}
+
+// Of a file that must be refused as damaged.
+std::string error_of(const Bytes& bytes) {
+  try {
+    read_alone(bytes, {.height = 8, .width = 8});
+  } catch (const Error& error) {
+    CHECK(error.code() == ErrorCode::corrupt_file);
+    CHECK_THAT(error.what(), ContainsSubstring("class/picture"));
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("pictures are read and resized as PIL does") {
+  const auto check = [](const tests::Fixture& fixture) {
+    std::vector<std::string> problems;
+    const SafetensorsFile expected = fixture.tensors();
+    for (const auto& [name, tensor] : fixture.index.at("tensors").items()) {
+      const auto shape = tensor.at("shape").get<std::vector<std::int64_t>>();
+      const auto read =
+          read_alone(picture(tensor.at("picture")), {.height = shape[0], .width = shape[1], .channels = shape[2]});
+      const auto pixels = expected.read_values<std::uint8_t>(name);
+      const auto got = read.images.image(0);
+      if (got.size() != pixels.size()) {
+        problems.push_back(fmt::format("{}: {} bytes", name, got.size()));
+        continue;
+      }
+      int most = 0;
+      for (std::size_t i = 0; i < pixels.size(); ++i) most = std::max(most, std::abs(int{got[i]} - int{pixels[i]}));
+      if (most > tensor.at("most_off").get<int>()) problems.push_back(fmt::format("{}: {} off", name, most));
+    }
+    return problems;
+  };
+  CHECK(tests::problems_of("pictures", check) == "");
+}
+
+TEST_CASE("damaged pictures are refused, wherever they end") {
+  for (const char* name : {"colours.png", "interlaced.png", "deep.png", "baseline.jpg", "progressive.jpg", "grey.jpg"}) {
+    const Bytes whole = picture(name);
+    CAPTURE(name);
+    CHECK(error_of(whole) == "no error");
+    for (std::size_t length = 1; length + 1 < whole.size(); length += 1 + whole.size() / 97) {
+      CAPTURE(length);
+      CHECK(error_of(Bytes(whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(length))) != "no error");
+    }
+  }
+  Bytes wrong = picture("colours.png");
+  wrong[wrong.size() / 2] ^= 0x10;
+  CHECK_THAT(error_of(wrong), ContainsSubstring("the PNG image is damaged"));
+  CHECK_THAT(error_of(picture("cmyk.jpg")), ContainsSubstring("CMYK") && ContainsSubstring("RGB"));
+  Bytes early = picture("baseline.jpg");
+  early.resize(early.size() / 2);
+  CHECK_THAT(error_of(early), ContainsSubstring("the JPEG image is damaged") && ContainsSubstring("fetch"));
+}
+
+TEST_CASE("pictures of absurd extents are refused before memory is asked for") {
+  Bytes png = picture("colours.png");
+  for (const std::size_t extent : {16, 20}) {  // with a header whose checksum is wrong: libpng looks at this first
+    png[extent + 1] = 0x0f;
+  }
+  CHECK(error_of(png) != "no error");
+  Bytes jpeg = picture("baseline.jpg");
+  const Bytes frame = {0xff, 0xc0, 0, 17, 8};
+  const auto at = std::search(jpeg.begin(), jpeg.end(), frame.begin(), frame.end());
+  REQUIRE(at != jpeg.end());
+  std::fill(at + 5, at + 9, std::uint8_t{0xfd});
+  CHECK_THAT(error_of(jpeg), ContainsSubstring("65021 x 65021 pixels is too large") && ContainsSubstring("at most 178956970"));
+}
+
+TEST_CASE("photographs are read") {
+  const auto folder = tests::data_folder_or_skip() / "images";
+  const TemporaryFolder classes;
+  for (const char* name : {"china", "flower"}) {
+    fs::create_directory(classes.path() / name);
+    fs::copy(folder / (std::string(name) + ".jpg"), classes.path() / name / "photo.jpg");
+  }
+  const auto [images, names] = read_image_folder(classes.path(), {.height = 64, .width = 96});
+  CHECK(names == std::vector<std::string>{"china", "flower"});
+  CHECK(images.count() == 2);
+  CHECK(images.shape() == ImageShape{.height = 64, .width = 96, .channels = 3});
+  CHECK(images.label(1) == 1);
+}
