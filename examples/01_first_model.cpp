@@ -6,10 +6,10 @@
 using namespace trireme;
 
 struct Mlp : nn::Module<Float32> {
-  nn::Linear<Float32> hidden{*this, "hidden", {.in = 2, .out = 32}};
-  nn::Linear<Float32> output{*this, "output", {.in = 32, .out = 2}};
+  Linear hidden{*this, "hidden", {.in = 2, .out = 32}};
+  Linear output{*this, "output", {.in = 32, .out = 2}};
 
-  Variable<float> forward(const Variable<float>& x) const { return output.forward(relu(hidden.forward(x))); }
+  Value forward(const Value& x) const { return output.forward(relu(hidden.forward(x))); }
 };
 
 // Points of the square [-1, 1]^2 and whether they lie in a circle: a function of their global number.
@@ -32,7 +32,7 @@ int train(const Group& world) {
   Mlp model;
   model.initialize();
   parallel::DataParallel replicas(model, ProcessMesh(world));
-  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
+  optim::AdamW optimizer(model, {.learning_rate = 0.01});
 
   for (std::int64_t number = 0; number <= 400; ++number) {
     const std::int64_t first = number * batch + world.rank() * share;  // of this rank's samples

@@ -51,10 +51,10 @@ class Lion final : public optim::Optimizer<Float32> {
 };
 
 struct Net : nn::Module<Float32> {
-  nn::Linear<Float32> hidden{*this, "hidden", {.in = 1, .out = 16}};
-  nn::Linear<Float32> output{*this, "output", {.in = 16, .out = 2}};
+  Linear hidden{*this, "hidden", {.in = 1, .out = 16}};
+  Linear output{*this, "output", {.in = 16, .out = 2}};
 
-  Variable<float> forward(const Variable<float>& x) const { return output.forward(softsign(hidden.forward(x))); }
+  Value forward(const Value& x) const { return output.forward(softsign(hidden.forward(x))); }
 };
 
 int train(const Group& world) {

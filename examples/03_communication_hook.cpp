@@ -67,10 +67,10 @@ class Signs final : public parallel::CommunicationHook {
 };
 
 struct Net : nn::Module<Float32> {
-  nn::Linear<Float32> hidden{*this, "hidden", {.in = 1, .out = 16}};
-  nn::Linear<Float32> output{*this, "output", {.in = 16, .out = 2}};
+  Linear hidden{*this, "hidden", {.in = 1, .out = 16}};
+  Linear output{*this, "output", {.in = 16, .out = 2}};
 
-  Variable<float> forward(const Variable<float>& x) const { return output.forward(relu(hidden.forward(x))); }
+  Value forward(const Value& x) const { return output.forward(relu(hidden.forward(x))); }
 };
 
 int train(const Group& world) {
@@ -81,7 +81,7 @@ int train(const Group& world) {
                                 .only_if_faster = false,  // so small a model would be left alone
                                 .between = parallel::CompressionBetween::ranks}};
   parallel::DataParallel replicas(model, ProcessMesh(world), {.sum = signs});
-  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.01});
+  optim::AdamW optimizer(model, {.learning_rate = 0.01});
 
   for (int number = 0; number <= 400; ++number) {
     const std::int64_t first = (number * world.size() + world.rank()) * share;  // of this rank's samples

@@ -28,12 +28,12 @@ Batch load(std::int64_t first_sample) {
 }
 
 struct Block : nn::Module<Float32> {
-  using nn::Module<Float32>::Module;
-  nn::LayerNorm<Float32> norm{*this, "norm", {.width = 32}};
-  nn::Linear<Float32> up{*this, "up", {.in = 32, .out = 64, .split = nn::TensorSplit::column}};
-  nn::Linear<Float32> down{*this, "down", {.in = 64, .out = 32, .split = nn::TensorSplit::row}};
+  using Module::Module;
+  LayerNorm norm{*this, "norm", {.width = 32}};
+  Linear up{*this, "up", {.in = 32, .out = 64, .split = nn::TensorSplit::column}};
+  Linear down{*this, "down", {.in = 64, .out = 32, .split = nn::TensorSplit::row}};
 
-  Variable<float> forward(const Variable<float>& x) const { return add(x, down.forward(gelu(up.forward(norm.forward(x))))); }
+  Value forward(const Value& x) const { return x + down.forward(gelu(up.forward(norm.forward(x)))); }
 };
 
 struct Net : nn::Staged<Float32, Cpu, Batch> {
@@ -42,9 +42,9 @@ struct Net : nn::Staged<Float32, Cpu, Batch> {
   }
   Loss<float> loss(const Value& y, const Batch& batch) const { return cross_entropy(y, batch.same); }
 
-  nn::Linear<Float32> input{*this, "input", {.in = numbers, .out = 32}};
+  Linear input{*this, "input", {.in = numbers, .out = 32}};
   nn::ModuleList<Block> blocks{*this, "block", 4};
-  nn::Linear<Float32> output{*this, "output", {.in = 32, .out = 2}};
+  Linear output{*this, "output", {.in = 32, .out = 2}};
 };
 
 int train(const Group& world) {
@@ -53,7 +53,7 @@ int train(const Group& world) {
   Net model(parallel::model_context(mesh));
   model.initialize();
   parallel::DataParallel replicas(model, mesh);
-  optim::AdamW<Float32> optimizer(model, {.learning_rate = 0.003});
+  optim::AdamW optimizer(model, {.learning_rate = 0.003});
 
   for (std::int64_t number = 0; number <= 400; ++number) {
     std::vector<Batch> batches;  // four micro-batches, which the stages work on at the same time

@@ -2,13 +2,13 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <array>
 #include <cmath>
 #include <concepts>
 
 #include "trireme/data/content.hpp"
 #include "trireme/data/on_device.hpp"
+#include "trireme/nn/metrics.hpp"
 
 using namespace trireme;
 
@@ -27,17 +27,6 @@ std::unique_ptr<Model> make_model(const std::string& name, const data::ImageData
     options.classes = images.classes();
     return std::make_unique<Model>(options, context);
   }
-}
-
-// How many of the first rows' largest logits are those of their labels.
-std::int64_t count_found(const Tensor<float>& logits, const Tensor<std::int32_t>& labels, std::int64_t rows) {
-  const std::int64_t classes = logits.dim(1);
-  std::int64_t found = 0;
-  for (std::int64_t row = 0; row < rows; ++row) {
-    const float* first = logits.data() + row * classes;
-    found += std::max_element(first, first + classes) - first == labels.data()[row] ? 1 : 0;
-  }
-  return found;
 }
 
 }  // namespace
@@ -109,21 +98,21 @@ template <typename Model>
 Validation Trainer<Model>::validate() const {
   const data::ImageLoader test = loader(*images_->test, data::ImageOrder::sequential);
   model_->eval();
-  std::array<double, 3> total{};  // loss, images, images whose class was found
+  std::array<Mean, 2> means;  // the loss, the images whose class was found
   for (std::int64_t step = 0; step < test.steps_per_epoch(); ++step) {
     for (std::int64_t micro_batch = 0; micro_batch < test.num_micro_batches(); ++micro_batch) {
       const data::ImageBatch batch = test.load(step, micro_batch);
       if (batch.valid == 0) continue;
       const Variable<float, D> logits = cast<float>(model_->logits(data::on_device<D>(batch.images)));
-      const auto loss = cross_entropy(logits, data::on_device<D>(batch.labels));
-      total[0] += static_cast<double>(loss.sum.value().item());
-      total[1] += loss.target_weight.item();
-      total[2] += static_cast<double>(count_found(logits.value().template to<Cpu>(), batch.labels, batch.valid));
+      const auto labels = data::on_device<D>(batch.labels);
+      const auto loss = cross_entropy(logits, labels);
+      means[0] += {static_cast<double>(loss.sum.value().item()), loss.target_weight.item()};
+      means[1] += accuracy(logits, labels);
     }
   }
   model_->train();
-  world_.all_reduce(std::span(total), ReduceOp::sum, "validation").wait_on_host();
-  return {.loss = total[0] / total[1], .accuracy = total[2] / total[1]};
+  all_reduce(world_, means);
+  return {.loss = means[0].value(), .accuracy = means[1].value()};
 }
 
 template <typename Model>

@@ -34,6 +34,16 @@ struct Add {
   }
 };
 
+struct Subtract {
+  static constexpr std::string_view name = "subtract";
+  void forward(const auto& a, const auto& b, auto& y) const { ops::subtract(a, b, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& da, const auto& db) const {
+    da.give(dy);
+    db.contribute([&](auto& out, bool accumulate) { ops::scale(dy, Accumulate<T>{-1}, out, accumulate); });
+  }
+};
+
 struct Multiply {
   static constexpr std::string_view name = "multiply";
   void forward(const auto& a, const auto& b, auto& y) const { ops::multiply(a, b, y); }
@@ -41,6 +51,24 @@ struct Multiply {
     da.contribute([&](auto& out, bool accumulate) { ops::multiply(dy, b, out, accumulate); });
     db.contribute([&](auto& out, bool accumulate) { ops::multiply(dy, a, out, accumulate); });
   }
+};
+
+struct Divide {
+  static constexpr std::string_view name = "divide";
+  void forward(const auto& a, const auto& b, auto& y) const { ops::divide(a, b, y); }
+  void backward(const auto& dy, const auto& a, const auto& b, const auto& da, const auto& db) const {
+    da.contribute([&](auto& out, bool accumulate) { ops::divide(dy, b, out, accumulate); });
+    db.contribute([&](auto& out, bool accumulate) { ops::divide_backward_divisor(a, b, dy, out, accumulate); });
+  }
+};
+
+template <typename A>
+struct Shift {
+  static constexpr std::string_view name = "shift";
+  A summand;
+  void forward(const auto& x, auto& y) const { ops::shift(x, summand, y); }
+  void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
+  void describe(Attributes& to) const { to["summand"] = static_cast<double>(summand); }
 };
 
 template <typename A>
@@ -122,6 +150,17 @@ struct Dropout {
   void describe(Attributes& to) const { to["probability"] = probability; }
 };
 
+// The result of an operation on two operands of one shape.
+template <typename T, typename D>
+auto result_of_both(std::string_view operation, const Variable<T, D>& a, const Variable<T, D>& b) {
+  return [&, operation] {
+    require(a.shape() == b.shape(),
+            "{}: the operands have the shapes {} and {}, but must have the same: nothing is repeated along a dim", operation,
+            a.shape(), b.shape());
+    return Result<T, D>{a.shape()};
+  };
+}
+
 }  // namespace
 
 template <typename To, typename From, typename D>
@@ -149,12 +188,27 @@ Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
 
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Add{}, Result<T, D>{a.shape()}, a, b);
+  return record(Add{}, result_of_both(Add::name, a, b), a, b);
+}
+
+template <typename T, typename D>
+Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b) {
+  return record(Subtract{}, result_of_both(Subtract::name, a, b), a, b);
 }
 
 template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Multiply{}, Result<T, D>{a.shape()}, kept(a), kept(b));
+  return record(Multiply{}, result_of_both(Multiply::name, a, b), kept(a), kept(b));
+}
+
+template <typename T, typename D>
+Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b) {
+  return record(Divide{}, result_of_both(Divide::name, a, b), kept(a), kept(b));
+}
+
+template <typename T, typename D>
+Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summand) {
+  return record(Shift<Accumulate<T>>{summand}, Result<T, D>{x.shape()}, x);
 }
 
 template <typename T, typename D>
@@ -205,7 +259,10 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
 #define TRIREME_INSTANTIATE(T)                                                                                           \
   template Variable<T, TRIREME_DEVICE> reshape(const Variable<T, TRIREME_DEVICE>&, const Shape&);                        \
   template Variable<T, TRIREME_DEVICE> add(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);      \
+  template Variable<T, TRIREME_DEVICE> subtract(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
   template Variable<T, TRIREME_DEVICE> multiply(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&); \
+  template Variable<T, TRIREME_DEVICE> divide(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
+  template Variable<T, TRIREME_DEVICE> shift(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
   template Variable<T, TRIREME_DEVICE> scale(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
   template Variable<T, TRIREME_DEVICE> sum(const Variable<T, TRIREME_DEVICE>&);                                          \
   template Variable<T, TRIREME_DEVICE> activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&);                  \

@@ -34,6 +34,19 @@ std::int64_t Shape::operator[](int dim) const {
 
 std::int64_t Shape::rows() const { return product_of_first(size_ - 1); }
 
+std::int64_t Shape::place_of(std::span<const std::int64_t> index) const {
+  require(std::ssize(index) == size_, "the element [{}] of the shape {}: it needs {} numbers", fmt::join(index, ", "), *this,
+          size_);
+  std::int64_t place = 0;
+  for (std::size_t at = 0; at < index.size(); ++at) {
+    const std::int64_t dim = dims_[at];
+    const std::int64_t in_dim = index[at] < 0 ? index[at] + dim : index[at];
+    require(in_dim >= 0 && in_dim < dim, "the element [{}] lies outside the shape {}", fmt::join(index, ", "), *this);
+    place = place * dim + in_dim;
+  }
+  return place;
+}
+
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }
 
 }  // namespace trireme

@@ -55,7 +55,7 @@ int train(const Group& world) {
 
   parallel::DataParallel replicas(model, ProcessMesh(world));
   const auto optimizer = optim::make_optimizer<Double, Cpu>("adamw", model, {.learning_rate = 0.02});
-  optim::ExponentialMovingAverage<Double> average(model.store(), {.decay = 0.9});
+  optim::ExponentialMovingAverage average(model, {.decay = 0.9});
   double loss = 0;
   for (int number = 0; number < 60; ++number) {
     parallel::Step step = replicas.begin(number);

@@ -60,6 +60,36 @@ TEMPLATE_TEST_CASE("sums, products and multiples", "", float, double, bfloat16, 
   }
 }
 
+TEMPLATE_TEST_CASE("differences, quotients and shifted elements", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t count : counts) {
+    CAPTURE(count);
+    const auto a = random_tensor<T>({count + 1}, 1).narrow(1, count);  // not aligned to 16 bytes
+    auto b = random_tensor<T>({count}, 2);
+    for (T& element : b.span()) {  // away from 0
+      if (std::abs(static_cast<float>(element)) < 0.25F) element = T(-0.5F);
+    }
+    const auto a_there = random_tensor<T>({count + 1}, 1).template to<Cuda>().narrow(1, count);
+    const auto b_there = b.template to<Cuda>();
+    Tensor<T> c(b.shape());
+    Tensor<T, Cuda> c_there(b.shape());
+    subtract(a, b, c);
+    subtract(a_there, b_there, c_there);
+    require_same(c_there, c);
+    divide(a, b, c, true);
+    divide(a_there, b_there, c_there, true);
+    require_same(c_there, c);
+    shift(c, Accumulate<T>(0.5), c);
+    shift(c_there, Accumulate<T>(0.5), c_there);
+    require_same(c_there, c);
+    for (const bool accumulate : {true, false}) {
+      divide_backward_divisor(a, b, b, c, accumulate);
+      divide_backward_divisor(a_there, b_there, b_there, c_there, accumulate);
+      require_same(c_there, c);
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("leaky_relu, softplus and dropout", "", float, double, bfloat16, float16) {
   using T = TestType;
   const RandomKey key{.seed = 1, .stream = 2, .step = 3, .first_index = 5};

@@ -141,6 +141,59 @@ TEMPLATE_TEST_CASE("add, multiply and scale", "", float, double) {
   require_close(c, add(as_doubles(old), scaled), tolerance<TestType>(1e-6));
 }
 
+TEMPLATE_TEST_CASE("subtract, divide and shift", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  const Shape shape{5, 433};  // more than a piece of half types
+  const auto a = random_tensor<T>(shape, 1);
+  auto b = random_tensor<T>(shape, 2);
+  for (T& element : b.span()) {  // away from 0
+    if (std::abs(static_cast<float>(element)) < 0.25F) element = T(-0.5F);
+  }
+  const auto dy = random_tensor<T>(shape, 3);
+  Doubles difference, quotient, of_dividend, of_divisor, shifted;
+  for (std::size_t i = 0; i < a.span().size(); ++i) {
+    const auto x = static_cast<double>(a.span()[i]);
+    const auto y = static_cast<double>(b.span()[i]);
+    const auto upstream = static_cast<double>(dy.span()[i]);
+    difference.push_back(x - y);
+    quotient.push_back(x / y);
+    of_dividend.push_back(upstream / y);
+    of_divisor.push_back(-upstream * x / (y * y));
+    shifted.push_back(x + 1.5);
+  }
+  const double rounding = std::is_same_v<T, double>    ? 1e-13
+                          : std::is_same_v<T, float>   ? 2e-6
+                          : std::is_same_v<T, float16> ? 1e-3
+                                                       : 8e-3;
+  const auto require_near = [&](const Tensor<T>& had, const Doubles& wanted, double terms = 1) {
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      REQUIRE(std::abs(static_cast<double>(had.span()[i]) - wanted[i]) <= terms * rounding * (1 + std::abs(wanted[i])));
+    }
+  };
+  Tensor<T> c(shape);
+  subtract(a, b, c);
+  require_near(c, difference);
+  divide(a, b, c);
+  require_near(c, quotient);
+  divide(dy, b, c, true);
+  require_near(c, add(quotient, of_dividend), 4);
+  divide_backward_divisor(a, b, dy, c, false);
+  require_near(c, of_divisor);
+  divide_backward_divisor(a, b, dy, c, true);
+  require_near(c, add(of_divisor, of_divisor), 4);
+  shift(a, Accumulate<T>(1.5), c);
+  require_near(c, shifted);
+  Tensor<T> in_place = a.clone();
+  subtract(in_place, in_place, in_place);
+  for (const T element : in_place.span()) REQUIRE(static_cast<float>(element) == 0);
+  const Tensor<T> narrow({5, 432});
+  CHECK_THROWS_WITH(subtract(a, narrow, c), "subtract: b has shape [5, 432], but needs [5, 433]");
+  CHECK_THROWS_WITH(divide(a, narrow, c), "divide: b has shape [5, 432], but needs [5, 433]");
+  CHECK_THROWS_WITH(divide_backward_divisor(a, b, narrow, c, false),
+                    "divide_backward_divisor: dy has shape [5, 432], but needs [5, 433]");
+  CHECK_THROWS_WITH(shift(Tensor<T>(), Accumulate<T>(1), c), "shift: a is undefined");
+}
+
 TEST_CASE("elementwise operations refuse tensors of different shapes") {
   const Tensor<float> a({2, 3});
   Tensor<float> c({3, 2});

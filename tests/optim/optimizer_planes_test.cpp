@@ -95,7 +95,7 @@ TEST_CASE("checkpoints know an optimizer's planes by prefix, plane and parameter
                                                     "optimizer.exp_avg_sq.last", "optimizer.max_exp_avg_sq.last",
                                                     "optimizer.skipped_steps", "optimizer.skipped_in_a_row",
                                                     "optimizer.step.first", "optimizer.step.last"});
-  optim::ExponentialMovingAverage<Float32> average(model.store);
+  optim::ExponentialMovingAverage<Float32> average(model.model);
   State of_average;
   average.add_to(of_average);
   CHECK(names_of(of_average) ==
@@ -106,7 +106,7 @@ TEST_CASE("two optimizers of one store have planes of the same names and states 
   Weights together;
   optim::AdamW<Float32> one(together.model, {.learning_rate = 0.1});
   optim::AdamW<Float32> two(together.model, {.learning_rate = 0.2});
-  optim::ExponentialMovingAverage<Float32> average(together.store);
+  optim::ExponentialMovingAverage<Float32> average(together.model);
   Weights alone;
   optim::AdamW<Float32> of_alone(alone.model, {.learning_rate = 0.1});
   for (int number = 0; number < 3; ++number) {
@@ -145,7 +145,7 @@ TEST_CASE("an optimizer gives its memory back, and the next one begins anew") {
   }
   CHECK(in_use() == before);
   {
-    const optim::ExponentialMovingAverage<Float32> average(model.store);
+    const optim::ExponentialMovingAverage<Float32> average(model.model);
     CHECK(in_use() >= before + 96 * sizeof(float));
   }
   CHECK(in_use() == before);
@@ -244,7 +244,7 @@ TEST_CASE("an optimizer of a model without trainable parameters has empty planes
   store.freeze(store.add("frozen", {16}, Initializer::constant(2)));
   store.initialize<float>(1);
   optim::AdamW<Float32> optimizer(model);
-  optim::ExponentialMovingAverage<Float32> average(store);
+  optim::ExponentialMovingAverage<Float32> average(model);
   optimizer.step({.target_weight = 1, .used = {false}});
   average.update();
   average.swap();

@@ -334,8 +334,8 @@ TEST_CASE("an exponential moving average follows the weights and takes their pla
   Weights weights;
   const auto values = weights.store.values<float>().span();
   std::ranges::fill(values, 1.0F);
-  optim::ExponentialMovingAverage<Float32> average(weights.store, {.decay = 0.9, .warms_up = false});
-  optim::ExponentialMovingAverage<Float32> warm(weights.store, {.decay = 0.9});
+  optim::ExponentialMovingAverage<Float32> average(weights.model, {.decay = 0.9, .warms_up = false});
+  optim::ExponentialMovingAverage<Float32> warm(weights.model, {.decay = 0.9});
   std::ranges::fill(values, 3.0F);
   average.update();
   warm.update();
@@ -348,12 +348,12 @@ TEST_CASE("an exponential moving average follows the weights and takes their pla
   CHECK_THROWS_AS(average.update(), Error);
   average.swap();
   CHECK(values[0] == 3);
-  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(weights.store, {.decay = 1}), Error);
+  CHECK_THROWS_AS(optim::ExponentialMovingAverage<Float32>(weights.model, {.decay = 1}), Error);
 }
 
 TEST_CASE("a moving average is neither saved nor loaded while its values are the model's") {
   Weights weights;
-  optim::ExponentialMovingAverage<Float32> average(weights.store);
+  optim::ExponentialMovingAverage<Float32> average(weights.model);
   State state;
   weights.store.add_to(state, "model.");
   average.add_to(state);

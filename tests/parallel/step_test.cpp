@@ -392,7 +392,7 @@ TEST_CASE("a loss that reads another model before the step that updates it is re
 TEST_CASE("a loss whose model gets other values before its backward pass is refused") {
   Net<Float32> net;
   net.initialize({.seed = 5});
-  optim::ExponentialMovingAverage<Float32> average(net.store(), {.decay = 0.9});
+  optim::ExponentialMovingAverage average(net, {.decay = 0.9});
   average.update();
   const Batch batch{.x = Tensor<float>::full({rows, 6}, 1), .labels = Tensor<std::int32_t>::zeros({rows})};
   const std::vector<std::function<void()>> changes{[&] { average.swap(); }, [&] { net.initialize({.seed = 6}); }};

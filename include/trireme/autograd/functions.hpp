@@ -29,11 +29,18 @@ Variable<To, D> cast(const Variable<From, D>& x);
 template <typename T, typename D>
 Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
 
+// Element by element, of operands of one shape. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
-
+template <typename T, typename D>
+Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b);
+template <typename T, typename D>
+Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b);
+
+template <typename T, typename D>
+Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summand);  // x + summand
 
 template <typename T, typename D>
 Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -71,6 +72,15 @@ class Model {
   ModuleSwitches gradients_;
   std::vector<Shared> shared_;
   std::vector<int> lookups_;
+};
+
+// A model that knows its template arguments, as the root of modules does. An optimizer takes its own from it:
+//
+//   optim::AdamW optimizer(net, {.weight_decay = 0.1});  // net: nn::Module<Float32>, so this is an AdamW<Float32, Cpu>
+template <typename M>
+concept TypedModel = std::convertible_to<const M&, Model&> && requires {
+  typename M::Precision;
+  typename M::Device;
 };
 
 }  // namespace trireme

@@ -26,6 +26,9 @@ class Shape {
   std::int64_t back() const { return (*this)[-1]; }
   std::int64_t rows() const;  // product of all dims but the last: the tensor seen as a matrix
 
+  // The place of an element, {row, column} of two dims, among all; negative numbers count from the end. An error outside.
+  std::int64_t place_of(std::span<const std::int64_t> index) const;
+
   std::span<const std::int64_t> dims() const { return {dims_.data(), static_cast<std::size_t>(size_)}; }
   std::string str() const;  // "[8, 256, 384]"
 

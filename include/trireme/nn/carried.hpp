@@ -22,7 +22,7 @@ concept BatchOfRows = requires(const Batch& batch) {
 
 // What a layer remembers of each row of the batch from one step to the next, as an LSTM its states:
 //
-//   nn::Carried<Float32> memory{*this, "memory", {width}};
+//   Carried memory{*this, "memory", {width}};
 //   ...
 //   const Tensor<float> before = memory.of(batch);  // [rows, width]; zeros where !batch.continues
 //   memory.keep(batch, after.value());

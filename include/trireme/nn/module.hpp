@@ -6,11 +6,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
 
 #include "trireme/autograd/buffer.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/nn/layer_names.hpp"
 #include "trireme/precision/policy.hpp"
 
 namespace trireme::nn {
@@ -19,18 +21,54 @@ struct InitializeOptions {
   std::optional<std::uint64_t> seed = {};  // instead of ModelContext::seed
 };
 
+namespace detail {
+// For what the compiler says where a class has no constructor for a part of a model, which is then an aggregate.
+struct WriteUsingModuleModuleInTheClassOfThisPart {};
+}  // namespace detail
+
 // A part of a model with a dotted name. The root makes the Model in whose store it and its children register parameters.
 //
 //   struct Mlp : nn::Module<Float32> {
-//     nn::Linear<Float32> hidden{*this, "hidden", {.in = 64, .out = 128}};
-//     nn::Linear<Float32> output{*this, "output", {.in = 128, .out = 10}};
-//     Variable<float> forward(const Variable<float>& x) const { return output.forward(relu(hidden.forward(x))); }
+//     using Module::Module;
+//     Linear hidden{*this, "hidden", {.in = 64, .out = 128}};
+//     Linear output{*this, "output", {.in = 128, .out = 10}};
+//     Value forward(const Value& x) const { return output.forward(relu(hidden.forward(x))); }
 //   };
+//   Mlp model;  // or Mlp(context); within another module Mlp mlp{*this, "mlp"};
+//
+// In a class that derives from Module<P, D> a layer of nn goes by its short name: Linear is nn::Linear<P, D>, and so on. A
+// layer of your own that has one of these names goes by its whole name there: ::Linear. In a class template, whose base is
+// not known yet, short names are written typename Module<P, D>::Linear, or nn::Linear<P, D>.
 template <typename P, typename D = Cpu>
 class Module {
  public:
   using Precision = P;
   using Device = D;
+  using Value = Variable<typename P::Compute, D>;  // what matrix products read and give
+  using Stream = Variable<typename P::Master, D>;  // what is added up from layer to layer; what norms and losses read
+
+  using BatchNorm1d = nn::BatchNorm2d<P, D>;
+  using BatchNorm2d = nn::BatchNorm2d<P, D>;
+  using Carried = nn::Carried<P, D>;
+  using CausalSelfAttention = nn::CausalSelfAttention<P, D>;
+  using Conv2d = nn::Conv2d<P, D>;
+  using ConvTranspose2d = nn::ConvTranspose2d<P, D>;
+  using Dropout = nn::Dropout<P, D>;
+  using Embedding = nn::Embedding<P, D>;
+  using GroupNorm = nn::GroupNorm<P, D>;
+  using Gru = nn::Recurrent<P, ops::RecurrentCell::gru, D>;
+  using LayerNorm = nn::LayerNorm<P, D>;
+  using Linear = nn::Linear<P, D>;
+  using Lstm = nn::Recurrent<P, ops::RecurrentCell::lstm, D>;
+  using MultiheadAttention = nn::MultiheadAttention<P, D>;
+  using Residual = nn::Residual<P, D>;
+  using RmsNorm = nn::RmsNorm<P, D>;
+  using Sequential = nn::Sequential<P, D>;
+  using TokenEmbedding = nn::TokenEmbedding<P, D>;
+  using TokenLogits = nn::TokenLogits<P, D>;
+  using TransformerBlock = nn::TransformerBlock<P, D>;
+  using TransformerMlp = nn::TransformerMlp<P, D>;
+
   using T = typename P::Compute;
   using M = typename P::Master;
   static_assert(std::same_as<M, typename P::Gradient> && std::same_as<M, Accumulate<T>>,
@@ -39,8 +77,16 @@ class Module {
   explicit Module(const ModelContext& context = {})
       : model_(std::make_shared<Model>(context, dtype_of<M>, dtype_of<T>, plane_device<D>())) {}
   Module(const Module& parent, std::string_view name) : model_(parent.model_), name_(parent.dotted(name)) {}
-  Module(const Module&) = delete;
+  Module(const Module& other) : model_(other.model_) {
+    static_assert(std::is_void_v<P>,
+                  "a module is neither copied nor moved, since it stands for parameters of its model: take it by "
+                  "reference, and keep several of one type in an nn::ModuleList");
+  }
   Module& operator=(const Module&) = delete;
+  template <typename Parent>
+  requires(std::derived_from<Parent, Module> && !std::same_as<Parent, Module>)
+      Module(const Parent&, detail::WriteUsingModuleModuleInTheClassOfThisPart = {})
+  = delete;
 
   const std::string& name() const { return name_; }  // empty for the root
   Model& model() const { return *model_; }           // that it is a part of

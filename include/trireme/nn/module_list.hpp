@@ -1,5 +1,6 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -12,10 +13,10 @@
 
 namespace trireme::nn {
 
-// Modules of one type in a row, named "<name>.0", "<name>.1", ...
+// Modules of one type in a row, named "<name>.0", "<name>.1", ... In a class that derives from Module:
 //
 //   nn::ModuleList<Block> blocks{*this, "block", 4};                   // Block(parent, "block.0"), ...
-//   nn::ModuleList<nn::Linear<Float32>> towers{*this, "tower", 2, nn::LinearOptions{.in = 8, .out = 8}};
+//   nn::ModuleList<Linear> towers{*this, "tower", 2, nn::LinearOptions{.in = 8, .out = 8}};
 //   nn::ModuleList<Block> layers{*this, "layer", list_of_options};     // Block(parent, "layer.0", list_of_options[0]), ...
 //   nn::ModuleList<Block> named{*this, names_and_options};             // Block(parent, names_and_options[0].first, ...), ...
 template <typename M>
@@ -32,7 +33,7 @@ class ModuleList {
   }
   template <typename Parent, typename Options>
   ModuleList(const Parent& parent, const std::vector<std::pair<std::string, Options>>& modules) {
-    for (const auto& [name, options] : modules) modules_.push_back(std::make_unique<M>(parent, name, options));
+    for (const auto& [name, options] : modules) make(parent, name, options);
   }
 
   std::size_t size() const { return modules_.size(); }
@@ -42,7 +43,15 @@ class ModuleList {
  private:
   template <typename Parent, typename... Arguments>
   void add(const Parent& parent, std::string_view name, const Arguments&... arguments) {
-    modules_.push_back(std::make_unique<M>(parent, std::string(name) + "." + std::to_string(modules_.size()), arguments...));
+    make(parent, std::string(name) + "." + std::to_string(modules_.size()), arguments...);
+  }
+  template <typename Parent, typename... Arguments>
+  void make(const Parent& parent, const std::string& name, const Arguments&... arguments) {
+    constexpr bool has_constructor = std::constructible_from<M, const Parent&, const std::string&, const Arguments&...>;
+    static_assert(has_constructor,
+                  "a list makes its modules by a constructor (parent, name, the other arguments of the list...): "
+                  "write using Module::Module; in their class, or such a constructor");
+    if constexpr (has_constructor) modules_.push_back(std::make_unique<M>(parent, name, arguments...));
   }
 
   std::vector<std::unique_ptr<M>> modules_;

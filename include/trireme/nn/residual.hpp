@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/operators.hpp"
 
 namespace trireme::nn {
 
@@ -16,7 +16,7 @@ struct Residual {
   void each(auto&& visit) { visit(stream), visit(pending); }
   Residual settled() const {
     if (!pending.value().defined()) return *this;
-    return {.stream = add(stream, cast<typename P::Master>(pending))};
+    return {.stream = stream + pending};
   }
 };
 

@@ -16,18 +16,18 @@ namespace trireme::nn {
 // Modules and functions one after the other. They are numbered as in torch.nn.Sequential, functions too, so that weights have
 // the same names: "<name>.0.weight", ...
 //
-//   nn::Sequential<Float32> mlp{*this, "mlp"};
+//   Sequential mlp{*this, "mlp"};
 //   ...
-//   mlp.add<nn::Linear<Float32>>(nn::LinearOptions{.in = 8, .out = 32});
+//   mlp.add<Linear>(nn::LinearOptions{.in = 8, .out = 32});
 //   mlp.add([](const auto& x) { return relu(x); });
-//   mlp.add<nn::Linear<Float32>>(nn::LinearOptions{.in = 32, .out = 8});
+//   mlp.add<Linear>(nn::LinearOptions{.in = 32, .out = 8});
 //
 // What a module or function takes and gives is the model's compute type; one that takes the master type, as a norm, gets it.
 template <typename P, typename D = Cpu>
 class Sequential : public Module<P, D> {
  public:
-  using Value = Variable<typename P::Compute, D>;
-  using Stream = Variable<typename P::Master, D>;
+  using typename Module<P, D>::Stream;
+  using typename Module<P, D>::Value;
 
   Sequential(const Module<P, D>& parent, std::string_view name) : Module<P, D>(parent, name) {}
 

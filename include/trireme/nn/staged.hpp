@@ -81,6 +81,11 @@ auto call_layer(const L& layer, const X& x, const Batch& batch) {
   }
 }
 
+template <typename Result>
+struct RequireResult {
+  static_assert(!std::is_void_v<Result>, "a layer of a list returns what the next one takes, and this one returns nothing");
+};
+
 // Some modules and what is computed with them, as one layer.
 template <typename F>
 class FunctionLayer {
@@ -97,7 +102,10 @@ class FunctionLayer {
   const StagedLayer& staged() const { return layer_; }
   template <typename... X>
   requires std::invocable<const F&, const X&...>
-  auto forward(const X&... x) const { return function_(x...); }
+  auto forward(const X&... x) const {
+    static_cast<void>(RequireResult<decltype(function_(x...))>());
+    return function_(x...);
+  }
 
  private:
   StagedLayer layer_;
@@ -117,7 +125,10 @@ class ModuleLayer {
   }
   template <typename... X>
   requires requires(const L& module, const X&... x) { module.forward(x...); }
-  auto forward(const X&... x) const { return module_->forward(x...); }
+  auto forward(const X&... x) const {
+    static_cast<void>(RequireResult<decltype(module_->forward(x...))>());
+    return module_->forward(x...);
+  }
 
  private:
   const L* module_;
@@ -190,10 +201,10 @@ auto chain(const L&... layers) {
 //     explicit Net(const ModelContext& context = {}) : Staged(context) { layers(embed, blocks, nn::chain(norm, output)); }
 //     Loss<float> loss(const Value& y, const data::TokenBatch& batch) const { return cross_entropy(y, batch.targets); }
 //
-//     nn::TokenEmbedding<Float32> embed{*this, "embed", {.vocabulary = 256, .positions = 128, .width = 128}};
+//     TokenEmbedding embed{*this, "embed", {.vocabulary = 256, .positions = 128, .width = 128}};
 //     nn::ModuleList<Block> blocks{*this, "block", 4};
-//     nn::LayerNorm<Float32> norm{*this, "norm", {.width = 128}};
-//     nn::TokenLogits<Float32> output{*this, "output", embed.tokens};  // tied
+//     LayerNorm norm{*this, "norm", {.width = 128}};
+//     TokenLogits output{*this, "output", embed.tokens};  // tied
 //   };
 //   ...
 //   step.backward(net, batches);  // parallel::Step, on one rank or in a pipeline
@@ -211,8 +222,6 @@ class Staged : public Module<P, D> {
   using BatchType = Batch;
   using FlowType = Flow;
   using OutputType = Output;
-  using Value = Variable<typename P::Compute, D>;
-  using Stream = Variable<typename P::Master, D>;
 
   explicit Staged(const ModelContext& context = {}) : Module<P, D>(context) {}
 

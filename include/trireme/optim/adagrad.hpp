@@ -34,6 +34,9 @@ class Adagrad final : public Optimizer<P, D> {
   int sum_of_squares_;
 };
 
+template <TypedModel M>
+Adagrad(const M&, const AdagradOptions& = {}) -> Adagrad<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Adagrad<P, D>::Adagrad(Model& model, const AdagradOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),

@@ -42,6 +42,9 @@ class Adam : public Optimizer<P, D> {
   int largest_ = Optimizer<P, D>::no_plane;  // without AMSGrad
 };
 
+template <TypedModel M>
+Adam(const M&, const AdamOptions& = {}) -> Adam<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Adam<P, D>::Adam(Model& model, const AdamOptions& options, bool decoupled)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),

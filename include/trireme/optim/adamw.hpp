@@ -34,4 +34,7 @@ class AdamW final : public Adam<P, D> {
                    true) {}
 };
 
+template <TypedModel M>
+AdamW(const M&, const AdamWOptions& = {}) -> AdamW<typename M::Precision, typename M::Device>;
+
 }  // namespace trireme::optim

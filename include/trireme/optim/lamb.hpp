@@ -44,6 +44,9 @@ class Lamb final : public Optimizer<P, D> {
   int second_moment_;
 };
 
+template <TypedModel M>
+Lamb(const M&, const LambOptions& = {}) -> Lamb<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Lamb<P, D>::Lamb(Model& model, const LambOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups},

@@ -35,6 +35,9 @@ class Lars final : public Optimizer<P, D> {
   int momentum_;
 };
 
+template <TypedModel M>
+Lars(const M&, const LarsOptions& = {}) -> Lars<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Lars<P, D>::Lars(Model& model, const LarsOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups},

@@ -34,6 +34,9 @@ class Lion final : public Optimizer<P, D> {
   int momentum_;
 };
 
+template <TypedModel M>
+Lion(const M&, const LionOptions& = {}) -> Lion<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Lion<P, D>::Lion(Model& model, const LionOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),

@@ -12,11 +12,11 @@
 namespace trireme::optim {
 
 template <typename P, typename D>
-ExponentialMovingAverage<P, D>::ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options)
-    : store_(store),
+ExponentialMovingAverage<P, D>::ExponentialMovingAverage(Model& model, const MovingAverageOptions& options)
+    : store_(model.store()),
       options_(options),
-      planes_(store),
-      average_(planes_.add(store, "average", {.dtype = dtype_of<T>, .extent = Extent::trainable})) {
+      planes_(store_),
+      average_(planes_.add(store_, "average", {.dtype = dtype_of<T>, .extent = Extent::trainable})) {
   require(options.decay >= 0 && options.decay < 1, "a moving average's decay lies in [0, 1), got {}", options.decay);
   visit([this](const T* values, T* average, std::size_t count) { store_.device().copy(average, values, count * sizeof(T)); });
 }

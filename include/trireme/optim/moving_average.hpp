@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/model.hpp"
 #include "trireme/autograd/owned_planes.hpp"
 #include "trireme/precision/policy.hpp"
 
@@ -16,12 +16,14 @@ struct MovingAverageOptions {
 
 // An exponential moving average of a model's trainable parameters, to evaluate or save in their place. A plane over the store,
 // of which every rank keeps all. Starts as the values are.
+//
+//   optim::ExponentialMovingAverage average(net, {.decay = 0.999});
 template <typename P, typename D = Cpu>
 class ExponentialMovingAverage {
  public:
   using T = typename P::Master;
 
-  explicit ExponentialMovingAverage(FlatStore& store, const MovingAverageOptions& options = {});
+  explicit ExponentialMovingAverage(Model& model, const MovingAverageOptions& options = {});
 
   void update();  // after each optimizer step; an error while swapped in
 
@@ -46,6 +48,10 @@ class ExponentialMovingAverage {
   std::int64_t updates_ = 0;
   bool swapped_in_ = false;
 };
+
+template <TypedModel M>
+ExponentialMovingAverage(const M&, const MovingAverageOptions& = {})
+    -> ExponentialMovingAverage<typename M::Precision, typename M::Device>;
 
 extern template class ExponentialMovingAverage<Float32, Cpu>;
 extern template class ExponentialMovingAverage<MixedBfloat16, Cpu>;

@@ -37,6 +37,9 @@ class Rmsprop final : public Optimizer<P, D> {
   int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
 };
 
+template <TypedModel M>
+Rmsprop(const M&, const RmspropOptions& = {}) -> Rmsprop<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Rmsprop<P, D>::Rmsprop(Model& model, const RmspropOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),

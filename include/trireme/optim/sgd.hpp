@@ -34,6 +34,9 @@ class Sgd final : public Optimizer<P, D> {
   int momentum_ = Optimizer<P, D>::no_plane;  // without momentum
 };
 
+template <TypedModel M>
+Sgd(const M&, const SgdOptions& = {}) -> Sgd<typename M::Precision, typename M::Device>;
+
 template <typename P, typename D>
 Sgd<P, D>::Sgd(Model& model, const SgdOptions& options)
     : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}), options_(options) {

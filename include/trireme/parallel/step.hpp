@@ -65,14 +65,16 @@ class [[nodiscard]] Step {
   // Error{rank_mismatch} that names them.
   template <typename Batch, std::invocable F>
   void backward(const Batch& batch, const F& loss) {
-    require_whole_model();
-    Tape tape(names_of(first_sample_of(batch)));
-    begin_micro_batches();
-    listen(tape);
-    const auto value = as_loss(loss());
-    add(value);
-    scaler().scale(value).backward();
-    end_micro_batches();
+    if constexpr (gives_loss<F>()) {
+      require_whole_model();
+      Tape tape(names_of(first_sample_of(batch)));
+      begin_micro_batches();
+      listen(tape);
+      const auto value = as_loss(loss());
+      add(value);
+      scaler().scale(value).backward();
+      end_micro_batches();
+    }
   }
 
   // All micro-batches of this rank, of a model that is a list of layers (nn::Staged): `batches` holds as many as begin() was
@@ -136,6 +138,15 @@ class [[nodiscard]] Step {
           "a batch names its random numbers: give it a member first_sample, or give that number to backward()");
       return batch.first_sample;
     }
+  }
+
+  template <typename F>
+  static constexpr bool gives_loss() {
+    constexpr bool gives = requires(const F& loss) { as_loss(loss()); };
+    static_assert(gives,
+                  "backward(batch, loss) needs a function that returns a Loss, as cross_entropy() gives it, or a "
+                  "Variable of one element: write [&] { return cross_entropy(...); }");
+    return gives;
   }
 
   void require_whole_model() const;  // no other rank has stages of it

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <bit>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -60,6 +63,10 @@ class Tensor {
     return tensor;
   }
 
+  static Tensor from(const Shape& shape, std::initializer_list<T> values) {
+    return from(shape, std::span<const T>(values.begin(), values.size()));
+  }
+
   bool defined() const noexcept { return storage_ != nullptr; }
   const Shape& shape() const noexcept { return shape_; }
   std::int64_t dim(int index) const { return shape_[index]; }
@@ -67,6 +74,19 @@ class Tensor {
 
   T* data() const noexcept { return data_; }
   std::span<T> span() const noexcept { return {data_, static_cast<std::size_t>(numel_)}; }
+
+  // An element, to read and to write; negative numbers count from the end. For single elements: it checks each time, loops
+  // over many take span() or data().
+  //
+  //   const auto x = Tensor<float>::from({2, 2}, {1, 2, 3, 4});
+  //   x.at(1, 0) = 5;
+  T& at(std::integral auto... index) const {
+    static_assert(on_host, "at() is for tensors on the host: copy one from a GPU by x.to<Cpu>()");
+    require(defined(), "at() of a tensor that is undefined");
+    const std::array<std::int64_t, sizeof...(index)> numbers{static_cast<std::int64_t>(index)...};
+    return data_[shape_.place_of(numbers)];
+  }
+
   T item() const {  // the only element; the host waits for a GPU's
     require(numel_ == 1, "item() needs a tensor of one element, this one has shape {}", shape_);
     T element;

@@ -42,6 +42,18 @@ void Elementwise<Cpu>::add(std::int64_t numel, const T* a, const T* b, T* c) {
 
 template <>
 template <typename T>
+void Elementwise<Cpu>::subtract(std::int64_t numel, const T* a, const T* b, T* c) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> left(a + first, count);
+    const Input<T> right(b + first, count);
+    Output<T> to(c + first, count, false);
+    kernels.subtract(left.data(), right.data(), to.data(), count);
+  });
+}
+
+template <>
+template <typename T>
 void Elementwise<Cpu>::multiply(std::int64_t numel, const T* a, const T* b, T* c, bool accumulate) {
   const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
   parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
@@ -49,6 +61,43 @@ void Elementwise<Cpu>::multiply(std::int64_t numel, const T* a, const T* b, T* c
     const Input<T> right(b + first, count);
     Output<T> to(c + first, count, accumulate);
     kernels.multiply(left.data(), right.data(), to.data(), count, accumulate);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::divide(std::int64_t numel, const T* a, const T* b, T* c, bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> dividend(a + first, count);
+    const Input<T> divisor(b + first, count);
+    Output<T> to(c + first, count, accumulate);
+    kernels.divide(dividend.data(), divisor.data(), to.data(), count, accumulate);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::divide_backward_divisor(std::int64_t numel, const T* a, const T* b, const T* dy, T* db,
+                                               bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> dividend(a + first, count);
+    const Input<T> divisor(b + first, count);
+    const Input<T> upstream(dy + first, count);
+    Output<T> to(db + first, count, accumulate);
+    kernels.divide_backward_divisor(dividend.data(), divisor.data(), upstream.data(), to.data(), count, accumulate);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::shift(std::int64_t numel, const T* a, Accumulate<T> summand, T* c) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> from(a + first, count);
+    Output<T> to(c + first, count, false);
+    kernels.shift(from.data(), summand, to.data(), count);
   });
 }
 

@@ -22,8 +22,29 @@ cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t s
 }
 
 template <typename T>
+cudaError_t subtract(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream) {
+  return map_elements(count, c, false, stream, Difference{}, a, b);
+}
+
+template <typename T>
 cudaError_t multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream) {
   return map_elements(count, c, accumulate, stream, Product{}, a, b);
+}
+
+template <typename T>
+cudaError_t divide(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream) {
+  return map_elements(count, c, accumulate, stream, Quotient{}, a, b);
+}
+
+template <typename T>
+cudaError_t divide_backward_divisor(std::int64_t count, const T* a, const T* b, const T* dy, T* db, bool accumulate,
+                                    cudaStream_t stream) {
+  return map_elements(count, db, accumulate, stream, QuotientSlope{}, a, b, dy);
+}
+
+template <typename T>
+cudaError_t shift(std::int64_t count, const T* a, Accumulate<T> summand, T* c, cudaStream_t stream) {
+  return map_elements(count, c, false, stream, Shifted<Accumulate<T>>{summand}, a);
 }
 
 template <typename T>
@@ -31,11 +52,15 @@ cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bo
   return map_elements(count, c, accumulate, stream, Scaled<Accumulate<T>>{factor}, a);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                    \
-  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                          \
-  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t); \
-  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                   \
-  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                        \
+#define TRIREME_INSTANTIATE(T)                                                                                      \
+  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                            \
+  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);   \
+  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                     \
+  template cudaError_t subtract(std::int64_t, const T*, const T*, T*, cudaStream_t);                                \
+  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                          \
+  template cudaError_t divide(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                            \
+  template cudaError_t divide_backward_divisor(std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t); \
+  template cudaError_t shift(std::int64_t, const T*, Accumulate<T>, T*, cudaStream_t);                              \
   template cudaError_t scale(std::int64_t, const T*, Accumulate<T>, T*, bool, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);

@@ -53,11 +53,39 @@ struct Sum {
   }
 };
 
+struct Difference {
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A a, A b) const {
+    return a - b;
+  }
+};
+
 struct Product {
   template <typename A>
   TRIREME_HOST_DEVICE A operator()(std::int64_t, A a, A b) const {
     return a * b;
   }
+};
+
+struct Quotient {
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A a, A b) const {
+    return a / b;
+  }
+};
+
+// dy times the derivative of a / b in b.
+struct QuotientSlope {
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A a, A b, A dy) const {
+    return -dy * (a / b / b);
+  }
+};
+
+template <typename A>
+struct Shifted {
+  A summand;
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A a) const { return a + summand; }
 };
 
 template <typename A>

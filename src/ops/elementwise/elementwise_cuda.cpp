@@ -30,8 +30,33 @@ void Elementwise<Cuda>::add(std::int64_t count, const T* a, const T* b, T* c) {
 
 template <>
 template <typename T>
+void Elementwise<Cuda>::subtract(std::int64_t count, const T* a, const T* b, T* c) {
+  check_cuda(cuda::subtract(count, a, b, c, native_stream()), "subtract");
+}
+
+template <>
+template <typename T>
 void Elementwise<Cuda>::multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate) {
   check_cuda(cuda::multiply(count, a, b, c, accumulate, native_stream()), "multiply");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::divide(std::int64_t count, const T* a, const T* b, T* c, bool accumulate) {
+  check_cuda(cuda::divide(count, a, b, c, accumulate, native_stream()), "divide");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::divide_backward_divisor(std::int64_t count, const T* a, const T* b, const T* dy, T* db,
+                                                bool accumulate) {
+  check_cuda(cuda::divide_backward_divisor(count, a, b, dy, db, accumulate, native_stream()), "divide_backward_divisor");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::shift(std::int64_t count, const T* a, Accumulate<T> summand, T* c) {
+  check_cuda(cuda::shift(count, a, summand, c, native_stream()), "shift");
 }
 
 template <>

@@ -18,7 +18,16 @@ cudaError_t activation_backward(Activation kind, std::int64_t count, const T* x,
 template <typename T>
 cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream);
 template <typename T>
+cudaError_t subtract(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream);
+template <typename T>
 cudaError_t multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream);
+template <typename T>
+cudaError_t divide(std::int64_t count, const T* a, const T* b, T* c, bool accumulate, cudaStream_t stream);
+template <typename T>
+cudaError_t divide_backward_divisor(std::int64_t count, const T* a, const T* b, const T* dy, T* db, bool accumulate,
+                                    cudaStream_t stream);
+template <typename T>
+cudaError_t shift(std::int64_t count, const T* a, Accumulate<T> summand, T* c, cudaStream_t stream);
 template <typename T>
 cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate, cudaStream_t stream);
 

@@ -24,8 +24,28 @@ void add(const T* a, const T* b, T* c, std::int64_t count) {
 }
 
 template <typename T>
+void subtract(const T* a, const T* b, T* c, std::int64_t count) {
+  write(c, count, false, [=](std::int64_t i) { return a[i] - b[i]; });
+}
+
+template <typename T>
 void multiply(const T* a, const T* b, T* c, std::int64_t count, bool accumulate) {
   write(c, count, accumulate, [=](std::int64_t i) { return a[i] * b[i]; });
+}
+
+template <typename T>
+void divide(const T* a, const T* b, T* c, std::int64_t count, bool accumulate) {
+  write(c, count, accumulate, [=](std::int64_t i) { return a[i] / b[i]; });
+}
+
+template <typename T>
+void divide_backward_divisor(const T* a, const T* b, const T* dy, T* db, std::int64_t count, bool accumulate) {
+  write(db, count, accumulate, [=](std::int64_t i) { return QuotientSlope{}(i, a[i], b[i], dy[i]); });
+}
+
+template <typename T>
+void shift(const T* a, T summand, T* c, std::int64_t count) {
+  write(c, count, false, [=](std::int64_t i) { return a[i] + summand; });
 }
 
 template <typename T>
@@ -34,7 +54,8 @@ void scale(const T* a, T factor, T* c, std::int64_t count, bool accumulate) {
 }
 
 template <typename T>
-constexpr ElementwiseKernels<T> kernels{activation<T>, activation_backward<T>, add<T>, multiply<T>, scale<T>};
+constexpr ElementwiseKernels<T> kernels{activation<T>, activation_backward<T>,     add<T>,   subtract<T>, multiply<T>,
+                                        divide<T>,     divide_backward_divisor<T>, shift<T>, scale<T>};
 
 }  // namespace
 

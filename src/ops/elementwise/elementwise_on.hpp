@@ -16,7 +16,15 @@ struct Elementwise {
   template <typename T>
   static void add(std::int64_t count, const T* a, const T* b, T* c);
   template <typename T>
+  static void subtract(std::int64_t count, const T* a, const T* b, T* c);
+  template <typename T>
   static void multiply(std::int64_t count, const T* a, const T* b, T* c, bool accumulate);
+  template <typename T>
+  static void divide(std::int64_t count, const T* a, const T* b, T* c, bool accumulate);
+  template <typename T>
+  static void divide_backward_divisor(std::int64_t count, const T* a, const T* b, const T* dy, T* db, bool accumulate);
+  template <typename T>
+  static void shift(std::int64_t count, const T* a, Accumulate<T> summand, T* c);
   template <typename T>
   static void scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bool accumulate);
 };
@@ -45,11 +53,44 @@ void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c) {
 }
 
 template <typename T, typename D>
+void subtract(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c) {
+  require_defined("subtract", "a", a);
+  require_shape("subtract", "b", b, a.shape());
+  require_shape("subtract", "c", c, a.shape());
+  Elementwise<D>::subtract(a.numel(), a.data(), b.data(), c.data());
+}
+
+template <typename T, typename D>
 void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate) {
   require_defined("multiply", "a", a);
   require_shape("multiply", "b", b, a.shape());
   require_shape("multiply", "c", c, a.shape());
   Elementwise<D>::multiply(a.numel(), a.data(), b.data(), c.data(), accumulate);
+}
+
+template <typename T, typename D>
+void divide(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate) {
+  require_defined("divide", "a", a);
+  require_shape("divide", "b", b, a.shape());
+  require_shape("divide", "c", c, a.shape());
+  Elementwise<D>::divide(a.numel(), a.data(), b.data(), c.data(), accumulate);
+}
+
+template <typename T, typename D>
+void divide_backward_divisor(const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& db,
+                             bool accumulate) {
+  require_defined("divide_backward_divisor", "a", a);
+  require_shape("divide_backward_divisor", "b", b, a.shape());
+  require_shape("divide_backward_divisor", "dy", dy, a.shape());
+  require_shape("divide_backward_divisor", "db", db, a.shape());
+  Elementwise<D>::divide_backward_divisor(a.numel(), a.data(), b.data(), dy.data(), db.data(), accumulate);
+}
+
+template <typename T, typename D>
+void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T, D>& c) {
+  require_defined("shift", "a", a);
+  require_shape("shift", "c", c, a.shape());
+  Elementwise<D>::shift(a.numel(), a.data(), summand, c.data());
 }
 
 template <typename T, typename D>
@@ -59,11 +100,15 @@ void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool ac
   Elementwise<D>::scale(a.numel(), a.data(), factor, c.data(), accumulate);
 }
 
-#define TRIREME_INSTANTIATE_ELEMENTWISE(T, D)                                                                   \
-  template void activation(Activation, const Tensor<T, D>&, Tensor<T, D>&);                                     \
-  template void activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
-  template void add(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                   \
-  template void multiply(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                        \
+#define TRIREME_INSTANTIATE_ELEMENTWISE(T, D)                                                                                \
+  template void activation(Activation, const Tensor<T, D>&, Tensor<T, D>&);                                                  \
+  template void activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);              \
+  template void add(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                                \
+  template void subtract(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                           \
+  template void multiply(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                                     \
+  template void divide(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                                       \
+  template void divide_backward_divisor(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool); \
+  template void shift(const Tensor<T, D>&, Accumulate<T>, Tensor<T, D>&);                                                    \
   template void scale(const Tensor<T, D>&, Accumulate<T>, Tensor<T, D>&, bool)
 
 }  // namespace trireme::ops

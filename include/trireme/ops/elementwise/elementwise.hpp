@@ -19,7 +19,21 @@ template <typename T, typename D>
 void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
 
 template <typename T, typename D>
+void subtract(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
+
+template <typename T, typename D>
 void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
+
+template <typename T, typename D>
+void divide(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
+
+// The gradient of the divisor: db = -dy * a / b^2. That of the dividend is divide(dy, b, da).
+template <typename T, typename D>
+void divide_backward_divisor(const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& db,
+                             bool accumulate);
+
+template <typename T, typename D>
+void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T, D>& c);  // c = a + summand
 
 template <typename T, typename D>
 void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);

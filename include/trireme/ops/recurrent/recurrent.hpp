@@ -2,13 +2,10 @@
 
 #include <cstdint>
 
+#include "trireme/ops/recurrent/recurrent_cell.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme::ops {
-
-// lstm: Hochreiter, Schmidhuber 1997 with the forget gate of Gers, Schmidhuber, Cummins 2000; gates i, f, g, o.
-// gru: Cho et al. 2014, arXiv 1406.1078, with the reset gate behind the product as in cuDNN; gates r, z, n.
-enum class RecurrentCell : std::uint8_t { lstm, gru };
 
 constexpr std::int64_t num_gates(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
 

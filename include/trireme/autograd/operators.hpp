@@ -1,0 +1,138 @@
+#pragma once
+
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/operands.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+
+// a + b, a - b, a * b, a / b and -a, element by element, of Variables and numbers:
+//
+//   const Value y = x + attention.forward(norm.forward(x));
+//   const Value gated = (1 - z) * n + z * h;
+//
+// Both Variables have the same shape. One of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
+// precision a Stream and a Value give a Stream. A number is rounded to float, where the Variable is of double not at all; x /
+// number multiplies by 1 / number.
+namespace trireme {
+
+namespace detail {
+
+template <typename X>
+concept AnyVariable = IsVariable<X>::value;
+template <typename X>
+concept Number = std::is_arithmetic_v<X> || std::is_same_v<X, bfloat16> || std::is_same_v<X, float16>;
+
+template <typename X>
+struct VariableTypes;
+template <typename T_, typename D_, typename G_>
+struct VariableTypes<Variable<T_, D_, G_>> {
+  using T = T_;
+  using D = D_;
+  static constexpr bool is_weight = !std::is_same_v<T_, G_>;
+};
+
+// What an operator computes in; an error that says what to write where there is no such type.
+template <typename A, typename B>
+struct ElementOfBoth {
+  using TA = typename VariableTypes<A>::T;
+  using TB = typename VariableTypes<B>::T;
+  static constexpr bool same = std::is_same_v<TA, TB>;
+  static constexpr bool one_device = std::is_same_v<typename VariableTypes<A>::D, typename VariableTypes<B>::D>;
+  static constexpr bool weights = VariableTypes<A>::is_weight || VariableTypes<B>::is_weight;
+  static constexpr bool halves = !same && !std::is_same_v<TA, Accumulate<TA>> && !std::is_same_v<TB, Accumulate<TB>>;
+  static constexpr bool has_double = !same && (std::is_same_v<TA, double> || std::is_same_v<TB, double>);
+  static constexpr bool fits = one_device && !weights && !halves && !has_double;
+  static_assert(one_device, "one operand lies on the CPU and one on a GPU: make both on the device of the model");
+  static_assert(!weights, "a weight of half precision is for matrix products: write weight.master() in place of variable()");
+  static_assert(!halves, "bfloat16 and float16 have no common type: write cast<float>(a) and cast<float>(b)");
+  static_assert(!has_double, "a Variable of double combines with Variables of double alone: make all of them of one type");
+  using type = std::conditional_t<same, TA, float>;
+};
+template <typename To, typename T, typename D>
+decltype(auto) as(const Variable<T, D>& x) {
+  if constexpr (std::is_same_v<To, T>) {
+    return (x);
+  } else {
+    return cast<To>(x);
+  }
+}
+
+// Calls function(a, b) with both in the type of both.
+template <typename A, typename B>
+auto of_both(std::string_view operation, const A& a, const B& b, const auto& function) {
+  using Both = ElementOfBoth<A, B>;
+  if constexpr (Both::fits) {
+    require_operands(operation, a, b);
+    return function(as<typename Both::type>(a), as<typename Both::type>(b));
+  } else {
+    return a;
+  }
+}
+
+template <typename T>
+Accumulate<T> number_for(Number auto number) {
+  return static_cast<Accumulate<T>>(number);
+}
+
+}  // namespace detail
+
+template <detail::AnyVariable A, detail::AnyVariable B>
+auto operator+(const A& a, const B& b) {
+  return detail::of_both("add", a, b, [](const auto& x, const auto& y) { return add(x, y); });
+}
+template <detail::AnyVariable A, detail::AnyVariable B>
+auto operator-(const A& a, const B& b) {
+  return detail::of_both("subtract", a, b, [](const auto& x, const auto& y) { return subtract(x, y); });
+}
+template <detail::AnyVariable A, detail::AnyVariable B>
+auto operator*(const A& a, const B& b) {
+  return detail::of_both("multiply", a, b, [](const auto& x, const auto& y) { return multiply(x, y); });
+}
+template <detail::AnyVariable A, detail::AnyVariable B>
+auto operator/(const A& a, const B& b) {
+  return detail::of_both("divide", a, b, [](const auto& x, const auto& y) { return divide(x, y); });
+}
+
+template <typename T, typename D>
+Variable<T, D> operator-(const Variable<T, D>& x) {
+  return scale(x, Accumulate<T>{-1});
+}
+
+template <typename T, typename D>
+Variable<T, D> operator+(const Variable<T, D>& x, detail::Number auto number) {
+  return shift(x, detail::number_for<T>(number));
+}
+template <typename T, typename D>
+Variable<T, D> operator+(detail::Number auto number, const Variable<T, D>& x) {
+  return x + number;
+}
+template <typename T, typename D>
+Variable<T, D> operator-(const Variable<T, D>& x, detail::Number auto number) {
+  return shift(x, -detail::number_for<T>(number));
+}
+template <typename T, typename D>
+Variable<T, D> operator-(detail::Number auto number, const Variable<T, D>& x) {
+  return -x + number;
+}
+template <typename T, typename D>
+Variable<T, D> operator*(const Variable<T, D>& x, detail::Number auto number) {
+  return scale(x, detail::number_for<T>(number));
+}
+template <typename T, typename D>
+Variable<T, D> operator*(detail::Number auto number, const Variable<T, D>& x) {
+  return x * number;
+}
+template <typename T, typename D>
+Variable<T, D> operator/(const Variable<T, D>& x, detail::Number auto number) {
+  return scale(x, static_cast<Accumulate<T>>(1 / static_cast<double>(number)));
+}
+template <typename T, typename D>
+Variable<T, D> operator/(detail::Number auto number, const Variable<T, D>& x) {
+  require_operands("divide", x);
+  return Variable<T, D>(Tensor<T, D>::full(x.shape(), static_cast<T>(detail::number_for<T>(number)))) / x;
+}
+
+}  // namespace trireme

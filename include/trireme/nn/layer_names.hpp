@@ -1,0 +1,47 @@
+#pragma once
+
+#include "trireme/ops/recurrent/recurrent_cell.hpp"
+
+// The layers by their names alone, for Module's short forms: the header of a layer says what it is.
+namespace trireme::nn {
+
+template <typename P, typename D>
+class BatchNorm2d;
+template <typename P, typename D>
+class Carried;
+template <typename P, typename D>
+class CausalSelfAttention;
+template <typename P, typename D>
+class Conv2d;
+template <typename P, typename D>
+class ConvTranspose2d;
+template <typename P, typename D>
+class Dropout;
+template <typename P, typename D>
+class Embedding;
+template <typename P, typename D>
+class GroupNorm;
+template <typename P, typename D>
+class LayerNorm;
+template <typename P, typename D>
+class Linear;
+template <typename P, typename D>
+class MultiheadAttention;
+template <typename P, ops::RecurrentCell kind, typename D>
+class Recurrent;
+template <typename P, typename D>
+struct Residual;
+template <typename P, typename D>
+class RmsNorm;
+template <typename P, typename D>
+class Sequential;
+template <typename P, typename D>
+class TokenEmbedding;
+template <typename P, typename D>
+class TokenLogits;
+template <typename P, typename D>
+class TransformerBlock;
+template <typename P, typename D>
+class TransformerMlp;
+
+}  // namespace trireme::nn

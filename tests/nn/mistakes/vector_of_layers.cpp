@@ -1,0 +1,11 @@
+// wanted: a module is neither copied nor moved, .* nn::ModuleList
+#include "trireme/nn/layers.hpp"
+
+using namespace trireme;
+
+struct Net : nn::Module<Float32> {
+  Net() {
+    for (const char* name : {"first", "second"}) layers.emplace_back(*this, name, nn::LinearOptions{.in = 4, .out = 4});
+  }
+  std::vector<Linear> layers;
+};
