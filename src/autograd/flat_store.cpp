@@ -251,6 +251,8 @@ void FlatStore::initialize(std::uint64_t seed, std::string_view module) {
 template void FlatStore::initialize<float>(std::uint64_t, std::string_view);
 template void FlatStore::initialize<double>(std::uint64_t, std::string_view);
 
+bool FlatStore::has_values() const { return std::ranges::count(has_values_, true) > 0; }
+
 void FlatStore::require_values() {
   if (values_are_checked_) return;
   std::vector<std::string_view> lacking;

@@ -12,6 +12,8 @@
 namespace trireme {
 namespace {
 
+thread_local const char* without_collectives = nullptr;  // else where they are called from
+
 constexpr std::size_t most_elements = std::size_t{1} << 56;  // bytes and parts can be computed without overflow
 constexpr std::int64_t block = 16;                           // parts begin at multiples of it
 
@@ -219,7 +221,13 @@ Range Collectives::part(std::int64_t count, int rank) const {
   return part_of(count, rank, size_);
 }
 
+WithoutCollectives::WithoutCollectives(const char* where) : before_(std::exchange(without_collectives, where)) {}
+
+WithoutCollectives::~WithoutCollectives() { without_collectives = before_; }
+
 Pending Collectives::start_checked(const Call& call) const {
+  require(without_collectives == nullptr, "{} calls {}: ranks must not wait for each other there", without_collectives,
+          describe(call));
   check(call, size_);
   return start(call);
 }

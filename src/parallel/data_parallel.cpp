@@ -52,6 +52,7 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
       summary_(std::make_shared<const SummaryGroup>(model, mesh)),
       bucket_of_(static_cast<std::size_t>(store_.num_parameters()), -1),
       scaler_(loss_scale_of(store_, options)),
+      metrics_prefix_(options.metrics_prefix),
       ready_position_(static_cast<std::size_t>(store_.num_parameters()), 0) {
   summary_->group().agree([&] { check(options, store_, mesh); }, "options of DataParallel");
   const bool on_one_node = on_all(summary_->group(), group_.on_one_node(), "nodes of replicas");

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "trireme/core/error.hpp"
+#include "trireme/monitor/registry.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -69,6 +70,7 @@ void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& 
   const BucketOptions& buckets = options.buckets;
   require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
           "BucketOptions are above 0, got {}, {} and {} bytes", buckets.bytes, buckets.first_bytes, buckets.slice_bytes);
+  monitor::Registry().gauge(options.metrics_prefix + "loss");  // refuses what is no name
   require(options.check_replicas >= 0, "check_replicas is a number of steps, or 0 for none, got {}", options.check_replicas);
   require(
       store.on_host() || mesh.data().size() == 1 || reaches(mesh.data(), store),

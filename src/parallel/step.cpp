@@ -1,21 +1,38 @@
 #include "trireme/parallel/step.hpp"
 
+#include <algorithm>
+#include <chrono>
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "parallel/pipeline.hpp"
 #include "parallel/reduction.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/monitor/registry.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
 namespace trireme::parallel {
 
+namespace {
+
+double seconds_now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+}  // namespace
+
 Step::Step(DataParallel& owner, std::int64_t number, std::unique_ptr<Reduction> reduction, StepRecording* recording)
-    : owner_(&owner), number_(number), recording_(recording), reduction_(std::move(reduction)) {}
+    : owner_(&owner),
+      number_(number),
+      began_(seconds_now()),
+      sent_before_(owner.bytes_sent()),
+      recording_(recording),
+      reduction_(std::move(reduction)) {}
 
 Step::Step(Step&& other) noexcept
     : owner_(other.owner_),
       number_(other.number_),
+      began_(other.began_),
+      sent_before_(other.sent_before_),
       recording_(other.recording_),
       calls_(other.calls_),
       phase_(std::exchange(other.phase_, Phase::over)),
@@ -176,7 +193,26 @@ bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& op
   phase_ = Phase::over;
   reduction_ = nullptr;
   owner_->is_in_step_ = false;
+  if (recording_ == nullptr) record(optimizer, updated);
   return updated;
+}
+
+void Step::record(const optim::AnyOptimizer& optimizer, bool updated) const {
+  monitor::Registry& registry = monitor::Registry::current();
+  const std::string& prefix = owner_->metrics_prefix_;
+  const auto set = [&](const char* name, double value) { registry.gauge(prefix + name).set(value); };
+  const auto count = [&](const char* name, double amount) { registry.counter(prefix + name).add(amount); };
+  if (summary_->on_device == nullptr) {
+    set("loss", summary_->loss());
+    set("gradient_norm", summary_->gradient_norm);
+    if (owner_->store_.compute_dtype() == DType::float16) set("loss_scale", owner_->scaler_.scale());
+    if (updated) count("targets", std::max(summary_->target_weight, 0.0));
+    count("skipped_steps", updated ? 0 : 1);
+  }
+  set("learning_rate", optimizer.learning_rate());
+  set("step_seconds", seconds_now() - began_);
+  set("exposed_communication_seconds", summary_->exposed_communication_seconds);
+  count("sent_bytes", static_cast<double>(owner_->bytes_sent() - sent_before_));
 }
 
 }  // namespace trireme::parallel

@@ -5,15 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "trainer/command_line_text.hpp"
+
 // What the command lines of all programs share.
 namespace trireme {
 
 // Adds --version. Nothing: all was parsed. Else the exit code of a program that ends here: 0 after --help and --version, and 2
 // after an error, which is told on stderr in one line.
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv);
-
-// The same line, for programs that tell it themselves: an unknown option or command with the one that may have been meant.
-std::string text_of(const CLI::ParseError& error, const CLI::App& app);
 
 void add_version(CLI::App& app);
 

@@ -205,6 +205,8 @@ class FlatStore {
   template <typename T>
   void initialize(std::uint64_t seed, std::string_view module = {});
 
+  bool has_values() const;  // whether any parameter has got some: they were initialized, written or loaded
+
   // Error{invalid_argument} where a parameter has never got values: it was not initialized, written or loaded, and is still all
   // zeros where its initializer makes something else. The first step asks.
   void require_values();

@@ -51,6 +51,12 @@ struct LoadedCheckpoint {
   std::optional<ImportedWeights> imported = {};  // then the state has kept all but these weights as it was
 };
 
+struct LoadOptions {
+  // Whether what the checkpoint holds and the state lacks is an error. Otherwise it is passed over: for who wants the model of
+  // a checkpoint without its optimizer.
+  bool whole = true;
+};
+
 // Checkpoints of a job in one directory. Every rank writes a part of the state into a safetensors file, then rank 0 the
 // manifest, which a renamed folder commits: a job that dies at any moment leaves either the whole checkpoint or none. Any
 // number of ranks with any layout loads what any other has written: tensors are known by name and place in the whole. All calls
@@ -93,7 +99,7 @@ class Checkpoints {
   // names a tensor or value that only one of the two has, or that differs in shape or type; Error{corrupt_file} the file that
   // is damaged. Files are read twice, so that each of `threads` needs no more than 256 KiB of memory; where they fit into the
   // page cache, the disk is read once.
-  LoadedCheckpoint load(std::int64_t step, const State& state);
+  LoadedCheckpoint load(std::int64_t step, const State& state, const LoadOptions& options = {});
   std::optional<LoadedCheckpoint> load_newest(const State& state);  // nothing when there is no checkpoint
 
   std::vector<std::int64_t> steps() const { return committed_steps(options_.directory, *options_.file_system); }

@@ -150,6 +150,19 @@ class Collectives {
   int size_;
 };
 
+// While it lives every collective of this thread is an Error{invalid_argument} that says where it was called: in code that
+// ranks may leave out, such as a callback.
+class WithoutCollectives {
+ public:
+  explicit WithoutCollectives(const char* where);
+  ~WithoutCollectives();
+  WithoutCollectives(const WithoutCollectives&) = delete;
+  WithoutCollectives& operator=(const WithoutCollectives&) = delete;
+
+ private:
+  const char* before_;
+};
+
 // Ranks between which something of a model is divided. Null: this rank alone.
 using Axis = std::shared_ptr<const Collectives>;
 

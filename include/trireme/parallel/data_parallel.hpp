@@ -136,6 +136,7 @@ class DataParallel {
   };
   std::vector<Tied> tied_;  // the same on all ranks of that axis
   amp::GradScaler scaler_;
+  std::string metrics_prefix_;
   std::vector<std::uint64_t> compared_optimizers_;  // their serials: all ranks have the same settings
   bool is_in_step_ = false;
   std::int64_t step_ = -1;  // the number of the newest one

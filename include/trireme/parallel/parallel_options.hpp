@@ -92,6 +92,9 @@ struct ParallelOptions {
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // of models that compute in float16
+
+  // Before the names of what its steps tell monitor::Registry, where several models train: "generator.".
+  std::string metrics_prefix = {};
 };
 
 }  // namespace trireme::parallel

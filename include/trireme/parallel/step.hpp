@@ -47,6 +47,11 @@ struct StepRecording {
 // same place; where one does so alone the ranks no longer call alike, and the job fails, or their replicas are found to differ.
 // In a pipeline a step whose backward() fails ends the job: stages have messages for each other under way.
 //
+// update() tells monitor::Registry::current(), with ParallelOptions::metrics_prefix before the names: loss, gradient_norm,
+// learning_rate, loss_scale of float16, step_seconds (from begin() on), exposed_communication_seconds; and counts targets,
+// sent_bytes (by this rank to other nodes) and skipped_steps. It asks nobody for them. Of a GPU's step it knows the loss and
+// the norm where finish() was called.
+//
 // Steps of different models nest: inside the loss of a generator the discriminator may take its step. The DataParallel of each
 // is made of a group of its own (Group::split). What the outer loss needs of the inner model it computes after the inner step,
 // which changes the values that a backward pass would read. A gradient for a parameter that was updated since is an error; the
@@ -184,11 +189,14 @@ class [[nodiscard]] Step {
   static double value_of(const std::vector<std::shared_ptr<AddedLoss>>& added);
   class EndOnError;
   void give_up() noexcept;
+  void record(const optim::AnyOptimizer& optimizer, bool updated) const;
   void set_learning_rate(optim::AnyOptimizer& optimizer, std::optional<double> rate);
 
   DataParallel* owner_;
   std::int64_t number_;
-  StepRecording* recording_;  // null where no StepGraph records
+  double began_;               // seconds, of a clock that only rises
+  std::uint64_t sent_before_;  // DataParallel::bytes_sent()
+  StepRecording* recording_;   // null where no StepGraph records
   StreamCalls calls_;
   Phase phase_ = Phase::open;
   std::unique_ptr<Reduction> reduction_;

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace trireme::monitor {
+
+enum class MetricKind : std::uint8_t { counter, gauge, histogram };
+
+std::string_view name_of(MetricKind kind);
+
+struct HistogramSummary {
+  std::int64_t count = 0;
+  double sum = 0;
+  double minimum = 0;  // 0 where there is no value
+  double maximum = 0;
+  double median = 0;
+  double quantile_95 = 0;
+};
+
+// One of them at some moment.
+struct Metric {
+  std::string name;
+  MetricKind kind = MetricKind::gauge;
+  double value = 0;                 // counter: so far; gauge: set last; histogram: the sum
+  double increase = 0;              // counter: since the snapshot before
+  bool changed = false;             // since the snapshot before: added to, set, observed
+  HistogramSummary histogram = {};  // of a histogram
+};
+
+// What sinks get, once a step.
+struct Snapshot {
+  std::int64_t step = 0;                   // its number, from 0 on
+  std::optional<std::int64_t> steps = {};  // of the whole run, where that is known
+  double share = 0;                        // of the run that is done, in [0, 1]
+  std::vector<Metric> metrics = {};
+
+  const Metric* find(std::string_view name) const;  // null: there is none of this name
+};
+
+}  // namespace trireme::monitor

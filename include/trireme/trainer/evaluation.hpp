@@ -1,0 +1,80 @@
+#pragma once
+
+#include <array>
+#include <concepts>
+#include <cstddef>
+#include <span>
+#include <type_traits>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/model.hpp"
+#include "trireme/core/mean.hpp"
+#include "trireme/data/on_device.hpp"
+
+namespace trireme::trainer {
+
+// While it lives the model is in evaluation; then each of its modules is as it was.
+class Evaluation {
+ public:
+  explicit Evaluation(Model& model) : model_(model), before_(model.modes()) { model.modes().set("", false); }
+  ~Evaluation() { model_.modes() = before_; }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  Model& model_;
+  TrainingModes before_;
+};
+
+// What an evaluation adds up: one Mean, or several.
+template <std::size_t count>
+class Means {
+ public:
+  void add(const Mean& mean) { means_[0] += mean; }
+  void add(const std::array<Mean, count>& means) {
+    for (std::size_t index = 0; index < count; ++index) means_[index] += means[index];
+  }
+  template <typename T, typename D>
+  void add(const Loss<T, D>& loss) {
+    means_[0] += Mean{.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
+  }
+
+  std::span<Mean> all() { return means_; }
+
+ protected:
+  std::array<Mean, count> means_ = {};
+};
+
+struct OneMean : Means<1> {
+  Mean value() const { return means_[0]; }
+};
+template <std::size_t count>
+struct SeveralMeans : Means<count> {
+  std::array<Mean, count> value() const { return this->means_; }
+};
+
+template <typename Result>
+struct MeansOf {
+  using Type = OneMean;
+};
+template <std::size_t count>
+struct MeansOf<std::array<Mean, count>> {
+  using Type = SeveralMeans<count>;
+};
+
+// f(batch) of the batches of this rank, where the model lies.
+template <typename D, typename Batches, typename F>
+auto means_of(const Batches& batches, const F& f) {
+  const auto of = [&f](const auto& batch) {
+    if constexpr (std::same_as<D, Cpu>) {
+      return f(batch);
+    } else {
+      return f(data::on_device<D>(batch));
+    }
+  };
+  typename MeansOf<std::remove_cvref_t<decltype(of(*batches.begin()))>>::Type result;
+  for (const auto& batch : batches) result.add(of(batch));
+  return result;
+}
+
+}  // namespace trireme::trainer

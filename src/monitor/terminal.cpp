@@ -1,0 +1,99 @@
+#include <fmt/format.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "monitor/progress_line.hpp"
+#include "trireme/monitor/sink.hpp"
+
+namespace trireme::monitor {
+
+namespace {
+
+constexpr int usual_width = 80;
+
+// Whether a person watches this stream. mpirun gives its ranks a terminal of its own whatever it writes to itself: then its
+// standard output decides, which only a rank on mpirun's machine can see.
+bool is_terminal(std::FILE* stream) {
+  if (isatty(fileno(stream)) == 0) return false;
+  if (std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return true;
+  std::array<char, 64> target{};
+  const std::string link = fmt::format("/proc/{}/fd/1", getppid());
+  if (readlink(link.c_str(), target.data(), target.size() - 1) < 0) return false;
+  const std::string_view name(target.data());
+  return name.starts_with("/dev/pts/") || name.starts_with("/dev/tty");
+}
+
+// Asked before each line: windows change. mpirun's own terminal does not know its width, COLUMNS may.
+int width_of(std::FILE* stream) {
+  winsize size{};
+  if (ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
+  int width = usual_width;
+  if (const char* columns = std::getenv("COLUMNS")) {
+    const std::string_view text(columns);
+    int number = 0;
+    if (std::from_chars(text.data(), text.data() + text.size(), number).ec == std::errc() && number > 0) width = number;
+  }
+  return width;
+}
+
+ProgressLine::Time now() { return std::chrono::steady_clock::now().time_since_epoch(); }
+
+class Terminal final : public Sink {
+ public:
+  explicit Terminal(const TerminalOptions& options)
+      : line_(options), stream_(options.stream), terminal_(is_terminal(options.stream)) {}
+
+  ~Terminal() override {
+    if (!drawn_) return;
+    std::fputs("\n", stream_);
+    std::fflush(stream_);
+  }
+
+  void write(const Snapshot& snapshot) override {
+    line_.add(snapshot, now());
+    if (!line_.due(terminal_)) return;
+    if (terminal_) {
+      erase();
+      put(line_.on_terminal(width_of(stream_) - 1));  // a full line would make the cursor wrap
+      drawn_ = true;
+    } else {
+      put(line_.plain() + "\n");
+    }
+    line_.shown();
+    std::fflush(stream_);
+  }
+
+  void note(std::string_view text) override {
+    erase();
+    put(std::string(text) + "\n");
+    std::fflush(stream_);
+  }
+
+ private:
+  // A run does not end because nobody reads on.
+  void put(const std::string& text) { std::fputs(text.c_str(), stream_); }
+
+  void erase() {
+    if (drawn_) std::fputs("\r\033[K", stream_);
+    drawn_ = false;
+  }
+
+  ProgressLine line_;
+  std::FILE* stream_;
+  bool terminal_;
+  bool drawn_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Sink> terminal(const TerminalOptions& options) { return std::make_unique<Terminal>(options); }
+
+}  // namespace trireme::monitor

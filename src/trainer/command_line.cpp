@@ -1,0 +1,160 @@
+#include "trireme/trainer/command_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "trainer/command_line_impl.hpp"
+#include "trainer/command_line_text.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::trainer {
+
+namespace {
+
+std::string with_hyphens(std::string name) {
+  std::ranges::replace(name, '_', '-');
+  return name;
+}
+
+// A file's names in both spellings.
+class Toml final : public CLI::ConfigTOML {
+ public:
+  std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
+    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(file);
+    for (CLI::ConfigItem& item : found) item.name = with_hyphens(std::move(item.name));
+    return found;
+  }
+};
+
+// Likewise of a command line, in the order that CLI11 wants: from its end.
+std::vector<std::string> words_of(int argc, const char* const* argv) {
+  std::vector<std::string> words;
+  for (int index = argc - 1; index > 0; --index) {
+    std::string word = argv[index];
+    if (word.starts_with("--")) {
+      const std::size_t end = std::min(word.find('='), word.size());
+      word = with_hyphens(word.substr(0, end)) + word.substr(end);
+    }
+    words.push_back(std::move(word));
+  }
+  return words;
+}
+
+}  // namespace
+
+CommandLine::Impl::Impl(std::string description) : app(std::move(description)) {
+  app.option_defaults()->take_last();  // of an option given twice
+  app.config_formatter(std::make_shared<Toml>());
+  app.set_config("--config", "", "read options from this file (TOML: batch-size = 64)");
+  app.add_flag("--print-config", print_config, "write a file for --config that repeats this call, and end")
+      ->configurable(false);
+}
+
+std::string CommandLine::Impl::written(const std::string& name) { return "--" + with_hyphens(name); }
+
+CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option, std::function<std::string()> shown) {
+  option->group(group);
+  if (!of_run) settings.push_back({.name = name, .shown = std::move(shown)});
+  return option;
+}
+
+CLI::Option* CommandLine::Impl::add_text(const std::string& name, const std::string& value, const std::string& text,
+                                         std::function<void(const std::string&)> take) {
+  Text& one = texts.emplace_back(Text{.option = nullptr, .value = value, .take = std::move(take)});
+  one.option = own(name, app.add_option(written(name), one.value, text)->capture_default_str(), [&one] { return one.value; });
+  return one.option;
+}
+
+CommandLine::CommandLine(const std::string& description) : impl_(std::make_unique<Impl>(description)) {}
+CommandLine::~CommandLine() = default;
+
+void CommandLine::add(const std::string& name, bool& value, const std::string& text) {
+  const std::string flag = Impl::written(name);
+  impl_->own(name, impl_->app.add_flag(fmt::format("{},!--no-{}", flag, flag.substr(2)), value, text),
+             [&value] { return value ? "on" : "off"; });
+}
+void CommandLine::add(const std::string& name, int& value, const std::string& text) {
+  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+}
+void CommandLine::add(const std::string& name, std::int64_t& value, const std::string& text) {
+  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+}
+void CommandLine::add(const std::string& name, std::uint64_t& value, const std::string& text) {
+  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+}
+void CommandLine::add(const std::string& name, double& value, const std::string& text) {
+  impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
+}
+void CommandLine::add(const std::string& name, std::optional<double>& value, const std::string& text) {
+  impl_->own(name, impl_->app.add_option(Impl::written(name), value, text),
+             [&value] { return value ? fmt::format("{}", *value) : "not given"; });
+}
+void CommandLine::add(const std::string& name, std::string& value, const std::string& text) {
+  impl_->add(name, value, text, [&value] { return value; });
+}
+void CommandLine::add(const std::string& name, Amount& value, const std::string& text) {
+  impl_->add_text(name, to_text(value), text, [&value](const std::string& given) { value = parse_amount(given); });
+}
+void CommandLine::add(const std::string& name, std::string& value, const std::vector<std::string>& choices,
+                      const std::string& text) {
+  impl_->add(name, value, text, [&value] { return value; })->check(CLI::IsMember(choices));
+}
+
+void CommandLine::set_differs(const std::string& name, Differs differs) {
+  const auto own = std::ranges::find(impl_->settings, name, &Impl::Own::name);
+  require(own != impl_->settings.end(), "set_differs() names {}, which is no option of the program's own", name);
+  own->differs = differs;
+}
+
+void CommandLine::set_group(const std::string& heading) { impl_->group = heading; }
+
+void CommandLine::after_parsing(std::function<void()> check) { impl_->after_parsing.push_back(std::move(check)); }
+
+std::string CommandLine::parse(int argc, const char* const* argv) {
+  CLI::App& app = impl_->app;
+  impl_->program = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "program";
+  app.name(impl_->program);
+  app.set_version_flag("--version", fmt::format("{} {}", impl_->program, TRIREME_VERSION), "print the version");
+  try {
+    app.parse(words_of(argc, argv));
+  } catch (const CLI::CallForHelp&) {
+    return app.help();
+  } catch (const CLI::CallForVersion& version) {
+    return fmt::format("{}\n", version.what());
+  } catch (const CLI::ParseError& error) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = text_of(error, app),
+                 .hint = fmt::format("{} --help lists the options", impl_->program)});
+  }
+  for (const Impl::Text& text : impl_->texts) {
+    if (text.option->count() == 0) continue;
+    try {
+      text.take(text.value);
+    } catch (const Error& error) {
+      ErrorFields fields = error.fields();
+      fields.name = text.option->get_name();
+      throw Error(std::move(fields));
+    }
+  }
+  for (const auto& check : impl_->after_parsing) check();
+  return impl_->print_config ? app.config_to_str() : std::string();
+}
+
+const DeviceOptions* CommandLine::device() const { return impl_->device; }
+
+bool CommandLine::given(const std::string& name) const { return impl_->app.count(Impl::written(name)) > 0; }
+
+const std::string& CommandLine::program() const { return impl_->program; }
+
+std::vector<CommandLine::Setting> CommandLine::settings() const {
+  std::vector<Setting> all;
+  for (const Impl::Own& own : impl_->settings) {
+    all.push_back({.name = own.name, .value = own.shown(), .differs = own.differs});
+  }
+  return all;
+}
+
+}  // namespace trireme::trainer

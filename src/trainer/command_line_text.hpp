@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+
+namespace CLI {
+class App;
+class ParseError;
+}  // namespace CLI
+
+namespace trireme {
+
+// "program", or "program command" where one was chosen.
+std::string name_of_command(const CLI::App& app);
+
+// One line for an error of a command line: an unknown option or command with the one that may have been meant.
+std::string text_of(const CLI::ParseError& error, const CLI::App& app);
+
+}  // namespace trireme

@@ -1,0 +1,108 @@
+#include "trireme/trainer/fit.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::trainer {
+
+// Values, not optionals: a checkpoint keeps these. Before the first validation best_step is -1.
+class Validations::Impl {
+ public:
+  Impl(Run& of_run, Model& of_model, const FitOptions& with_options) : run(of_run), model(of_model), options(with_options) {}
+
+  bool is_better(double value) const {
+    if (std::isnan(value)) return false;
+    return best_step < 0 || (options.higher_is_better ? value > best : value < best);
+  }
+
+  void add(double value) {
+    last = value;
+    run.report({{options.name, value}});
+    if (is_better(value)) {
+      best = value;
+      best_step = run.done();
+      without_better = 0;
+      if (checkpoints) save();
+      return;
+    }
+    ++without_better;
+    if (options.patience == 0 || without_better < options.patience) return;
+    run.note(fmt::format("{} has not got better for {} validations: training stops", options.name, without_better));
+    run.stop();
+  }
+
+  void add_model(State& state) { model.store().add_to(state, "model."); }
+
+  void save() {
+    State state;
+    add_model(state);
+    checkpoints->save(best_step, state);
+  }
+
+  void load_best() {
+    const auto kept = checkpoints->steps();
+    if (std::ranges::find(kept, best_step) == kept.end()) {  // of a later part of the run, which a resume has gone back before
+      run.note(fmt::format("the best values, of step {}, are no longer kept: the model has those of the last step", best_step));
+      return;
+    }
+    State state;
+    add_model(state);
+    checkpoints->load(best_step, state);
+    run.note(fmt::format("the model has the values of step {} again: {} {:.4f}", best_step, options.name, best));
+  }
+
+  Run& run;
+  Model& model;
+  FitOptions options;
+  std::optional<checkpoint::Checkpoints> checkpoints;  // of the best values
+  double best = 0;
+  double last = 0;
+  std::int64_t best_step = -1;
+  std::int64_t without_better = 0;
+};
+
+Validations::Validations(Run& run, Model& model, const FitOptions& options)
+    : impl_(std::make_shared<Impl>(run, model, options)) {
+  if (!options.validate) {
+    require(options.patience == 0 && !options.keep_best,
+            "fit() with patience or keep_best needs a validation to go by: FitOptions::validate");
+    return;
+  }
+  require(options.patience >= 0, "the patience of fit() is a number of validations, or 0 for no end, not {}", options.patience);
+  if (options.keep_best) {
+    const auto& directory = run.options().checkpoints.directory;
+    require(!directory.empty(), "keep_best keeps the best values beside the checkpoints: give the run a directory for them");
+    checkpoint::CheckpointOptions of_best = run.options().checkpoints;
+    of_best.directory = directory / "best";
+    of_best.keep = 2;
+    of_best.asynchronous = false;
+    impl_->checkpoints.emplace(run.world(), of_best);
+    impl_->checkpoints->prepare();
+  }
+  run.keep([impl = impl_](State& state) {
+    state.add("validations.best", &impl->best);
+    state.add("validations.last", &impl->last);
+    state.add("validations.best_step", &impl->best_step);
+    state.add("validations.without_better", &impl->without_better);
+  });
+}
+
+Validations::~Validations() = default;
+
+void Validations::after_update() {
+  if (impl_->options.validate && impl_->run.due(impl_->options.validate_every)) impl_->add(impl_->options.validate());
+}
+
+FitReport Validations::finish() {
+  if (impl_->best_step < 0) return {};
+  if (impl_->checkpoints && impl_->best_step != impl_->run.done()) impl_->load_best();
+  return {.best = impl_->best, .best_step = impl_->best_step, .last = impl_->last};
+}
+
+}  // namespace trireme::trainer

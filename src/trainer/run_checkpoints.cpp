@@ -1,0 +1,148 @@
+#include "trainer/run_checkpoints.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "trainer/settings.hpp"
+#include "trireme/checkpoint/checkpoint_reader.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::trainer {
+
+namespace {
+
+// Nothing: no checkpoint. Rank 0 decides.
+std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options) {
+  std::array<std::int64_t, 1> step{-1};
+  const auto look = [&] {
+    if (world.rank() != 0) return;
+    const char* wish = std::getenv("TRIREME_RESUME");
+    const std::string resume = wish != nullptr ? wish : options.resume;
+    if (resume == "none") return;
+    const auto& [directory, files] = std::tie(options.checkpoints.directory, options.checkpoints.file_system);
+    const auto committed = checkpoint::committed_steps(directory, *files);
+    if (resume == "auto") {
+      if (!committed.empty()) step[0] = committed.back();
+      return;
+    }
+    const auto [end, failure] = std::from_chars(resume.data(), resume.data() + resume.size(), step[0]);
+    require(failure == std::errc() && end == resume.data() + resume.size() && step[0] >= 0,
+            "resume {}: it is neither auto, none nor a step", resume);
+    require(std::ranges::find(committed, step[0]) != committed.end(),
+            "resume {}: there is no such checkpoint in {}; there are those of steps [{}]", resume, directory.string(),
+            fmt::join(committed, ", "));
+  };
+  world.agree(look, "look for checkpoints");
+  world.broadcast(std::span(step), 0, "step to resume").wait_on_host();
+  return step[0] < 0 ? std::nullopt : std::optional(step[0]);
+}
+
+}  // namespace
+
+RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
+    : world_(world),
+      directory_(options.checkpoints.directory),
+      files_(options.checkpoints.file_system),
+      every_(options.checkpoint_every) {
+  for (const auto& [name, value] : settings_of(options)) settings_[name] = value;
+  if (directory_.empty()) return;
+  checkpoints_.emplace(world, options.checkpoints);
+  checkpoints_->prepare();
+  resumed_ = step_to_resume(world, options);
+  newest_ = resumed_;
+  done_ = resumed_.value_or(0);
+}
+
+// The settings first: where these differ, a missing tensor would not tell why.
+std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
+  if (!resumed_) return {};
+  std::vector<std::string> notes;
+  world_.agree(
+      [&] {
+        const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory_, *resumed_, *files_), files_);
+        if (!reader.manifest().imported) notes = compare(reader.manifest().configuration, settings_, own_, *resumed_);
+      },
+      "compare settings with those of the checkpoint");
+  State state;
+  add_to(state);
+  const auto loaded = load_state(state, whole, notes);
+  if (loaded.imported) {
+    return {fmt::format("begins with the weights of {} and fresh optimizer state: the checkpoint was imported",
+                        loaded.imported->source)};
+  }
+  notes.insert(notes.begin(), fmt::format("resumed after step {}", loaded.step));
+  return notes;
+}
+
+// Where it does not fit, what differs may be why.
+checkpoint::LoadedCheckpoint RunCheckpoints::load_state(const State& state, bool whole, const std::vector<std::string>& notes) {
+  try {
+    return checkpoints_->load(*resumed_, state, {.whole = whole});
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::invalid_argument || notes.empty()) throw;
+    ErrorFields fields = error.fields();
+    fields.message += fmt::format(" ({})", fmt::join(notes, "; "));
+    throw Error(std::move(fields));
+  }
+}
+
+bool RunCheckpoints::is_time() const {
+  const auto* seconds = std::get_if<Seconds>(&every_);
+  if (!checkpoints_ || world_.rank() != 0 || seconds == nullptr) return false;
+  return std::chrono::steady_clock::now() - last_save_ >= std::chrono::duration<double>(seconds->count);
+}
+
+std::vector<std::string> RunCheckpoints::after_step(std::int64_t done, bool save_now, bool last, const std::string& loss,
+                                                    const AddTo& add_to) {
+  std::vector<std::string> notes;
+  const bool first = done_ == resumed_.value_or(0);
+  done_ = done;
+  if (first) report(RunState::training);
+  if (!checkpoints_) return notes;
+  try {
+    committed(checkpoints_->poll(), notes);
+    if (save_now || last) save(done, last, loss, add_to, notes);
+  } catch (const Error& error) {
+    // The disk failed, on all ranks alike: training goes on, unless this was the last chance.
+    if (last || error.code() != ErrorCode::io) throw;
+    notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));
+  }
+  return notes;
+}
+
+void RunCheckpoints::save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to,
+                          std::vector<std::string>& notes) {
+  last_save_ = std::chrono::steady_clock::now();
+  committed(checkpoints_->finish(), notes);
+  State state;
+  add_to(state);
+  checkpoint::Configuration configuration = settings_;
+  configuration["loss"] = loss;
+  checkpoints_->save(done, state, configuration);
+  if (wait) committed(checkpoints_->finish(), notes);
+}
+
+void RunCheckpoints::committed(std::optional<std::int64_t> step, std::vector<std::string>& notes) {
+  if (!step) return;
+  newest_ = step;
+  notes.push_back(fmt::format("checkpoint of step {} saved", *step));
+  report(RunState::training);
+}
+
+void RunCheckpoints::report(RunState state) const {
+  if (world_.rank() != 0) return;
+  RunStatus status{.state = state, .step = static_cast<std::uint64_t>(done_)};
+  if (newest_) status.checkpoint = static_cast<std::uint64_t>(*newest_);
+  report_run_status(status);
+}
+
+}  // namespace trireme::trainer

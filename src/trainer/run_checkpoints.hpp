@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/run_status.hpp"
+#include "trireme/core/state.hpp"
+#include "trireme/core/step_summary.hpp"
+#include "trireme/trainer/options.hpp"
+#include "trireme/trainer/run.hpp"
+
+namespace trireme::trainer {
+
+// The checkpoints of a run, as its options ask for them; without a directory there are none.
+class RunCheckpoints {
+ public:
+  using AddTo = std::function<void(State&)>;
+
+  // Collective. Finds the checkpoint to go on from, and makes the directory.
+  RunCheckpoints(const Group& world, const Options& options);
+
+  bool on() const { return checkpoints_.has_value(); }
+  std::optional<std::int64_t> resumed() const { return resumed_; }
+
+  void describe(const std::string& name, const std::string& value, Differs differs) {
+    settings_[name] = value;
+    own_[name] = differs;
+  }
+
+  // Fills the state from the checkpoint that was found. `whole`: the run has all that the checkpoint holds.
+  std::vector<std::string> load(const AddTo& add_to, bool whole);
+
+  // Whether the time for the next one has come; only rank 0 knows.
+  bool is_time() const;
+
+  // Collective, after `done` steps. Saves where it is due, where `save` says so, and at the end; there it waits until the
+  // checkpoint is committed. Gives what there is to tell.
+  std::vector<std::string> after_step(std::int64_t done, bool save, bool last, const std::string& loss, const AddTo& add_to);
+
+  void report(RunState state) const;  // to what supervises the job
+
+ private:
+  checkpoint::LoadedCheckpoint load_state(const State& state, bool whole, const std::vector<std::string>& notes);
+  void save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to, std::vector<std::string>& notes);
+  void committed(std::optional<std::int64_t> step, std::vector<std::string>& notes);
+
+  Group world_;
+  std::optional<checkpoint::Checkpoints> checkpoints_;
+  std::filesystem::path directory_;
+  std::shared_ptr<FileSystem> files_;
+  checkpoint::Configuration settings_;
+  std::map<std::string, Differs> own_;  // of the program
+  Amount every_;
+  std::optional<std::int64_t> resumed_;
+  std::optional<std::int64_t> newest_;  // committed
+  std::int64_t done_ = 0;
+  std::chrono::steady_clock::time_point last_save_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace trireme::trainer

@@ -1,0 +1,219 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "trainer/decisions.hpp"
+#include "trainer/place_in_data.hpp"
+#include "trainer/run_checkpoints.hpp"
+#include "trainer/settings.hpp"
+#include "trainer/signals.hpp"
+#include "trireme/comm/base/require_same.hpp"
+#include "trireme/core/log.hpp"
+#include "trireme/monitor/registry.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/trainer/run.hpp"
+
+namespace trireme::trainer {
+
+inline double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+// What a run keeps.
+class Run::Impl {
+ public:
+  struct Trained {
+    Model* model;
+    optim::AnyOptimizer* optimizer;  // null: it is evaluated only
+    std::string prefix;
+    double learning_rate = 0;  // the optimizer's own
+    std::unique_ptr<parallel::DataParallel> replicas;
+    Decisions decisions;
+  };
+
+  Impl(const Group& group, const Options& all_options)
+      : world(group), options(checked(group, all_options)), mesh(group, options.mesh), checkpoints(group, options) {
+    done = checkpoints.resumed().value_or(0);
+    group.agree([this] { open_metrics(); }, "open the metrics file");
+    monitor::Registry::current().take();  // what another run of this thread has left is none of this one
+    if (options.process.signals && checkpoints.on()) listen_for_signals();
+  }
+
+  static const Options& checked(const Group& world, const Options& options) {
+    world.agree([&] { check(options); }, "options of a run");
+    require_same(world, "setting", settings_of(options));
+    return options;
+  }
+
+  // With fixed bits they follow from the number of these; a loader refuses what does not divide.
+  std::int64_t micro_batch_size() const {
+    const auto* fixed = std::get_if<parallel::FixedBits>(&options.parallel.sum);
+    if (fixed == nullptr || options.micro_batch_size > 0) return options.micro_batch_size;
+    require(fixed->micro_batches > 0 && options.batch_size % fixed->micro_batches == 0,
+            "a batch of {} samples does not divide into the {} micro-batches of FixedBits", options.batch_size,
+            fixed->micro_batches);
+    return options.batch_size / fixed->micro_batches;
+  }
+
+  void open_metrics() {
+    if (world.rank() != 0) return;
+    if (!options.metrics.empty()) {
+      const monitor::FileOptions file{.first_step = done};
+      sinks.push_back(options.metrics.ends_with(".csv") ? monitor::csv(options.metrics, file)
+                                                        : monitor::json_lines(options.metrics, file));
+    }
+  }
+
+  // On a terminal, in what the loader counts.
+  void watch() {
+    if (world.rank() != 0 || !options.process.terminal) return;
+    monitor::TerminalOptions shown{.unit = place.shape().tokens_per_sample > 0 ? "tokens" : "samples", .shown = {}};
+    for (const Trained& each : models) shown.shown.push_back(each.prefix + "loss");
+    sinks.push_back(monitor::terminal(shown));
+    has_terminal = true;
+  }
+
+  void add_to(State& state) {
+    for (const Trained& each : models) {
+      each.replicas->add_to(state, each.prefix);
+      if (each.optimizer != nullptr) each.optimizer->add_to(state, each.prefix + "optimizer.");
+    }
+    for (const auto& more : kept) more(state);
+  }
+
+  void load() {
+    if (loaded) return;
+    loaded = true;
+    const bool whole = std::ranges::none_of(models, [](const Trained& each) { return each.optimizer == nullptr; });
+    for (const std::string& line : checkpoints.load([this](State& state) { add_to(state); }, whole)) note(line);
+  }
+
+  void note(std::string_view line) {
+    if (world.rank() != 0) return;
+    for (const auto& sink : sinks) sink->note(line);
+    if (has_terminal) return;
+    if (options.process.standard_output) {
+      std::fputs(fmt::format("{}\n", line).c_str(), stdout);
+      std::fflush(stdout);
+    } else {
+      log(Severity::info, "{}", line);
+    }
+  }
+
+  bool due_for_checkpoint() const {
+    const auto* seconds = std::get_if<Seconds>(&options.checkpoint_every);
+    if (seconds != nullptr) return false;  // rank 0 asks all
+    return place.passed(options.checkpoint_every, done) > place.passed(options.checkpoint_every, done - 1);
+  }
+
+  // What this rank asks of all.
+  StepRequests take_requests() {
+    StepRequests requests = std::exchange(asked, {});
+    requests.checkpoint = requests.checkpoint || checkpoints.is_time();
+    requests.stop = requests.stop || (listens() && signal_asks_to_stop()) || is_time_up();
+    return requests;
+  }
+  bool listens() const { return options.process.signals && checkpoints.on(); }
+  bool is_time_up() const {
+    const auto* seconds = std::get_if<Seconds>(&options.until);
+    return seconds != nullptr && world.rank() == 0 && seconds_since(start) >= seconds->count;
+  }
+
+  // With the step whose body has updated.
+  std::int64_t done_so_far() const { return done + (in_body && !in_step ? 1 : 0); }
+
+  bool has_ended() const { return stop_now || (steps && done >= *steps); }
+
+  double share() const {
+    if (const auto* seconds = std::get_if<Seconds>(&options.until)) return std::min(1.0, seconds_since(start) / seconds->count);
+    return steps && *steps > 0 ? static_cast<double>(done) / static_cast<double>(*steps) : 1;
+  }
+
+  void tell_decisions() {
+    for (Trained& each : models) {
+      const std::string of = each.prefix.empty() ? "" : each.prefix.substr(0, each.prefix.size() - 1) + ": ";
+      for (const std::string& line : each.decisions.take(*each.replicas)) note(of + line);
+    }
+  }
+
+  // Once, after the second step: the first says little of the others.
+  void tell_of_short_grace() {
+    const auto now = std::chrono::steady_clock::now();
+    const double step = std::chrono::duration<double>(now - std::exchange(last_step, now)).count();
+    if (done != first_step + 2 || !listens() || step < 0.5 || std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return;
+    note(fmt::format(
+        "note: mpirun ends its ranks 1 s after Ctrl-C or SIGTERM, and a step takes {:.1f} s: to save then, give them more by "
+        "mpirun --mca odls_base_sigkill_timeout 60, or send SIGUSR1",
+        step));
+  }
+
+  // How the steps of this start went.
+  std::vector<std::string> last_words() const {
+    const double seconds = seconds_since(start);
+    const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(first_step));
+    const std::int64_t tokens = place.shape().tokens_per_sample;
+    std::string line = fmt::format("{} steps in {:.1f} s", done - first_step, seconds);
+    if (first_loss) line += fmt::format(": loss {:.4f} -> {:.4f}", *first_loss, last_loss);
+    line += tokens > 0 ? fmt::format(", {:.0f} tokens/s", samples * static_cast<double>(tokens) / seconds)
+                       : fmt::format(", {:.0f} samples/s", samples / seconds);
+    line += fmt::format(", {:.1f} % of the time waiting for other ranks", 100 * exposed_seconds / seconds);
+    std::vector<std::string> lines{std::move(line)};
+    for (const Trained& each : models) {
+      if (each.optimizer == nullptr) continue;
+      const bool scaled = each.model->store().compute_dtype() == DType::float16;
+      if (scaled) lines.push_back(fmt::format("{}loss scale {}", each.prefix, each.replicas->scaler().scale()));
+      const std::int64_t skipped = each.optimizer->skipped_steps();
+      if (scaled || skipped > 0) lines.push_back(fmt::format("{} steps skipped", skipped));
+    }
+    return lines;
+  }
+
+  void write_metrics() {
+    monitor::Registry& registry = monitor::Registry::current();
+    if (sinks.empty()) return;
+    const monitor::Snapshot snapshot{
+        .step = done - 1, .steps = steps, .share = has_ended() ? 1 : share(), .metrics = registry.take()};
+    for (const auto& sink : sinks) sink->write(snapshot);
+  }
+
+  Group world;
+  Options options;
+  ProcessMesh mesh;
+  RunCheckpoints checkpoints;
+  std::vector<std::unique_ptr<monitor::Sink>> sinks;  // of rank 0
+  std::deque<Trained> models;
+  std::vector<std::function<void(State&)>> kept;
+  std::function<void(const StepReport&, StepRequests&)> callback;
+  PlaceInData place;
+  std::optional<std::int64_t> steps;
+  std::int64_t done = 0;
+  std::int64_t first_step = 0;  // of this start
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point last_step;  // when it ended
+  StepRequests asked;
+  std::optional<double> first_loss;
+  double last_loss = 0;
+  double exposed_seconds = 0;
+  bool loaded = false;
+  bool has_terminal = false;
+  bool in_loop = false;
+  bool in_body = false;   // of the loop
+  bool in_step = false;   // between the start of the body and update()
+  bool stop_now = false;  // agreed on by all ranks
+};
+
+}  // namespace trireme::trainer

@@ -1,0 +1,91 @@
+#include "trainer/settings.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <span>
+#include <variant>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/units.hpp"
+
+namespace trireme::trainer {
+
+namespace {
+
+// Settings that may change when a run goes on: who computes what, which changes no more than rounding, and what is told...
+constexpr auto of_layout = std::to_array<std::string_view>(
+    {"micro_batch_size", "pipeline_parallel", "tensor_parallel", "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
+// ...and how the rest is trained, which is worth a line.
+constexpr auto of_training = std::to_array<std::string_view>(
+    {"until", "learning_rate", "warmup", "minimum_learning_rate_ratio", "clip_norm", "non_finite", "max_skipped"});
+
+bool contains(std::span<const std::string_view> names, std::string_view name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+std::string text(const auto& value) { return fmt::format("{}", value); }
+
+}  // namespace
+
+void check(const Options& options) {
+  const auto is_something = [](const auto& amount) { return amount.count > 0; };
+  require(options.batch_size > 0 && options.micro_batch_size >= 0,
+          "a run's batch_size is above 0 and its micro_batch_size 0 or more, not {} and {}", options.batch_size,
+          options.micro_batch_size);
+  require(std::visit(is_something, options.until), "a run lasts longer than {}: Options::until", to_text(options.until));
+  require(std::visit(is_something, options.checkpoint_every),
+          "checkpoints are further apart than {}: Options::checkpoint_every", to_text(options.checkpoint_every));
+  require(options.warmup >= 0 && options.minimum_learning_rate_ratio >= 0 && options.minimum_learning_rate_ratio <= 1,
+          "a run's warmup is 0 or more steps, and its minimum_learning_rate_ratio lies in [0, 1]: {} and {} are not",
+          options.warmup, options.minimum_learning_rate_ratio);
+}
+
+optim::Settings settings_of(const Options& options) {
+  const auto* fixed = std::get_if<parallel::FixedBits>(&options.parallel.sum);
+  return {{"until", to_text(options.until)},
+          {"batch_size", text(options.batch_size)},
+          {"micro_batch_size", text(options.micro_batch_size)},
+          {"seed", text(options.seed)},
+          {"learning_rate", options.learning_rate ? "a function of the step" : "warmup and cosine"},
+          {"warmup", text(options.warmup)},
+          {"minimum_learning_rate_ratio", text(options.minimum_learning_rate_ratio)},
+          {"clip_norm", text(options.clip_norm)},
+          {"non_finite", options.non_finite == optim::NonFinitePolicy::stop ? "stop" : "skip"},
+          {"max_skipped", text(options.max_skipped)},
+          {"data_parallel", text(options.mesh.data)},
+          {"pipeline_parallel", text(options.mesh.pipeline)},
+          {"tensor_parallel", text(options.mesh.tensor)},
+          {"sequence_parallel", options.sequence_parallel ? "on" : "off"},
+          {"chunks", text(options.chunks)},
+          {"fixed_bits", text(fixed == nullptr ? 0 : fixed->micro_batches)}};
+}
+
+std::vector<std::string> compare(const checkpoint::Configuration& before, const checkpoint::Configuration& now,
+                                 const std::map<std::string, Differs>& own, std::int64_t step) {
+  std::vector<std::string> notes;
+  for (const auto& [name, value] : now) {
+    const auto found = before.find(name);
+    const std::string had = found == before.end() ? "not there" : found->second;
+    const auto of_program = own.find(name);
+    const Differs differs = of_program != own.end()       ? of_program->second
+                            : contains(of_layout, name)   ? Differs::allowed
+                            : contains(of_training, name) ? Differs::told
+                                                          : Differs::refused;
+    if (had == value || differs == Differs::allowed) continue;
+    if (differs == Differs::told) {
+      notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
+      continue;
+    }
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the checkpoint of step {} was made with another {}", step, name),
+                 .name = name,
+                 .wanted = value,
+                 .had = had,
+                 .hint = "give the run the checkpoint's settings, or its checkpoints another directory"});
+  }
+  return notes;
+}
+
+}  // namespace trireme::trainer

@@ -1,0 +1,145 @@
+#include "trireme/trainer/command_line.hpp"
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "catch.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/parallel/parallel_options.hpp"
+
+using namespace trireme;
+using trainer::CommandLine;
+using trainer::Options;
+
+namespace {
+
+struct Told {
+  Options options;
+  BackendKind backend = BackendKind::mpi;
+  LaunchOptions launch = {};
+  std::int64_t width = 128;
+  bool bias = true;
+  std::string kind = "relu";
+  double dropout = 0.1;
+  std::optional<double> beta1 = {};
+  std::string text = {};
+  std::vector<std::pair<std::string, std::string>> own = {};
+};
+
+Told parse(const std::vector<std::string>& words, const Options& defaults = {}) {
+  Told told{.options = defaults};
+  CommandLine line("A program of the tests");
+  line.add("width", told.width, "units of the hidden layer");
+  line.add("bias", told.bias, "whether layers have a bias");
+  line.add("kind", told.kind, {"relu", "gelu"}, "between layers");
+  line.add("dropout", told.dropout, "of the hidden layer");
+  line.add("beta1", told.beta1, "of the optimizer");
+  line.add_run(told.options);
+  line.add_launch(told.backend, told.launch);
+  std::vector<const char*> argv{"/usr/bin/program"};
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  told.text = line.parse(static_cast<int>(argv.size()), argv.data());
+  for (const auto& setting : line.settings()) told.own.emplace_back(setting.name, setting.value);
+  return told;
+}
+
+}  // namespace
+
+TEST_CASE("what is not given stays as the program has it") {
+  const Options defaults{.until = Epochs{20},
+                         .batch_size = 7,
+                         .clip_norm = 0.5,
+                         .checkpoints = {.directory = "run", .keep = 5},
+                         .parallel = {.sum = parallel::FixedBits{.micro_batches = 4}, .buckets = {.bytes = 1000}}};
+  const Told told = parse({}, defaults);
+  CHECK(told.options.until == Amount(Epochs{20}));
+  CHECK(told.options.batch_size == 7);
+  CHECK(told.options.clip_norm == 0.5);
+  CHECK(told.options.checkpoints.directory == "run");
+  CHECK(told.options.checkpoints.keep == 5);
+  CHECK(std::get<parallel::FixedBits>(told.options.parallel.sum).micro_batches == 4);
+  CHECK(told.options.parallel.buckets.bytes == 1000);
+  CHECK(told.width == 128);
+  CHECK(told.text.empty());
+}
+
+TEST_CASE("options of a run") {
+  CHECK(parse({"--until", "90s"}).options.until == Amount(Seconds{90}));
+  CHECK(parse({"--steps", "10"}).options.until == Amount(Steps{10}));
+  CHECK(parse({"--epochs", "0.01"}).options.until == Amount(Epochs{0.01}));
+  CHECK(parse({"--checkpoint-interval", "10min"}).options.checkpoint_every == Amount(Seconds{600}));
+  CHECK(parse({"--checkpoint-interval=100"}).options.checkpoint_every == Amount(Steps{100}));
+  const Told told = parse({"--tensor-parallel", "2", "--pipeline_parallel", "3", "--sequence-parallel", "--non-finite", "skip",
+                           "--optimizer-sharding", "on", "--backend", "thread", "--ranks", "6"});
+  CHECK(told.options.mesh.tensor == 2);
+  CHECK(told.options.mesh.pipeline == 3);
+  CHECK(told.options.sequence_parallel);
+  CHECK(told.options.non_finite == optim::NonFinitePolicy::skip);
+  CHECK(told.options.parallel.sharding == parallel::Sharding::optimizer);
+  CHECK(told.backend == BackendKind::thread);
+  CHECK(told.launch.ranks == 6);
+  CHECK(std::get<parallel::FixedBits>(parse({"--fixed-bits", "8"}).options.parallel.sum).micro_batches == 8);
+  CHECK(std::get<parallel::Plain>(parse({"--bucket-mb", "auto"}).options.parallel.sum).tuning.on);
+  CHECK(parse({"--bucket-mb", "0.5"}).options.parallel.buckets.bytes == 1 << 19);
+  CHECK(std::holds_alternative<parallel::Hooked>(parse({"--compress", "int8"}).options.parallel.sum));
+}
+
+TEST_CASE("options of the program, in both spellings, from the command line and from a file") {
+  const Told told = parse({"--width", "64", "--no-bias", "--kind", "gelu", "--dropout", "0", "--beta1", "0.8"});
+  CHECK(told.width == 64);
+  CHECK(!told.bias);
+  CHECK(told.beta1 == 0.8);
+  CHECK(told.own == std::vector<std::pair<std::string, std::string>>{
+                        {"width", "64"}, {"bias", "off"}, {"kind", "gelu"}, {"dropout", "0"}, {"beta1", "0.8"}});
+  const auto path = std::filesystem::temp_directory_path() / ("command_line_test." + std::to_string(getpid()) + ".toml");
+  std::ofstream(path) << "width = 32\nbatch_size = 24\ncheckpoint-interval = \"2h\"\n";
+  const Told of_file = parse({"--config", path.string()});
+  CHECK(of_file.width == 32);
+  CHECK(of_file.options.batch_size == 24);
+  CHECK(of_file.options.checkpoint_every == Amount(Seconds{7200}));
+  CHECK(parse({"--config", path.string(), "--width", "8"}).width == 8);
+
+  // What --print-config writes repeats the call.
+  const Told printed = parse({"--print-config", "--width", "9", "--no-bias", "--steps", "77", "--compress", "int8"});
+  std::ofstream(path) << printed.text;
+  const Told again = parse({"--config", path.string()});
+  CHECK(again.text.empty());
+  CHECK(again.width == 9);
+  CHECK(!again.bias);
+  CHECK(again.options.until == Amount(Steps{77}));
+  CHECK(std::holds_alternative<parallel::Hooked>(again.options.parallel.sum));
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("help lists all options with their defaults") {
+  const std::string help = parse({"--help"}, {.until = Epochs{20}}).text;
+  for (const char* part : {"A program of the tests", "--width", "128", "units of the hidden layer", "--until", "20 epochs",
+                           "--tensor-parallel", "Checkpoints and metrics", "--checkpoint-dir", "--ranks"}) {
+    INFO(part);
+    CHECK(help.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("a wrong command line gets one line that says what is wrong") {
+  const auto check = [](const std::vector<std::string>& words, const char* part) {
+    INFO(words.back());
+    CHECK_THROWS_WITH(parse(words), ContainsSubstring(part));
+  };
+  check({"--widht", "3"}, "--widht is no option of program; did you mean --width?");
+  check({"--width", "three"}, "--width");
+  check({"--kind", "tanh"}, "tanh");
+  check({"--until", "5 apples"}, "--until");
+  check({"--steps", "-3"}, "--steps");
+  check({"--steps", "10", "--epochs", "3"}, "excludes");
+  check({"--bucket-mb", "big"}, "--bucket-mb big is neither a number above 0 nor auto");
+  check({"--compress", "int8", "--fixed-bits", "4"}, "give one of them");
+  check({"--compress", "zip"}, "zip");
+  check({"--ranks", "4"}, "mpirun -n 4");
+  check({"file.txt"}, "one argument too many");
+  check({"--config", "/no/such/file"}, "/no/such/file");
+}

@@ -1,0 +1,392 @@
+#include "trireme/trainer/run.hpp"
+
+#include <array>
+#include <cmath>
+#include <mutex>
+#include <stdexcept>
+
+#include "catch.hpp"
+#include "comm/expect.hpp"
+#include "trainer/small_run.hpp"
+#include "trireme/core/log.hpp"
+#include "trireme/monitor/registry.hpp"
+#include "trireme/optim/learning_rate.hpp"
+#include "trireme/parallel/data_parallel.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/testing/ranks.hpp"
+
+using namespace trireme;
+using namespace trireme::test;
+using testing::run_ranks;
+using trainer::Options;
+using trainer::Run;
+
+namespace {
+
+// Lines of the log, which a run's notes go to.
+class Log {
+ public:
+  Log() {
+    set_log_sink([this](Severity, std::string_view line) {
+      const std::lock_guard lock(mutex_);
+      text_ += std::string(line) + "\n";
+    });
+  }
+  ~Log() { set_log_sink({}); }
+  bool has(const std::string& part) const { return text_.find(part) != std::string::npos; }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::mutex mutex_;
+  std::string text_;
+};
+
+std::vector<float> trained_by_run(const Group& world, const Options& options) {
+  Run run(world, options);
+  PointNet net(run.context());
+  optim::AdamW<Float32> optimizer(net);
+  run.add(net, optimizer);
+  const PointLoader loader(run.batch());
+  for (auto& step : run.steps(loader)) {
+    for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+    step.update(optimizer);
+  }
+  return values_of(net);
+}
+
+// The loop that docs show, with the defaults of Options.
+std::vector<float> trained_by_hand(const Group& world, std::int64_t batch_size, std::int64_t micro_batch_size,
+                                   std::int64_t steps) {
+  const ProcessMesh mesh(world);
+  PointNet net(parallel::model_context(mesh, {.batch_size = batch_size}));
+  net.initialize();
+  optim::AdamW<Float32> optimizer(net);
+  parallel::DataParallel replicas(net, mesh);
+  const PointLoader loader(
+      {.batch_size = batch_size, .micro_batch_size = micro_batch_size, .index = world.rank(), .count = world.size()});
+  const auto rate = optim::warmup_cosine({.base = 1e-3, .total = steps});
+  for (std::int64_t number = 0; number < steps; ++number) {
+    parallel::Step step = replicas.begin(number, static_cast<int>(loader.num_micro_batches()));
+    for (std::int64_t micro = 0; micro < loader.num_micro_batches(); ++micro) {
+      const PointBatch batch = loader.load(number, micro);
+      step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+    }
+    step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
+  }
+  return values_of(net);
+}
+
+}  // namespace
+
+TEST_CASE("a run and the loop by hand: the same bits") {
+  const Log log;
+  for (const int ranks : {1, 2}) {
+    run_ranks(ranks, [](const Group& world) {
+      expect(trained_by_run(world, {.until = Steps{20}, .batch_size = 12}) == trained_by_hand(world, 12, 0, 20),
+             "equal values");
+      expect(trained_by_run(world, {.until = Epochs{2}, .batch_size = 12, .micro_batch_size = 3}) ==
+                 trained_by_hand(world, 12, 3, 10),
+             "equal values with micro-batches");
+    });
+  }
+}
+
+TEST_CASE("how long a run lasts") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    const auto steps_of = [&world](const Amount& until, std::int64_t batch_size) {
+      Run run(world, {.until = until, .batch_size = batch_size});
+      const PointLoader loader(run.batch());
+      std::int64_t steps = 0;
+      for (const auto& step : run.steps(loader)) steps += step.number() == steps ? 1 : 1000;
+      expect(run.total_steps() == steps && run.done() == steps, "{} steps are all that were done", steps);
+      return steps;
+    };
+    expect(steps_of(Steps{7}, 12) == 7, "steps");
+    expect(steps_of(Samples{24}, 12) == 2, "samples");
+    expect(steps_of(Samples{25}, 12) == 3, "a part of a step's samples");
+    expect(steps_of(Epochs{3}, 12) == 15, "epochs");
+    expect(steps_of(Epochs{0.1}, 12) == 1, "a part of an epoch");
+    expect(steps_of(Epochs{2}, 16) == 8, "epochs that are no whole steps: 120 samples by 16");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { steps_of(Tokens{100}, 12); }, "reads no tokens");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { steps_of(Steps{0}, 12); }, "Options::until");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { steps_of(Epochs{-1}, 12); }, "Options::until");
+  });
+}
+
+TEST_CASE("a run of seconds ends on all ranks at the same step") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    Run run(world, {.until = Seconds{0.2}, .batch_size = 12});
+    const PointLoader loader(run.batch());
+    std::array<std::int64_t, 1> steps{0};
+    for (auto& step : run.steps(loader)) steps[0] = step.number() + 1;
+    expect(!run.total_steps() && run.stopped(), "nobody knew how many");
+    const std::int64_t own = steps[0];
+    world.all_reduce(std::span(steps), ReduceOp::max).wait_on_host();
+    expect(steps[0] == own && own > 1, "{} steps on each rank", own);
+  });
+}
+
+TEST_CASE("when something is due") {
+  const Log log;
+  run_ranks(1, [](const Group& world) {
+    const auto due_after = [&world](const Place& every, std::int64_t batch_size) {
+      Run run(world, {.until = Steps{11}, .batch_size = batch_size});
+      const PointLoader loader(run.batch());
+      std::vector<std::int64_t> after;
+      for (auto& step : run.steps(loader)) {
+        if (run.due(every)) after.push_back(step.number() + 1);
+      }
+      return after;
+    };
+    using List = std::vector<std::int64_t>;
+    expect(due_after(Steps{4}, 12) == List{4, 8, 11}, "steps, and the last one");
+    expect(due_after(Samples{30}, 12) == List{3, 5, 8, 10, 11}, "samples");
+    expect(due_after(Epochs{1}, 12) == List{5, 10, 11}, "epochs");
+    expect(due_after(Epochs{0.5}, 12) == List{3, 5, 8, 10, 11}, "halves of epochs");
+    expect(due_after(Epochs{1}, 60) == List{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}, "an epoch a step");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { due_after(Steps{0}, 12); }, "more than 0 steps");
+    const Run run(world, {});
+    expect_error(
+        ErrorCode::invalid_argument, [&] { static_cast<void>(run.due(Steps{1})); }, "in the loop");
+  });
+}
+
+TEST_CASE("an evaluation counts every sample once, and leaves no trace") {
+  const Log log;
+  Mean alone;
+  for (const int ranks : {1, 2, 3}) {
+    run_ranks(ranks, [&](const Group& world) {
+      const Options options{.until = Steps{4}, .batch_size = 12};
+      Run run(world, options);
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      net.drop.eval();  // a part that is in evaluation stays so
+      const PointLoader loader(run.batch());
+      std::vector<Mean> losses;
+      for (auto& step : run.steps(loader)) {
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        expect_error(
+            ErrorCode::invalid_argument, [&] { run.evaluate(net, TestPoints()); }, "before step.update(optimizer)");
+        step.update(optimizer);
+        losses.push_back(run.evaluate(net, TestPoints()));
+        expect(net.training() && !net.drop.training(), "modes as they were");
+      }
+      expect(losses.back().weight == 50, "50 samples, got {}", losses.back().weight);
+      const auto both = run.evaluate(net, TestPoints(), [&](const auto& y, const PointBatch& batch) {
+        return std::array{Mean{.sum = net.loss(y, batch).sum.value().item(), .weight = static_cast<double>(y.shape()[0])},
+                          Mean{.sum = 0, .weight = 1}};
+      });
+      expect(std::abs(both[0].value() - losses.back().value()) < 1e-6, "the same mean by hand");
+      const Mean one = run.evaluate(net, TestPoints{1});
+      expect(one.weight == 1 && std::isfinite(one.value()), "ranks without a sample");
+      const Mean none = run.evaluate(net, TestPoints{0});
+      expect(none.weight == 0 && std::isnan(none.value()), "a mean of nothing");
+      expect_error(
+          ErrorCode::internal,
+          [&] {
+            world.agree([&] {
+              run.evaluate(net, TestPoints(), [](const auto&, const auto&) -> Mean { throw std::runtime_error("in f"); });
+            });
+          },
+          "in f");
+      expect(net.training() && !net.drop.training(), "modes as they were after a failure");
+      if (world.rank() == 0 && ranks == 1) alone = losses.back();
+      expect(std::abs(losses.back().value() - alone.value()) < 1e-5, "the loss of one rank: {}, got {}", alone.value(),
+             losses.back().value());
+    });
+  }
+  run_ranks(2, [](const Group& world) {
+    // Evaluations between steps change nothing of what follows, dropout included.
+    Run run(world, {.until = Steps{20}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+      run.report({{"test_loss", run.evaluate(net, TestPoints())}});
+    }
+    expect(values_of(net) == trained_by_hand(world, 12, 0, 20), "the same bits as without");
+  });
+}
+
+TEST_CASE("mistakes in a loop get one line") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    const auto expect_mistake = [&world](const auto& body, const char* text) {
+      Run run(world, {.until = Steps{3}, .batch_size = 12});
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      const PointLoader loader(run.batch());
+      expect_error(
+          ErrorCode::invalid_argument, [&] { body(run, net, optimizer, loader); }, text);
+    };
+    const auto backward = [](auto& step, const PointNet& net) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+    };
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          run.add(net, optimizer);
+          for (auto& step : run.steps(loader)) backward(step, net);
+        },
+        "step 0 has ended without step.update(optimizer)");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto&, const auto& loader) {
+          for (auto& step : run.steps(loader)) backward(step, net);
+        },
+        "call run.add(model, optimizer) before run.steps()");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          run.add(net, optimizer);
+          for (auto& step : run.steps(loader)) {
+            backward(step, net);
+            step.update(optimizer);
+            step.update(optimizer);
+          }
+        },
+        "after its end");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          run.add(net, optimizer);
+          optim::AdamW<Float32> other(net);
+          for (auto& step : run.steps(loader)) {
+            backward(step, net);
+            step.update(other);
+          }
+        },
+        "an optimizer that the run does not know");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto&) {
+          run.add(net, optimizer);
+          run.add(net, optimizer, "again.");
+        },
+        "was added to the run before");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto&) {
+          run.add(net, optimizer);
+          PointNet second(run.context());
+          run.add(second);
+        },
+        "have prefixes that differ");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          run.add(net, optimizer);
+          for (auto& step : run.steps(loader)) {
+            backward(step, net);
+            step.update(optimizer);
+          }
+          for (auto& step : run.steps(loader)) backward(step, net);
+        },
+        "a run has one loop");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          for (auto& step : run.steps(loader)) {
+            static_cast<void>(step);
+            run.add(net, optimizer);
+          }
+        },
+        "before its loop");
+    expect_mistake(
+        [&](Run& run, PointNet& net, auto& optimizer, const auto& loader) {
+          run.add(net, optimizer);
+          run.after_step([&](const trainer::StepReport&, StepRequests&) { world.barrier("in a callback"); });
+          for (auto& step : run.steps(loader)) {
+            backward(step, net);
+            step.update(optimizer);
+          }
+        },
+        "a callback of Run::after_step calls barrier \"in a callback\"");
+    expect_mistake([&](Run& run, PointNet& net, auto&, const auto&) { static_cast<void>(run.begin(net)); },
+                   "a model that the run does not know");
+    expect_error(
+        ErrorCode::rank_mismatch, [&] { const Run run(world, {.batch_size = 12 + 2 * world.rank()}); }, "batch_size");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { const Run run(world, {.batch_size = 0}); }, "batch_size");
+    expect_error(
+        ErrorCode::io, [&] { const Run run(world, {.metrics = "/no/such/folder/metrics.csv"}); }, "/no/such/folder");
+  });
+}
+
+TEST_CASE("callbacks see what all ranks share, and ask") {
+  const Log log;
+  run_ranks(2, [](const Group& world) {
+    Run run(world, {.until = Steps{9}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    std::vector<double> losses;
+    run.after_step([&](const trainer::StepReport& report, StepRequests& requests) {
+      expect(report.step == std::ssize(losses) && report.steps == 9 && report.is_finite, "the step's place");
+      losses.push_back(report.loss);
+      requests.stop = report.step == 3 && world.rank() == 1;
+    });
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+    }
+    expect(run.done() == 5 && run.stopped(), "one step after rank 1 has asked: {}", run.done());
+    std::array<double, 1> last{losses.back()};
+    world.broadcast(std::span(last), 0).wait_on_host();
+    expect(last[0] == losses.back(), "the same loss on all ranks");
+  });
+  CHECK_THROWS_WITH(run_ranks(2,
+                              [](const Group& world) {
+                                Run run(world, {.until = Steps{9}, .batch_size = 12});
+                                const PointLoader loader(run.batch());
+                                run.after_step([&](const trainer::StepReport& report, StepRequests&) {
+                                  if (report.step == 2 && world.rank() == 1) throw std::runtime_error("of a callback");
+                                });
+                                for (const auto& step : run.steps(loader)) static_cast<void>(step);
+                              }),
+                    ContainsSubstring("of a callback"));
+}
+
+TEST_CASE("metrics of a run") {
+  const Log log;
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  run_ranks(2, [&](const Group& world) {
+    monitor::Registry::current().clear();
+    struct Kept : monitor::Sink {
+      explicit Kept(std::vector<monitor::Snapshot>& to) : snapshots(to) {}
+      void write(const monitor::Snapshot& snapshot) override { snapshots.push_back(snapshot); }
+      std::vector<monitor::Snapshot>& snapshots;
+    };
+    std::vector<monitor::Snapshot> snapshots;
+    Run run(world, {.until = Steps{3}, .batch_size = 12, .metrics = folder.path / "metrics.jsonl"});
+    run.add_sink(std::make_unique<Kept>(snapshots));
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    const PointLoader loader(run.batch());
+    double loss = 0;
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      step.update(optimizer);
+      loss = step.finish().loss();
+      if (step.number() == 1) run.report({{"test_accuracy", 0.75}});
+    }
+    if (world.rank() != 0) return expect(snapshots.empty(), "metrics are written by rank 0");
+    expect(snapshots.size() == 3, "a snapshot a step");
+    const monitor::Snapshot& last = snapshots.back();
+    expect(last.step == 2 && last.steps == 3 && last.share == 1, "its place");
+    for (const char* name : {"loss", "gradient_norm", "learning_rate", "step_seconds", "exposed_communication_seconds"}) {
+      expect(last.find(name) != nullptr && last.find(name)->changed, "{}", name);
+    }
+    expect(last.find("loss")->value == loss, "the loss of the step");
+    expect(last.find("samples")->value == 36 && last.find("samples")->increase == 12, "samples of all ranks");
+    expect(last.find("targets")->value == 36, "targets");
+    expect(snapshots[1].find("test_accuracy")->changed && !last.find("test_accuracy")->changed, "what is reported once");
+  });
+  CHECK(std::filesystem::file_size(folder.path / "metrics.jsonl") > 0);
+  CHECK(log.has("step 2: test_accuracy 0.7500"));
+}
