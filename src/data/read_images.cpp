@@ -46,11 +46,24 @@ std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_
   return read_cifar10(files);
 }
 
-[[noreturn]] void refuse(const std::string& path, const char* message) {
-  throw Error({.code = ErrorCode::io,
-               .message = message,
-               .path = path,
-               .hint = "name a folder with train-images-idx3-ubyte or data_batch_1.bin, or a file in CIFAR-10's format"});
+[[noreturn]] void refuse(const std::string& path, const char* message, const char* hint) {
+  throw Error({.code = ErrorCode::io, .message = message, .path = path, .hint = hint});
+}
+
+// Of the kind that is trained on.
+std::optional<ImageDataset> read_test_images(const std::string& path, bool of_mnist) {
+  return of_mnist ? read_mnist_part(path, "t10k") : read_cifar10_part(path, "test_batch");
+}
+
+[[noreturn]] void refuse_test_images(const std::string& path, bool of_mnist) {
+  if (!read_test_images(path, !of_mnist)) {
+    refuse(path, "the folder holds no test images",
+           of_mnist ? "name a folder with t10k-images-idx3-ubyte" : "name a folder with test_batch.bin, or such a file");
+  }
+  refuse(path,
+         of_mnist ? "the test images are CIFAR-10's, and those to train on MNIST's"
+                  : "the test images are MNIST's, and those to train on CIFAR-10's",
+         "name test images of the same kind");
 }
 
 }  // namespace
@@ -58,15 +71,19 @@ std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_
 ImageDataset read_training_images(const std::string& path) {
   std::optional<ImageDataset> images =
       holds_mnist(path) ? read_mnist_part(path, "train") : read_cifar10_part(path, "data_batch");
-  if (!images) refuse(path, "the folder holds no training images");
+  if (!images) {
+    refuse(path, "the folder holds no training images",
+           "name a folder with train-images-idx3-ubyte or data_batch_1.bin, or a file in CIFAR-10's format");
+  }
   return *std::move(images);
 }
 
 Images read_images(const std::string& path, const std::string& test_path) {
   const std::string& test = test_path.empty() && fs::is_directory(path) ? path : test_path;
   Images images{.training = read_training_images(path), .test = {}};
-  if (!test.empty()) images.test = holds_mnist(path) ? read_mnist_part(test, "t10k") : read_cifar10_part(test, "test_batch");
-  if (!images.test && !test_path.empty()) refuse(test_path, "the folder holds no test images");
+  const bool of_mnist = holds_mnist(path);
+  if (!test.empty()) images.test = read_test_images(test, of_mnist);
+  if (!images.test && !test_path.empty()) refuse_test_images(test_path, of_mnist);
   require(!images.test || images.test->shape() == images.training.shape(), "the images of {} and {} differ in size", path,
           test);
   return images;

@@ -1,7 +1,12 @@
 #include "trireme/data/text.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <array>
 #include <span>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "trireme/core/error.hpp"
@@ -28,11 +33,44 @@ std::vector<fs::path> files_below(const fs::path& folder) {
   return files;
 }
 
+using namespace std::string_view_literals;
+
+// How files begin that are often named by mistake. Others are known by a zero byte, which no text has.
+constexpr auto beginnings = std::to_array<std::pair<std::string_view, std::string_view>>({
+    {"\x1f\x8b"sv, "packed by gzip"},
+    {"BZh"sv, "packed by bzip2"},
+    {"\xfd"
+     "7zXZ"sv,
+     "packed by xz"},
+    {"\x28\xb5\x2f\xfd"sv, "packed by zstd"},
+    {"PK\x03\x04"sv, "a zip archive"},
+    {"\x89PNG"sv, "a PNG picture"},
+    {"\xff\xd8\xff"sv, "a JPEG picture"},
+    {"%PDF-"sv, "a PDF document"},
+    {"\0\0\x08\x01"sv, "MNIST's labels (idx)"},
+    {"\0\0\x08\x03"sv, "MNIST's images (idx)"},
+    {"\xff\xfe"sv, "text of UTF-16"},
+    {"\xfe\xff"sv, "text of UTF-16"},
+});
+
+void require_text(std::string_view content, const fs::path& path) {
+  const auto known = std::ranges::find_if(beginnings, [&](const auto& each) { return content.starts_with(each.first); });
+  const std::size_t zero = content.find('\0');
+  if (known == beginnings.end() && zero == std::string_view::npos) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = known == beginnings.end()
+                              ? fmt::format("the file is no text: byte {} of it is zero", zero)
+                              : fmt::format("the file is no text that can be read: it is {}", known->second),
+               .path = path.string(),
+               .hint = "name a file of plain text, or a folder that holds nothing else"});
+}
+
 void append(std::string& text, const fs::path& path) {
   const File file = File::open(path);
   const std::size_t before = text.size();
   text.resize(before + file.size());
   file.read_at(std::as_writable_bytes(std::span(text).subspan(before)), 0);
+  require_text(std::string_view(text).substr(before), path);
 }
 
 }  // namespace

@@ -34,9 +34,9 @@ TEST_CASE("a folder's files are joined in the order of their paths") {
   write(folder.path() / "b.txt", "second");
   write(folder.path() / "a.txt", "first\n");
   std::filesystem::create_directory(folder.path() / "c");
-  write(folder.path() / "c" / "d.txt", std::string("th\0rd\xFF", 6));
+  write(folder.path() / "c" / "d.txt", std::string("th\1rd\xFF", 6));
   REQUIRE(mkfifo((folder.path() / "pipe").c_str(), 0600) == 0);
-  CHECK(read_text(folder.path()) == std::string("first\n\nsecond\nth\0rd\xFF", 20));
+  CHECK(read_text(folder.path()) == std::string("first\n\nsecond\nth\1rd\xFF", 20));
   CHECK(read_text(folder.path() / "b.txt") == "second");
 }
 
@@ -46,6 +46,24 @@ TEST_CASE("text that cannot be read is an error with its path") {
   write(folder.path() / "empty", "");
   CHECK_THROWS_WITH(read_text(folder.path() / "empty"), ContainsSubstring("no text"));
   CHECK_THROWS_WITH(read_text(folder.path() / "absent"), ContainsSubstring("absent") && ContainsSubstring("No such file"));
+}
+
+TEST_CASE("what is no text is refused by its name") {
+  const TemporaryFolder folder;
+  const auto check = [&](std::string_view content, const char* what) {
+    write(folder.path() / "a.txt", "text");
+    write(folder.path() / "given", content);
+    CHECK_THROWS_WITH(read_text(folder.path() / "given"), ContainsSubstring("/given") && ContainsSubstring(what));
+    CHECK_THROWS_WITH(read_text(folder.path()), ContainsSubstring("/given") && ContainsSubstring(what));
+  };
+  check(std::string_view("\x1f\x8b\x08", 3), "gzip");
+  check("PK\x03\x04rest", "zip archive");
+  check("\x89PNG\r\n", "PNG picture");
+  check("\xff\xd8\xff\xe0", "JPEG picture");
+  check(std::string_view("\0\0\x08\x03\0\0", 6), "MNIST's images");
+  check(std::string_view("a text, almost\0", 15), "byte 14 of it is zero");
+  write(folder.path() / "given", "P");
+  CHECK(read_text(folder.path() / "given") == "P");
 }
 
 TEST_CASE("bytes become tokens and text again") {
