@@ -260,6 +260,7 @@ TEST_CASE("all loaders tell a training loop of their epochs") {
   CHECK(windows.samples_per_epoch() == 100);
   CHECK(windows.steps_per_epoch() == 13);
   CHECK(windows.tokens_per_sample() == 10);
+  CHECK(WindowLoader(tokens, {.batch = {.batch_size = 8}, .length = 10}).samples_per_epoch() == 100);  // in random order
   CHECK(steps_of_samples(windows, 2 * windows.samples_per_epoch()) == 25);
   const ImageDataset images({.height = 1, .width = 1, .channels = 1}, std::vector<std::uint8_t>(10),
                             std::vector<std::int32_t>(10), 1);

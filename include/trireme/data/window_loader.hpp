@@ -28,7 +28,7 @@ class WindowLoader {
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
   std::int64_t batch_size() const { return share_.batch_size(); }                // samples of a step, all ranks together
   std::int64_t tokens_per_sample() const { return length_; }
-  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // how many windows there are
+  std::int64_t samples_per_epoch() const { return sampler_.samples_per_epoch(); }  // windows without overlap
   std::int64_t steps_per_epoch() const;                                            // rounded up
   // A step or micro-batch that does not exist throws Error.
   TokenBatch load(std::int64_t step, std::int64_t micro_batch = 0) const;

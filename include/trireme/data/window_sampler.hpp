@@ -22,7 +22,10 @@ class WindowSampler {
   std::int64_t start(std::int64_t sample) const;
   // Whether a model that carries its state may go on with it: false where rows start, and for the other orders.
   bool continues(std::int64_t sample) const;
-  std::int64_t samples_per_epoch() const noexcept { return num_windows_; }
+  // Windows without overlap: an epoch reads as many tokens as there are, in any order.
+  std::int64_t samples_per_epoch() const noexcept {
+    return order_ == WindowOrder::random ? (num_tokens_ - 1) / length_ : num_windows_;
+  }
 
  private:
   std::int64_t length_;
