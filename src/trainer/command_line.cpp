@@ -48,6 +48,7 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 CommandLine::Impl::Impl(std::string description) : app(std::move(description)) {
   app.option_defaults()->take_last();  // of an option given twice
   app.config_formatter(std::make_shared<Toml>());
+  app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "read options from this file (TOML: batch-size = 64)");
   app.add_flag("--print-config", print_config, "write a file for --config that repeats this call, and end")
       ->configurable(false);

@@ -150,8 +150,8 @@ void Run::end_step(const StepSummary* summary) {
 
 void Run::end_loop() {
   Impl& run = *impl_;
-  const bool by_signal = run.stop_now && run.listens() && signal_asks_to_stop();
-  if (by_signal) {
+  run.agree_on_end();
+  if (run.by_signal) {
     note(fmt::format("stopped on a signal after step {}, which is saved", run.done));
   } else if (run.done == run.first_step && run.steps) {
     note(fmt::format("all {} steps were done before", *run.steps));
@@ -159,8 +159,8 @@ void Run::end_loop() {
   if (run.done > run.first_step) {
     for (const std::string& line : run.last_words()) note(line);
   }
-  run.checkpoints.report(by_signal ? RunState::stopped : RunState::finished);
-  if (by_signal) forget_signals();
+  run.checkpoints.report(run.by_signal ? RunState::stopped : RunState::finished);
+  if (run.by_signal) forget_signals();
 }
 
 parallel::Step Run::begin(Model& model, int micro_batches) {
@@ -238,7 +238,7 @@ void Run::ask(const StepRequests& requests) {
   impl_->asked.checkpoint = impl_->asked.checkpoint || requests.checkpoint;
 }
 
-bool Run::stopped() const { return impl_->stop_now; }
+bool Run::stopped() const { return impl_->stop_now && !impl_->by_clock; }
 
 std::optional<parallel::Step> StepOwner::begin() {
   Run::Impl& run = *run_->impl_;

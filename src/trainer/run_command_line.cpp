@@ -171,6 +171,12 @@ void CommandLine::add_mesh(Options& options) {
   add("chunks", options.chunks, "stages of each rank of the pipeline");
   add("tensor-parallel", options.mesh.tensor, "ranks that divide each layer");
   add("sequence-parallel", options.sequence_parallel, "these divide what lies between their layers too: less memory");
+  after_parsing([&options] {
+    require(options.mesh.pipeline > 1 || options.chunks == 1, "--chunks divides the layers of --pipeline-parallel, which is {}",
+            options.mesh.pipeline);
+    require(options.mesh.tensor > 1 || !options.sequence_parallel,
+            "--sequence-parallel divides the rows among the ranks of --tensor-parallel, which is {}", options.mesh.tensor);
+  });
 }
 
 void CommandLine::add_reduction(Options& options) {
@@ -202,6 +208,8 @@ void CommandLine::add_reduction(Options& options) {
   after_parsing([this, &options, reduction, names] {
     if (std::ranges::none_of(names, [this](const std::string& name) { return given(name); })) return;  // as the program has it
     reduction->check();
+    require(reduction->fixed_bits == 0 || options.micro_batch_size == 0,
+            "--micro-batch-size follows from --fixed-bits; leave it out");
     options.parallel.sum = reduction->sum();
     if (reduction->tunes()) return;
     options.parallel.buckets.bytes = reduction->bucket_bytes();

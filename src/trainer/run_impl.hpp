@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -43,6 +45,9 @@ class Run::Impl {
     double learning_rate = 0;  // the optimizer's own
     std::unique_ptr<parallel::DataParallel> replicas;
     Decisions decisions;
+
+    // Before what is told of it: "generator: ".
+    std::string title() const { return prefix.empty() ? "" : prefix.substr(0, prefix.size() - 1) + ": "; }
   };
 
   Impl(const Group& group, const Options& all_options)
@@ -66,6 +71,9 @@ class Run::Impl {
     require(fixed->micro_batches > 0 && options.batch_size % fixed->micro_batches == 0,
             "a batch of {} samples does not divide into the {} micro-batches of FixedBits", options.batch_size,
             fixed->micro_batches);
+    require(fixed->micro_batches % mesh.data().size() == 0,
+            "{} micro-batches of fixed bits cannot be shared equally by {} ranks; use a multiple of {}", fixed->micro_batches,
+            mesh.data().size(), mesh.data().size());
     return options.batch_size / fixed->micro_batches;
   }
 
@@ -138,6 +146,14 @@ class Run::Impl {
 
   bool has_ended() const { return stop_now || (steps && done >= *steps); }
 
+  // Why a loop ended before its last step: a signal may have reached one rank alone, and the time is known to rank 0.
+  void agree_on_end() {
+    std::array<std::int32_t, 2> why{listens() && signal_asks_to_stop() ? 1 : 0, is_time_up() ? 1 : 0};
+    if (stop_now && world.size() > 1) world.all_reduce(std::span(why), ReduceOp::max, "why a run ends").wait_on_host();
+    by_signal = stop_now && why[0] != 0;
+    by_clock = why[1] != 0;
+  }
+
   double share() const {
     if (const auto* seconds = std::get_if<Seconds>(&options.until)) return std::min(1.0, seconds_since(start) / seconds->count);
     return steps && *steps > 0 ? static_cast<double>(done) / static_cast<double>(*steps) : 1;
@@ -145,8 +161,7 @@ class Run::Impl {
 
   void tell_decisions() {
     for (Trained& each : models) {
-      const std::string of = each.prefix.empty() ? "" : each.prefix.substr(0, each.prefix.size() - 1) + ": ";
-      for (const std::string& line : each.decisions.take(*each.replicas)) note(of + line);
+      for (const std::string& line : each.decisions.take(*each.replicas)) note(each.title() + line);
     }
   }
 
@@ -167,17 +182,18 @@ class Run::Impl {
     const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(first_step));
     const std::int64_t tokens = place.shape().tokens_per_sample;
     std::string line = fmt::format("{} steps in {:.1f} s", done - first_step, seconds);
-    if (first_loss) line += fmt::format(": loss {:.4f} -> {:.4f}", *first_loss, last_loss);
+    if (first_loss) line += fmt::format(": {}loss {:.4f} -> {:.4f}", models.front().title(), *first_loss, last_loss);
     line += tokens > 0 ? fmt::format(", {:.0f} tokens/s", samples * static_cast<double>(tokens) / seconds)
                        : fmt::format(", {:.0f} samples/s", samples / seconds);
     line += fmt::format(", {:.1f} % of the time waiting for other ranks", 100 * exposed_seconds / seconds);
     std::vector<std::string> lines{std::move(line)};
     for (const Trained& each : models) {
       if (each.optimizer == nullptr) continue;
+      const std::string of = each.title();
       const bool scaled = each.model->store().compute_dtype() == DType::float16;
-      if (scaled) lines.push_back(fmt::format("{}loss scale {}", each.prefix, each.replicas->scaler().scale()));
+      if (scaled) lines.push_back(fmt::format("{}loss scale {}", of, each.replicas->scaler().scale()));
       const std::int64_t skipped = each.optimizer->skipped_steps();
-      if (scaled || skipped > 0) lines.push_back(fmt::format("{} steps skipped", skipped));
+      if (scaled || skipped > 0) lines.push_back(fmt::format("{}{} steps skipped", of, skipped));
     }
     return lines;
   }
@@ -214,6 +230,8 @@ class Run::Impl {
   bool in_body = false;   // of the loop
   bool in_step = false;   // between the start of the body and update()
   bool stop_now = false;  // agreed on by all ranks
+  bool by_signal = false;
+  bool by_clock = false;
 };
 
 }  // namespace trireme::trainer

@@ -83,7 +83,8 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
                  .name = name,
                  .wanted = value,
                  .had = had,
-                 .hint = "give the run the checkpoint's settings, or its checkpoints another directory"});
+                 .hint = "give the run the checkpoint's settings, or its checkpoints another directory; for weights alone, "
+                         "trireme-ckpt export FOLDER FILE writes a file for --init"});
   }
   return notes;
 }

@@ -103,6 +103,8 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK(of_file.options.batch_size == 24);
   CHECK(of_file.options.checkpoint_every == Amount(Seconds{7200}));
   CHECK(parse({"--config", path.string(), "--width", "8"}).width == 8);
+  std::ofstream(path) << "widht = 32\n";
+  CHECK_THROWS_WITH(parse({"--config", path.string()}), ContainsSubstring("widht"));
 
   // What --print-config writes repeats the call.
   const Told printed = parse({"--print-config", "--width", "9", "--no-bias", "--steps", "77", "--compress", "int8"});
@@ -140,6 +142,9 @@ TEST_CASE("a wrong command line gets one line that says what is wrong") {
   check({"--compress", "int8", "--fixed-bits", "4"}, "give one of them");
   check({"--compress", "zip"}, "zip");
   check({"--ranks", "4"}, "mpirun -n 4");
+  check({"--fixed-bits", "4", "--micro-batch-size", "2"}, "follows from --fixed-bits");
+  check({"--chunks", "2"}, "--pipeline-parallel, which is 1");
+  check({"--sequence-parallel"}, "--tensor-parallel, which is 1");
   check({"file.txt"}, "one argument too many");
   check({"--config", "/no/such/file"}, "/no/such/file");
 }

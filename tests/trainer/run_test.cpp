@@ -124,7 +124,7 @@ TEST_CASE("a run of seconds ends on all ranks at the same step") {
     const PointLoader loader(run.batch());
     std::array<std::int64_t, 1> steps{0};
     for (auto& step : run.steps(loader)) steps[0] = step.number() + 1;
-    expect(!run.total_steps() && run.stopped(), "nobody knew how many");
+    expect(!run.total_steps() && !run.stopped(), "nobody knew how many, and it was not cut short");
     const std::int64_t own = steps[0];
     world.all_reduce(std::span(steps), ReduceOp::max).wait_on_host();
     expect(steps[0] == own && own > 1, "{} steps on each rank", own);

@@ -69,7 +69,8 @@ auto means_of(const Batches& batches, const F& f) {
     if constexpr (std::same_as<D, Cpu>) {
       return f(batch);
     } else {
-      return f(data::on_device<D>(batch));
+      using data::on_device;  // or that of the batch's own namespace
+      return f(on_device<D>(batch));
     }
   };
   typename MeansOf<std::remove_cvref_t<decltype(of(*batches.begin()))>>::Type result;
