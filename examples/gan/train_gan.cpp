@@ -1,28 +1,51 @@
 // Trains a GAN on images, on one rank or on many: see train_gan --help and docs/train_gan.md.
 
-#include "trainer.hpp"
-#include "training/program.hpp"
-#include "trireme/device/with_device.hpp"
+#include <filesystem>
+
+#include "train.hpp"
+#include "trireme/core/error.hpp"
 
 using namespace trireme;
+using trainer::Differs;
 
 namespace {
 
-template <typename P, typename D>
-void train(const Options& options, const Group& world) {
-  if (options.model == "mlp") {
-    Trainer<MlpGan<P, D>>(options, world).run();
-  } else {
-    Trainer<DcGan<P, D>>(options, world).run();
+void check(const GanRecipe& recipe) {
+  require(!recipe.data.empty(), "--data is missing: name a folder of images");
+  require(recipe.latent > 0 && recipe.features >= 0 && recipe.sample_interval >= 0,
+          "--latent is above 0, --features too where it is given, --sample-interval is 0 or more");
+  for (const char* name : {".bmp", ".gif", ".jpeg", ".jpg", ".ppm", ".svg", ".tif", ".tiff", ".webp"}) {
+    require(std::filesystem::path(recipe.samples).extension() != name, "--samples {}: it is written as PNG, so name it .png",
+            recipe.samples);
   }
 }
 
 }  // namespace
 
+void GanRecipe::add_to(trainer::CommandLine& line) {
+  optimizer = "adam";
+  optimizer_options.learning_rate = 2e-4;
+  optimizer_options.weight_decay = 0;
+  optimizer_options.beta1 = 0.5;
+  optimizer_options.beta2 = 0.999;
+  Recipe::add_to(line, "a folder with MNIST's files, or a file or folder in CIFAR-10's binary format (data_batch_*.bin)");
+  add_precision(line);
+  line.add("model", model, {"mlp", "dcgan"}, "mlp: linear layers; dcgan: convolutions and batch norm");
+  line.add("latent", latent, "random numbers from which an image is made");
+  line.add("features", features,
+           "width of the hidden layers, 256 for mlp unless given, or channels next to the image, 64 for dcgan");
+  line.set_group("Samples");
+  line.add("samples", samples, "write 64 images of the generator to this file (PNG), always of the same latents");
+  line.add("sample_interval", sample_interval, "steps between --samples; 0: only before the first and after the last");
+  for (const char* name : {"samples", "sample_interval"}) line.set_differs(name, Differs::allowed);
+  line.after_parsing([this] { check(*this); });
+}
+
 int main(int argc, char** argv) {
-  return run_program(argc, argv, parse_options, [](const Options& options, const Group& world) {
-    with_precision(options.training.precision, [&]<typename P>(P) {
-      device::with_device(options.training.device, [&]<typename D>(D) { train<P, D>(options, world); });
-    });
-  });
+  trainer::CommandLine line("Trains a GAN on images, on one rank or on many: mpirun -n N train_gan --data FOLDER");
+  GanRecipe recipe;
+  recipe.add_to(line);
+  return trainer::launch(
+      argc, argv, line, {.until = Steps{1000}, .batch_size = 64, .minimum_learning_rate_ratio = 1, .clip_norm = 0},
+      [&](trainer::Run& run) { recipe.with_types([&]<typename P, typename D>(P, D) { train<P, D>(run, recipe); }); });
 }

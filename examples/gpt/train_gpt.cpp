@@ -1,15 +1,75 @@
 // Trains a GPT on text, on one rank or on many: see train_gpt --help and docs/train_gpt.md.
 
-#include "trainer.hpp"
-#include "training/program.hpp"
-#include "trireme/device/with_device.hpp"
+#include <charconv>
+
+#include "train.hpp"
+#include "trireme/autograd/float8.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/ops/matmul/float8.hpp"
 
 using namespace trireme;
+using trainer::Differs;
+
+namespace {
+
+void check(const GptRecipe& recipe) {
+  require(!recipe.data.empty(), "--data is missing: name a text file, or a folder of text files");
+  require(recipe.layers > 0 && recipe.heads > 0 && recipe.width > 0 && recipe.block > 0,
+          "--layers, --heads, --width and --block are above 0");
+  require(recipe.width % recipe.heads == 0, "--heads {} does not divide --width {}", recipe.heads, recipe.width);
+  require(recipe.dropout >= 0 && recipe.dropout < 1, "--dropout {} does not lie in [0, 1)", recipe.dropout);
+  const std::size_t costs = given_layer_costs(recipe).size();
+  require(costs == 0 || costs == static_cast<std::size_t>(recipe.layers) + 2,
+          "--layer-costs has {} numbers, with --layers {} it needs {}: embedding, blocks, output layer", costs, recipe.layers,
+          recipe.layers + 2);
+  if (recipe.fp8 == "none") return;
+  require(recipe.precision == "bf16", "--fp8 {} needs --precision bf16, not {}", recipe.fp8, recipe.precision);
+  constexpr std::int64_t multiple = ops::float8_multiple;
+  require(recipe.width % multiple == 0 && recipe.block % multiple == 0,
+          "--fp8 {} needs --width {} and --block {} to be multiples of {}", recipe.fp8, recipe.width, recipe.block, multiple);
+}
+
+}  // namespace
+
+std::vector<double> given_layer_costs(const GptRecipe& recipe) {
+  const std::string& text = recipe.layer_costs;
+  if (text == "equal" || text == "measured") return {};
+  std::vector<double> costs;
+  const char* const end = text.data() + text.size();
+  for (const char* begin = text.data(); begin <= end;) {
+    const auto [after, failure] = std::from_chars(begin, end, costs.emplace_back());
+    require(failure == std::errc() && costs.back() >= 0 && (after == end || *after == ','),
+            "--layer-costs {} is not equal, measured or numbers from 0 on with commas between them", text);
+    begin = after + 1;
+  }
+  return costs;
+}
+
+void GptRecipe::add_to(trainer::CommandLine& line) {
+  Recipe::add_to(line, "a text file, or a folder of text files");
+  add_text(line);
+  add_precision(line);
+  line.add("tokenizer", tokenizer, {"byte"}, "byte: every byte is a token");
+  line.add("layers", layers, "transformer blocks");
+  line.add("heads", heads, "attention heads; must divide the width");
+  line.add("width", width, "size of the residual stream");
+  line.add("block", block, "tokens the model sees");
+  line.add("dropout", dropout, "of the embedding and of each block's output");
+  line.add("fp8", fp8, {"none", "current", "delayed"},
+           "8-bit products in the blocks' linear layers, with --precision bf16; how their operands are scaled");
+  line.set_differs("fp8", Differs::told);
+  line.add("layer_costs", layer_costs,
+           "by which the stages of a pipeline are cut: equal: as many blocks each; measured: before the first step; or numbers "
+           "with commas between them for the embedding, each block and the output layer");
+  line.set_differs("layer_costs", Differs::allowed);
+  line.after_parsing([this] { check(*this); });
+}
 
 int main(int argc, char** argv) {
-  return run_program(argc, argv, parse_options, [](const Options& options, const Group& world) {
-    with_precision(options.training.precision, [&]<typename P>(P) {
-      device::with_device(options.training.device, [&]<typename D>(D) { Trainer<P, D>(options, world).run(); });
-    });
-  });
+  trainer::CommandLine line("Trains a GPT on text, on one rank or on many: mpirun -n N train_gpt --data FILE");
+  GptRecipe recipe;
+  recipe.add_to(line);
+  return trainer::launch(
+      argc, argv, line, {.until = Steps{1000}, .batch_size = 16, .warmup = 20, .minimum_learning_rate_ratio = 0.1},
+      [&](trainer::Run& run) { recipe.with_types([&]<typename P, typename D>(P, D) { train<P, D>(run, recipe); }); });
 }

@@ -1,13 +1,40 @@
 // Trains an LSTM language model on text, on one rank or on many: see train_lstm --help and docs/train_lstm.md.
 
-#include "trainer.hpp"
-#include "training/program.hpp"
-#include "trireme/device/with_device.hpp"
+#include "train.hpp"
+#include "trireme/core/error.hpp"
 
 using namespace trireme;
 
-int main(int argc, char** argv) {
-  return run_program(argc, argv, parse_options, [](const Options& options, const Group& world) {
-    device::with_device(options.training.device, [&]<typename D>(D) { Trainer<D>(options, world).run(); });
+void LstmRecipe::add_to(trainer::CommandLine& line) {
+  optimizer_options.learning_rate = 3e-3;
+  optimizer_options.weight_decay = 0;
+  optimizer_options.beta2 = 0.99;
+  Recipe::add_to(line, "a text file, or a folder of text files; without it --init FILE --sample N generates text");
+  add_text(line);
+  line.set_group("Model");
+  line.add("tokenizer", tokenizer, {"character", "word"},
+           "character: the bytes that occur in the text; word: what stands between spaces");
+  line.add("vocabulary", vocabulary, "words that are known, the most frequent ones; others are <unk>");
+  line.add("layers", layers, "LSTM layers");
+  line.add("embedding", embedding, "width of a token's vector");
+  line.add("hidden", hidden, "width of the state of a layer");
+  line.add("block", block, "tokens of a step's stretch of text; the state goes on to the next without gradient");
+  line.add("dropout", dropout, "of the embedding and of each layer's output");
+  line.after_parsing([this] {
+    require(!data.empty() || (!init.empty() && sample > 0),
+            "--data is missing; without it --init FILE --sample N generates text from weights that have their vocabulary");
+    require(layers > 0 && embedding > 0 && hidden > 0 && block > 0, "--layers, --embedding, --hidden and --block are above 0");
+    require(vocabulary >= 2, "--vocabulary {} is below 2", vocabulary);
+    require(dropout >= 0 && dropout < 1, "--dropout {} does not lie in [0, 1)", dropout);
   });
+}
+
+int main(int argc, char** argv) {
+  trainer::CommandLine line(
+      "Trains an LSTM language model on text, on one rank or on many: mpirun -n N train_lstm --data FILE");
+  LstmRecipe recipe;
+  recipe.add_to(line);
+  return trainer::launch(
+      argc, argv, line, {.until = Steps{1000}, .batch_size = 16, .warmup = 20, .minimum_learning_rate_ratio = 0.1},
+      [&](trainer::Run& run) { recipe.with_types([&]<typename P, typename D>(P, D) { train<D>(run, recipe); }); });
 }

@@ -1,0 +1,105 @@
+#include "train.hpp"
+
+#include <fmt/format.h>
+
+#include <span>
+#include <vector>
+
+#include "trireme/data/content.hpp"
+#include "trireme/data/text.hpp"
+#include "trireme/data/tokenizer.hpp"
+#include "trireme/trireme.hpp"
+
+using namespace trireme;
+
+namespace {
+
+constexpr std::int64_t validation_windows = 64;
+
+// Windows of a text at even distances from each other.
+struct EvenWindows {
+  data::TokenDataset tokens;
+  std::int64_t length;
+  std::vector<std::int64_t> starts = data::evenly_spaced_windows(tokens.size(), length, validation_windows);
+
+  std::int64_t size() const { return std::ssize(starts); }
+  data::TokenBatch collate(std::span<const std::int64_t> indices, std::int64_t) const {
+    std::vector<std::int64_t> chosen;
+    for (const std::int64_t index : indices) chosen.push_back(starts[static_cast<std::size_t>(index)]);
+    return data::read_windows(tokens, chosen, length);
+  }
+};
+
+// Of the embedding, each block and the output layer; none where stages have equally many blocks. Collective.
+template <typename P, typename D>
+std::vector<double> layer_costs(trainer::Run& run, const GptRecipe& recipe, const models::GptOptions& model) {
+  if (recipe.layer_costs != "measured" || run.mesh().pipeline().size() == 1) return given_layer_costs(recipe);
+  const data::BatchOptions batch = run.batch();
+  std::vector<double> costs(static_cast<std::size_t>(recipe.layers) + 2);
+  const auto measure = [&] {
+    const std::int64_t sequences = batch.micro_batch_size > 0 ? batch.micro_batch_size : batch.batch_size / batch.count;
+    if (run.world().rank() == 0) costs = models::measured_layer_costs<P, D>(model, sequences);
+  };
+  run.world().agree(measure, "measure layers");
+  run.world().broadcast(std::span(costs), 0, "costs of layers").wait_on_host();
+  run.note(
+      fmt::format("forward and backward of a micro-batch: embedding {:.2f} ms, each block {:.2f} ms, output layer {:.2f} ms",
+                  1e3 * costs.front(), 1e3 * costs[1], 1e3 * costs.back()));
+  return costs;
+}
+
+}  // namespace
+
+template <typename P, typename D>
+void train(trainer::Run& run, const GptRecipe& recipe) {
+  recipe.check_save(run);
+  std::string bytes = read_on_all(run, [&] { return data::read_text(recipe.data); });
+  recipe.describe_data(run, data::content_of(bytes));
+  const auto text = data::split(data::TokenDataset::from_bytes(std::move(bytes)), recipe.validation_fraction);
+  const bool has_validation = text.validation.size() > recipe.block;
+  require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
+          "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
+          recipe.data, text.validation.size(), recipe.block);
+  // Also of a single window, as validation and samples have it.
+  const int tensor = run.mesh().tensor().size();
+  require(!run.options().sequence_parallel || (recipe.block % tensor == 0 && recipe.block / tensor * recipe.width % 16 == 0),
+          "--sequence-parallel gives each rank of --tensor-parallel {} equally many tokens of a sequence, in multiples of 16 "
+          "numbers: --block {} and --width {} don't allow that",
+          tensor, recipe.block, recipe.width);
+  const data::WindowLoader windows(text.training, {.batch = run.batch(), .length = recipe.block});
+
+  const models::GptOptions options{.layers = recipe.layers,
+                                   .heads = recipe.heads,
+                                   .width = recipe.width,
+                                   .block = recipe.block,
+                                   .vocabulary = data::ByteTokenizer::vocabulary_size,
+                                   .dropout = recipe.dropout,
+                                   .fp8 = float8_scaling_named(recipe.fp8)};
+  models::Gpt<P, D> model(options, run.context(layer_costs<P, D>(run, recipe, options)));
+  recipe.load_weights(run, [&] { models::load_gpt2(model, recipe.init); });
+  const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
+  run.add(model, *optimizer);
+  run.note(fmt::format("{} parameters, {} layers of width {}; {} tokens to train on; {}, {} sequences of {} a step",
+                       model.store().num_elements(), recipe.layers, recipe.width, text.training.size(), ranks_of(run),
+                       windows.batch_size(), recipe.block));
+
+  for (auto& step : run.steps(windows)) {
+    step.backward(model, batches_on<D>(step));
+    step.update(*optimizer);
+    if (has_validation && recipe.validates(run)) {
+      run.report({{"validation_loss", run.evaluate(model, EvenWindows{text.validation, recipe.block})}});
+    }
+  }
+
+  if (run.stopped()) return;
+  recipe.save_weights(run, [&] { models::save_gpt2(model, recipe.save); });
+  if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
+  const data::ByteTokenizer tokenizer;
+  const auto tokens =
+      models::generate(model, tokenizer.encode("\n"), {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
+  run.note(fmt::format("--- sample ---\n{}", tokenizer.decode(tokens)));
+}
+
+template void train<Float32, TRIREME_DEVICE>(trainer::Run&, const GptRecipe&);
+template void train<MixedBfloat16, TRIREME_DEVICE>(trainer::Run&, const GptRecipe&);
+template void train<MixedFloat16, TRIREME_DEVICE>(trainer::Run&, const GptRecipe&);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/recipe.hpp"
+
+// What train_gpt can be told beside the options of a run.
+struct GptRecipe : Recipe {
+  std::string tokenizer = "byte";
+  int layers = 6;
+  int heads = 6;
+  std::int64_t width = 384;
+  std::int64_t block = 256;
+  double dropout = 0;
+  std::string fp8 = "none";
+  std::string layer_costs = "equal";
+
+  void add_to(trireme::trainer::CommandLine& line);
+};
+
+// Of --layer-costs: the numbers, or none where it has a name.
+std::vector<double> given_layer_costs(const GptRecipe& recipe);
+
+// P: Float32, MixedBfloat16, MixedFloat16; D: where the model computes.
+template <typename P, typename D>
+void train(trireme::trainer::Run& run, const GptRecipe& recipe);

@@ -1,0 +1,121 @@
+#include "training/recipe.hpp"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
+
+using namespace trireme;
+using trainer::CommandLine;
+using trainer::Differs;
+using trainer::Run;
+
+namespace {
+
+// The text of an option for a beta, whose default is for the trainer's own optimizer.
+std::string about_beta(const char* what, const std::optional<double>& beta, const std::string& optimizer) {
+  if (!beta) return fmt::format("{}; not given: the optimizer's own", what);
+  return fmt::format("{}; not given: {} for {}, else the optimizer's own", what, *beta, optimizer);
+}
+
+void check_beta(const char* name, const std::optional<double>& beta) {
+  require(!beta || (*beta >= 0 && *beta < 1), "{} {} does not lie in [0, 1)", name, beta.value_or(0));
+}
+
+}  // namespace
+
+void Recipe::add_to(CommandLine& line, const std::string& about_data) {
+  line.set_group("Files");
+  line.add("data", data, about_data);
+  line.add("allow_other_data", allow_other_data, "go on with other --data than those of the checkpoint");
+  line.add("init", init, "start from these weights (safetensors)");
+  line.add("save", save, "write the trained weights to this file (safetensors)");
+  for (const char* name : {"data", "allow_other_data", "init", "save"}) line.set_differs(name, Differs::allowed);
+  line.set_group("Optimizer");
+  line.add("optimizer", optimizer, optim::optimizer_names(), "what updates the weights");
+  line.add("learning_rate", optimizer_options.learning_rate, "highest learning rate");
+  line.add("weight_decay", optimizer_options.weight_decay, "of tensors with two or more dims");
+  line.add("beta1", optimizer_options.beta1,
+           about_beta("decay of the first moment, or the momentum", optimizer_options.beta1, optimizer));
+  line.add("beta2", optimizer_options.beta2,
+           about_beta("decay of the second moment, where there is one", optimizer_options.beta2, optimizer));
+  for (const char* name : {"learning_rate", "weight_decay", "beta1", "beta2"}) line.set_differs(name, Differs::told);
+  line.add_device(device);
+  line.after_parsing([this, &line, own = optimizer] {
+    if (optimizer != own) {
+      if (!line.given("beta1")) optimizer_options.beta1.reset();
+      if (!line.given("beta2")) optimizer_options.beta2.reset();
+    }
+    require(optimizer_options.learning_rate > 0, "--learning-rate {} is not above 0", optimizer_options.learning_rate);
+    require(optimizer_options.weight_decay >= 0, "--weight-decay {} is below 0", optimizer_options.weight_decay);
+    check_beta("--beta1", optimizer_options.beta1);
+    check_beta("--beta2", optimizer_options.beta2);
+  });
+}
+
+void Recipe::add_precision(CommandLine& line) {
+  line.set_group("Model");
+  line.add("precision", precision, {"fp32", "bf16", "fp16"},
+           "fp32; bf16 or fp16: matrix products and convolutions in half the bytes, weights and sums in float32");
+  line.set_differs("precision", Differs::told);
+}
+
+void Recipe::add_validation(CommandLine& line) {
+  line.set_group("Validation");
+  line.add("validation_interval", validation_interval, "steps between validations; 0: none");
+  line.set_differs("validation_interval", Differs::allowed);
+  line.after_parsing([this] { require(validation_interval >= 0, "--validation-interval {} is below 0", validation_interval); });
+}
+
+void Recipe::add_text(CommandLine& line) {
+  add_validation(line);
+  line.add("validation_fraction", validation_fraction, "share of the data, at its end, kept for validation");
+  line.set_group("Samples");
+  line.add("sample", sample, "tokens to generate at the end");
+  line.set_differs("sample", Differs::allowed);
+  line.after_parsing([this] {
+    require(validation_fraction >= 0 && validation_fraction < 1, "--validation-fraction {} does not lie in [0, 1)",
+            validation_fraction);
+    require(sample >= 0, "--sample {} is below 0", sample);
+  });
+}
+
+void Recipe::describe_data(Run& run, const std::string& content) const {
+  run.describe("data_content", content, allow_other_data ? Differs::told : Differs::refused);
+}
+
+void Recipe::load_weights(const Run& run, const std::function<void()>& load) const {
+  if (!init.empty()) run.world().agree(load, "read --init");
+}
+
+void Recipe::check_save(const Run& run) const {
+  const auto attempt = [&] {
+    if (save.empty() || run.world().rank() != 0) return;
+    require(!std::filesystem::is_directory(save), "--save {}: that is a folder, and weights are a file", save);
+    try {
+      const FileReplacement beside(save);
+    } catch (const Error& error) {
+      ErrorFields fields = error.fields();
+      fields.message = "the weights of --save could not be written there";
+      fields.path = save;
+      throw Error(std::move(fields));
+    }
+  };
+  run.world().agree(attempt, "try --save");
+}
+
+void Recipe::save_weights(Run& run, const std::function<void()>& write) const {
+  if (save.empty()) return;
+  const auto on_first_replica = [&] {
+    if (run.mesh().data().rank() == 0) write();
+  };
+  run.world().agree(on_first_replica, "write the weights");
+  run.note(fmt::format("weights written to {}", save));
+}
+
+std::string ranks_of(const Run& run) {
+  const int size = run.world().size();
+  return fmt::format("{} rank{}", size, size == 1 ? "" : "s");
+}

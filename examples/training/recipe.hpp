@@ -1,0 +1,91 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <ranges>
+#include <string>
+#include <utility>
+
+#include "trireme/core/mean.hpp"
+#include "trireme/data/image_batch.hpp"
+#include "trireme/data/on_device.hpp"
+#include "trireme/data/token_batch.hpp"
+#include "trireme/device/with_device.hpp"
+#include "trireme/optim/named.hpp"
+#include "trireme/precision/policy.hpp"
+#include "trireme/trainer/launch.hpp"
+
+// What a bundled trainer can be told beside the options of a run. What is there before add_to() are its defaults.
+struct Recipe {
+  std::string data;
+  bool allow_other_data = false;
+  std::string init;
+  std::string save;
+  std::string optimizer = "adamw";
+  trireme::optim::NamedOptions optimizer_options = {
+      .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .decay = trireme::optim::Decay::matrices};
+  trireme::trainer::DeviceOptions device = {};
+  std::string precision = "fp32";
+  std::int64_t validation_interval = 100;  // steps; 0: none
+  double validation_fraction = 0.1;        // of a text
+  std::int64_t sample = 0;                 // tokens
+
+  // The options of all trainers. `about_data`: what --data is.
+  void add_to(trireme::trainer::CommandLine& line, const std::string& about_data);
+  // Of some of them.
+  void add_precision(trireme::trainer::CommandLine& line);
+  void add_validation(trireme::trainer::CommandLine& line);
+  void add_text(trireme::trainer::CommandLine& line);  // for models of language, with add_validation()
+
+  // body(P(), D()) with the precision and the device that were asked for.
+  template <typename Body>
+  void with_types(const Body& body) const {
+    trireme::device::with_device(device.device, [&]<typename D>(D on) {
+      if (precision == "bf16") {
+        body(trireme::MixedBfloat16(), on);
+      } else if (precision == "fp16") {
+        body(trireme::MixedFloat16(), on);
+      } else {
+        body(trireme::Float32(), on);
+      }
+    });
+  }
+
+  // What the data hold, in words: a run goes on with the same, unless --allow-other-data says otherwise. Collective.
+  void describe_data(trireme::trainer::Run& run, const std::string& content) const;
+
+  // Reads --init before the model is added to the run, by load(). Collective, as is all below.
+  void load_weights(const trireme::trainer::Run& run, const std::function<void()>& load) const;
+
+  // An Error before the first step where --save can't be written.
+  void check_save(const trireme::trainer::Run& run) const;
+  // Writes --save by write(), which the ranks of the first replica call.
+  void save_weights(trireme::trainer::Run& run, const std::function<void()>& write) const;
+
+  // After an update: whether the model is to be validated.
+  bool validates(const trireme::trainer::Run& run) const {
+    return validation_interval > 0 && run.due(trireme::Steps{validation_interval});
+  }
+};
+
+// What read() gives. Where it fails on one rank it fails on all. Collective.
+template <typename Read>
+auto read_on_all(const trireme::trainer::Run& run, const Read& read) {
+  std::optional<decltype(read())> result;
+  run.world().agree([&] { result.emplace(read()); }, "read the data");
+  return *std::move(result);
+}
+
+// This rank's micro-batches of a step, where the model computes.
+template <typename D, typename Step>
+auto batches_on(const Step& step) {
+  return step.batches() | std::views::transform([](const auto& batch) { return trireme::data::on_device<D>(batch); });
+}
+
+template <typename Loss>
+trireme::Mean mean_of(const Loss& loss) {
+  return {.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
+}
+
+std::string ranks_of(const trireme::trainer::Run& run);  // "2 ranks"
