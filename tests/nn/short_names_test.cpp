@@ -75,7 +75,8 @@ struct Programs {
     using typename Base::Value;
     Stream forward(const Stream& x, const Batch& batch) const {
       const Value y = norm.forward(x);
-      return x + attention.forward(y, batch.time()) + down.forward(gelu(up.forward(y)));
+      const Stream attended = x + attention.forward(y, batch.time());  // first, as in the long form
+      return attended + down.forward(gelu(up.forward(y)));
     }
     LayerNorm norm{*this, "norm", {.width = 16}};
     CausalSelfAttention attention{*this, "attention", {.heads = 2, .width = 16}};
