@@ -23,7 +23,6 @@ using namespace trireme;
 
 namespace {
 
-// A class of its own name for each: a layer that names others of the library, as these do.
 template <typename P, typename D>
 struct Names : nn::Module<P, D> {
   using Module = nn::Module<P, D>;
@@ -52,8 +51,7 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::TokenLogits, nn::TokenLogits<P, D>>);
   static_assert(same<typename Module::TransformerBlock, nn::TransformerBlock<P, D>>);
   static_assert(same<typename Module::TransformerMlp, nn::TransformerMlp<P, D>>);
-  // In a layer itself its name is the class, as everywhere.
-  static_assert(same<typename nn::Linear<P, D>::Linear, nn::Linear<P, D>>);
+  // In a layer of the library too.
   static_assert(same<typename nn::TransformerBlock<P, D>::Linear, nn::Linear<P, D>>);
 };
 template struct Names<Float32, Cpu>;
