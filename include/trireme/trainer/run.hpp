@@ -61,9 +61,9 @@ struct LoaderShape {
 //     run.add(net, optimizer);
 //     const data::Loader rows(training, run.batch());
 //     for (auto& step : run.steps(rows)) {
-//       for (const auto& batch : step.batches()) step.backward(batch, [&] { return cross_entropy(net.forward(batch),
-//       batch.labels); }); step.update(optimizer); if (run.due(Epochs{1})) run.report({{"test_accuracy", run.evaluate(net,
-//       test, accuracy_of)}});
+//       for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+//       step.update(optimizer);
+//       if (run.due(Epochs{1})) run.report({{"test_loss", run.evaluate(net, test)}});
 //     }
 //   }
 //
