@@ -22,7 +22,7 @@ void train(trainer::Run& run, const std::string& images) {
   const auto [test, same] = data::read_image_folder(images + "/test", {.height = 32, .width = 32, .classes = classes});
   const data::Normalization normalization = data::normalization_of(training);
   Net net(run.context(), static_cast<int>(classes.size()));
-  optim::AdamW optimizer(net, {.learning_rate = 0.003});
+  optim::AdamW optimizer(net, {.learning_rate = 0.005});
   run.add(net, optimizer);
   const data::ImageLoader batches(training, {.batch = run.batch(), .normalization = normalization});
   for (auto& step : run.steps(batches)) {
@@ -30,7 +30,7 @@ void train(trainer::Run& run, const std::string& images) {
       step.backward(batch, [&] { return cross_entropy(net.forward(batch), batch.labels); });
     }
     step.update(optimizer);
-    if (!run.due(Epochs{1})) continue;
+    if (!run.due(Epochs{5})) continue;
     const Mean found = run.evaluate(net, data::NormalizedImages(test, normalization),
                                     [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); });
     run.report({{"test_accuracy", found}});
@@ -41,5 +41,5 @@ int main(int argc, char** argv) {
   std::string images = "images";
   trainer::CommandLine line("Trains a classifier of images");
   line.add("images", images, "folder with the folders training and test, and in these one for each class");
-  return trainer::launch(argc, argv, line, {.until = Epochs{8}}, [&](trainer::Run& run) { train(run, images); });
+  return trainer::launch(argc, argv, line, {.until = Epochs{20}}, [&](trainer::Run& run) { train(run, images); });
 }

@@ -29,6 +29,6 @@ void train(trainer::Run& run) {
 
 int main(int argc, char** argv) {
   return trainer::launch(
-      argc, argv, {.until = Epochs{200}, .batch_size = 24, .checkpoints = {.directory = "flowers"}, .checkpoint_every = Epochs{5}},
-      train);
+      argc, argv,
+      {.until = Epochs{200}, .batch_size = 24, .checkpoints = {.directory = "flowers"}, .checkpoint_every = Epochs{5}}, train);
 }

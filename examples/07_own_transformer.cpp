@@ -38,7 +38,7 @@ void train(trainer::Run& run, const std::string& text) {
   for (auto& step : run.steps(windows)) {
     step.backward(net, step.batches());
     step.update(optimizer);
-    if (!run.due(Steps{50})) continue;
+    if (!run.due(Steps{30})) continue;
     const Mean loss = run.evaluate(net, data::TokenWindows(validation, length));
     run.report({{"validation_loss", loss}, {"perplexity", perplexity(loss)}});
   }
@@ -48,6 +48,6 @@ int main(int argc, char** argv) {
   std::string text = "LICENSE";
   trainer::CommandLine line("Trains a transformer on the bytes of a text");
   line.add("text", text, "a file, or a folder of them");
-  return trainer::launch(argc, argv, line, {.until = Steps{100}, .batch_size = 16, .micro_batch_size = 4},
+  return trainer::launch(argc, argv, line, {.until = Steps{60}, .batch_size = 16, .micro_batch_size = 4},
                          [&](trainer::Run& run) { train(run, text); });
 }

@@ -44,7 +44,7 @@ struct Net : nn::Module<Float32> {
 void train(trainer::Run& run) {
   const auto [training, test] = data::read_csv("examples/flowers.csv", {.label = "class"}).split({.standardize = true});
   Net net(run.context());
-  Lion optimizer(net, 0.003);
+  Lion optimizer(net, 0.01);
   run.add(net, optimizer);
   const data::Loader rows(training, run.batch());
   for (auto& step : run.steps(rows)) {

@@ -12,28 +12,28 @@ struct Signs final : parallel::CommunicationHook {
     for (const ParameterInfo& parameter : parameters) errors[parameter.name] = Tensor<float>::zeros(parameter.shape);
   }
   parallel::HookTask reduce(parallel::GradientBucket& bucket) override {
+    std::vector<std::uint32_t> mine, all;  // for each gradient its scale, then 32 signs a word
     for (const auto& [name, gradient] : bucket.gradients()) {
       const std::span<float> values = gradient.span(), error = errors.at(name).span();
-      std::vector<std::uint32_t> mine(1 + (values.size() + 31) / 32), all;  // the scale, then 32 signs a word
       float scale = 0;
-      for (std::size_t index = 0; index < values.size(); ++index) {
-        error[index] += values[index];
-        scale += std::abs(error[index]) / static_cast<float>(values.size());
-      }
-      mine[0] = std::bit_cast<std::uint32_t>(scale);
-      for (std::size_t index = 0; index < values.size(); ++index) {
-        const bool positive = error[index] > 0;
-        mine[1 + index / 32] |= static_cast<std::uint32_t>(positive) << index % 32;
-        error[index] -= positive ? scale : -scale;
-      }
-      co_await bucket.all_gather(mine, all);  // backward goes on meanwhile
-      std::ranges::fill(values, 0.0F);
-      for (std::size_t of_rank = 0; of_rank < all.size(); of_rank += mine.size()) {
-        const float size = std::bit_cast<float>(all[of_rank]);
-        for (std::size_t index = 0; index < values.size(); ++index)
-          values[index] += (all[of_rank + 1 + index / 32] >> index % 32 & 1) != 0 ? size : -size;
+      for (std::size_t i = 0; i < error.size(); ++i)
+        scale += std::abs(error[i] += values[i]) / static_cast<float>(error.size());
+      mine.push_back(std::bit_cast<std::uint32_t>(scale));
+      for (std::size_t index = 0; index < error.size(); ++index) {
+        if (index % 32 == 0) mine.push_back(0);
+        mine.back() |= (error[index] > 0 ? 1U : 0U) << index % 32;
+        error[index] -= error[index] > 0 ? scale : -scale;
       }
     }
+    co_await bucket.all_gather(mine, all);  // backward goes on meanwhile
+    for (const auto& [name, gradient] : bucket.gradients()) std::ranges::fill(gradient.span(), 0.0F);
+    for (auto word = all.begin(); word != all.end();)  // rank after rank
+      for (const auto& [name, gradient] : bucket.gradients()) {
+        const float scale = std::bit_cast<float>(*word++);
+        for (std::size_t index = 0; index < gradient.span().size(); ++index)
+          gradient.span()[index] += (word[static_cast<std::ptrdiff_t>(index / 32)] >> index % 32 & 1) != 0 ? scale : -scale;
+        word += (gradient.numel() + 31) / 32;
+      }
   }
   std::map<std::string, Tensor<float>> errors;
 };

@@ -30,8 +30,8 @@ Tensor<float> noise(std::int64_t first_sample, std::int64_t rows) {  // the same
 
 void train(trainer::Run& run) {
   Mlp generator(run.context(), 4, 2), discriminator(run.context(), 2, 1);
-  optim::Adam of_generator(generator, {.learning_rate = 0.002, .beta1 = 0.5});
-  optim::Adam of_discriminator(discriminator, {.learning_rate = 0.002, .beta1 = 0.5});
+  optim::Adam of_generator(generator, {.learning_rate = 0.004, .beta1 = 0.5});
+  optim::Adam of_discriminator(discriminator, {.learning_rate = 0.004, .beta1 = 0.5});
   run.add(generator, of_generator, "generator.");  // the first one is that of run.steps()
   run.add(discriminator, of_discriminator, "discriminator.");
   const data::Loader points(ring(), run.batch());
@@ -57,4 +57,4 @@ void train(trainer::Run& run) {
   run.report({{"mean_radius", radius}});
 }
 
-int main(int argc, char** argv) { return trainer::launch(argc, argv, {.until = Steps{600}, .batch_size = 64}, train); }
+int main(int argc, char** argv) { return trainer::launch(argc, argv, {.until = Steps{1500}, .batch_size = 64}, train); }

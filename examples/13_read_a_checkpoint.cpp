@@ -10,7 +10,7 @@ void look_into(const std::filesystem::path& directory) {
   require(!steps.empty(), "there is no checkpoint in {}", directory.string());
   const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory, steps.back()));
   const checkpoint::Manifest& manifest = reader.manifest();
-  std::printf("step %d, batches of %s\n", static_cast<int>(manifest.step), manifest.configuration.at("batch_size").c_str());
+  std::printf("step %d\n", static_cast<int>(manifest.step));
   for (const checkpoint::SavedTensor& tensor : manifest.tensors)
     std::printf("  %s %s\n", tensor.name.c_str(), tensor.shape.str().c_str());
   const std::vector<std::byte> bytes = reader.read(*reader.find("model.output.bias"));

@@ -82,7 +82,7 @@ def clip(parameters, pipeline, limit):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--text", default="LICENSE")
-    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("--steps", type=int, default=60)
     parser.add_argument("--batch-size", type=int, default=16, help="of all ranks together")
     parser.add_argument("--micro-batch-size", type=int, default=4)
     parser.add_argument("--pipeline", type=int, default=1)
@@ -133,7 +133,7 @@ def main():
         optimizer.step()
         optimizer.zero_grad()
         scheduler.step()
-        if (step + 1) % 50 and step + 1 < args.steps:
+        if (step + 1) % 30 and step + 1 < args.steps:
             continue
         starts = range(0, len(validation) - LENGTH, LENGTH)[replica::replicas]
         found = torch.zeros(2, dtype=torch.float64)
