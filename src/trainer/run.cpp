@@ -150,7 +150,7 @@ void Run::end_step(const StepSummary* summary) {
 
 void Run::end_loop() {
   Impl& run = *impl_;
-  const bool by_signal = run.stop_now && run.listens() && signal_asks_to_stop();
+  const bool by_signal = run.stop_now && run.was_signalled();
   if (by_signal) {
     note(fmt::format("stopped on a signal after step {}, which is saved", run.done));
   } else if (run.done == run.first_step && run.steps) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -10,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -128,6 +130,12 @@ class Run::Impl {
     return requests;
   }
   bool listens() const { return options.process.signals && checkpoints.on(); }
+  // Any rank. Collective.
+  bool was_signalled() const {
+    std::array<std::int32_t, 1> any{listens() && signal_asks_to_stop() ? 1 : 0};
+    world.all_reduce(std::span(any), ReduceOp::max, "signals").wait_on_host();
+    return any[0] != 0;
+  }
   bool is_time_up() const {
     const auto* seconds = std::get_if<Seconds>(&options.until);
     return seconds != nullptr && world.rank() == 0 && seconds_since(start) >= seconds->count;
