@@ -153,7 +153,7 @@ void Run::end_loop() {
   const bool by_signal = run.stop_now && run.was_signalled();
   if (by_signal) {
     note(fmt::format("stopped on a signal after step {}, which is saved", run.done));
-  } else if (run.done == run.first_step && run.steps) {
+  } else if (run.done == run.first_step && run.steps && run.done >= *run.steps) {
     note(fmt::format("all {} steps were done before", *run.steps));
   }
   if (run.done > run.first_step) {

@@ -344,6 +344,14 @@ TEST_CASE("fit: patience, and the best values at the end") {
       expect(run.done() == 15 && run.stopped(), "three validations without a better one: {} steps", run.done());
       expect(report.best == 3 && report.best_step == 6 && report.last == 3.2, "what it tells");
       expect(values_of(net) == values[1], "the values of the best validation");
+      Run ended(world, options);
+      PointNet same(ended.context());
+      optim::AdamW<Float32> of_same(same);
+      const auto not_called = []() -> double { throw std::logic_error("training went on"); };
+      const trainer::FitReport kept = trainer::fit(
+          ended, same, of_same, loader, {.validate = not_called, .validate_every = Steps{3}, .patience = 3, .keep_best = true});
+      expect(ended.done() == 15 && ended.stopped() && kept.best == 3, "it has ended: {} steps", ended.done());
+      expect(values_of(same) == values[1], "the values of the best validation once more");
       Run again(world, options);
       PointNet other(again.context());
       optim::AdamW<Float32> of_other(other);
