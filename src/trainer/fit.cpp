@@ -49,7 +49,7 @@ class Validations::Impl {
   void save() {
     State state;
     add_model(state);
-    checkpoints->save(best_step, state);
+    checkpoints->save(best_step, state, run.settings());
   }
 
   void load_best() {

@@ -202,7 +202,11 @@ void CommandLine::add_reduction(Options& options) {
   after_parsing([this, &options, reduction, names] {
     if (std::ranges::none_of(names, [this](const std::string& name) { return given(name); })) return;  // as the program has it
     reduction->check();
-    options.parallel.sum = reduction->sum();
+    if (reduction->compress == "none") {
+      options.parallel.sum = reduction->sum();
+    } else {
+      options.make_sum = [reduction] { return reduction->sum(); };
+    }
     if (reduction->tunes()) return;
     options.parallel.buckets.bytes = reduction->bucket_bytes();
     options.parallel.buckets.first_bytes = std::min<std::int64_t>(options.parallel.buckets.bytes, 1 << 20);

@@ -315,7 +315,10 @@ TEST_CASE("a run that only evaluates takes the model of a checkpoint, and no opt
     if (world.rank() == 0) trained = values_of(net);
   });
   run_ranks(1, [&](const Group& world) {
-    Run run(world, options_in(folder, 0));
+    Options options = options_in(folder, 0);
+    options.batch_size = 7;  // of no importance here
+    options.seed = 3;
+    Run run(world, options);
     PointNet net(run.context());
     run.add(net);
     expect(std::isfinite(run.evaluate(net, TestPoints()).value()), "a loss");
@@ -360,10 +363,15 @@ TEST_CASE("fit: patience, and the best values at the end") {
           "needs a validation");
     });
     run_ranks(1, [&](const Group& world) {
+      Run of_best(world, {.checkpoints = {.directory = folder.path / "best"}});
+      PointNet best(of_best.context());
+      of_best.add(best);
+      of_best.load();
       Run run(world, {});
       PointNet net(run.context());
       optim::AdamW<Float32> optimizer(net);
       const PointLoader loader(run.batch());
+      expect(values_of(best) != values_of(net), "another program has the best values");
       expect_error(
           ErrorCode::invalid_argument,
           [&] { trainer::fit(run, net, optimizer, loader, {.validate = [] { return 1.0; }, .keep_best = true}); },
