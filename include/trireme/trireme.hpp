@@ -22,6 +22,7 @@
 #include "trireme/core/exit_code.hpp"
 #include "trireme/core/log.hpp"
 #include "trireme/core/mean.hpp"
+#include "trireme/core/philox.hpp"
 #include "trireme/core/run_status.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/core/units.hpp"

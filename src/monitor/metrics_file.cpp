@@ -38,6 +38,7 @@ void MetricsFile::refuse(const char* what) const {
 
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
   std::vector<std::string> lines;
+  if (!std::filesystem::is_regular_file(path)) return lines;  // a device has no end
   std::ifstream file(path);
   for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(std::move(line));
   return lines;

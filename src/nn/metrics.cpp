@@ -120,6 +120,10 @@ std::size_t ConfusionMatrix::place_of(int label, int predicted) const {
   return static_cast<std::size_t>(label) * (static_cast<std::size_t>(classes_) + 1) + static_cast<std::size_t>(predicted);
 }
 
+void ConfusionMatrix::require_class(int number) const {
+  require(number >= 0 && number < classes_, "a confusion matrix of {} classes has no class {}", classes_, number);
+}
+
 template <typename T>
 void ConfusionMatrix::add_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels) {
   const std::int64_t classes = checked_classes("ConfusionMatrix", logits, labels);
@@ -141,13 +145,13 @@ ConfusionMatrix& ConfusionMatrix::operator+=(const ConfusionMatrix& other) {
 }
 
 std::int64_t ConfusionMatrix::count(int label, int predicted) const {
-  require(label >= 0 && label < classes_ && predicted >= 0 && predicted < classes_,
-          "a confusion matrix of {} classes has no label {} with prediction {}", classes_, label, predicted);
+  require_class(label);
+  require_class(predicted);
   return counts_[place_of(label, predicted)];
 }
 
 std::int64_t ConfusionMatrix::without_prediction(int label) const {
-  count(label, 0);  // checks the label
+  require_class(label);
   return counts_[place_of(label, classes_)];
 }
 

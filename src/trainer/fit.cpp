@@ -37,12 +37,19 @@ class Validations::Impl {
     run.stop();
   }
 
+  // A run that patience has ended does not go on when it is started once more.
+  void stop_again() {
+    if (options.patience == 0 || without_better < options.patience) return;
+    run.note(fmt::format("{} had not got better for {} validations: training has ended", options.name, without_better));
+    run.stop();
+  }
+
   void add_model(State& state) { model.store().add_to(state, "model."); }
 
   void save() {
     State state;
     add_model(state);
-    checkpoints->save(best_step, state);
+    checkpoints->save(best_step, state, run.settings());
   }
 
   void load_best() {
@@ -90,6 +97,7 @@ Validations::Validations(Run& run, Model& model, const FitOptions& options)
     state.add("validations.last", &impl->last);
     state.add("validations.best_step", &impl->best_step);
     state.add("validations.without_better", &impl->without_better);
+    state.after_load([impl] { impl->stop_again(); });
   });
 }
 

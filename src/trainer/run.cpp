@@ -57,6 +57,7 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
   const ProcessMesh mesh = first ? impl_->mesh : ProcessMesh(world.split(0, world.rank(), prefix), impl_->options.mesh);
   parallel::ParallelOptions options = impl_->options.parallel;
   options.metrics_prefix = prefix;
+  if (impl_->options.make_sum) options.sum = impl_->options.make_sum();
   impl_->models.push_back({.model = &model,
                            .optimizer = optimizer,
                            .prefix = prefix,
@@ -88,6 +89,7 @@ void Run::begin_loop(const LoaderShape& shape) {
   run.place = PlaceInData(shape);
   run.steps = run.place.steps_of(run.options.until);
   run.watch();
+  run.checkpoints.prepare();
   run.load();
   run.first_step = run.done;
   run.start = std::chrono::steady_clock::now();
@@ -153,7 +155,7 @@ void Run::end_loop() {
   run.agree_on_end();
   if (run.by_signal) {
     note(fmt::format("stopped on a signal after step {}, which is saved", run.done));
-  } else if (run.done == run.first_step && run.steps) {
+  } else if (run.done == run.first_step && run.steps && run.done >= *run.steps) {
     note(fmt::format("all {} steps were done before", *run.steps));
   }
   if (run.done > run.first_step) {
@@ -237,6 +239,8 @@ void Run::ask(const StepRequests& requests) {
   impl_->asked.stop = impl_->asked.stop || requests.stop;
   impl_->asked.checkpoint = impl_->asked.checkpoint || requests.checkpoint;
 }
+
+const std::map<std::string, std::string>& Run::settings() const { return impl_->checkpoints.settings(); }
 
 bool Run::stopped() const { return impl_->stop_now && !impl_->by_clock; }
 

@@ -56,10 +56,13 @@ RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
   for (const auto& [name, value] : settings_of(options)) settings_[name] = value;
   if (directory_.empty()) return;
   checkpoints_.emplace(world, options.checkpoints);
-  checkpoints_->prepare();
   resumed_ = step_to_resume(world, options);
   newest_ = resumed_;
   done_ = resumed_.value_or(0);
+}
+
+void RunCheckpoints::prepare() {
+  if (checkpoints_) checkpoints_->prepare();
 }
 
 // The settings first: where these differ, a missing tensor would not tell why.
@@ -69,7 +72,8 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
   world_.agree(
       [&] {
         const checkpoint::CheckpointReader reader(checkpoint::checkpoint_folder(directory_, *resumed_, *files_), files_);
-        if (!reader.manifest().imported) notes = compare(reader.manifest().configuration, settings_, own_, *resumed_);
+        if (!reader.manifest().imported)
+          notes = compare(reader.manifest().configuration, whole ? settings_ : own_settings(), own_, *resumed_);
       },
       "compare settings with those of the checkpoint");
   State state;
@@ -81,6 +85,12 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
   }
   notes.insert(notes.begin(), fmt::format("resumed after step {}", loaded.step));
   return notes;
+}
+
+checkpoint::Configuration RunCheckpoints::own_settings() const {
+  checkpoint::Configuration own;
+  for (const auto& [name, differs] : own_) own[name] = settings_.at(name);
+  return own;
 }
 
 // Where it does not fit, what differs may be why.

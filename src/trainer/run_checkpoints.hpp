@@ -23,18 +23,23 @@ class RunCheckpoints {
  public:
   using AddTo = std::function<void(State&)>;
 
-  // Collective. Finds the checkpoint to go on from, and makes the directory.
+  // Collective. Finds the checkpoint to go on from.
   RunCheckpoints(const Group& world, const Options& options);
 
   bool on() const { return checkpoints_.has_value(); }
   std::optional<std::int64_t> resumed() const { return resumed_; }
 
+  const checkpoint::Configuration& settings() const { return settings_; }
   void describe(const std::string& name, const std::string& value, Differs differs) {
     settings_[name] = value;
     own_[name] = differs;
   }
 
-  // Fills the state from the checkpoint that was found. `whole`: the run has all that the checkpoint holds.
+  // Collective, before the first step: makes the directory, and removes what earlier starts have left half done.
+  void prepare();
+
+  // Fills the state from the checkpoint that was found. `whole`: the run trains, and has all that the checkpoint holds; one
+  // that only evaluates is asked for no settings but those of its program.
   std::vector<std::string> load(const AddTo& add_to, bool whole);
 
   // Whether the time for the next one has come; only rank 0 knows.
@@ -47,6 +52,7 @@ class RunCheckpoints {
   void report(RunState state) const;  // to what supervises the job
 
  private:
+  checkpoint::Configuration own_settings() const;
   checkpoint::LoadedCheckpoint load_state(const State& state, bool whole, const std::vector<std::string>& notes);
   void save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to, std::vector<std::string>& notes);
   void committed(std::optional<std::int64_t> step, std::vector<std::string>& notes);

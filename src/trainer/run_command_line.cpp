@@ -210,7 +210,11 @@ void CommandLine::add_reduction(Options& options) {
     reduction->check();
     require(reduction->fixed_bits == 0 || options.micro_batch_size == 0,
             "--micro-batch-size follows from --fixed-bits; leave it out");
-    options.parallel.sum = reduction->sum();
+    if (reduction->compress == "none") {
+      options.parallel.sum = reduction->sum();
+    } else {
+      options.make_sum = [reduction] { return reduction->sum(); };
+    }
     if (reduction->tunes()) return;
     options.parallel.buckets.bytes = reduction->bucket_bytes();
     options.parallel.buckets.first_bytes = std::min<std::int64_t>(options.parallel.buckets.bytes, 1 << 20);

@@ -97,8 +97,12 @@ class Run::Impl {
 
   void add_to(State& state) {
     for (const Trained& each : models) {
+      if (each.optimizer == nullptr) {
+        each.model->store().add_to(state, each.prefix + "model.");
+        continue;
+      }
       each.replicas->add_to(state, each.prefix);
-      if (each.optimizer != nullptr) each.optimizer->add_to(state, each.prefix + "optimizer.");
+      each.optimizer->add_to(state, each.prefix + "optimizer.");
     }
     for (const auto& more : kept) more(state);
   }

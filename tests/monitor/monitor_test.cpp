@@ -173,7 +173,8 @@ TEST_CASE("a file that can't be written is an error that names it") {
   CHECK_THROWS_WITH(json_lines("/no/such/folder/metrics.jsonl"), ContainsSubstring("/no/such/folder/metrics.jsonl"));
   CHECK_THROWS_WITH(csv("/no/such/folder/metrics.csv")->write({}), ContainsSubstring("/no/such/folder/metrics.csv"));
   Registry registry;
-  CHECK_THROWS_WITH(json_lines("/dev/full")->write(snapshot_of(0, registry)), ContainsSubstring("/dev/full"));
+  CHECK_THROWS_WITH(json_lines("/dev/full", {.first_step = 3})->write(snapshot_of(0, registry)),
+                    ContainsSubstring("/dev/full"));
 }
 
 namespace {

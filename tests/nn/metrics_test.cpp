@@ -98,8 +98,9 @@ TEST_CASE("what does not fit is refused before anything is counted") {
   CHECK_THROWS_WITH(matrix.add(y, labels({0, 7})), ContainsSubstring("ConfusionMatrix: label 1 is 7"));
   CHECK(matrix.accuracy() == Mean{0, 0});
   CHECK_THROWS_WITH(matrix.add(predicting({0}, 4), labels({0})), ContainsSubstring("of 3 classes got logits of shape [1, 4]"));
-  CHECK_THROWS_WITH(matrix.precision(3), ContainsSubstring("3 classes has no label 3"));
-  CHECK_THROWS_WITH(matrix.support(-1), ContainsSubstring("has no label -1"));
+  CHECK_THROWS_WITH(matrix.precision(3), "a confusion matrix of 3 classes has no class 3");
+  CHECK_THROWS_WITH(matrix.support(-1), ContainsSubstring("has no class -1"));
+  CHECK_THROWS_WITH(matrix.count(0, 3), ContainsSubstring("has no class 3"));
   CHECK_THROWS_WITH(matrix += ConfusionMatrix(4), ContainsSubstring("of 3 and 4 classes can't be added"));
   CHECK_THROWS_WITH(ConfusionMatrix(0), ContainsSubstring("classes above 0, got 0"));
 }

@@ -23,7 +23,6 @@ using namespace trireme;
 
 namespace {
 
-// A class of its own name for each: a layer that names others of the library, as these do.
 template <typename P, typename D>
 struct Names : nn::Module<P, D> {
   using Module = nn::Module<P, D>;
@@ -52,8 +51,7 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::TokenLogits, nn::TokenLogits<P, D>>);
   static_assert(same<typename Module::TransformerBlock, nn::TransformerBlock<P, D>>);
   static_assert(same<typename Module::TransformerMlp, nn::TransformerMlp<P, D>>);
-  // In a layer itself its name is the class, as everywhere.
-  static_assert(same<typename nn::Linear<P, D>::Linear, nn::Linear<P, D>>);
+  // In a layer of the library too.
   static_assert(same<typename nn::TransformerBlock<P, D>::Linear, nn::Linear<P, D>>);
 };
 template struct Names<Float32, Cpu>;
@@ -75,7 +73,8 @@ struct Programs {
     using typename Base::Value;
     Stream forward(const Stream& x, const Batch& batch) const {
       const Value y = norm.forward(x);
-      return x + attention.forward(y, batch.time()) + down.forward(gelu(up.forward(y)));
+      const Stream attended = x + attention.forward(y, batch.time());  // first, as in the long form
+      return attended + down.forward(gelu(up.forward(y)));
     }
     LayerNorm norm{*this, "norm", {.width = 16}};
     CausalSelfAttention attention{*this, "attention", {.heads = 2, .width = 16}};

@@ -11,6 +11,7 @@
 #include "ops/threads.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/matmul.hpp"

@@ -35,6 +35,7 @@ TEST_CASE("at() refuses what lies outside") {
   CHECK_THROWS_WITH(x.at(2, 0), "the element [2, 0] lies outside the shape [2, 3]");
   CHECK_THROWS_WITH(x.at(0, 3), "the element [0, 3] lies outside the shape [2, 3]");
   CHECK_THROWS_WITH(x.at(-3, 0), "the element [-3, 0] lies outside the shape [2, 3]");
+  CHECK_THROWS_WITH(x.at(0, std::size_t{0} - 1), "the element [0, 9223372036854775807] lies outside the shape [2, 3]");
   CHECK_THROWS_WITH(x.at(1), "the element [1] of the shape [2, 3]: it needs 2 numbers");
   CHECK_THROWS_WITH(x.at(), "the element [] of the shape [2, 3]: it needs 2 numbers");
   CHECK_THROWS_WITH(x.at(0, 0, 0), "the element [0, 0, 0] of the shape [2, 3]: it needs 2 numbers");

@@ -315,7 +315,10 @@ TEST_CASE("a run that only evaluates takes the model of a checkpoint, and no opt
     if (world.rank() == 0) trained = values_of(net);
   });
   run_ranks(1, [&](const Group& world) {
-    Run run(world, options_in(folder, 0));
+    Options options = options_in(folder, 0);
+    options.batch_size = 7;  // of no importance here
+    options.seed = 3;
+    Run run(world, options);
     PointNet net(run.context());
     run.add(net);
     expect(std::isfinite(run.evaluate(net, TestPoints()).value()), "a loss");
@@ -344,6 +347,14 @@ TEST_CASE("fit: patience, and the best values at the end") {
       expect(run.done() == 15 && run.stopped(), "three validations without a better one: {} steps", run.done());
       expect(report.best == 3 && report.best_step == 6 && report.last == 3.2, "what it tells");
       expect(values_of(net) == values[1], "the values of the best validation");
+      Run ended(world, options);
+      PointNet same(ended.context());
+      optim::AdamW<Float32> of_same(same);
+      const auto not_called = []() -> double { throw std::logic_error("training went on"); };
+      const trainer::FitReport kept = trainer::fit(
+          ended, same, of_same, loader, {.validate = not_called, .validate_every = Steps{3}, .patience = 3, .keep_best = true});
+      expect(ended.done() == 15 && ended.stopped() && kept.best == 3, "it has ended: {} steps", ended.done());
+      expect(values_of(same) == values[1], "the values of the best validation once more");
       Run again(world, options);
       PointNet other(again.context());
       optim::AdamW<Float32> of_other(other);
@@ -352,10 +363,15 @@ TEST_CASE("fit: patience, and the best values at the end") {
           "needs a validation");
     });
     run_ranks(1, [&](const Group& world) {
+      Run of_best(world, {.checkpoints = {.directory = folder.path / "best"}});
+      PointNet best(of_best.context());
+      of_best.add(best);
+      of_best.load();
       Run run(world, {});
       PointNet net(run.context());
       optim::AdamW<Float32> optimizer(net);
       const PointLoader loader(run.batch());
+      expect(values_of(best) != values_of(net), "another program has the best values");
       expect_error(
           ErrorCode::invalid_argument,
           [&] { trainer::fit(run, net, optimizer, loader, {.validate = [] { return 1.0; }, .keep_best = true}); },

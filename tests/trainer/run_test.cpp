@@ -11,6 +11,7 @@
 #include "trireme/core/log.hpp"
 #include "trireme/monitor/registry.hpp"
 #include "trireme/optim/learning_rate.hpp"
+#include "trireme/parallel/compression.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -348,6 +349,34 @@ TEST_CASE("callbacks see what all ranks share, and ask") {
                                 for (const auto& step : run.steps(loader)) static_cast<void>(step);
                               }),
                     ContainsSubstring("of a callback"));
+}
+
+TEST_CASE("each model of each rank has a communication hook of its own") {
+  const Log log;
+  const Options options{.until = Steps{5}, .batch_size = 12, .make_sum = [] {
+                          return parallel::Hooked{{.hook = parallel::parse_compression("powersgd:1"),
+                                                   .only_if_faster = false,
+                                                   .between = parallel::CompressionBetween::ranks}};
+                        }};
+  run_ranks(2, [&](const Group& world) {
+    Run run(world, options);
+    PointNet first(run.context());
+    PointNet second(run.context());
+    optim::AdamW<Float32> of_first(first);
+    optim::AdamW<Float32> of_second(second);
+    run.add(first, of_first, "first.");
+    run.add(second, of_second, "second.");
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return first.loss(first.forward(batch), batch); });
+      step.update(of_first);
+      parallel::Step other = run.begin(second);
+      const PointBatch batch = loader.load(step.number());
+      other.backward(batch, [&] { return second.loss(second.forward(batch), batch); });
+      other.update(of_second, run.update_options(of_second));
+    }
+    expect(run.done() == 5, "both were trained");
+  });
 }
 
 TEST_CASE("metrics of a run") {

@@ -16,6 +16,9 @@
 // Both Variables have the same shape. One of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
 // precision a Stream and a Value give a Stream. A number is rounded to float, where the Variable is of double not at all; x /
 // number multiplies by 1 / number.
+//
+// C++ leaves open which operand of `f(x) + g(x)` is computed first. Where both read x, half types round its gradient after each
+// contribution, and the last bits depend on that order: statements of their own have one order for all compilers.
 namespace trireme {
 
 namespace detail {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -111,6 +112,7 @@ class ConfusionMatrix {
   template <typename T>
   void add_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels);
   std::int64_t predicted(int of_class) const;  // rows that predict it
+  void require_class(int number) const;
   std::size_t place_of(int label, int predicted) const;
   double macro(double (ConfusionMatrix::*of)(int) const) const;
 

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -83,7 +84,9 @@ class Tensor {
   T& at(std::integral auto... index) const {
     static_assert(on_host, "at() is for tensors on the host: copy one from a GPU by x.to<Cpu>()");
     require(defined(), "at() of a tensor that is undefined");
-    const std::array<std::int64_t, sizeof...(index)> numbers{static_cast<std::int64_t>(index)...};
+    constexpr std::int64_t beyond = std::numeric_limits<std::int64_t>::max();  // for std::size_t(0) - 1
+    const std::array<std::int64_t, sizeof...(index)> numbers{
+        std::cmp_less(beyond, index) ? beyond : static_cast<std::int64_t>(index)...};
     return data_[shape_.place_of(numbers)];
   }
 

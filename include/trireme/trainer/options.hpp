@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "trireme/checkpoint/checkpoints.hpp"
@@ -63,6 +64,9 @@ struct Options {
   bool sequence_parallel = false;  // see parallel::ModelContextOptions
   int chunks = 1;                  // likewise
   parallel::ParallelOptions parallel = {};
+  // Makes parallel.sum for each model of each rank, where it has a communication hook: that keeps what is one model's own, and
+  // ranks may be threads that share these options. Empty: parallel.sum as it is.
+  std::function<parallel::GradientSum()> make_sum = {};
 
   std::string metrics = {};  // rank 0 writes them to this file after each step: CSV where it ends in .csv, else JSON lines
   ProcessUse process = {};

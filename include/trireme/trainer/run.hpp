@@ -1,10 +1,12 @@
 #pragma once
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -61,9 +63,9 @@ struct LoaderShape {
 //     run.add(net, optimizer);
 //     const data::Loader rows(training, run.batch());
 //     for (auto& step : run.steps(rows)) {
-//       for (const auto& batch : step.batches()) step.backward(batch, [&] { return cross_entropy(net.forward(batch),
-//       batch.labels); }); step.update(optimizer); if (run.due(Epochs{1})) run.report({{"test_accuracy", run.evaluate(net,
-//       test, accuracy_of)}});
+//       for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+//       step.update(optimizer);
+//       if (run.due(Epochs{1})) run.report({{"test_loss", run.evaluate(net, test)}});
 //     }
 //   }
 //
@@ -120,7 +122,7 @@ class Run {
   template <typename Loader>
   void steps(const Loader&& loader) = delete;  // would be gone before the first step
 
-  // The same step of another model, which nests in the loss of the first or follows it.
+  // The same step of another model, which nests in the loss of the first, or follows it with micro-batches of its own.
   parallel::Step begin(Model& model, int micro_batches = 1);
   // The learning rate of this step, clipping and what to do where numbers are not finite.
   optim::UpdateOptions update_options(const optim::AnyOptimizer& optimizer) const;
@@ -132,15 +134,21 @@ class Run {
   // of each epoch. And after the last step of the run. In the loop, after step.update().
   bool due(const Place& every) const;
 
-  // f(output, batch) over all samples and ranks, without a tape, in evaluation mode; neither the place in the data nor random
-  // numbers change. f gives a Mean, a Loss, or an array of these:
+  // f(output, batch), or f(batch), over all samples and ranks, without a tape, in evaluation mode; neither the place in the
+  // data nor random numbers change. f gives a Mean, a Loss, or an array of these:
   //
   //   run.evaluate(net, test, [](const auto& y, const auto& batch) { return accuracy(y, batch.labels); })
   //
   // `samples`: see data::evaluation_batches. Collective.
   template <typename Net, typename Samples, typename F>
   auto evaluate(const Net& model, const Samples& samples, const F& f) {
-    return evaluate_batches(model, samples, [&](const auto& batch) { return f(model.forward(batch), batch); });
+    return evaluate_batches(model, samples, [&](const auto& batch) {
+      if constexpr (std::invocable<const F&, decltype(batch)>) {
+        return f(batch);
+      } else {
+        return f(model.forward(batch), batch);
+      }
+    });
   }
   // The mean loss of a model that has loss(output, batch).
   template <typename Net, typename Samples>
@@ -172,6 +180,8 @@ class Run {
   void stop();
   void ask(const StepRequests& requests);
   bool stopped() const;  // the loop has ended before the end of the run
+
+  const std::map<std::string, std::string>& settings() const;  // what a checkpoint of this run says of it
 
  private:
   friend class StepOwner;
