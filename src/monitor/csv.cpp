@@ -30,11 +30,9 @@ std::vector<std::string> cells_of(std::string_view line) {
 
 // The header and the lines of steps before this one. Empty: the file begins anew.
 std::vector<std::string> rows_before(std::int64_t step, const std::filesystem::path& path) {
-  if (step == 0) return {};
   std::vector<std::string> lines = lines_of(path);
-  if (lines.empty()) return {};
-  require(lines.front() == "step" || lines.front().starts_with("step,"),
-          "{} is no file of metrics that this run could go on with: name another one", path.string());
+  require_metrics(lines, "step", path);
+  if (lines.empty() || step == 0) return {};
   std::erase_if(lines, [&, columns = cells_of(lines.front()).size()](const std::string& line) {
     if (&line == &lines.front()) return false;
     const std::optional<std::int64_t> number = number_at_start(line);

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view start = R"({"step":)";
 
 std::vector<std::string> lines_before(std::int64_t step, const std::filesystem::path& path) {
-  if (step == 0) return {};
   std::vector<std::string> lines = lines_of(path);
+  require_metrics(lines, start, path);
   std::erase_if(lines, [step](const std::string& line) {
     if (!line.starts_with(start) || !line.ends_with('}')) return true;
     const std::optional<std::int64_t> number = number_at_start(std::string_view(line).substr(start.size()));

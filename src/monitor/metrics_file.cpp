@@ -7,6 +7,7 @@
 #include <cmath>
 #include <fstream>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -36,9 +37,15 @@ void MetricsFile::refuse(const char* what) const {
   throw Error({.code = ErrorCode::io, .message = what, .path = path_.string(), .error_number = errno});
 }
 
+void require_metrics(const std::vector<std::string>& lines, std::string_view start, const std::filesystem::path& path) {
+  require(lines.empty() || lines.front().starts_with(start),
+          "{} holds something else than the metrics of a run: name another file for them", path.string());
+}
+
 std::vector<std::string> lines_of(const std::filesystem::path& path) {
   std::vector<std::string> lines;
-  if (!std::filesystem::is_regular_file(path)) return lines;  // a device has no end
+  std::error_code none;
+  if (!std::filesystem::is_regular_file(path, none)) return lines;  // a device has no end
   std::ifstream file(path);
   for (std::string line; std::getline(file, line) && !file.eof();) lines.push_back(std::move(line));
   return lines;

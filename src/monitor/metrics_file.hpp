@@ -30,6 +30,9 @@ class MetricsFile {
   std::unique_ptr<std::FILE, Close> file_;
 };
 
+// Error{invalid_argument} where a file begins otherwise than with `start`: it holds no metrics, and is not to be overwritten.
+void require_metrics(const std::vector<std::string>& lines, std::string_view start, const std::filesystem::path& path);
+
 std::vector<std::string> lines_of(
     const std::filesystem::path& path);  // none where there is no file; without an unfinished last line
 

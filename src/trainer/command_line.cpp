@@ -56,6 +56,16 @@ CommandLine::Impl::Impl(std::string description) : app(std::move(description)) {
 
 std::string CommandLine::Impl::written(const std::string& name) { return "--" + with_hyphens(name); }
 
+std::string CommandLine::Impl::free(const std::string& name) {
+  std::string option = written(name);
+  require(app.get_option_no_throw(option) == nullptr,
+          "{} is an option of every run, or was added twice: give the program's own another name", option);
+  require(name.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-") == std::string::npos &&
+              !name.empty() && name.front() != '-',
+          "\"{}\" is no name for an option: letters, digits, '-' and '_' make one", name);
+  return option;
+}
+
 CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option, std::function<std::string()> shown) {
   option->group(group);
   if (!of_run) settings.push_back({.name = name, .shown = std::move(shown)});
@@ -65,7 +75,7 @@ CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option
 CLI::Option* CommandLine::Impl::add_text(const std::string& name, const std::string& value, const std::string& text,
                                          std::function<void(const std::string&)> take) {
   Text& one = texts.emplace_back(Text{.option = nullptr, .value = value, .take = std::move(take)});
-  one.option = own(name, app.add_option(written(name), one.value, text)->capture_default_str(), [&one] { return one.value; });
+  one.option = own(name, app.add_option(free(name), one.value, text)->capture_default_str(), [&one] { return one.value; });
   return one.option;
 }
 
@@ -73,7 +83,7 @@ CommandLine::CommandLine(const std::string& description) : impl_(std::make_uniqu
 CommandLine::~CommandLine() = default;
 
 void CommandLine::add(const std::string& name, bool& value, const std::string& text) {
-  const std::string flag = Impl::written(name);
+  const std::string flag = impl_->free(name);
   impl_->own(name, impl_->app.add_flag(fmt::format("{},!--no-{}", flag, flag.substr(2)), value, text),
              [&value] { return value ? "on" : "off"; });
 }
@@ -90,7 +100,7 @@ void CommandLine::add(const std::string& name, double& value, const std::string&
   impl_->add(name, value, text, [&value] { return fmt::format("{}", value); });
 }
 void CommandLine::add(const std::string& name, std::optional<double>& value, const std::string& text) {
-  impl_->own(name, impl_->app.add_option(Impl::written(name), value, text),
+  impl_->own(name, impl_->app.add_option(impl_->free(name), value, text),
              [&value] { return value ? fmt::format("{}", *value) : "not given"; });
 }
 void CommandLine::add(const std::string& name, std::string& value, const std::string& text) {
@@ -146,7 +156,11 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
 
 const DeviceOptions* CommandLine::device() const { return impl_->device; }
 
-bool CommandLine::given(const std::string& name) const { return impl_->app.count(Impl::written(name)) > 0; }
+bool CommandLine::given(const std::string& name) const {
+  const CLI::Option* option = impl_->app.get_option_no_throw(Impl::written(name));
+  require(option != nullptr, "given() names {}, which is no option of this command line", name);
+  return option->count() > 0;
+}
 
 const std::string& CommandLine::program() const { return impl_->program; }
 

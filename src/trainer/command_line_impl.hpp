@@ -17,7 +17,7 @@ class CommandLine::Impl {
   // A value that is written as it is read.
   template <typename T>
   CLI::Option* add(const std::string& name, T& value, const std::string& text, std::function<std::string()> shown) {
-    return own(name, app.add_option(written(name), value, text)->capture_default_str(), std::move(shown));
+    return own(name, app.add_option(free(name), value, text)->capture_default_str(), std::move(shown));
   }
 
   // One whose text is understood by `take`, which is called where the option is given.
@@ -26,6 +26,7 @@ class CommandLine::Impl {
 
   CLI::Option* own(const std::string& name, CLI::Option* option, std::function<std::string()> shown);
 
+  std::string free(const std::string& name);            // the same, of an option that is to be added
   static std::string written(const std::string& name);  // "--batch-size"
 
   CLI::App app;

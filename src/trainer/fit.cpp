@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <span>
 
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/error.hpp"
@@ -21,14 +23,17 @@ class Validations::Impl {
     return best_step < 0 || (options.higher_is_better ? value > best : value < best);
   }
 
-  void add(double value) {
+  void add(double of_this_rank) {
+    std::array<double, 1> of_first{of_this_rank};  // so that ranks can't come to differ
+    run.world().broadcast(std::span(of_first), 0, "validation").wait_on_host();
+    const double value = of_first[0];
     last = value;
     run.report({{options.name, value}});
     if (is_better(value)) {
       best = value;
       best_step = run.done();
       without_better = 0;
-      if (checkpoints) save();
+      if (checkpoints) save_or_tell();
       return;
     }
     ++without_better;
@@ -45,6 +50,16 @@ class Validations::Impl {
   }
 
   void add_model(State& state) { model.store().add_to(state, "model."); }
+
+  // As of any checkpoint: the disk failed on all ranks alike, and training goes on.
+  void save_or_tell() {
+    try {
+      save();
+    } catch (const Error& error) {
+      if (error.code() != ErrorCode::io) throw;
+      run.note(fmt::format("note: the best values were not saved: {}", error.what()));
+    }
+  }
 
   void save() {
     State state;

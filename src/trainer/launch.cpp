@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -76,7 +77,8 @@ int launch(int argc, char** argv, CommandLine& line, const Options& defaults, co
   return trireme::launch(backend, how, [&](const Group& group) {
     const Group world = on_gpus ? with_gpus(group, backend, *line.device()) : group;
     Run run(world, options);
-    const bool may_be_bound = backend == BackendKind::mpi && how.threads_per_rank == 0;
+    const bool may_be_bound =
+        backend == BackendKind::mpi && how.threads_per_rank == 0 && std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
     if (const std::string notice = may_be_bound ? binding_notice(world) : ""; !notice.empty()) run.note(notice);
     run.describe("program", line.program(), Differs::told);
     for (const auto& [name, value, differs] : line.settings()) run.describe(name, value, differs);

@@ -91,6 +91,11 @@ void Run::begin_loop(const LoaderShape& shape) {
   run.watch();
   run.checkpoints.prepare();
   run.load();
+  if (run.checkpoints.on()) {  // what would fail at the first checkpoint fails now
+    State state;
+    run.add_to(state);
+    run.due_for_checkpoint();
+  }
   run.first_step = run.done;
   run.start = std::chrono::steady_clock::now();
 }
@@ -98,7 +103,8 @@ void Run::begin_loop(const LoaderShape& shape) {
 bool Run::begin_step() {
   if (impl_->has_ended()) return false;
   impl_->in_body = true;
-  impl_->in_step = !impl_->models.empty();
+  impl_->in_step = impl_->first_trained() != nullptr;
+  impl_->has_asked = false;
   return true;
 }
 
@@ -134,16 +140,16 @@ void Run::end_step(const StepSummary* summary) {
   if (run.place.shape().tokens_per_sample > 0)
     registry.counter("tokens").add(samples * static_cast<double>(run.place.shape().tokens_per_sample));
   if (!report.is_finite) note(fmt::format("step {} is skipped: its loss or gradients are not finite", report.step + 1));
-  if (run.callback) {
+  for (const auto& callback : run.callbacks) {
     const WithoutCollectives guard("a callback of Run::after_step");
-    run.callback(report, run.asked);
+    callback(report, run.asked);
   }
   run.stop_now = run.stop_now || agreed.stop;
   run.tell_decisions();
   run.write_metrics();
   run.tell_of_short_grace();
   const auto add_to = [&run](State& state) { run.add_to(state); };
-  const bool save = agreed.checkpoint || run.due_for_checkpoint();
+  const bool save = run.checkpoints.on() && (agreed.checkpoint || run.due_for_checkpoint());
   for (const std::string& line :
        run.checkpoints.after_step(run.done, save, run.has_ended(), fmt::format("{:.4f}", report.loss), add_to)) {
     note(line);
@@ -167,10 +173,10 @@ void Run::end_loop() {
 
 parallel::Step Run::begin(Model& model, int micro_batches) {
   for (const Impl::Trained& each : impl_->models) {
-    if (each.model == &model) return each.replicas->begin(impl_->done, micro_batches);
+    if (each.model == &model && each.optimizer != nullptr) return each.replicas->begin(impl_->done, micro_batches);
   }
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = "begin() got a model that the run does not know",
+               .message = "begin() got a model that the run does not train",
                .hint = "call run.add(model, optimizer) before the loop"});
 }
 
@@ -219,8 +225,9 @@ void Run::report(std::initializer_list<std::pair<std::string_view, double>> valu
   std::string line;
   for (const auto& [name, value] : values) {
     monitor::Registry::current().gauge(name).set(value);
-    line += fmt::format("{}{} {:.4f}", line.empty() ? "" : "  ", name, value);
+    line += fmt::format("{}{} {:.4g}", line.empty() ? "" : "  ", name, value);
   }
+  if (!impl_->in_body) impl_->write_metrics();
   note(fmt::format("step {}: {}", impl_->done_so_far(), line));
 }
 
@@ -231,7 +238,9 @@ void Run::add_sink(std::unique_ptr<monitor::Sink> sink) {
   if (impl_->world.rank() == 0) impl_->sinks.push_back(std::move(sink));
 }
 
-void Run::after_step(std::function<void(const StepReport&, StepRequests&)> callback) { impl_->callback = std::move(callback); }
+void Run::after_step(std::function<void(const StepReport&, StepRequests&)> callback) {
+  impl_->callbacks.push_back(std::move(callback));
+}
 
 void Run::stop() { impl_->stop_now = true; }
 
@@ -246,17 +255,28 @@ bool Run::stopped() const { return impl_->stop_now && !impl_->by_clock; }
 
 std::optional<parallel::Step> StepOwner::begin() {
   Run::Impl& run = *run_->impl_;
-  if (run.models.empty()) return std::nullopt;
-  return run.models.front().replicas->begin(run.done, static_cast<int>(run.place.shape().num_micro_batches));
+  Run::Impl::Trained* trained = run.first_trained();
+  if (trained == nullptr) return std::nullopt;
+  return trained->replicas->begin(run.done, static_cast<int>(run.place.shape().num_micro_batches));
 }
 
 std::int64_t StepOwner::number() const { return run_->impl_->done; }
+
+void StepOwner::ask(parallel::Step& step) {
+  Run::Impl& run = *run_->impl_;
+  if (run.in_step && !std::exchange(run.has_asked, true)) step.ask(run.take_requests());
+}
+
+const StepSummary& StepOwner::finish(parallel::Step& step) {
+  ask(step);
+  return step.finish();
+}
 
 bool StepOwner::update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options) {
   Run::Impl& run = *run_->impl_;
   require(run.in_step, "update() of step {} after its end: a step has one", run.done);
   const optim::UpdateOptions update = options == nullptr ? run_->update_options(optimizer) : *options;
-  step.ask(run.take_requests());
+  ask(step);
   run.in_step = false;
   return step.update(optimizer, update);
 }

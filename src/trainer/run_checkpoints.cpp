@@ -20,6 +20,8 @@ namespace trireme::trainer {
 
 namespace {
 
+constexpr const char* loss_of_step = "loss_of_step";
+
 // Nothing: no checkpoint. Rank 0 decides.
 std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options) {
   std::array<std::int64_t, 1> step{-1};
@@ -54,6 +56,8 @@ RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
       files_(options.checkpoints.file_system),
       every_(options.checkpoint_every) {
   for (const auto& [name, value] : settings_of(options)) settings_[name] = value;
+  require(!directory_.empty() || options.resume == "auto" || options.resume == "none",
+          "resume {} needs the directory of the checkpoints", options.resume);
   if (directory_.empty()) return;
   checkpoints_.emplace(world, options.checkpoints);
   resumed_ = step_to_resume(world, options);
@@ -63,6 +67,13 @@ RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
 
 void RunCheckpoints::prepare() {
   if (checkpoints_) checkpoints_->prepare();
+}
+
+void RunCheckpoints::describe(const std::string& name, const std::string& value, Differs differs) {
+  require(!settings_.contains(name) && name != loss_of_step,
+          "a setting \"{}\" is described twice, or is one of every run: give it another name", name);
+  settings_[name] = value;
+  own_[name] = differs;
 }
 
 // The settings first: where these differ, a missing tensor would not tell why.
@@ -118,13 +129,20 @@ std::vector<std::string> RunCheckpoints::after_step(std::int64_t done, bool save
   done_ = done;
   if (first) report(RunState::training);
   if (!checkpoints_) return notes;
+  const auto tell = [&notes](const Error& error) {  // the disk failed, on all ranks alike: training goes on
+    if (error.code() != ErrorCode::io) throw;
+    notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));
+  };
   try {
-    committed(checkpoints_->poll(), notes);
+    committed(save_now || last ? checkpoints_->finish() : checkpoints_->poll(), notes);
+  } catch (const Error& error) {
+    tell(error);
+  }
+  try {
     if (save_now || last) save(done, last, loss, add_to, notes);
   } catch (const Error& error) {
-    // The disk failed, on all ranks alike: training goes on, unless this was the last chance.
-    if (last || error.code() != ErrorCode::io) throw;
-    notes.push_back(fmt::format("note: no checkpoint was saved: {}", error.what()));
+    if (last) throw;
+    tell(error);
   }
   return notes;
 }
@@ -132,11 +150,10 @@ std::vector<std::string> RunCheckpoints::after_step(std::int64_t done, bool save
 void RunCheckpoints::save(std::int64_t done, bool wait, const std::string& loss, const AddTo& add_to,
                           std::vector<std::string>& notes) {
   last_save_ = std::chrono::steady_clock::now();
-  committed(checkpoints_->finish(), notes);
   State state;
   add_to(state);
   checkpoint::Configuration configuration = settings_;
-  configuration["loss"] = loss;
+  configuration[loss_of_step] = loss;
   checkpoints_->save(done, state, configuration);
   if (wait) committed(checkpoints_->finish(), notes);
 }

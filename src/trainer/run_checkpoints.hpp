@@ -30,10 +30,7 @@ class RunCheckpoints {
   std::optional<std::int64_t> resumed() const { return resumed_; }
 
   const checkpoint::Configuration& settings() const { return settings_; }
-  void describe(const std::string& name, const std::string& value, Differs differs) {
-    settings_[name] = value;
-    own_[name] = differs;
-  }
+  void describe(const std::string& name, const std::string& value, Differs differs);
 
   // Collective, before the first step: makes the directory, and removes what earlier starts have left half done.
   void prepare();

@@ -31,8 +31,8 @@ struct Reduction {
   std::int64_t bucket_bytes() const {
     double value = 0;
     const auto [end, failure] = std::from_chars(bucket_mb.data(), bucket_mb.data() + bucket_mb.size(), value);
-    require(failure == std::errc() && end == bucket_mb.data() + bucket_mb.size() && value > 0,
-            "--bucket-mb {} is neither a number above 0 nor auto", bucket_mb);
+    require(failure == std::errc() && end == bucket_mb.data() + bucket_mb.size() && value > 0 && value < 1e9,
+            "--bucket-mb {} is neither a number of MiB above 0 nor auto", bucket_mb);
     return static_cast<std::int64_t>(std::ceil(value * (1 << 20)));
   }
 
@@ -210,12 +210,14 @@ void CommandLine::add_reduction(Options& options) {
     reduction->check();
     require(reduction->fixed_bits == 0 || options.micro_batch_size == 0,
             "--micro-batch-size follows from --fixed-bits; leave it out");
-    if (reduction->compress == "none") {
-      options.parallel.sum = reduction->sum();
-    } else {
-      options.make_sum = [reduction] { return reduction->sum(); };
+    const bool sums =
+        std::ranges::any_of(names, [this](const std::string& name) { return name != "bucket-mb" && given(name); });
+    if (sums || reduction->tunes()) {
+      const bool compresses = reduction->compress != "none";
+      options.parallel.sum = compresses ? parallel::Plain{} : reduction->sum();
+      options.make_sum = compresses ? [reduction] { return reduction->sum(); } : std::function<parallel::GradientSum()>();
     }
-    if (reduction->tunes()) return;
+    if (reduction->tunes() || !given("bucket-mb")) return;
     options.parallel.buckets.bytes = reduction->bucket_bytes();
     options.parallel.buckets.first_bytes = std::min<std::int64_t>(options.parallel.buckets.bytes, 1 << 20);
   });

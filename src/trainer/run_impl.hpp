@@ -107,10 +107,22 @@ class Run::Impl {
     for (const auto& more : kept) more(state);
   }
 
+  // Whose step is that of the loop. Null: nothing is trained.
+  Trained* first_trained() {
+    const auto found = std::ranges::find_if(models, [](const Trained& each) { return each.optimizer != nullptr; });
+    return found == models.end() ? nullptr : &*found;
+  }
+
   void load() {
     if (loaded) return;
     loaded = true;
-    const bool whole = std::ranges::none_of(models, [](const Trained& each) { return each.optimizer == nullptr; });
+    const bool whole = models.empty() || first_trained() != nullptr;
+    if (checkpoints.on() && !checkpoints.resumed() && !whole) {
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = "there is no checkpoint whose model could be evaluated",
+                   .path = options.checkpoints.directory.string(),
+                   .hint = "name the directory of a training run"});
+    }
     for (const std::string& line : checkpoints.load([this](State& state) { add_to(state); }, whole)) note(line);
   }
 
@@ -129,7 +141,8 @@ class Run::Impl {
   bool due_for_checkpoint() const {
     const auto* seconds = std::get_if<Seconds>(&options.checkpoint_every);
     if (seconds != nullptr) return false;  // rank 0 asks all
-    return place.passed(options.checkpoint_every, done) > place.passed(options.checkpoint_every, done - 1);
+    return place.passed(options.checkpoint_every, done) >
+           place.passed(options.checkpoint_every, std::max<std::int64_t>(done - 1, 0));
   }
 
   // What this rank asks of all.
@@ -205,8 +218,10 @@ class Run::Impl {
   void write_metrics() {
     monitor::Registry& registry = monitor::Registry::current();
     if (sinks.empty()) return;
-    const monitor::Snapshot snapshot{
-        .step = done - 1, .steps = steps, .share = has_ended() ? 1 : share(), .metrics = registry.take()};
+    const monitor::Snapshot snapshot{.step = std::max<std::int64_t>(done - 1, 0),
+                                     .steps = steps,
+                                     .share = has_ended() ? 1 : share(),
+                                     .metrics = registry.take()};
     for (const auto& sink : sinks) sink->write(snapshot);
   }
 
@@ -217,7 +232,7 @@ class Run::Impl {
   std::vector<std::unique_ptr<monitor::Sink>> sinks;  // of rank 0
   std::deque<Trained> models;
   std::vector<std::function<void(State&)>> kept;
-  std::function<void(const StepReport&, StepRequests&)> callback;
+  std::vector<std::function<void(const StepReport&, StepRequests&)>> callbacks;
   PlaceInData place;
   std::optional<std::int64_t> steps;
   std::int64_t done = 0;
@@ -231,9 +246,10 @@ class Run::Impl {
   bool loaded = false;
   bool has_terminal = false;
   bool in_loop = false;
-  bool in_body = false;   // of the loop
-  bool in_step = false;   // between the start of the body and update()
-  bool stop_now = false;  // agreed on by all ranks
+  bool in_body = false;    // of the loop
+  bool has_asked = false;  // the ranks, in this step
+  bool in_step = false;    // between the start of the body and update()
+  bool stop_now = false;   // agreed on by all ranks
   bool by_signal = false;
   bool by_clock = false;
 };

@@ -40,6 +40,8 @@ void check(const Options& options) {
   require(options.warmup >= 0 && options.minimum_learning_rate_ratio >= 0 && options.minimum_learning_rate_ratio <= 1,
           "a run's warmup is 0 or more steps, and its minimum_learning_rate_ratio lies in [0, 1]: {} and {} are not",
           options.warmup, options.minimum_learning_rate_ratio);
+  require(options.clip_norm >= 0 && options.max_skipped >= 0, "clip_norm and max_skipped are 0 or more, not {} and {}",
+          options.clip_norm, options.max_skipped);
 }
 
 optim::Settings settings_of(const Options& options) {

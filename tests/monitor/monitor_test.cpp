@@ -165,7 +165,10 @@ TEST_CASE("CSV: a column for each metric, also for one that comes later") {
   }
   CHECK(content_of(path) == "step,loss,accuracy\n0,3,\n1,,0.5\n2,2,1\n");
   std::ofstream(path) << "name,price\napple,3\n";
-  CHECK_THROWS_WITH(csv(path, {.first_step = 1}), ContainsSubstring("metrics.csv is no file of metrics"));
+  for (const std::int64_t first_step : {0, 1}) {
+    CHECK_THROWS_WITH(csv(path, {.first_step = first_step}), ContainsSubstring("metrics.csv holds something else"));
+    CHECK_THROWS_WITH(json_lines(path, {.first_step = first_step}), ContainsSubstring("metrics.csv holds something else"));
+  }
   CHECK(content_of(path) == "name,price\napple,3\n");
 }
 

@@ -140,7 +140,7 @@ TEST_CASE("a wrong command line gets one line that says what is wrong") {
   check({"--until", "5 apples"}, "--until");
   check({"--steps", "-3"}, "--steps");
   check({"--steps", "10", "--epochs", "3"}, "excludes");
-  check({"--bucket-mb", "big"}, "--bucket-mb big is neither a number above 0 nor auto");
+  check({"--bucket-mb", "big"}, "--bucket-mb big is neither a number of MiB above 0 nor auto");
   check({"--compress", "int8", "--fixed-bits", "4"}, "give one of them");
   check({"--compress", "zip"}, "zip");
   check({"--ranks", "4"}, "mpirun -n 4");
@@ -149,4 +149,34 @@ TEST_CASE("a wrong command line gets one line that says what is wrong") {
   check({"--sequence-parallel"}, "--tensor-parallel, which is 1");
   check({"file.txt"}, "one argument too many");
   check({"--config", "/no/such/file"}, "/no/such/file");
+}
+
+TEST_CASE("a program's option whose name is taken, or is none") {
+  Options options;
+  std::string value;
+  for (const char* name : {"seed", "batch_size", "config", "bad name", "", "-x"}) {
+    INFO(name);
+    CommandLine line;
+    const auto add = [&] {
+      line.add(name, value, "of the program");
+      line.add_run(options);
+    };
+    CHECK_THROWS_AS(add(), Error);
+  }
+  CommandLine line;
+  line.add("twice", value, "once");
+  CHECK_THROWS_WITH(line.add("twice", value, "and again"), ContainsSubstring("--twice is an option of every run"));
+  CHECK_THROWS_WITH(line.given("never"), ContainsSubstring("given() names never"));
+}
+
+TEST_CASE("what the program has for its gradients stays but for what is given") {
+  const Options fixed{.parallel = {.sum = parallel::FixedBits{.micro_batches = 2}}};
+  CHECK(std::holds_alternative<parallel::FixedBits>(parse({"--bucket-mb", "10"}, fixed).options.parallel.sum));
+  CHECK(parse({"--bucket-mb", "10"}, fixed).options.parallel.buckets.bytes == 10 << 20);
+  const Told compressed = parse({"--compress", "int8"}, fixed);
+  CHECK(std::holds_alternative<parallel::Plain>(compressed.options.parallel.sum));
+  CHECK(compressed.options.make_sum);
+  const Options own{.make_sum = [] { return parallel::Plain{}; }};
+  CHECK(!parse({"--compress", "none"}, own).options.make_sum);
+  CHECK(parse({"--seed", "3"}, own).options.make_sum);
 }

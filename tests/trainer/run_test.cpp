@@ -306,7 +306,7 @@ TEST_CASE("mistakes in a loop get one line") {
         },
         "a callback of Run::after_step calls barrier \"in a callback\"");
     expect_mistake([&](Run& run, PointNet& net, auto&, const auto&) { static_cast<void>(run.begin(net)); },
-                   "a model that the run does not know");
+                   "a model that the run does not train");
     expect_error(
         ErrorCode::rank_mismatch, [&] { const Run run(world, {.batch_size = 12 + 2 * world.rank()}); }, "batch_size");
     expect_error(
@@ -417,5 +417,5 @@ TEST_CASE("metrics of a run") {
     expect(snapshots[1].find("test_accuracy")->changed && !last.find("test_accuracy")->changed, "what is reported once");
   });
   CHECK(std::filesystem::file_size(folder.path / "metrics.jsonl") > 0);
-  CHECK(log.has("step 2: test_accuracy 0.7500"));
+  CHECK(log.has("step 2: test_accuracy 0.75"));
 }

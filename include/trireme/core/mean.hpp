@@ -17,6 +17,7 @@ struct Mean {
     sum += value * of_weight;
     weight += of_weight;
   }
+  void add(const Mean& other) { *this += other; }  // of a part
   Mean& operator+=(const Mean& other) {
     sum += other.sum;
     weight += other.weight;

@@ -73,7 +73,7 @@ struct LoaderShape {
 // not. It takes signals and standard output only where Options::process says so; launch() does.
 class Run {
  public:
-  // Collective. Looks for the checkpoint to go on from, and checks that what it will write can be written.
+  // Collective. Looks for the checkpoint to go on from, and opens the file of metrics.
   explicit Run(const Group& world, const Options& options = {});
   ~Run();
   Run(const Run&) = delete;
@@ -179,7 +179,7 @@ class Run {
   // ask({.stop = true}) stops all of them after the next step.
   void stop();
   void ask(const StepRequests& requests);
-  bool stopped() const;  // the loop has ended before the end of the run
+  bool stopped() const;  // by stop(), ask() or a signal
 
   const std::map<std::string, std::string>& settings() const;  // what a checkpoint of this run says of it
 

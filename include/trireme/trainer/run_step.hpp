@@ -23,7 +23,9 @@ class StepOwner {
  public:
   // The step that is next; nothing: the run has no model.
   std::optional<parallel::Step> begin();
-  // Asks the ranks what this one wants; then updates with the run's learning rate and clipping, or with the options given.
+  // Asks the ranks what this one wants, once; finish() tells all of it.
+  const StepSummary& finish(parallel::Step& step);
+  // The same, then updates with the run's learning rate and clipping, or with the options given.
   bool update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options);
   std::int64_t number() const;
 
@@ -31,6 +33,8 @@ class StepOwner {
   template <typename Loader>
   friend class StepRange;
   explicit StepOwner(Run& run) : run_(&run) {}
+
+  void ask(parallel::Step& step);
 
   Run* run_;
 };
@@ -62,7 +66,7 @@ class [[nodiscard]] RunStep {
   void backward(const Net& model, const Batches& batches) {
     step().backward(model, batches);
   }
-  const StepSummary& finish() { return step().finish(); }
+  const StepSummary& finish() { return owner_.finish(step()); }
 
   // Ends the step: with Run::update_options, or with your own. False where it was skipped, see optim::NonFinitePolicy.
   bool update(optim::AnyOptimizer& optimizer) { return owner_.update(step(), optimizer, nullptr); }
@@ -70,13 +74,13 @@ class [[nodiscard]] RunStep {
     return owner_.update(step(), optimizer, &options);
   }
 
+  bool has_model() const { return step_.has_value(); }
+
+ private:
   parallel::Step& step() {
     require(step_.has_value(), "step {} of a run without a model: call run.add(model, optimizer) before run.steps()", number_);
     return *step_;
   }
-  bool has_model() const { return step_.has_value(); }
-
- private:
   StepOwner owner_;
   const Loader* loader_;
   std::int64_t number_;

@@ -1,0 +1,220 @@
+#include <filesystem>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "catch.hpp"
+#include "comm/expect.hpp"
+#include "trainer/small_run.hpp"
+#include "trireme/core/log.hpp"
+#include "trireme/testing/ranks.hpp"
+#include "trireme/trainer/fit.hpp"
+#include "trireme/trainer/run.hpp"
+
+// What people do to a run without meaning harm: each is told in time, or works.
+
+using namespace trireme;
+using namespace trireme::test;
+using testing::run_ranks;
+using trainer::Options;
+using trainer::Run;
+
+namespace {
+
+struct Silence {
+  Silence() {
+    set_log_sink([](Severity, std::string_view) {});
+  }
+  ~Silence() { set_log_sink({}); }
+};
+
+Options options_in(const RunFolder& folder) {
+  return {.until = Steps{5},
+          .batch_size = 12,
+          .checkpoints = {.directory = folder.path / "run"},
+          .checkpoint_every = Steps{1'000'000}};
+}
+
+// A run of one model; `before` is called before its loop, and `after_update` in it.
+template <typename Before, typename AfterUpdate>
+void train(const Group& world, const Options& options, const Before& before, const AfterUpdate& after_update) {
+  Run run(world, options);
+  PointNet net(run.context());
+  optim::AdamW<Float32> optimizer(net);
+  run.add(net, optimizer);
+  before(run, net);
+  const PointLoader loader(run.batch());
+  for (auto& step : run.steps(loader)) {
+    for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+    step.update(optimizer);
+    after_update(run, net);
+  }
+}
+constexpr auto nothing = [](Run&, PointNet&) {};
+
+}  // namespace
+
+TEST_CASE("finish() before update(), to look at the norm") {
+  const Silence silence;
+  run_ranks(2, [](const Group& world) {
+    Run run(world, {.until = Steps{9}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    run.add(net, optimizer);
+    const PointLoader loader(run.batch());
+    for (auto& step : run.steps(loader)) {
+      for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+      if (world.rank() == 1 && step.number() == 3) run.ask({.stop = true});
+      expect(step.finish().gradient_norm > 0, "a norm");
+      step.update(optimizer);
+    }
+    expect(run.done() == 4, "what a rank has asked for travels with finish() too: {} steps", run.done());
+  });
+}
+
+TEST_CASE("names that clash in a checkpoint are told before the first step") {
+  const Silence silence;
+  const RunFolder folder;
+  run_ranks(1, [&](const Group& world) {
+    std::int64_t steps = 0;
+    std::int64_t value = 0;
+    expect_error(
+        ErrorCode::invalid_argument,
+        [&] {
+          train(
+              world, options_in(folder),
+              [&](Run& run, PointNet&) {
+                for (int time = 0; time < 2; ++time) run.keep([&](State& state) { state.add("mine", &value); });
+              },
+              [&](Run&, PointNet&) { ++steps; });
+        },
+        "mine");
+    expect(steps == 0, "no step was lost");
+  });
+}
+
+TEST_CASE("a program's setting has a name of its own, loss too") {
+  const Silence silence;
+  const RunFolder folder;
+  run_ranks(1, [&](const Group& world) {
+    const auto with_loss = [](Run& run, PointNet&) { run.describe("loss", "mse"); };
+    train(world, options_in(folder), with_loss, nothing);
+    Options longer = options_in(folder);
+    longer.until = Steps{7};
+    train(world, longer, with_loss, nothing);
+    for (const char* name : {"seed", "batch_size", "loss"}) {
+      expect_error(
+          ErrorCode::invalid_argument,
+          [&] {
+            train(
+                world, longer,
+                [&](Run& run, PointNet& net) {
+                  with_loss(run, net);
+                  run.describe(name, "3");
+                },
+                nothing);
+          },
+          "give it another name");
+    }
+  });
+}
+
+TEST_CASE("a model that is only looked at, before or after the one that is trained") {
+  const Silence silence;
+  for (const bool teacher_first : {true, false}) {
+    const RunFolder folder;
+    run_ranks(2, [&](const Group& world) {
+      const auto train_two = [&](const Options& options, std::optional<std::int64_t> last) {
+        Run run(world, options);
+        PointNet teacher(run.context());
+        PointNet net(run.context());
+        optim::AdamW<Float32> optimizer(net);
+        if (teacher_first) run.add(teacher, "teacher.");
+        run.add(net, optimizer);
+        if (!teacher_first) run.add(teacher, "teacher.");
+        const std::vector<float> before = values_of(teacher);
+        const PointLoader loader(run.batch());
+        for (auto& step : run.steps(loader)) {
+          for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+          step.update(optimizer);
+          if (last && run.done() == *last) run.stop();
+        }
+        expect(values_of(teacher) == before, "the teacher learns nothing");
+        return values_of(net);
+      };
+      const auto whole = train_two({.until = Steps{5}, .batch_size = 12}, {});
+      train_two(options_in(folder), 2);
+      Options other = options_in(folder);
+      other.seed = 2;
+      expect_error(
+          ErrorCode::invalid_argument, [&] { train_two(other, {}); }, "made with another seed");
+      expect(train_two(options_in(folder), {}) == whole, "the same bits as uninterrupted");
+    });
+  }
+}
+
+TEST_CASE("results that are reported after the loop") {
+  const Silence silence;
+  const RunFolder folder;
+  std::filesystem::create_directories(folder.path);
+  run_ranks(1, [&](const Group& world) {
+    Run run(world, {.until = Steps{2}, .batch_size = 12, .metrics = folder.path / "metrics.jsonl"});
+    const PointLoader loader(run.batch());
+    for (const auto& step : run.steps(loader)) static_cast<void>(step);
+    run.report({{"test_accuracy", 0.5}});
+  });
+  std::string last;
+  std::ifstream file(folder.path / "metrics.jsonl");
+  for (std::string line; std::getline(file, line);) last = line;
+  CHECK(last == "{\"step\":1,\"test_accuracy\":0.5}");
+}
+
+TEST_CASE("a wish to go on that can't be met") {
+  const Silence silence;
+  const RunFolder folder;
+  run_ranks(2, [&](const Group& world) {
+    expect_error(
+        ErrorCode::invalid_argument, [&] { const Run run(world, {.resume = "5"}); }, "needs the directory");
+    expect_error(
+        ErrorCode::invalid_argument,
+        [&] {
+          Run run(world, options_in(folder));
+          PointNet net(run.context());
+          run.add(net);
+          run.evaluate(net, TestPoints());
+        },
+        "no checkpoint whose model could be evaluated");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { const Run run(world, {.clip_norm = -1}); }, "clip_norm");
+  });
+  CHECK(!std::filesystem::exists(folder.path / "run"));
+}
+
+TEST_CASE("callbacks are called in their order, each") {
+  const Silence silence;
+  run_ranks(1, [](const Group& world) {
+    Run run(world, {.until = Steps{2}, .batch_size = 12});
+    std::string called;
+    for (const char name : {'a', 'b'}) {
+      run.after_step([&called, name](const trainer::StepReport&, StepRequests&) { called += name; });
+    }
+    const PointLoader loader(run.batch());
+    for (const auto& step : run.steps(loader)) static_cast<void>(step);
+    expect(called == "abab", "{}", called);
+  });
+}
+
+TEST_CASE("ranks that validate differently go the same way") {
+  const Silence silence;
+  run_ranks(2, [](const Group& world) {
+    Run run(world, {.until = Steps{20}, .batch_size = 12});
+    PointNet net(run.context());
+    optim::AdamW<Float32> optimizer(net);
+    const PointLoader loader(run.batch());
+    double value = world.rank();
+    const trainer::FitReport report = trainer::fit(
+        run, net, optimizer, loader,
+        {.validate = [&] { return value += world.rank() == 0 ? 1 : -1; }, .validate_every = Steps{1}, .patience = 2});
+    expect(run.done() == 3 && report.best == 1, "rank 0's numbers count: {} steps", run.done());
+  });
+}
