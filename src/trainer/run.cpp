@@ -74,7 +74,7 @@ void Run::keep(std::function<void(State&)> add_to) {
 void Run::describe(const std::string& name, const std::string& value, Differs differs) {
   require(!impl_->loaded, "settings are described before the run's loop, and before what loads its checkpoint");
   require_same(impl_->world, "setting", {{name, value}});
-  impl_->checkpoints.describe(name, value, differs);
+  impl_->world.agree([&] { impl_->checkpoints.describe(name, value, differs); }, "settings of a program");
 }
 
 void Run::load() { impl_->load(); }

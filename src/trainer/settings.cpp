@@ -19,7 +19,7 @@ constexpr auto of_layout = std::to_array<std::string_view>(
     {"micro_batch_size", "pipeline_parallel", "tensor_parallel", "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
 // ...and how the rest is trained, which is worth a line.
 constexpr auto of_training = std::to_array<std::string_view>(
-    {"until", "learning_rate", "warmup", "minimum_learning_rate_ratio", "clip_norm", "non_finite", "max_skipped"});
+    {"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm", "non_finite", "max_skipped"});
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -50,7 +50,7 @@ optim::Settings settings_of(const Options& options) {
           {"batch_size", text(options.batch_size)},
           {"micro_batch_size", text(options.micro_batch_size)},
           {"seed", text(options.seed)},
-          {"learning_rate", options.learning_rate ? "a function of the step" : "warmup and cosine"},
+          {"learning_rate_schedule", options.learning_rate ? "a function of the step" : "warmup and cosine"},
           {"warmup", text(options.warmup)},
           {"minimum_learning_rate_ratio", text(options.minimum_learning_rate_ratio)},
           {"clip_norm", text(options.clip_norm)},

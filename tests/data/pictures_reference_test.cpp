@@ -26,7 +26,11 @@ Bytes bytes_of(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
-Bytes picture(const std::string& name) { return bytes_of(tests::refs_folder_or_skip() / "pictures" / name); }
+Bytes picture(const std::string& name) {
+  const fs::path path = tests::refs_folder_or_skip() / "pictures" / name;
+  if (!fs::exists(path)) tests::skip_program(path.string() + " is not among these reference results");
+  return bytes_of(path);
+}
 
 // A folder of one class with one file.
 ImageFolder read_alone(const Bytes& bytes, const ImageFolderOptions& options) {
