@@ -12,6 +12,7 @@
 #include "trireme/comm/base/require_same.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/monitor/registry.hpp"
+#include "trireme/nn/metrics.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 
@@ -51,8 +52,12 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
     require(each.prefix != prefix,
             "the models of a run have prefixes that differ, \"generator.\" and \"discriminator.\": \"{}\" is taken", prefix);
   }
+  if (optimizer == nullptr) {
+    impl_->models.push_back({.model = &model, .optimizer = nullptr, .prefix = prefix, .replicas = nullptr, .decisions = {}});
+    return;
+  }
   // Steps nest: each model's ranks are a group of their own.
-  const bool first = impl_->models.empty();
+  const bool first = impl_->first_trained() == nullptr;
   const Group& world = impl_->world;
   const ProcessMesh mesh = first ? impl_->mesh : ProcessMesh(world.split(0, world.rank(), prefix), impl_->options.mesh);
   parallel::ParallelOptions options = impl_->options.parallel;
@@ -61,7 +66,7 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
   impl_->models.push_back({.model = &model,
                            .optimizer = optimizer,
                            .prefix = prefix,
-                           .learning_rate = optimizer == nullptr ? 0 : optimizer->learning_rate(),
+                           .learning_rate = optimizer->learning_rate(),
                            .replicas = std::make_unique<parallel::DataParallel>(model, mesh, options),
                            .decisions = {}});
 }
@@ -214,12 +219,7 @@ void Run::begin_evaluation() {
   impl_->load();
 }
 
-void Run::all_reduce(std::span<Mean> means) const {
-  std::vector<double> numbers;
-  for (const Mean& mean : means) numbers.insert(numbers.end(), {mean.sum, mean.weight});
-  impl_->mesh.data().all_reduce(std::span(numbers), ReduceOp::sum, "results of an evaluation").wait_on_host();
-  for (std::size_t index = 0; index < means.size(); ++index) means[index] = {numbers[2 * index], numbers[2 * index + 1]};
-}
+void Run::all_reduce(std::span<Mean> means) const { trireme::all_reduce(impl_->mesh.data(), means); }
 
 void Run::report(std::initializer_list<std::pair<std::string_view, double>> values) {
   std::string line;
@@ -255,7 +255,7 @@ bool Run::stopped() const { return impl_->stop_now && !impl_->by_clock; }
 
 std::optional<parallel::Step> StepOwner::begin() {
   Run::Impl& run = *run_->impl_;
-  Run::Impl::Trained* trained = run.first_trained();
+  const Run::Impl::Trained* trained = run.first_trained();
   if (trained == nullptr) return std::nullopt;
   return trained->replicas->begin(run.done, static_cast<int>(run.place.shape().num_micro_batches));
 }

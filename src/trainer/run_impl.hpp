@@ -42,8 +42,8 @@ class Run::Impl {
     Model* model;
     optim::AnyOptimizer* optimizer;  // null: it is evaluated only
     std::string prefix;
-    double learning_rate = 0;  // the optimizer's own
-    std::unique_ptr<parallel::DataParallel> replicas;
+    double learning_rate = 0;                          // the optimizer's own
+    std::unique_ptr<parallel::DataParallel> replicas;  // null without an optimizer
     Decisions decisions;
 
     // Before what is told of it: "generator: ".
@@ -90,7 +90,9 @@ class Run::Impl {
   void watch() {
     if (world.rank() != 0 || !options.process.terminal) return;
     monitor::TerminalOptions shown{.unit = place.shape().tokens_per_sample > 0 ? "tokens" : "samples", .shown = {}};
-    for (const Trained& each : models) shown.shown.push_back(each.prefix + "loss");
+    for (const Trained& each : models) {
+      if (each.optimizer != nullptr) shown.shown.push_back(each.prefix + "loss");
+    }
     sinks.push_back(monitor::terminal(shown));
     has_terminal = true;
   }
@@ -108,7 +110,7 @@ class Run::Impl {
   }
 
   // Whose step is that of the loop. Null: nothing is trained.
-  Trained* first_trained() {
+  const Trained* first_trained() const {
     const auto found = std::ranges::find_if(models, [](const Trained& each) { return each.optimizer != nullptr; });
     return found == models.end() ? nullptr : &*found;
   }
@@ -178,6 +180,7 @@ class Run::Impl {
 
   void tell_decisions() {
     for (Trained& each : models) {
+      if (each.replicas == nullptr) continue;
       for (const std::string& line : each.decisions.take(*each.replicas)) note(each.title() + line);
     }
   }
@@ -199,7 +202,7 @@ class Run::Impl {
     const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(first_step));
     const std::int64_t tokens = place.shape().tokens_per_sample;
     std::string line = fmt::format("{} steps in {:.1f} s", done - first_step, seconds);
-    if (first_loss) line += fmt::format(": {}loss {:.4f} -> {:.4f}", models.front().title(), *first_loss, last_loss);
+    if (first_loss) line += fmt::format(": {}loss {:.4f} -> {:.4f}", first_trained()->title(), *first_loss, last_loss);
     line += tokens > 0 ? fmt::format(", {:.0f} tokens/s", samples * static_cast<double>(tokens) / seconds)
                        : fmt::format(", {:.0f} samples/s", samples / seconds);
     line += fmt::format(", {:.1f} % of the time waiting for other ranks", 100 * exposed_seconds / seconds);
