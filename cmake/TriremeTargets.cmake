@@ -30,6 +30,15 @@ if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   endif()
 endif()
 
+# trireme_name_symbols(LIBRARY VERSION): the loader binds who was linked with this shared library to symbols of this version, so
+# that two can be in one process.
+function(trireme_name_symbols library version)
+  set(script ${CMAKE_CURRENT_BINARY_DIR}/${library}.map)
+  file(WRITE ${script} "TRIREME_${version} {\n  *;\n};\n")
+  target_link_options(${library} PRIVATE -Wl,--version-script=${script})
+  set_target_properties(${library} PROPERTIES LINK_DEPENDS ${script})
+endfunction()
+
 # trireme_room(NAME [source...]): one room of the library, compiled as an object library of its own.
 function(trireme_room name)
   trireme_room_of(trireme ${name} ${ARGN})

@@ -3,10 +3,12 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
 
+#include "device/available_memory.hpp"
 #include "device/caching_memory.hpp"
 
 namespace trireme::device {
@@ -15,9 +17,19 @@ namespace {
 constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::size_t always_kept = std::size_t{64} << 20;  // by each thread
 
+// Linux gives addresses freely, and kills a process when it writes to more than there is.
+bool is_available(std::size_t bytes) {
+  constexpr std::size_t unchecked_at_most = std::size_t{64} << 20;  // by all threads; looking costs 0.1 ms
+  static std::atomic<std::size_t> unchecked = 0;
+  if (unchecked.fetch_add(bytes, std::memory_order_relaxed) + bytes < unchecked_at_most) return true;
+  unchecked.store(0, std::memory_order_relaxed);
+  return bytes <= available_host_memory();
+}
+
 class HostBlocks final : public BlockSource {
  public:
   void* take(std::size_t bytes) override {
+    if (!is_available(bytes)) return nullptr;
     void* block = nullptr;
     const bool large = bytes >= huge_page;
     if (posix_memalign(&block, large ? huge_page : alignment, bytes) != 0) return nullptr;

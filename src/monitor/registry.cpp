@@ -116,7 +116,7 @@ Histogram& Registry::histogram(std::string_view name) {
 std::vector<Metric> Registry::take() {
   std::vector<Metric> metrics;
   metrics.reserve(entries_.size());
-  for (const Entry& entry : entries_) {
+  for (Entry& entry : entries_) {
     Metric metric{.name = entry.name, .kind = entry.kind};
     switch (entry.kind) {
       case MetricKind::counter: {
@@ -147,17 +147,17 @@ std::vector<Metric> Registry::take() {
         break;
       }
     }
-    metrics.push_back(std::move(metric));
+    entry.is_told = entry.is_told || metric.changed;
+    if (entry.is_told) metrics.push_back(std::move(metric));
   }
   return metrics;
 }
 
-void Registry::clear() {
-  entries_.clear();
-  by_name_.clear();
-  counters_.clear();
-  gauges_.clear();
-  histograms_.clear();
+void Registry::restart() {
+  for (Entry& entry : entries_) entry.is_told = false;
+  for (Counter& counter : counters_) counter = {};
+  for (Gauge& gauge : gauges_) gauge = {};
+  for (Histogram& histogram : histograms_) histogram = {};
 }
 
 }  // namespace trireme::monitor

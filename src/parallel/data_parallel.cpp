@@ -267,7 +267,12 @@ Step DataParallel::begin(std::int64_t number, int micro_batches, StepRecording* 
   }
   store_.begin_step();
   auto sums = reduction_->begin_step(buckets_, number);
-  step_ = number;
+  if (std::exchange(step_, number) != number) {
+    earlier_steps_ = 0;
+  } else if (is_updated_) {
+    ++earlier_steps_;
+  }
+  is_updated_ = false;
   is_in_step_ = true;
   return {*this, number, std::make_unique<Reduction>(*this, micro_batches, std::move(sums)), recording};
 }

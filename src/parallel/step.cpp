@@ -73,7 +73,7 @@ class Step::EndOnError {
 // that a layer which both use does not draw the same numbers twice.
 TapeOptions Step::names_of(std::int64_t first_sample) const {
   TapeOptions names{.seed = owner_->model_.context().seed,
-                    .step = static_cast<std::uint64_t>(number_),
+                    .step = static_cast<std::uint64_t>(number_) + (owner_->earlier_steps_ << 40),
                     .first_sample = first_sample,
                     .on_device = recording_ == nullptr ? nullptr : recording_->position,
                     .calls = calls_};
@@ -193,6 +193,7 @@ bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& op
   phase_ = Phase::over;
   reduction_ = nullptr;
   owner_->is_in_step_ = false;
+  owner_->is_updated_ = true;
   if (recording_ == nullptr) record(optimizer, updated);
   return updated;
 }

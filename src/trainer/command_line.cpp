@@ -9,6 +9,7 @@
 #include "trainer/command_line_impl.hpp"
 #include "trainer/command_line_text.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/version.hpp"
 
 namespace trireme::trainer {
 
@@ -128,7 +129,7 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
   CLI::App& app = impl_->app;
   impl_->program = argc > 0 ? std::filesystem::path(argv[0]).filename().string() : "program";
   app.name(impl_->program);
-  app.set_version_flag("--version", fmt::format("{} {}", impl_->program, TRIREME_VERSION), "print the version");
+  app.set_version_flag("--version", fmt::format("{} {}", impl_->program, version()), "print the version");
   try {
     app.parse(words_of(argc, argv));
   } catch (const CLI::CallForHelp&) {
@@ -151,8 +152,10 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
     }
   }
   for (const auto& check : impl_->after_parsing) check();
-  return impl_->print_config ? app.config_to_str() : std::string();
+  return impl_->print_config ? configuration() : std::string();
 }
+
+std::string CommandLine::configuration() const { return impl_->app.config_to_str(); }
 
 const DeviceOptions* CommandLine::device() const { return impl_->device; }
 

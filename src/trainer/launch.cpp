@@ -32,6 +32,22 @@ std::string binding_notice(const Group& world) {
                      cores);
 }
 
+// What a shell takes for one word.
+std::string quoted(std::string_view word) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_=+,./:@%";
+  if (!word.empty() && word.find_first_not_of(plain) == word.npos) return std::string(word);
+  std::string text = "'";
+  for (const char letter : word) text += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return text + "'";
+}
+
+std::string command_of(int argc, char** argv) {
+  const char* processes = std::getenv("OMPI_COMM_WORLD_SIZE");
+  std::string command = processes == nullptr ? "" : fmt::format("mpirun -n {}", processes);
+  for (int index = 0; index < argc; ++index) command += fmt::format("{}{}", command.empty() ? "" : " ", quoted(argv[index]));
+  return command;
+}
+
 // Prepares this rank's GPU; the group reaches the memory of all of them.
 Group with_gpus(const Group& world, BackendKind backend, const DeviceOptions& options) {
   const bool threads = backend == BackendKind::thread;
@@ -69,6 +85,8 @@ int launch(int argc, char** argv, CommandLine& line, const Options& defaults, co
       return static_cast<int>(ExitCode::success);
     });
   }
+  options.command = command_of(argc, argv);
+  options.configuration = line.configuration();
   const bool on_gpus = line.device() != nullptr && line.device()->device == "cuda";
   if (on_gpus) {
     how.start_up = line.device()->start_up;

@@ -49,6 +49,8 @@ void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::str
   require(!impl_->loaded, "models are added to a run before its loop, and before what loads its checkpoint");
   for (const Impl::Trained& each : impl_->models) {
     require(each.model != &model, "this model was added to the run before");
+    require(optimizer == nullptr || each.optimizer != optimizer,
+            "this optimizer was added to the run before, with another model");
     require(each.prefix != prefix,
             "the models of a run have prefixes that differ, \"generator.\" and \"discriminator.\": \"{}\" is taken", prefix);
   }
@@ -94,7 +96,7 @@ void Run::begin_loop(const LoaderShape& shape) {
   run.place = PlaceInData(shape);
   run.steps = run.place.steps_of(run.options.until);
   run.watch();
-  run.checkpoints.prepare();
+  run.checkpoints.prepare(run.options);
   run.load();
   if (run.checkpoints.on()) {  // what would fail at the first checkpoint fails now
     State state;
@@ -102,7 +104,7 @@ void Run::begin_loop(const LoaderShape& shape) {
     run.due_for_checkpoint();
   }
   run.first_step = run.done;
-  run.start = std::chrono::steady_clock::now();
+  run.start = run.last_step = std::chrono::steady_clock::now();
 }
 
 bool Run::begin_step() {
@@ -144,6 +146,7 @@ void Run::end_step(const StepSummary* summary) {
   registry.counter("samples").add(samples);
   if (run.place.shape().tokens_per_sample > 0)
     registry.counter("tokens").add(samples * static_cast<double>(run.place.shape().tokens_per_sample));
+  run.tell_rate();
   if (!report.is_finite) note(fmt::format("step {} is skipped: its loss or gradients are not finite", report.step + 1));
   for (const auto& callback : run.callbacks) {
     const WithoutCollectives guard("a callback of Run::after_step");
@@ -209,13 +212,17 @@ bool Run::due(const Place& every) const {
   require(std::visit([](const auto& place) { return place.count > 0; }, every), "due() is asked about more than {}",
           to_text(amount));
   const std::int64_t after = impl_->done_so_far();
-  return (impl_->steps && after >= *impl_->steps) ||
+  return (impl_->steps && after >= *impl_->steps) || impl_->time_is_up || impl_->stop_now ||
          impl_->place.passed(amount, after) > impl_->place.passed(amount, after - 1);
 }
 
 void Run::begin_evaluation() {
   require(!impl_->in_step,
           "evaluate() before step.update(optimizer): the step is open, and its values are about to change; evaluate after it");
+  if (impl_->listens() && impl_->first_trained() == nullptr) {
+    stop_listening();
+    impl_->only_evaluates = true;
+  }
   impl_->load();
 }
 
@@ -269,14 +276,16 @@ void StepOwner::ask(parallel::Step& step) {
 
 const StepSummary& StepOwner::finish(parallel::Step& step) {
   ask(step);
-  return step.finish();
+  const StepSummary& summary = step.finish();
+  run_->impl_->time_is_up = summary.requests.stop && std::holds_alternative<Seconds>(run_->impl_->options.until);
+  return summary;
 }
 
 bool StepOwner::update(parallel::Step& step, optim::AnyOptimizer& optimizer, const optim::UpdateOptions* options) {
   Run::Impl& run = *run_->impl_;
   require(run.in_step, "update() of step {} after its end: a step has one", run.done);
   const optim::UpdateOptions update = options == nullptr ? run_->update_options(optimizer) : *options;
-  ask(step);
+  finish(step);
   run.in_step = false;
   return step.update(optimizer, update);
 }

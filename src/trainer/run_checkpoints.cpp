@@ -12,6 +12,7 @@
 #include <utility>
 #include <variant>
 
+#include "trainer/run_record.hpp"
 #include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/core/error.hpp"
@@ -65,8 +66,19 @@ RunCheckpoints::RunCheckpoints(const Group& world, const Options& options)
   done_ = resumed_.value_or(0);
 }
 
-void RunCheckpoints::prepare() {
-  if (checkpoints_) checkpoints_->prepare();
+void RunCheckpoints::prepare(const Options& options) {
+  if (!checkpoints_) return;
+  checkpoints_->prepare();
+  const auto record = [&] {
+    if (world_.rank() != 0) return;
+    const RunStart start{.command = options.command,
+                         .configuration = options.configuration,
+                         .ranks = world_.size(),
+                         .first_step = done_,
+                         .settings = settings_};
+    record_start(start, directory_, *files_);
+  };
+  world_.agree(record, "record the start of a run");
 }
 
 void RunCheckpoints::describe(const std::string& name, const std::string& value, Differs differs) {

@@ -32,8 +32,9 @@ class RunCheckpoints {
   const checkpoint::Configuration& settings() const { return settings_; }
   void describe(const std::string& name, const std::string& value, Differs differs);
 
-  // Collective, before the first step: makes the directory, and removes what earlier starts have left half done.
-  void prepare();
+  // Collective, before the first step: makes the directory, removes what earlier starts have left half done, and records this
+  // one.
+  void prepare(const Options& options);
 
   // Fills the state from the checkpoint that was found. `whole`: the run trains, and has all that the checkpoint holds; one
   // that only evaluates is asked for no settings but those of its program.

@@ -53,10 +53,14 @@ class Run::Impl {
   Impl(const Group& group, const Options& all_options)
       : world(group), options(checked(group, all_options)), mesh(group, options.mesh), checkpoints(group, options) {
     done = checkpoints.resumed().value_or(0);
-    group.agree([this] { open_metrics(); }, "open the metrics file");
-    monitor::Registry::current().take();  // what another run of this thread has left is none of this one
-    if (options.process.signals && checkpoints.on()) listen_for_signals();
+    monitor::Registry::current().restart();  // what another run of this thread has left is none of this one
+    if (listens()) listen_for_signals();
   }
+  ~Impl() {
+    if (listens()) stop_listening();
+  }
+  Impl(const Impl&) = delete;
+  Impl& operator=(const Impl&) = delete;
 
   static const Options& checked(const Group& world, const Options& options) {
     world.agree([&] { check(options); }, "options of a run");
@@ -125,7 +129,10 @@ class Run::Impl {
                    .path = options.checkpoints.directory.string(),
                    .hint = "name the directory of a training run"});
     }
-    for (const std::string& line : checkpoints.load([this](State& state) { add_to(state); }, whole)) note(line);
+    const auto lines = checkpoints.load([this](State& state) { add_to(state); }, whole);
+    // Of a run that is refused for its settings nothing is cut off.
+    world.agree([this] { open_metrics(); }, "open the metrics file");
+    for (const std::string& line : lines) note(line);
   }
 
   void note(std::string_view line) {
@@ -154,7 +161,7 @@ class Run::Impl {
     requests.stop = requests.stop || (listens() && signal_asks_to_stop()) || is_time_up();
     return requests;
   }
-  bool listens() const { return options.process.signals && checkpoints.on(); }
+  bool listens() const { return options.process.signals && checkpoints.on() && !only_evaluates; }
   bool is_time_up() const {
     const auto* seconds = std::get_if<Seconds>(&options.until);
     return seconds != nullptr && world.rank() == 0 && seconds_since(start) >= seconds->count;
@@ -187,13 +194,11 @@ class Run::Impl {
 
   // Once, after the second step: the first says little of the others.
   void tell_of_short_grace() {
-    const auto now = std::chrono::steady_clock::now();
-    const double step = std::chrono::duration<double>(now - std::exchange(last_step, now)).count();
-    if (done != first_step + 2 || !listens() || step < 0.5 || std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return;
+    if (done != first_step + 2 || !listens() || step_seconds < 0.5 || std::getenv("OMPI_COMM_WORLD_SIZE") == nullptr) return;
     note(fmt::format(
         "note: mpirun ends its ranks 1 s after Ctrl-C or SIGTERM, and a step takes {:.1f} s: to save then, give them more by "
         "mpirun --mca odls_base_sigkill_timeout 60, or send SIGUSR1",
-        step));
+        step_seconds));
   }
 
   // How the steps of this start went.
@@ -216,6 +221,18 @@ class Run::Impl {
       if (scaled || skipped > 0) lines.push_back(fmt::format("{}{} steps skipped", of, skipped));
     }
     return lines;
+  }
+
+  // What the loader counts, in each second between the ends of two steps.
+  void tell_rate() {
+    const auto now = std::chrono::steady_clock::now();
+    const std::int64_t tokens = place.shape().tokens_per_sample;
+    const auto samples = static_cast<double>(place.samples_of(done) - place.samples_of(done - 1));
+    const double seconds = std::chrono::duration<double>(now - std::exchange(last_step, now)).count();
+    step_seconds = seconds;
+    monitor::Registry::current()
+        .gauge(tokens > 0 ? "tokens_per_second" : "samples_per_second")
+        .set(samples * static_cast<double>(std::max<std::int64_t>(tokens, 1)) / seconds);
   }
 
   void write_metrics() {
@@ -242,6 +259,7 @@ class Run::Impl {
   std::int64_t first_step = 0;  // of this start
   std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
   std::chrono::steady_clock::time_point last_step;  // when it ended
+  double step_seconds = 0;                          // of the newest step, with what lies between it and the one before
   StepRequests asked;
   std::optional<double> first_loss;
   double last_loss = 0;
@@ -255,6 +273,8 @@ class Run::Impl {
   bool stop_now = false;   // agreed on by all ranks
   bool by_signal = false;
   bool by_clock = false;
+  bool time_is_up = false;      // after this step: all ranks know it
+  bool only_evaluates = false;  // there is nothing to save on a signal
 };
 
 }  // namespace trireme::trainer

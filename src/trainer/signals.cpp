@@ -1,7 +1,9 @@
 #include "trainer/signals.hpp"
 
+#include <array>
 #include <atomic>
 #include <csignal>
+#include <mutex>
 
 namespace trireme::trainer {
 
@@ -18,19 +20,32 @@ void ask_or_end(int signal) {
   std::raise(signal);  // delivered when this handler returns
 }
 
-void handle(int signal, void (*handler)(int)) {
-  struct sigaction action {};
-  action.sa_handler = handler;
-  action.sa_flags = SA_RESTART;
-  sigaction(signal, &action, nullptr);
-}
+struct Handled {
+  int signal;
+  void (*handler)(int);
+  struct sigaction before;
+};
+std::mutex mutex;
+int listeners = 0;  // runs of this process, of ranks that are threads too
+std::array<Handled, 3> all_handled{{{SIGINT, ask_or_end, {}}, {SIGTERM, ask_or_end, {}}, {SIGUSR1, ask, {}}}};
 
 }  // namespace
 
 void listen_for_signals() {
-  handle(SIGINT, ask_or_end);
-  handle(SIGTERM, ask_or_end);
-  handle(SIGUSR1, ask);
+  const std::lock_guard lock(mutex);
+  if (listeners++ > 0) return;
+  for (Handled& handled : all_handled) {
+    struct sigaction action {};
+    action.sa_handler = handled.handler;
+    action.sa_flags = SA_RESTART;
+    sigaction(handled.signal, &action, &handled.before);
+  }
+}
+
+void stop_listening() {
+  const std::lock_guard lock(mutex);
+  if (--listeners > 0) return;
+  for (const Handled& handled : all_handled) sigaction(handled.signal, &handled.before, nullptr);
 }
 
 bool signal_asks_to_stop() { return asked.load(std::memory_order_relaxed); }

@@ -1,19 +1,85 @@
-# cmake -D BUILD=... -D GENERATOR=... -D FOLDER=... -D EXAMPLE=... -P install_test.cmake: installs the build BUILD below FOLDER, builds the
-# source file EXAMPLE and own_policy.cpp against what was installed, and runs them.
+# cmake -D BUILD=... -D SOURCE=... -D VERSION=... -D GENERATOR=... -D FOLDER=... -P install_test.cmake: installs the build BUILD of
+# SOURCE below FOLDER, builds its first example and own_policy.cpp against what was installed, and runs them. Then which version
+# is found, and what the project is within another one.
 file(REMOVE_RECURSE ${FOLDER})
+set(example ${SOURCE}/examples/01_first_model.cpp)
 
 function(run)
   execute_process(COMMAND ${ARGV} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${FOLDER}/prefix)
-run(${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/build -D CMAKE_BUILD_TYPE=Release
-    -D CMAKE_PREFIX_PATH=${FOLDER}/prefix -D TRIREME_EXAMPLE=${EXAMPLE})
+# configure(RESULT FOLDER OPTION...): whether the user's project finds what it asks for, and where.
+function(configure result folder)
+  execute_process(COMMAND ${CMAKE_COMMAND} -G ${GENERATOR} -S ${CMAKE_CURRENT_LIST_DIR} -B ${FOLDER}/${folder} -D CMAKE_BUILD_TYPE=Release
+                          -D TRIREME_EXAMPLE=${example} ${ARGN} COMMAND_ECHO STDOUT OUTPUT_VARIABLE output ERROR_VARIABLE output RESULT_VARIABLE code)
+  if(code EQUAL 0)
+    string(REGEX MATCH "trireme found: [^\n]*" found "${output}")
+  else()
+    set(found "refused: ${output}")
+  endif()
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+# expect(TEXT PATTERN): the text matches it.
+function(expect text pattern)
+  if(NOT text MATCHES "${pattern}")
+    message(FATAL_ERROR "expected ${pattern}, got: ${text}")
+  endif()
+endfunction()
+
+set(prefix ${FOLDER}/prefix)
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
+configure(found build -D CMAKE_PREFIX_PATH=${prefix})
+expect("${found}" "trireme found: ${VERSION} in ${prefix}/")
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/example)
 run(${FOLDER}/build/own_policy)
 foreach(installed IN ITEMS train_gan train_gpt train_lstm train_resnet trireme-ckpt trireme-flight trireme-run trireme-schedule)
   if(EXISTS ${BUILD}/bin/${installed}) # where they are built at all
-    run(${FOLDER}/prefix/bin/${installed} --version)
+    run(${prefix}/bin/${installed} --version)
   endif()
 endforeach()
+
+# Public headers alone.
+file(GLOB_RECURSE installed RELATIVE ${prefix}/include ${prefix}/include/*)
+file(GLOB_RECURSE public RELATIVE ${SOURCE}/include ${SOURCE}/include/*)
+list(APPEND public trireme/device/build.hpp)
+list(SORT public)
+list(SORT installed)
+if(NOT installed STREQUAL public)
+  message(FATAL_ERROR "the installed headers are not those of include/: ${installed}")
+endif()
+
+# Beside the next version: each is found by its first two numbers.
+string(REGEX MATCH "^([0-9]+)\\.([0-9]+)\\.([0-9]+)$" version ${VERSION})
+set(minor ${CMAKE_MATCH_1}.${CMAKE_MATCH_2})
+math(EXPR number_next "${CMAKE_MATCH_2} + 1")
+set(next ${CMAKE_MATCH_1}.${number_next})
+set(prefix_next ${FOLDER}/prefix_next)
+file(COPY ${prefix}/ DESTINATION ${prefix_next})
+file(GLOB_RECURSE version_file ${prefix_next}/*/trireme-config-version.cmake)
+file(READ ${version_file} text)
+string(REPLACE ${VERSION} ${next}.0 text "${text}")
+file(WRITE ${version_file} "${text}")
+set(both "-DCMAKE_PREFIX_PATH=${prefix}\\;${prefix_next}")
+configure(found of_this -D TRIREME_WANTED=${minor} ${both})
+expect("${found}" "trireme found: ${VERSION} in ${prefix}/")
+configure(found of_next -D TRIREME_WANTED=${next} ${both})
+expect("${found}" "trireme found: ${next}.0 in ${prefix_next}/")
+configure(found of_none -D TRIREME_WANTED=${next} -D CMAKE_PREFIX_PATH=${prefix})
+expect("${found}" "refused: .*compatible with requested version")
+
+# Within another project: the same target, none of what is for ourselves, and no flags of ours.
+configure(found within -D TRIREME_SOURCE=${SOURCE} -D TRIREME_CUDA=OFF -D CMAKE_EXPORT_COMPILE_COMMANDS=ON)
+expect("${found}" "trireme found: ${VERSION} in ${SOURCE}")
+file(READ ${FOLDER}/within/compile_commands.json commands)
+foreach(ours IN ITEMS examples/gpt/ tests/core/ benchmarks/ tools/)
+  if(commands MATCHES "${SOURCE}/${ours}")
+    message(FATAL_ERROR "a project that has the library within it builds ${ours} too")
+  endif()
+endforeach()
+string(REGEX MATCH "\"command\": \"[^\"]*own_policy.cpp\"" command "${commands}")
+expect("${command}" "own_policy")
+if(command MATCHES "-Werror|-Wall|-O1|visibility")
+  message(FATAL_ERROR "a project's own files are compiled with our flags: ${command}")
+endif()

@@ -59,8 +59,13 @@ TEST_CASE("a registry tells what changed since it was last asked") {
   CHECK(!second.find("step_seconds")->changed);
   registry.gauge("loss").set(2.5);  // the same value, told again
   CHECK(Snapshot{.metrics = registry.take()}.find("loss")->changed);
-  registry.clear();
+  Counter& sent = registry.counter("sent_bytes");
+  registry.restart();
   CHECK(registry.take().empty());
+  sent.add(3);
+  const auto anew = Snapshot{.metrics = registry.take()};
+  CHECK(anew.metrics.size() == 1);
+  CHECK(anew.find("sent_bytes")->value == 3);
 }
 
 TEST_CASE("a registry refuses what is no name, and a name of another kind") {
@@ -158,10 +163,10 @@ TEST_CASE("CSV: a column for each metric, also for one that comes later") {
   CHECK(content_of(path) == "step,loss,accuracy\n0,3,\n1,,0.5\n2,nan,\n");
   {
     const auto sink = csv(path, {.first_step = 2});
-    registry.clear();
-    registry.gauge("accuracy").set(1);
-    registry.gauge("loss").set(2);
-    sink->write(snapshot_of(2, registry));
+    Registry other;
+    other.gauge("accuracy").set(1);
+    other.gauge("loss").set(2);
+    sink->write(snapshot_of(2, other));
   }
   CHECK(content_of(path) == "step,loss,accuracy\n0,3,\n1,,0.5\n2,2,1\n");
   std::ofstream(path) << "name,price\napple,3\n";

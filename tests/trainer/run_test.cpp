@@ -384,7 +384,7 @@ TEST_CASE("metrics of a run") {
   const RunFolder folder;
   std::filesystem::create_directories(folder.path);
   run_ranks(2, [&](const Group& world) {
-    monitor::Registry::current().clear();
+    monitor::Registry::current().restart();
     struct Kept : monitor::Sink {
       explicit Kept(std::vector<monitor::Snapshot>& to) : snapshots(to) {}
       void write(const monitor::Snapshot& snapshot) override { snapshots.push_back(snapshot); }

@@ -8,6 +8,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
+#include "trireme/core/version.hpp"
 
 namespace trireme {
 namespace {
@@ -17,7 +18,7 @@ constexpr int wrong_command_line = static_cast<int>(ExitCode::configuration);
 }  // namespace
 
 void add_version(CLI::App& app) {
-  app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), TRIREME_VERSION), "print the version");
+  app.set_version_flag("--version", fmt::format("{} {}", app.get_name(), version()), "print the version");
 }
 
 std::optional<int> parse_command_line(CLI::App& app, int argc, const char* const* argv) {

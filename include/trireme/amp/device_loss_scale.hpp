@@ -2,11 +2,13 @@
 
 #include <memory>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/ops/update/loss_scale.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-namespace trireme::amp {
+namespace trireme TRIREME_EXPORT {
+namespace amp {
 
 // A loss scale in a GPU's memory, where it is decided over; the host waits for it where it reads it.
 class DeviceLossScale {
@@ -26,4 +28,5 @@ class DeviceLossScale {
   std::shared_ptr<device::Storage> storage_;
 };
 
-}  // namespace trireme::amp
+}  // namespace amp
+}  // namespace trireme

@@ -7,10 +7,12 @@
 
 #include "trireme/amp/device_loss_scale.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 
-namespace trireme::amp {
+namespace trireme TRIREME_EXPORT {
+namespace amp {
 
 struct GradScalerOptions {
   double init_scale = 65536;
@@ -127,4 +129,5 @@ class GradScaler {
   std::map<const void*, Progress> progress_;  // of this iteration, by optimizer
 };
 
-}  // namespace trireme::amp
+}  // namespace amp
+}  // namespace trireme

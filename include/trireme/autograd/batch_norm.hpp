@@ -2,8 +2,9 @@
 
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Moving averages [channels] of what training has seen, for evaluation. Training updates the tensors in place, but leaves both
 // alone when a mean or a variance of the batch is inf or nan: float16 skips the optimizer's step then.
@@ -42,7 +43,7 @@ Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>
 // x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It knows no batch:
 // training and evaluation are the same, and so is any division of the batch.
 template <typename T, typename D>
-Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
-                          const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);
+TRIREME_EXPORT Variable<T, D> group_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                                         const Variable<Accumulate<T>, D>& bias, int groups, double epsilon = 1e-5);
 
 }  // namespace trireme

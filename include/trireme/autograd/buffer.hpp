@@ -4,8 +4,9 @@
 #include <utility>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A named place among the buffers of a model's store. A value: copies mean the same buffer.
 template <typename T, typename D = Cpu>

@@ -10,13 +10,14 @@
 
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // What the replicas of a model make of their buffers after each step.
 enum class BufferReduction : std::uint8_t {

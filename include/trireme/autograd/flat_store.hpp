@@ -15,13 +15,14 @@
 #include "trireme/autograd/planes/plane_table.hpp"
 #include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/device/memory.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // How a parameter's first values are made: a function of (seed, name, index), so any number of ranks gets the same ones.
 struct Initializer {

@@ -5,8 +5,9 @@
 
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/bfloat16.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Where the scale of an operand of an 8-bit product comes from: Micikevicius et al. 2022, arXiv 2209.05433.
 enum class Float8Scaling : std::uint8_t {

@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // While in scope, the parameters of a model, or of one of its modules, are constants to what is recorded (torch's
 // requires_grad_(false)): gradients pass through to the input, and the parameters' own stay as they are. All else, as batch

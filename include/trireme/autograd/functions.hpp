@@ -9,6 +9,7 @@
 
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/attention/attention.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/elementwise/full.hpp"
@@ -20,36 +21,36 @@
 // Operations on variables: forward now, backward on the current tape. An operand that is undefined is an error, unless the
 // operation says that it may be. T: float, double, bfloat16, float16; A, what weights and
 // gradients of weights, norms and losses have in mixed precision, is float for the last two.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // x in another element type, from and to float; x itself where that is its own.
 template <typename To, typename From, typename D>
-Variable<To, D> cast(const Variable<From, D>& x);
+TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 
 template <typename T, typename D>
-Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
+TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
 
 // Element by element, of operands of one shape. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
-Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
+TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
-Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b);
+TRIREME_EXPORT Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
-Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b);
+TRIREME_EXPORT Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
-Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b);
+TRIREME_EXPORT Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b);
 
 template <typename T, typename D>
-Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summand);  // x + summand
+TRIREME_EXPORT Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summand);  // x + summand
 
 template <typename T, typename D>
-Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
+TRIREME_EXPORT Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
 
 template <typename T, typename D>
-Variable<T, D> sum(const Variable<T, D>& x);  // a scalar
+TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x);  // a scalar
 
 template <typename T, typename D>
-Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x);
+TRIREME_EXPORT Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x);
 template <typename T, typename D>
 Variable<T, D> relu(const Variable<T, D>& x) {
   return activation(ops::Activation::relu, x);
@@ -76,19 +77,19 @@ Variable<T, D> silu(const Variable<T, D>& x) {
   return activation(ops::Activation::silu, x);
 }
 template <typename T, typename D>
-Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
+TRIREME_EXPORT Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
 template <typename T, typename D>
 Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
 
 // A copy with two dims exchanged; negative dims count from the end.
 template <typename T, typename D>
-Variable<T, D> transpose(const Variable<T, D>& x, int first, int second);
+TRIREME_EXPORT Variable<T, D> transpose(const Variable<T, D>& x, int first, int second);
 
 // Over one dim, the last unless said; another one costs two transposed copies.
 template <typename T, typename D>
-Variable<T, D> softmax(const Variable<T, D>& x, int dim = -1);
+TRIREME_EXPORT Variable<T, D> softmax(const Variable<T, D>& x, int dim = -1);
 template <typename T, typename D>
-Variable<T, D> log_softmax(const Variable<T, D>& x, int dim = -1);
+TRIREME_EXPORT Variable<T, D> log_softmax(const Variable<T, D>& x, int dim = -1);
 
 // Which part of the tape's micro-batch dim 0 of a variable counts.
 struct DropoutRows {
@@ -110,47 +111,47 @@ Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T
 // linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
 // computes the GELU and its derivative in the products before them (ops/linear_gelu.hpp).
 template <typename T, typename D>
-Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
-                                  const Variable<Accumulate<T>, D>& bias1, const Variable<T, D, Accumulate<T>>& weight2,
-                                  const Variable<Accumulate<T>, D>& bias2);
+TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
+                                                 const Variable<Accumulate<T>, D>& bias1,
+                                                 const Variable<T, D, Accumulate<T>>& weight2,
+                                                 const Variable<Accumulate<T>, D>& bias2);
 
 // a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. b may be a parameter's variable().
 template <typename T, typename D, typename G>
-requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
-                                                                                    const Variable<T, D, G>& b);
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
+                                                                                                    const Variable<T, D, G>& b);
 
 // Over the last `dims` dims together; weight and bias, which have these dims, may be undefined.
 template <typename T, typename D>
-Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias, double epsilon,
-                          int dims = 1);
+TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<T, D>& x, const Variable<T, D>& weight, const Variable<T, D>& bias,
+                                         double epsilon, int dims = 1);
 
 // The norm of a float variable, rounded to T for the matrix product that follows.
 template <typename T, typename D>
-requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
-                                                                    const Variable<Accumulate<T>, D>& weight,
-                                                                    const Variable<Accumulate<T>, D>& bias, double epsilon,
-                                                                    int dims = 1);
+requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> layer_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                   const Variable<Accumulate<T>, D>& weight,
+                                                                                   const Variable<Accumulate<T>, D>& bias,
+                                                                                   double epsilon, int dims = 1);
 
 // {x + residual, layer_norm(x + residual)} in one pass.
 template <typename T, typename D>
-std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(const Variable<Accumulate<T>, D>& x,
-                                                                          const Variable<T, D>& residual,
-                                                                          const Variable<Accumulate<T>, D>& weight,
-                                                                          const Variable<Accumulate<T>, D>& bias,
-                                                                          double epsilon);
+TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_layer_norm(
+    const Variable<Accumulate<T>, D>& x, const Variable<T, D>& residual, const Variable<Accumulate<T>, D>& weight,
+    const Variable<Accumulate<T>, D>& bias, double epsilon);
 
 // x / sqrt(average of x^2 over the last dim + epsilon) * weight[width], which may be undefined. As of layer_norm, there are
 // forms that round to T and that add a residual.
 template <typename T, typename D>
-Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
+TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<T, D>& x, const Variable<T, D>& weight, double epsilon);
 template <typename T, typename D>
-requires(!std::same_as<T, Accumulate<T>>) Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
-                                                                  const Variable<Accumulate<T>, D>& weight, double epsilon);
+requires(!std::same_as<T, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                 const Variable<Accumulate<T>, D>& weight,
+                                                                                 double epsilon);
 template <typename T, typename D>
-std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Variable<Accumulate<T>, D>& x,
-                                                                        const Variable<T, D>& residual,
-                                                                        const Variable<Accumulate<T>, D>& weight,
-                                                                        double epsilon);
+TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rms_norm(const Variable<Accumulate<T>, D>& x,
+                                                                                       const Variable<T, D>& residual,
+                                                                                       const Variable<Accumulate<T>, D>& weight,
+                                                                                       double epsilon);
 
 // Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
@@ -162,7 +163,7 @@ Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Varia
 
 // Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
 template <typename T, typename D>
-Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options);
+TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options);
 
 // index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; negative numbers count from the end.
 template <typename T, typename D>
@@ -171,8 +172,8 @@ Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T,
 
 // Token plus position: tokens[batch, time] into token_weight, 0 .. time-1 into position_weight -> [batch, time, width].
 template <typename T, typename D>
-Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Variable<T, D>& token_weight,
-                               const Variable<T, D>& position_weight);
+TRIREME_EXPORT Variable<T, D> token_embedding(const Tensor<std::int32_t, D>& tokens, const Variable<T, D>& token_weight,
+                                              const Variable<T, D>& position_weight);
 
 // What add_loss() keeps of a loss.
 template <typename T, typename D>
@@ -294,20 +295,21 @@ Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, cons
 // Element by element against a constant target of the same shape; every element is a counted target. What is compared with
 // bfloat16 or float16 is float, and so is the loss.
 template <typename T, typename D>
-Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
+TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
 template <typename T, typename D>
-Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
-                                       double positive_weight = 1);
+TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                                      double positive_weight = 1);
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
 // The target holds probabilities, or their logarithms.
 template <typename T, typename D>
-Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities, const Tensor<Accumulate<T>, D>& target,
-                                     bool log_target = false);
+TRIREME_EXPORT Loss<Accumulate<T>, D> kl_divergence(const Variable<T, D>& log_probabilities,
+                                                    const Tensor<Accumulate<T>, D>& target, bool log_target = false);
 
 // temperature^2 * KL(softmax(teacher / temperature) || softmax(student / temperature)), logits over the last dim
 // (Hinton, Vinyals, Dean 2015, arXiv 1503.02531).
 template <typename T, typename D>
-Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher, double temperature);
+TRIREME_EXPORT Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Tensor<T, D>& teacher,
+                                                        double temperature);
 
 }  // namespace trireme

@@ -2,11 +2,12 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/operands.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/convolution/convolution.hpp"
 #include "trireme/ops/pooling/pooling.hpp"
 
 // Images are [batch, height, width, channels]; options and the sizes of results as in ops/convolution.hpp and ops/pooling.hpp.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // x[..., in], weight[out, in / groups, kernel height, kernel width] -> [..., out]; bias[out] may be undefined.
 template <typename T, typename D>
@@ -20,15 +21,15 @@ Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Ac
 
 // x[batch, height, width, channels] -> [batch, y height, y width, channels] of the same channels.
 template <typename T, typename D>
-Variable<T, D> max_pool2d(const Variable<T, D>& x, const ops::Pool2dOptions& options);
+TRIREME_EXPORT Variable<T, D> max_pool2d(const Variable<T, D>& x, const ops::Pool2dOptions& options);
 template <typename T, typename D>
-Variable<T, D> avg_pool2d(const Variable<T, D>& x, const ops::AvgPool2dOptions& options);
+TRIREME_EXPORT Variable<T, D> avg_pool2d(const Variable<T, D>& x, const ops::AvgPool2dOptions& options);
 
 // To `output` pixels, whatever the size of x; 1 is the average or the maximum of a whole image.
 template <typename T, typename D>
-Variable<T, D> adaptive_max_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
+TRIREME_EXPORT Variable<T, D> adaptive_max_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
 template <typename T, typename D>
-Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
+TRIREME_EXPORT Variable<T, D> adaptive_avg_pool2d(const Variable<T, D>& x, const ops::Extent2d& output);
 
 // Channels before pixels, as torch flattens: [batch, height, width, channels] -> [batch, channels * height * width].
 template <typename T, typename D>

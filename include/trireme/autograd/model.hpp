@@ -9,8 +9,9 @@
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/collectives.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Where a model lies among the ranks, and the seed of its first values: parallel::model_context makes one of a mesh. A model
 // takes it at construction; written once, it is then plain or split.

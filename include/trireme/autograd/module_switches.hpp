@@ -4,7 +4,9 @@
 #include <string>
 #include <string_view>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // Whether `name`, of a module, parameter or buffer, is that module's own or of one within it; "" is the whole model.
 bool is_within(std::string_view module, std::string_view name);

@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // The settings of an operation by their names, as leaky_relu's "slope".
 using Attributes = std::map<std::string, std::variant<std::int64_t, double, std::string, std::vector<std::int64_t>>>;

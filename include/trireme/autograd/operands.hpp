@@ -11,8 +11,9 @@
 
 #include "trireme/autograd/observer.hpp"
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A result of an operation: the gate allocates it, unless it exists, as that of a reshape.
 template <typename T, typename D = Cpu>

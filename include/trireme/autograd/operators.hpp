@@ -6,6 +6,7 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/operands.hpp"
 #include "trireme/core/bfloat16.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/float16.hpp"
 
 // a + b, a - b, a * b, a / b and -a, element by element, of Variables and numbers:
@@ -19,7 +20,7 @@
 //
 // C++ leaves open which operand of `f(x) + g(x)` is computed first. Where both read x, half types round its gradient after each
 // contribution, and the last bits depend on that order: statements of their own have one order for all compilers.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 

@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // The planes of one owner, as an optimizer: their names differ from each other, not from those of other owners, and their
 // memory is given back when the owner ends.

@@ -7,8 +7,9 @@
 
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 

@@ -4,10 +4,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Which part of a parameter lies here. Ranks of a tensor axis hold different parts of one dim.
 struct Placement {

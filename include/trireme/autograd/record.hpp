@@ -24,8 +24,9 @@
 
 #include "trireme/autograd/operands.hpp"
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 namespace detail {
 
 // A result on its way from the gate to the caller; gradient: where it is recorded.

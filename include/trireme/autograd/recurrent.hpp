@@ -4,9 +4,10 @@
 #include <span>
 
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/recurrent/recurrent.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Names and shapes as in ops::RecurrentWeights; biases may be undefined.
 template <typename T, typename D = Cpu>

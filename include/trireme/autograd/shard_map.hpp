@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Which rank owns what of a store's trainable range, where ranks share the work of the optimizer: the range is cut into slices,
 // and every rank owns its part_of() each. The cuts follow from the parameters and the two sizes alone, never from buckets.

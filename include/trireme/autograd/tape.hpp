@@ -7,11 +7,13 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::ops {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+
+namespace ops {
 struct RandomPosition;
 }
-
-namespace trireme {
 
 class FlatStore;
 struct StepTotals;

@@ -7,10 +7,11 @@
 #include <vector>
 
 #include "trireme/autograd/tape.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 

@@ -8,9 +8,11 @@
 #include <vector>
 
 #include "trireme/checkpoint/manifest.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/file_system.hpp"
 
-namespace trireme::checkpoint {
+namespace trireme TRIREME_EXPORT {
+namespace checkpoint {
 
 // One committed checkpoint as a whole, without ranks: for those who look into it.
 class CheckpointReader {
@@ -34,4 +36,5 @@ class CheckpointReader {
   Manifest manifest_;
 };
 
-}  // namespace trireme::checkpoint
+}  // namespace checkpoint
+}  // namespace trireme

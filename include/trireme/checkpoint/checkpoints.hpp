@@ -11,10 +11,12 @@
 
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/file_system.hpp"
 #include "trireme/core/state.hpp"
 
-namespace trireme::checkpoint {
+namespace trireme TRIREME_EXPORT {
+namespace checkpoint {
 
 // Settings of the run that made a checkpoint, for those who load it.
 using Configuration = std::map<std::string, std::string>;
@@ -118,4 +120,5 @@ class Checkpoints {
   std::unique_ptr<Saving> saving_;
 };
 
-}  // namespace trireme::checkpoint
+}  // namespace checkpoint
+}  // namespace trireme

@@ -11,12 +11,14 @@
 #include <vector>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 
 // What a checkpoint's manifest says: which elements of which tensors lie in which file. Nothing in it depends on the number of
 // ranks that wrote it or that will read it.
-namespace trireme::checkpoint {
+namespace trireme TRIREME_EXPORT {
+namespace checkpoint {
 
 // Elements of a whole tensor, row-major: `times` runs of `count`, the first from `first` on, one every `stride`.
 struct Runs {
@@ -83,4 +85,5 @@ std::string to_text(const Manifest& manifest);
 // Error{not_available} when a later version wrote what this one can't read.
 Manifest parse_manifest(std::string_view text, const std::filesystem::path& path);
 
-}  // namespace trireme::checkpoint
+}  // namespace checkpoint
+}  // namespace trireme

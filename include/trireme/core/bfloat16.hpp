@@ -3,9 +3,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // The upper half of a float: 8 bits of exponent, 7 of fraction. Arithmetic is done in float.
 class bfloat16 {

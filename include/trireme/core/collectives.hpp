@@ -10,9 +10,10 @@
 #include <vector>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // fixed_sum adds in a fixed tree over the ranks, ((0 + 1) + (2 + 3)) + ...: the same bits for every backend and division into
 // nodes. Unless the nodes hold equal powers of two of consecutive ranks, every rank's elements travel, not a node's sum.

@@ -4,7 +4,9 @@
 #include <cstdint>
 #include <string_view>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 class bfloat16;
 class float16;

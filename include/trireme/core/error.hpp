@@ -7,7 +7,9 @@
 #include <string>
 #include <string_view>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 enum class ErrorCode : std::uint8_t {
   invalid_argument,  // the caller's values are wrong

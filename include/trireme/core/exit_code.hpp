@@ -1,8 +1,9 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // How a program tells the shell, and what supervises it, why it ended.
 enum class ExitCode : int {

@@ -6,7 +6,9 @@
 #include <memory>
 #include <span>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // An open regular file. Whatever the operating system refuses is an Error{io} with the path and errno.
 class File {

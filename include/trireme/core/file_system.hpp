@@ -8,7 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // A file that is written from its beginning to its end.
 class OutputFile {

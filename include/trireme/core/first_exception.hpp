@@ -3,7 +3,9 @@
 #include <atomic>
 #include <exception>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // Carries what the threads of a parallel region throw out of it, where it would end the process: the first, whose thread leaves
 // its own work undone.

@@ -3,9 +3,10 @@
 #include <bit>
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // IEEE half precision: 5 bits of exponent, 10 of fraction. Arithmetic is done in float.
 class float16 {

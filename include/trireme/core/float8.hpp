@@ -4,9 +4,10 @@
 #include <cstdint>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 

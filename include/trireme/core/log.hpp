@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "trireme/core/export.hpp"
+
 // What the library has to say beside its results and errors: that something is slower than it could be, or that a rank failed.
 //
 //   log(Severity::warning, "the times of matrix products are not kept: {}", error.what());
@@ -14,7 +16,7 @@
 // Lines go to standard error, with "trireme: " before them, unless the application takes them:
 //
 //   set_log_sink([](Severity severity, std::string_view line) { my_log.write(name_of(severity), line); });
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 enum class Severity : std::uint8_t { debug, info, warning, error };
 

@@ -2,7 +2,9 @@
 
 #include <limits>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // A mean that parts are added to: of micro-batches, of ranks, of batches with different numbers of samples.
 //

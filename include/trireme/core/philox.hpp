@@ -6,9 +6,11 @@
 #include <numbers>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
+
 // Random numbers as a function: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011, "Parallel random numbers: as easy as 1, 2,
 // 3"). No state, so the same numbers come out for any number of ranks and threads.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 constexpr std::array<std::uint32_t, 4> philox(std::array<std::uint32_t, 4> counter, std::array<std::uint32_t, 2> key) {
   for (int round = 0; round < 10; ++round) {

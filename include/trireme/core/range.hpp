@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // Half-open range of elements.
 struct Range {

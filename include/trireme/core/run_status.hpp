@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <optional>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 enum class RunState : std::uint8_t {
   training,

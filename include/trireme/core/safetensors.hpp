@@ -11,11 +11,12 @@
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/file.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/core/tensor_ref.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 using SafetensorsMetadata = std::map<std::string, std::string>;
 

@@ -8,7 +8,9 @@
 #include <span>
 #include <string>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // The extents of a row-major tensor, at most 6 dims; a scalar has none.
 class Shape {

@@ -8,10 +8,11 @@
 #include <vector>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/shape.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Elements of a tensor that lie together in memory, and their places in the whole tensor, row-major.
 struct StatePiece {

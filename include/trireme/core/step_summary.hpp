@@ -6,7 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // What some rank asks all ranks to do after a step, for reasons that only it knows: a signal, a clock.
 struct StepRequests {

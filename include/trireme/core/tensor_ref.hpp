@@ -3,9 +3,10 @@
 #include <string>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A named, contiguous, row-major tensor in memory that someone else owns.
 struct TensorRef {

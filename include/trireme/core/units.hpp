@@ -5,10 +5,12 @@
 #include <string_view>
 #include <variant>
 
+#include "trireme/core/export.hpp"
+
 // How long a run lasts, and how often something happens in it, in units that can't be mixed up:
 //
 //   Amount until = Epochs{20};  // or Steps{600}, Tokens{1'000'000}, Seconds{3600}
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 struct Steps {
   std::int64_t count = 0;

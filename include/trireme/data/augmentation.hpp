@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Random changes of training images, applied in this order; 0 and false leave an image alone. What is drawn for an image is a
 // function of the seed and of the sample's number alone.
@@ -18,4 +21,5 @@ struct Augmentation {
   double saturation = 0;  // away from or towards each pixel's grey; nothing for images of one channel
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

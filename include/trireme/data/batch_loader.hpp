@@ -4,8 +4,10 @@
 #include <cstdint>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // What a training loop reads from: Loader, WindowLoader, ImageLoader, or a loader of your own. It keeps no position: load(step)
 // is a function of its arguments, so that a run that is resumed goes on with the batch of its step.
@@ -77,4 +79,5 @@ std::int64_t steps_of_samples(const L& loader, std::int64_t samples) {
   return many;
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

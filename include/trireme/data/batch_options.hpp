@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // How the samples of a step are divided. All loaders have these options:
 //
@@ -16,4 +19,5 @@ struct BatchOptions {
   int count = 1;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/batch_options.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
 // row r of a step is sample step * batch_size + r.
@@ -26,4 +28,5 @@ class BatchShare {
   std::int64_t share_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,14 +3,17 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
 #include "trireme/data/table.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // What a run trains on, in words that differ where the content does, however it is stored: a size and a digest.
 std::string content_of(std::string_view text);
 std::string content_of(const ImageDataset& images);  // their pixels and labels
 std::string content_of(const Table& table);          // its features, labels and targets, in the order of its rows
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -9,7 +9,10 @@
 #include <utility>
 #include <vector>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // What Loader and evaluation_batches read: any type with size() and at(index), a std::vector too.
 //
@@ -50,6 +53,24 @@ struct DefaultCollate {
 template <typename D, typename Collate>
 concept CollatedBy = (CollatingDataset<D> && std::same_as<Collate, DefaultCollate>) || ItemDataset<D>;
 
+// A dataset that is another's and outlives this: nothing is copied.
+template <typename D>
+class BorrowedDataset {
+ public:
+  explicit BorrowedDataset(const D& dataset) : dataset_(&dataset) {}
+
+  auto size() const { return dataset_->size(); }
+  decltype(auto) at(decltype(std::declval<const D&>().size()) index) const requires ItemDataset<D> {
+    return dataset_->at(index);
+  }
+  auto collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const requires CollatingDataset<D> {
+    return dataset_->collate(indices, first_sample);
+  }
+
+ private:
+  const D* dataset_;
+};
+
 // Calls action(i) for each i in [0, count), on up to `workers` threads; 0: on all of this rank. Where any throw, throws what
 // the first of them threw, by i.
 void for_each_item(std::int64_t count, int workers, const std::function<void(std::int64_t)>& action);
@@ -76,4 +97,5 @@ auto read_batch(const D& dataset, std::span<const std::int64_t> indices, std::in
   }
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 enum class Order : std::uint8_t {
   shuffled,    // each item once an epoch, in a new order every epoch
@@ -67,4 +69,5 @@ class DatasetSampler {
   std::uint64_t seed_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -1,16 +1,19 @@
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/dataset.hpp"
 #include "trireme/data/image_dataset.hpp"
 #include "trireme/data/normalized_images.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // The items of a dataset, in its order, that one rank evaluates: neighbours, with at most one item more than another rank has.
 class EvaluationShare {
@@ -91,4 +94,15 @@ inline auto evaluation_batches(ImageDataset images, const BatchOptions& options)
   return evaluation_batches(NormalizedImages(std::move(images)), options);
 }
 
-}  // namespace trireme::data
+// The same of a dataset that stays the caller's and outlives the batches: nothing is copied.
+template <typename Dataset>
+auto borrowed_evaluation_batches(const Dataset& dataset, const BatchOptions& options) {
+  if constexpr (std::same_as<Dataset, ImageDataset>) {
+    return evaluation_batches(dataset, options);
+  } else {
+    return evaluation_batches(BorrowedDataset<Dataset>(dataset), options);
+  }
+}
+
+}  // namespace data
+}  // namespace trireme

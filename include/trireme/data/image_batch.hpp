@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/on_device.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // The label of a row that holds no image: what cross_entropy ignores.
 inline constexpr std::int32_t no_label = -100;
@@ -29,4 +31,5 @@ BasicImageBatch<D> on_device(const ImageBatch& loaded) {
           .valid = loaded.valid};
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -5,7 +5,10 @@
 #include <span>
 #include <vector>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 struct ImageShape {
   std::int64_t height = 0;
@@ -59,4 +62,5 @@ struct Normalization {
 // all pixels, are errors.
 Normalization normalization_of(const ImageDataset& dataset);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

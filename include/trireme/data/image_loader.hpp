@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/augmentation.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_dataset.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 enum class ImageOrder : std::uint8_t {
   shuffled,    // for training: each image once an epoch, in a new order every epoch; epochs follow each other without a gap
@@ -47,4 +49,5 @@ class ImageLoader {
   BatchShare share_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/dataset.hpp"
 #include "trireme/data/dataset_sampler.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Reads this rank's micro-batches of every step from a dataset: a Table, TokenWindows, a std::vector, or a type of your own
 // with size() and at(index). It keeps no position: any step can be asked for, in any order.
@@ -57,4 +59,5 @@ class Loader {
   int workers_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_dataset.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Images as a dataset of what a model sees, without augmentation, for evaluation_batches.
 //
@@ -25,4 +27,5 @@ class NormalizedImages {
   Normalization normalization_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

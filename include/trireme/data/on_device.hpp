@@ -2,9 +2,11 @@
 
 #include <type_traits>
 
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // What a loader gives, where the model computes; an undefined tensor stays one.
 template <typename D, typename T>
@@ -16,4 +18,5 @@ Tensor<T, D> on_device(const Tensor<T>& loaded) {
   }
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

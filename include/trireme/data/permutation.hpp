@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // A shuffled order of [0, size) that is never stored: the place of an element is a function of (seed, epoch, position).
 class Permutation {
@@ -21,4 +24,5 @@ class Permutation {
   int half_bits_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

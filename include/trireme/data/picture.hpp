@@ -4,10 +4,12 @@
 #include <filesystem>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // One picture of 8 bits a channel.
 struct Picture {
@@ -30,4 +32,5 @@ Picture image_grid(const Tensor<float>& images, const ImageGridOptions& options 
 // build without libpng.
 void write_png(const std::filesystem::path& path, const Picture& picture);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/table.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 enum class MissingValues : std::uint8_t {
   refused,         // an Error that names the line and the column
@@ -53,4 +55,5 @@ Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {}
 //   const data::Table test = data::read_csv("test.csv", options, training);
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options, const Table& like);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

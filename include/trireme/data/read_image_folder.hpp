@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 struct ImageFolderOptions {
   std::int64_t height = 0;  // pixels to which all images are resized, whatever their proportions
@@ -41,4 +43,5 @@ struct ImageFolder {
 // libjpeg for a file that needs it.
 ImageFolder read_image_folder(const std::filesystem::path& path, const ImageFolderOptions& options);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

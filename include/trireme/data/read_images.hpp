@@ -3,9 +3,11 @@
 #include <optional>
 #include <string>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 struct Images {
   ImageDataset training;
@@ -19,4 +21,5 @@ ImageDataset read_training_images(const std::string& path);
 // An empty test path means the test images in the folder `path`, or none where it has none.
 Images read_images(const std::string& path, const std::string& test_path);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/on_device.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Rows of a table, on the host as loaders give them (Rows), or on a GPU.
 template <typename D>
@@ -27,4 +29,5 @@ BasicRows<D> on_device(const Rows& loaded) {
           .first_sample = loaded.first_sample};
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

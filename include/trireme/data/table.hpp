@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/rows.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // What a Table is made of.
 struct TableContent {
@@ -83,4 +85,5 @@ struct TableSplit {
   Table test;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,10 +3,14 @@
 #include <filesystem>
 #include <string>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // The content of a file, or of all regular files in a folder and its subfolders, sorted by path and joined by a newline. What
 // is no text, a packed file, a picture, anything with a zero byte, is an Error{invalid_argument} that names it.
 std::string read_text(const std::filesystem::path& path);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/on_device.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Sequences of tokens, on the host as loaders give them (TokenBatch), or on a GPU.
 template <typename D>
@@ -30,4 +32,5 @@ BasicTokenBatch<D> on_device(const TokenBatch& loaded) {
           .continues = loaded.continues};
 }
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // A long sequence of tokens. A value: copies share the tokens, which never change.
 class TokenDataset {
@@ -44,4 +46,5 @@ struct TrainingSplit {
 
 TrainingSplit split(const TokenDataset& dataset, double validation_fraction);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

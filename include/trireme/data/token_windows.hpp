@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Tokens as a dataset of windows that follow each other without overlap, for evaluation_batches: each token but the first, and
 // the last ones that fill no window, is a target once.
@@ -26,4 +28,5 @@ class TokenWindows {
   std::int64_t size_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

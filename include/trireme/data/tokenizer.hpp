@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Every byte is a token.
 class ByteTokenizer {
@@ -17,4 +20,5 @@ class ByteTokenizer {
   std::string decode(std::span<const std::int32_t> tokens) const;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

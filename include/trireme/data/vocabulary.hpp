@@ -7,7 +7,10 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // Under which checkpoints keep a vocabulary's to_text() as a value, and files of weights as metadata.
 inline constexpr const char* vocabulary_name = "vocabulary";
@@ -41,4 +44,5 @@ class Vocabulary {
   std::map<std::string, std::int32_t, std::less<>> numbers_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -3,13 +3,15 @@
 #include <cstdint>
 #include <span>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/window_sampler.hpp"
 
-namespace trireme::data {
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 // One row for each start.
 TokenBatch read_windows(const TokenDataset& dataset, std::span<const std::int64_t> starts, std::int64_t length);
@@ -40,4 +42,5 @@ class WindowLoader {
   std::int64_t length_;
 };
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

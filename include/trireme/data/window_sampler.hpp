@@ -3,7 +3,10 @@
 #include <cstdint>
 #include <vector>
 
-namespace trireme::data {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace data {
 
 enum class WindowOrder : std::uint8_t {
   random,     // every window starts anywhere, independent of all others
@@ -39,4 +42,5 @@ class WindowSampler {
 // Up to `count` starts of windows at equal distances from token 0 on, for validation.
 std::vector<std::int64_t> evenly_spaced_windows(std::int64_t num_tokens, std::int64_t length, std::int64_t count);
 
-}  // namespace trireme::data
+}  // namespace data
+}  // namespace trireme

@@ -4,9 +4,12 @@
 #include <cstdint>
 #include <string>
 
+#include "trireme/core/export.hpp"
+
 // The NVIDIA GPUs of this machine. A thread works with one of them, number 0 unless it says otherwise: its tensors lie in that
 // GPU's memory and its operations run there.
-namespace trireme::device {
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 // How many GPUs there are; 0 where the build, the driver or the machine lacks them.
 int cuda_device_count();
@@ -35,4 +38,5 @@ CudaDevice cuda_device(int device);
 void allow_tf32(bool allow);
 bool tf32_allowed();
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme

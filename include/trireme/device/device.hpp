@@ -1,6 +1,8 @@
 #pragma once
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // Tags that say where a tensor's elements live, and where operations on it run.
 struct Cpu {};

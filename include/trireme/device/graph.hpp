@@ -6,9 +6,11 @@
 #include <string_view>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 
 // Work of a GPU that is recorded once and launched many times.
-namespace trireme::device {
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 // What was to be recorded can't be part of a graph.
 class NotCapturable : public Error {
@@ -44,4 +46,5 @@ bool is_capturing();
 // Throws NotCapturable there: "waiting for a GPU's stream can't be part of a graph".
 void require_not_capturing(std::string_view what);
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme

@@ -4,7 +4,10 @@
 #include <span>
 #include <string_view>
 
-namespace trireme::device {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 // Instruction sets that kernel files are compiled for, each one including those before it.
 enum class Isa : std::uint8_t { baseline, avx2, avx512 };
@@ -21,7 +24,8 @@ Isa best_isa(std::span<const std::string_view> features);
 // What the processor has and what TRIREME_ISA says (null when unset) make one choice: the rule of current_isa().
 Isa choose_isa(Isa best, const char* forced);
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme
 
 // TRIREME_KERNEL_TABLE(Table, name), in the namespace of a room: each variant of a kernel file defines one constant of type
 // Table, a struct of function pointers, as <room>::TRIREME_ISA::name. <room>::name() is the one for this processor.

@@ -5,9 +5,11 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
 #include "trireme/device/device.hpp"
 
-namespace trireme::device {
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 inline constexpr std::size_t alignment = 64;  // of every block, in bytes: a cache line, a vector register
 
@@ -57,7 +59,7 @@ std::shared_ptr<MemoryResource> pinned_memory();
 void set_cuda_memory_fraction(double fraction);
 
 template <typename D>
-std::shared_ptr<MemoryResource> memory_of();
+TRIREME_EXPORT std::shared_ptr<MemoryResource> memory_of();
 template <>
 inline std::shared_ptr<MemoryResource> memory_of<Cpu>() {
   return host_memory();
@@ -106,4 +108,5 @@ void copy_bytes(Cuda to, void* target, Cuda from, const void* source, std::size_
 // `count` elements of 1, 2, 4 or 8 bytes, all equal to *element, which lies on the host.
 void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count);
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme

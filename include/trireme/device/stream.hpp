@@ -3,8 +3,11 @@
 #include <cstddef>
 #include <memory>
 
+#include "trireme/core/export.hpp"
+
 // Order between work on a GPU. Operations on tensors of Cuda go into a stream of their thread's and return at once.
-namespace trireme::device {
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 // A point in a stream: what was put into it before.
 class Event {
@@ -48,4 +51,5 @@ class Stream {
 // The one stream that this thread's operations go into. Throws Error{not_available} where there is no GPU.
 Stream& current_stream();
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme

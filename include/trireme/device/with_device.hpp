@@ -4,11 +4,13 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/device/build.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/device/device.hpp"
 
-namespace trireme::device {
+namespace trireme TRIREME_EXPORT {
+namespace device {
 
 // Calls body(D()) with the device of that name: "cpu", or "cuda" for this thread's GPU. Throws Error{not_available} where there
 // is no GPU or the library was built without CUDA, in which case the body is never compiled for one.
@@ -20,4 +22,5 @@ void with_device(std::string_view name, Body&& body) {
   if constexpr (built_with_cuda) std::forward<Body>(body)(Cuda{});
 }
 
-}  // namespace trireme::device
+}  // namespace device
+}  // namespace trireme

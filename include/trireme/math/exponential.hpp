@@ -4,12 +4,14 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
 // exp, tanh, erf and the logistic function without branches or tables, so that loops over them become vector code.
 // The float versions are ours: their errors below are tested (tests/math). The double versions call the C library, as log and
 // log1p.
-namespace trireme::math {
+namespace trireme TRIREME_EXPORT {
+namespace math {
 
 TRIREME_HOST_DEVICE float absolute(float x) { return __builtin_fabsf(x); }
 TRIREME_HOST_DEVICE double absolute(double x) { return __builtin_fabs(x); }
@@ -88,4 +90,5 @@ TRIREME_HOST_DEVICE float erf(float x) {
 }
 TRIREME_HOST_DEVICE double erf(double x) { return ::erf(x); }
 
-}  // namespace trireme::math
+}  // namespace math
+}  // namespace trireme

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/math/exponential.hpp"
 
 // Every activation as a named functor: its value, and its derivative at the input of the forward pass.
-namespace trireme::math {
+namespace trireme TRIREME_EXPORT {
+namespace math {
 
 // Hendrycks, Gimpel 2016, arXiv 1606.08415: x * 0.5 * (1 + tanh(u)) = x * sigmoid(2 u), u = sqrt(2 / pi) * (x + 0.044715 x^3).
 struct GeluTanh {
@@ -166,4 +168,5 @@ struct KlDivergenceLogTarget {
   }
 };
 
-}  // namespace trireme::math
+}  // namespace math
+}  // namespace trireme

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme::math {
+namespace trireme TRIREME_EXPORT {
+namespace math {
 
 struct Words {
   std::uint32_t word0;
@@ -36,4 +38,5 @@ TRIREME_HOST_DEVICE Words philox(std::uint64_t counter_low, std::uint64_t counte
   return {c0, c1, c2, c3};
 }
 
-}  // namespace trireme::math
+}  // namespace math
+}  // namespace trireme

@@ -1,8 +1,9 @@
 #pragma once
 
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 struct MeshOptions {
   int data = 0;  // 0: what is left of the ranks

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/autograd/images.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/models/cnn.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 inline CnnOptions checked(const CnnOptions& options) {
@@ -63,4 +65,5 @@ Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
                convolution(conv2_, bn2_, (height / 2) * (width / 2)), this->layer({fc1_, dropout_}, hidden), fc2_);
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -2,13 +2,15 @@
 
 #include <optional>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/normalization.hpp"
 #include "trireme/nn/staged.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct CnnOptions {
   ops::Extent2d image = {28, 28};
@@ -60,4 +62,5 @@ extern template class Cnn<Float32, Cuda>;
 extern template class Cnn<MixedBfloat16, Cuda>;
 extern template class Cnn<MixedFloat16, Cuda>;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/autograd/images.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/models/gan.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 inline MlpGanOptions checked(const MlpGanOptions& options) {
@@ -157,4 +159,5 @@ DcDiscriminator<P, D>::DcDiscriminator(const DcGanOptions& options, const ModelC
                this->layer({conv2_, bn2_}, quarter).costs(detail::cost_of(conv2_, pixels / 16)), this->layer({fc_}, logits));
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

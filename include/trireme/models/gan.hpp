@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/autograd/frozen_parameters.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/normalization.hpp"
@@ -9,7 +10,8 @@
 // Generative adversarial networks (Goodfellow et al. 2014, arXiv 1406.2661): a generator makes images [batch, height, width,
 // channels] in [-1, 1] from latent vectors [batch, latent], a discriminator gives each image a logit [batch, 1], above 0 for
 // one it takes as real. Two models with a store each. Names and shapes of weights as in torch.nn.
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct MlpGanOptions {
   ops::Extent2d image = {28, 28};
@@ -150,4 +152,5 @@ extern template class DcDiscriminator<Float32, Cuda>;
 extern template class DcDiscriminator<MixedBfloat16, Cuda>;
 extern template class DcDiscriminator<MixedFloat16, Cuda>;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

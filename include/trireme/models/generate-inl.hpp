@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/models/generate.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 template <typename D>
@@ -36,4 +38,5 @@ std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::i
   return generate(next_logits, std::move(prompt), options);
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

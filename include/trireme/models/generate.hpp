@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/lstm_lm.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct GenerateOptions {
   std::int64_t count = 256;  // tokens to add
@@ -27,7 +29,7 @@ concept NextLogits = std::invocable<F&, std::span<const std::int32_t>>;
 namespace detail {
 // The token at which the cumulative probability of softmax(logits / temperature) passes `uniform`.
 template <typename T>
-std::int32_t sample(std::span<const T> logits, double temperature, double uniform);
+TRIREME_EXPORT std::int32_t sample(std::span<const T> logits, double temperature, double uniform);
 
 using NextToken = std::function<std::int32_t(std::span<const std::int32_t> text, double uniform)>;
 std::vector<std::int32_t> continue_text(std::vector<std::int32_t> text, const GenerateOptions& options, const NextToken& next);
@@ -67,8 +69,11 @@ std::vector<std::int32_t> generate(F&& next_logits, std::vector<std::int32_t> pr
 
 // The library's language models. A GPT sees the last `block` tokens, an LSTM all of them.
 template <typename P, typename D>
-std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt, const GenerateOptions& options);
+TRIREME_EXPORT std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt,
+                                                  const GenerateOptions& options);
 template <typename P, typename D>
-std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::int32_t> prompt, const GenerateOptions& options);
+TRIREME_EXPORT std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::int32_t> prompt,
+                                                  const GenerateOptions& options);
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

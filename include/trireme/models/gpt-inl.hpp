@@ -2,9 +2,11 @@
 
 #include <cmath>
 
+#include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 inline GptOptions checked(const GptOptions& options) {
@@ -103,4 +105,5 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
   return logits;
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

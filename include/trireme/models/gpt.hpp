@@ -1,11 +1,13 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/nn/staged.hpp"
 #include "trireme/nn/token_layers.hpp"
 #include "trireme/nn/transformer.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct GptOptions {
   int layers = 6;
@@ -70,4 +72,5 @@ extern template class Gpt<Float32, Cuda>;
 extern template class Gpt<MixedBfloat16, Cuda>;
 extern template class Gpt<MixedFloat16, Cuda>;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -3,11 +3,13 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
 
 // Exchange with Hugging Face's GPT2LMHeadModel: its names, and its Conv1D layout [in, out] for the weights of c_attn,
 // c_proj and c_fc.
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 // Whether Hugging Face stores this parameter transposed.
 bool stored_transposed(std::string_view parameter);
@@ -31,4 +33,5 @@ void save_gpt2(const Gpt<P, D>& model, const std::string& path) {
   save_gpt2(model.model(), path);
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/models/layer_costs.hpp"
 #include "trireme/nn/layer_costs.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 template <typename P, typename D>
 std::vector<double> measured_layer_costs(const GptOptions& options, std::int64_t batch) {
@@ -21,4 +23,5 @@ std::vector<double> measured_layer_costs(const GptOptions& options, std::int64_t
   return costs;
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

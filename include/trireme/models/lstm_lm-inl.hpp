@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/models/lstm_lm.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 inline LstmLmOptions checked(const LstmLmOptions& options) {
@@ -50,4 +52,5 @@ Loss<typename P::Compute, D> LstmLm<P, D>::loss(const Variable<T, D>& logits, co
   return cross_entropy(logits, batch.targets);
 }
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -1,11 +1,13 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/staged.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct LstmLmOptions {
   std::int64_t vocabulary = 256;
@@ -50,4 +52,5 @@ class LstmLm : public nn::Staged<P, D, data::BasicTokenBatch<D>> {
 extern template class LstmLm<Float32, Cpu>;
 extern template class LstmLm<Float32, Cuda>;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -10,9 +10,11 @@
 #include <utility>
 
 #include "trireme/autograd/images.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/models/resnet.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 namespace detail {
 
 inline ResNetOptions checked(const ResNetOptions& options) {
@@ -158,4 +160,5 @@ ResNet<P, D>::ResNet(const ResNetOptions& options, const ModelContext& context)
 template <typename P, typename D>
 ResNet<P, D>::~ResNet() = default;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/layers.hpp"
@@ -10,7 +11,8 @@
 #include "trireme/nn/normalization.hpp"
 #include "trireme/nn/staged.hpp"
 
-namespace trireme::models {
+namespace trireme TRIREME_EXPORT {
+namespace models {
 
 struct ResNetOptions {
   enum class Block : std::uint8_t {
@@ -73,4 +75,5 @@ extern template class ResNet<Float32, Cuda>;
 extern template class ResNet<MixedBfloat16, Cuda>;
 extern template class ResNet<MixedFloat16, Cuda>;
 
-}  // namespace trireme::models
+}  // namespace models
+}  // namespace trireme

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/monitor/snapshot.hpp"
 
 // Named metrics of a rank. Whoever has something to tell sets it; sinks get all of it, once a step.
@@ -15,7 +16,8 @@
 //   monitor::Registry::current().counter("episodes").add();
 //
 // A name is made of letters, digits, '_' and '.', and says the unit where there is one: "step_seconds", "sent_bytes".
-namespace trireme::monitor {
+namespace trireme TRIREME_EXPORT {
+namespace monitor {
 
 // Only rises: how often something happened, how many bytes were sent.
 class Counter {
@@ -77,13 +79,15 @@ class Registry {
   // All metrics in the order in which they were made, and what changed since the snapshot before.
   std::vector<Metric> take();
 
-  void clear();  // removes all metrics: references to them are no longer valid
+  // All metrics begin anew: they are 0, and no snapshot has them before they are told again. A run does so.
+  void restart();
 
  private:
   struct Entry {
     std::string name;
     MetricKind kind;
-    std::size_t index;  // among those of its kind
+    std::size_t index;    // among those of its kind
+    bool is_told = true;  // since restart()
   };
 
   std::size_t find_or_add(std::string_view name, MetricKind kind, std::size_t next);
@@ -95,4 +99,5 @@ class Registry {
   std::deque<Histogram> histograms_;
 };
 
-}  // namespace trireme::monitor
+}  // namespace monitor
+}  // namespace trireme

@@ -8,9 +8,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/monitor/snapshot.hpp"
 
-namespace trireme::monitor {
+namespace trireme TRIREME_EXPORT {
+namespace monitor {
 
 // Where metrics go. One of your own:
 //
@@ -52,4 +54,5 @@ struct TerminalOptions {
 // elsewhere a line now and then, at first every 10 seconds. Rates are those of the last seconds.
 std::unique_ptr<Sink> terminal(const TerminalOptions& options = {});
 
-}  // namespace trireme::monitor
+}  // namespace monitor
+}  // namespace trireme

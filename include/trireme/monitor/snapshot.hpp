@@ -6,7 +6,10 @@
 #include <string_view>
 #include <vector>
 
-namespace trireme::monitor {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace monitor {
 
 enum class MetricKind : std::uint8_t { counter, gauge, histogram };
 
@@ -41,4 +44,5 @@ struct Snapshot {
   const Metric* find(std::string_view name) const;  // null: there is none of this name
 };
 
-}  // namespace trireme::monitor
+}  // namespace monitor
+}  // namespace trireme

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct MultiheadAttentionOptions {
   std::int64_t embed_dim = 0;
@@ -79,4 +81,5 @@ class MultiheadAttention : public Module<P, D> {
   int kv_heads_ = 0;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

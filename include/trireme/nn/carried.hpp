@@ -8,9 +8,11 @@
 #include <span>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // A batch whose rows may go on where the same rows of the step before have ended: data::TokenBatch.
 template <typename Batch>
@@ -123,4 +125,5 @@ class Carried : public Module<P, D> {
   mutable std::map<std::int64_t, Tensor<T, D>> aside_;  // by their first row
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -4,10 +4,12 @@
 #include <optional>
 
 #include "trireme/autograd/images.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
 // Layers of images [batch, height, width, channels]. Names, weights and first values are those of torch.nn.
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct Conv2dOptions {
   std::int64_t in = 0;  // channels
@@ -108,4 +110,5 @@ class ConvTranspose2d : public ConvolutionParameters<P, D> {
   ops::ConvTranspose2dOptions options_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -12,6 +12,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/device/memory.hpp"
 
 // What goes from layer to layer of an nn::Staged model, its flow: a Variable, or a struct of Variables, Tensors and vectors of
@@ -26,7 +27,8 @@
 //   };
 //
 // Members may be undefined, and shapes may change from one micro-batch to the next.
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // A tensor of a flow, without its types.
 struct FlowPart {
@@ -216,4 +218,5 @@ Flow unpack(const PackedFlow& packed, std::vector<FlowPart>* gradients = nullptr
   return flow;
 }
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "trireme/autograd/planes/plane_device.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/staged.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 namespace detail {
 
@@ -64,4 +66,5 @@ std::vector<double> measured_layer_costs(const Net& model, const typename Net::B
   return least;
 }
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -1,9 +1,11 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/recurrent/recurrent_cell.hpp"
 
 // The layers by their names alone, for Module's short forms: the header of a layer says what it is.
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 template <typename P, typename D>
 class BatchNorm2d;
@@ -44,4 +46,5 @@ class TransformerBlock;
 template <typename P, typename D>
 class TransformerMlp;
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -9,12 +9,14 @@
 
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/nn/residual.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 #include "trireme/ops/matmul/float8.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel layer
 // takes what all ranks hold and gives each a part of the outputs; a row-parallel one takes a part of the inputs from each and
@@ -274,4 +276,5 @@ class Dropout : public Module<P, D> {
   double probability_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -7,6 +7,7 @@
 
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
 
 // How good a model is: numbers that are counted batch by batch and rank by rank, and then reduced over the ranks.
@@ -20,13 +21,13 @@
 // is copied to the host. The class that a row predicts is that of its largest logit, of equal ones the first. A row with a NaN
 // predicts nothing: it counts, as a wrong one. Rows of the label ops::ignored_target (-100, data::no_label) don't count.
 // Another label outside [0, classes) is an error, and nothing is counted.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 template <typename T>
-Mean top_k_accuracy_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels, int k);
+TRIREME_EXPORT Mean top_k_accuracy_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels, int k);
 template <typename T>
-Mean mean_squared_error_on_host(const Tensor<T>& x, const Tensor<Accumulate<T>>& target);
+TRIREME_EXPORT Mean mean_squared_error_on_host(const Tensor<T>& x, const Tensor<Accumulate<T>>& target);
 
 template <typename T, typename D>
 Tensor<T> on_host(const Tensor<T, D>& tensor) {

@@ -12,10 +12,12 @@
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/layer_names.hpp"
 #include "trireme/precision/policy.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct InitializeOptions {
   std::optional<std::uint64_t> seed = {};  // instead of ModelContext::seed
@@ -160,4 +162,5 @@ class Module {
   std::string name_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

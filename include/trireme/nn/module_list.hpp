@@ -3,15 +3,18 @@
 #include <concepts>
 #include <cstddef>
 #include <memory>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // Modules of one type in a row, named "<name>.0", "<name>.1", ... In a class that derives from Module:
 //
@@ -40,6 +43,12 @@ class ModuleList {
   const M& operator[](std::size_t index) const { return *modules_[index]; }
   M& operator[](std::size_t index) { return *modules_[index]; }
 
+  // for (const Block& block : blocks) x = block.forward(x);
+  auto begin() const { return elements<const M>().begin(); }
+  auto end() const { return elements<const M>().end(); }
+  auto begin() { return elements<M>().begin(); }
+  auto end() { return elements<M>().end(); }
+
  private:
   template <typename Parent, typename... Arguments>
   void add(const Parent& parent, std::string_view name, const Arguments&... arguments) {
@@ -54,7 +63,13 @@ class ModuleList {
     if constexpr (has_constructor) modules_.push_back(std::make_unique<M>(parent, name, arguments...));
   }
 
+  template <typename Element>
+  auto elements() const {
+    return std::views::transform(modules_, [](const std::unique_ptr<M>& each) -> Element& { return *each; });
+  }
+
   std::vector<std::unique_ptr<M>> modules_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -1,10 +1,12 @@
 #pragma once
 
 #include "trireme/autograd/batch_norm.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
 // Norms of images [batch, height, width, channels]; those of sequences are in nn/layers.hpp.
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct BatchNormOptions {
   std::int64_t channels = 0;
@@ -103,4 +105,5 @@ class GroupNorm : public Module<P, D> {
   GroupNormOptions options_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -9,10 +9,12 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/carried.hpp"
 #include "trireme/nn/module.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct RecurrentOptions {
   std::int64_t in = 0;
@@ -186,4 +188,5 @@ using Lstm = Recurrent<P, ops::RecurrentCell::lstm, D>;
 template <typename P, typename D = Cpu>
 using Gru = Recurrent<P, ops::RecurrentCell::gru, D>;
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

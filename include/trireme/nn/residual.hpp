@@ -3,8 +3,10 @@
 #include <utility>
 
 #include "trireme/autograd/operators.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // A residual stream, and what the newest layer has not yet added to it: the norm of the next one does both in one pass over
 // memory. What goes from layer to layer of transformers whose norms come first.
@@ -27,4 +29,5 @@ std::pair<Variable<typename P::Master, D>, Variable<typename P::Compute, D>> set
   return {x.stream, norm.forward(x.stream)};
 }
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

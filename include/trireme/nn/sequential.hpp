@@ -9,9 +9,11 @@
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // Modules and functions one after the other. They are numbered as in torch.nn.Sequential, functions too, so that weights have
 // the same names: "<name>.0.weight", ...
@@ -69,4 +71,5 @@ class Sequential : public Module<P, D> {
   std::vector<std::function<Value(const Value&)>> layers_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

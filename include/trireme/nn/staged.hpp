@@ -14,17 +14,19 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/nn/flow.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/nn/module_list.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 namespace detail {
 
 template <typename P, typename D>
-std::true_type is_module(const Module<P, D>*);
+TRIREME_EXPORT std::true_type is_module(const Module<P, D>*);
 std::false_type is_module(const void*);
 template <typename L>
 inline constexpr bool is_module_v = decltype(is_module(static_cast<const L*>(nullptr)))::value;
@@ -371,4 +373,5 @@ auto loss_of(const Net& model, const typename Net::BatchType& batch) {
                     .nominal_targets = static_cast<std::int64_t>(numbers[2])};
 }
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

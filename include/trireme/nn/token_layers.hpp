@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/ops/embedding/positions.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 namespace detail {
 
@@ -109,4 +111,5 @@ class TokenLogits : public Module<P, D> {
   std::int64_t vocabulary_;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -3,9 +3,11 @@
 #include <cmath>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 struct TransformerOptions {
   int heads = 1;
@@ -130,4 +132,5 @@ class TransformerBlock : public Module<P, D> {
   TransformerMlp<P, D> mlp;
 };
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

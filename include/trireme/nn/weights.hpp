@@ -4,15 +4,17 @@
 #include <vector>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/safetensors.hpp"
 
 // Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
 // T: the element type of the model's values.
 template <typename T>
-void load_weights(Model& model, const std::string& path);
+TRIREME_EXPORT void load_weights(Model& model, const std::string& path);
 
 // All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
 // the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/vocabulary.hpp).
@@ -26,9 +28,10 @@ struct PrefixedModel {
 };
 
 template <typename T>
-void load_weights(const std::vector<PrefixedModel>& models, const std::string& path);
+TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const std::string& path);
 
 template <typename T>
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path);
+TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const std::string& path);
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

@@ -4,11 +4,13 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/nn/weights.hpp"
 #include "trireme/ops/elementwise/transpose.hpp"
 
-namespace trireme::nn {
+namespace trireme TRIREME_EXPORT {
+namespace nn {
 
 // Where a file's format differs from the parameters themselves.
 struct WeightsFormat {
@@ -26,9 +28,11 @@ const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::st
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
 template <typename T>
-void load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format);
+TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
+                                 const WeightsFormat& format);
 template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata = {});
 
-}  // namespace trireme::nn
+}  // namespace nn
+}  // namespace trireme

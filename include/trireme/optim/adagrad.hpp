@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct AdagradOptions {
   double learning_rate = 1e-2;
@@ -74,4 +76,5 @@ extern template class Adagrad<Float32, Cuda>;
 extern template class Adagrad<MixedBfloat16, Cuda>;
 extern template class Adagrad<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct AdamOptions {
   double learning_rate = 1e-3;
@@ -90,4 +92,5 @@ extern template class Adam<Float32, Cuda>;
 extern template class Adam<MixedBfloat16, Cuda>;
 extern template class Adam<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/optim/adam.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct AdamWOptions {
   double learning_rate = 1e-3;
@@ -37,4 +39,5 @@ class AdamW final : public Adam<P, D> {
 template <TypedModel M>
 AdamW(const M&, const AdamWOptions& = {}) -> AdamW<typename M::Precision, typename M::Device>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -6,10 +6,12 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // What an update does where the loss or a gradient is inf or nan: the same on all ranks. Values, moments and step counts stay
 // as they are, buffers are those of before the step in steps of DataParallel and StepGraph, which keep them.
@@ -74,4 +76,5 @@ class AnyOptimizer {
   std::uint64_t serial_;
 };
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

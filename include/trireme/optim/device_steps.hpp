@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/ops/update/step_state.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // How far an optimizer is and what its step does, in a GPU's memory: there it is decided, and the host does not wait for it.
 class DeviceSteps {
@@ -43,4 +45,5 @@ class DeviceSteps {
   std::uint64_t steps_ = 0;                                  // begun
 };
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -3,11 +3,13 @@
 #include <limits>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/lamb.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct LambOptions {
   double learning_rate = 1e-3;
@@ -110,4 +112,5 @@ extern template class Lamb<Float32, Cuda>;
 extern template class Lamb<MixedBfloat16, Cuda>;
 extern template class Lamb<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

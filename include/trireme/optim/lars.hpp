@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/lars.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct LarsOptions {
   double learning_rate = 0.1;
@@ -77,4 +79,5 @@ extern template class Lars<Float32, Cuda>;
 extern template class Lars<MixedBfloat16, Cuda>;
 extern template class Lars<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

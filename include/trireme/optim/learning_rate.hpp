@@ -4,7 +4,10 @@
 #include <functional>
 #include <vector>
 
-namespace trireme::optim {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // The learning rate of step 0, 1, ...: a pure function, so that resuming needs the step alone.
 using LearningRate = std::function<double(std::int64_t step)>;
@@ -68,4 +71,5 @@ LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t 
 // arXiv 1706.03762). `warmup` is above 0.
 LearningRate inverse_square_root(double base, std::int64_t warmup);
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

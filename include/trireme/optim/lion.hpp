@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/lion.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct LionOptions {
   double learning_rate = 1e-4;
@@ -69,4 +71,5 @@ extern template class Lion<Float32, Cuda>;
 extern template class Lion<MixedBfloat16, Cuda>;
 extern template class Lion<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

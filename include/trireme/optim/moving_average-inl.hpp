@@ -5,11 +5,13 @@
 #include <cstddef>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/move_average.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/moving_average.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 template <typename P, typename D>
 ExponentialMovingAverage<P, D>::ExponentialMovingAverage(Model& model, const MovingAverageOptions& options)
@@ -71,4 +73,5 @@ void ExponentialMovingAverage<P, D>::swap() {
   swapped_in_ = !swapped_in_;
 }
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

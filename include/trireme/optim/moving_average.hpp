@@ -5,9 +5,11 @@
 
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/owned_planes.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/precision/policy.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct MovingAverageOptions {
   double decay = 0.999;  // of the average in a step
@@ -60,4 +62,5 @@ extern template class ExponentialMovingAverage<Float32, Cuda>;
 extern template class ExponentialMovingAverage<MixedBfloat16, Cuda>;
 extern template class ExponentialMovingAverage<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -5,11 +5,13 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/each_optimizer.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizers.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 namespace detail {
 
 template <typename Options>
@@ -63,4 +65,5 @@ std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, Model& 
                .hint = fmt::format("take one of {}", fmt::join(optimizer_names<D>(), ", "))});
 }
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

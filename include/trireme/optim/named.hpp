@@ -5,9 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // What trainers offer for every optimizer; one that has no such option leaves it alone. What is not given is the optimizer's
 // own.
@@ -24,13 +26,14 @@ struct NamedOptions {
 
 // Those of ops/update/each_optimizer.hpp, and adamw.
 template <typename D = Cpu>
-std::vector<std::string> optimizer_names();
+TRIREME_EXPORT std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();
 extern template std::vector<std::string> optimizer_names<Cuda>();
 
 // Throws Error{invalid_argument} for a name that optimizer_names() lacks.
 template <typename P, typename D = Cpu>
-std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, Model& model, const NamedOptions& options);
+TRIREME_EXPORT std::unique_ptr<Optimizer<P, D>> make_optimizer(const std::string& name, Model& model,
+                                                               const NamedOptions& options);
 
 extern template std::unique_ptr<Optimizer<Float32, Cpu>> make_optimizer(const std::string&, Model&, const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedBfloat16, Cpu>> make_optimizer(const std::string&, Model&, const NamedOptions&);
@@ -39,4 +42,5 @@ extern template std::unique_ptr<Optimizer<Float32, Cuda>> make_optimizer(const s
 extern template std::unique_ptr<Optimizer<MixedBfloat16, Cuda>> make_optimizer(const std::string&, Model&, const NamedOptions&);
 extern template std::unique_ptr<Optimizer<MixedFloat16, Cuda>> make_optimizer(const std::string&, Model&, const NamedOptions&);
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -8,12 +8,14 @@
 #include <cmath>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 namespace detail {
 
 inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
@@ -332,4 +334,5 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
   return settings;
 }
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

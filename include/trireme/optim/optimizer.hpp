@@ -11,13 +11,15 @@
 
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/owned_planes.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/device_steps.hpp"
 #include "trireme/optim/parameter_rules.hpp"
 #include "trireme/precision/policy.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // What an optimizer needs to know before it updates an element.
 enum class Needs : std::uint8_t {
@@ -145,4 +147,5 @@ extern template class Optimizer<Float32, Cuda>;
 extern template class Optimizer<MixedBfloat16, Cuda>;
 extern template class Optimizer<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

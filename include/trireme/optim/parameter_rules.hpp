@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 enum class Decay : std::uint8_t {
   all,       // weight decay on every parameter
@@ -42,4 +44,5 @@ struct ResolvedRule {
 // By parameter index. A pattern that matches no name is an error.
 std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store);
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/ops/update/rmsprop.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct RmspropOptions {
   double learning_rate = 1e-2;
@@ -81,4 +83,5 @@ extern template class Rmsprop<Float32, Cuda>;
 extern template class Rmsprop<MixedBfloat16, Cuda>;
 extern template class Rmsprop<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

@@ -1,11 +1,13 @@
 #pragma once
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/ops/update/sgd.hpp"
 #include "trireme/optim/optimizer.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 struct SgdOptions {
   double learning_rate = 1e-3;
@@ -72,4 +74,5 @@ extern template class Sgd<Float32, Cuda>;
 extern template class Sgd<MixedBfloat16, Cuda>;
 extern template class Sgd<MixedFloat16, Cuda>;
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

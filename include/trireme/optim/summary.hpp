@@ -4,11 +4,13 @@
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 #include "trireme/ops/update/step.hpp"
 
-namespace trireme::optim {
+namespace trireme TRIREME_EXPORT {
+namespace optim {
 
 // The same with numbers that the host knows; it waits for those in the memory of D.
 template <typename D>
@@ -49,4 +51,5 @@ StepSummary summarize(FlatStore& store, const Loss<T, D>& loss) {
   return summary;
 }
 
-}  // namespace trireme::optim
+}  // namespace optim
+}  // namespace trireme

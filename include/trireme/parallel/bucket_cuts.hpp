@@ -6,9 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // Gradients in the order of the store, cut into buckets: how many gradients each bucket takes. Buckets are reduced in the order
 // in which they are complete.
@@ -55,4 +57,5 @@ double exposed_seconds(const BucketCuts& cuts, std::span<const ReadyGradient> gr
 // the order of the store, by dynamic programming over the last bucket's first gradient: O(n^2).
 BucketCuts solve_buckets(std::span<const ReadyGradient> gradients, const ReductionCost& cost);
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

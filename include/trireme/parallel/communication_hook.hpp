@@ -13,9 +13,11 @@
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/comm/base/group.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 class Exchange;
 
@@ -197,4 +199,5 @@ class CommunicationHook {
   virtual bool indispensable() const { return false; }
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -6,9 +6,11 @@
 #include <string_view>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/parallel/communication_hook.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // Who exchanges compressed gradients.
 enum class CompressionBetween : std::uint8_t {
@@ -65,4 +67,5 @@ std::shared_ptr<CommunicationHook> power_sgd_hook(const PowerSgdOptions& options
 // "none" (null), "fp16", "bf16", "int8", "topk:RATIO" or "powersgd:RANK". `warmup_steps` is for topk.
 std::shared_ptr<CommunicationHook> parse_compression(std::string_view text, std::int64_t warmup_steps = 0);
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -10,6 +10,7 @@
 #include "trireme/amp/grad_scaler.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/shard_map.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/parallel/bucket_cuts.hpp"
@@ -17,7 +18,8 @@
 #include "trireme/parallel/pipeline/pipeline_timeline.hpp"
 #include "trireme/parallel/step.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // What Tuning has found; seconds are the slowest rank's.
 struct BucketTuning {
@@ -54,8 +56,9 @@ class DataParallel {
   DataParallel(const DataParallel&) = delete;  // its steps know where it is
   DataParallel& operator=(const DataParallel&) = delete;
 
-  // The step with this number, from 0 on, the same on all ranks: it names random numbers, and when compression begins. Under
-  // fixed bits as many micro-batches as FixedBits says for each rank. One step at a time is open.
+  // The step with this number, from 0 on, the same on all ranks: it names random numbers, and when compression begins. Several
+  // steps of one number that follow each other, those of a critic, draw different ones. Under fixed bits as many micro-batches
+  // as FixedBits says for each rank. One step at a time is open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
   // What a step that a StepGraph launches leaves to the host: asks all ranks, as Step::ask does, and each time it was called
@@ -139,7 +142,9 @@ class DataParallel {
   std::string metrics_prefix_;
   std::vector<std::uint64_t> compared_optimizers_;  // their serials: all ranks have the same settings
   bool is_in_step_ = false;
-  std::int64_t step_ = -1;  // the number of the newest one
+  std::int64_t step_ = -1;           // the number of the newest one
+  bool is_updated_ = false;          // the newest one was
+  std::uint64_t earlier_steps_ = 0;  // that were updated under the same number
   std::int64_t finished_steps_ = 0;
   std::int64_t exchanges_ = 0;
   enum class ReadyOrder : std::uint8_t { unknown, noted, agreed };  // noted: by a step that is done
@@ -155,4 +160,5 @@ class DataParallel {
   std::vector<BufferRun> buffer_runs_;                   // what the ranks reduce after each step
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -4,9 +4,11 @@
 #include <vector>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 struct ModelContextOptions {
   // Between split layers each rank of the tensor axis keeps its own rows only: less memory, a quarter more bytes between the
@@ -27,4 +29,5 @@ struct ModelContextOptions {
 //   parallel::DataParallel data_parallel(model, mesh);
 ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& options = {});
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -5,9 +5,11 @@
 #include <variant>
 
 #include "trireme/amp/grad_scaler.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/parallel/compression.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // How DataParallel works: three choices that do not depend on each other, `sum`, `sharding` and `buckets`, and what goes with
 // any of them.
@@ -97,4 +99,5 @@ struct ParallelOptions {
   std::string metrics_prefix = {};
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

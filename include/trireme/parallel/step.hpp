@@ -14,13 +14,15 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/tape.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/nn/staged.hpp"
 #include "trireme/ops/update/step.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/pipeline/stage_passes.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 class DataParallel;
 class Pipeline;
@@ -245,4 +247,5 @@ class ModelPasses final : public StagePasses {
   std::vector<Batch> batches_;
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

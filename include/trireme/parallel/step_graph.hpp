@@ -10,13 +10,15 @@
 #include <tuple>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/log.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 struct StepGraphOptions {
   int eager_steps = 2;  // before one is recorded: they make plans and workspaces
@@ -263,4 +265,5 @@ class StepGraph {
   std::uint64_t newest_run_ = 0;
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -1,9 +1,10 @@
 #pragma once
 
 #include "trireme/core/bfloat16.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/float16.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A precision policy names the element types of a model's planes: what layers compute with, what the optimizer updates,
 // what gradients are summed in.

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/tensor_ref.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -16,7 +17,7 @@
 //
 // Up to 1000 elements are shown, of larger tensors the first and last three along each dim. A GPU's tensor is copied to the
 // host.
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 namespace detail {
 std::string text_of(const TensorRef& tensor);  // in the host's memory

@@ -4,9 +4,10 @@
 #include <utility>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A number that the host knows, or one that an operation leaves in the memory of D. Operations take either without waiting.
 template <typename T, typename D = Cpu>

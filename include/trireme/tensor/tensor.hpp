@@ -14,11 +14,12 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/shape.hpp"
 #include "trireme/device/device.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
 // T: float, double, bfloat16, float16, float8_e4m3, float8_e5m2, std::uint16_t, std::int32_t, std::int64_t. D: Cpu, or Cuda for

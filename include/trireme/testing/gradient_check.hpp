@@ -5,10 +5,12 @@
 #include <vector>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
 // For tests of your own layers and operations; no test framework is needed.
-namespace trireme::testing {
+namespace trireme TRIREME_EXPORT {
+namespace testing {
 
 struct GradientCheckOptions {
   double step = 1e-5;       // of the central difference
@@ -33,4 +35,5 @@ GradientCheck check_gradients(const CheckedFunction& function, const std::vector
 GradientCheck check_parameter_gradients(FlatStore& store, const std::function<Variable<double>()>& function,
                                         const GradientCheckOptions& options = {});
 
-}  // namespace trireme::testing
+}  // namespace testing
+}  // namespace trireme

@@ -8,10 +8,12 @@
 #include <vector>
 
 #include "trireme/comm/launch/launch.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/units.hpp"
 #include "trireme/trainer/options.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 // What a program can be told beside the options of a run. The value that is there when an option is added is its default.
 //
@@ -61,6 +63,7 @@ class CommandLine {
   // place of training.
   std::string parse(int argc, const char* const* argv);
 
+  std::string configuration() const;          // the options as they are, a file for --config: what --print-config writes
   bool given(const std::string& name) const;  // on the command line or in a file
   const std::string& program() const;         // its name, as it was called
 
@@ -82,4 +85,5 @@ class CommandLine {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

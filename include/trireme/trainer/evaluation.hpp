@@ -8,10 +8,12 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
 #include "trireme/data/on_device.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 // While it lives the model is in evaluation; then each of its modules is as it was.
 class Evaluation {
@@ -78,4 +80,5 @@ auto means_of(const Batches& batches, const F& f) {
   return result;
 }
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

@@ -6,9 +6,11 @@
 #include <optional>
 #include <string>
 
+#include "trireme/core/export.hpp"
 #include "trireme/trainer/run.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 struct FitOptions {
   // A number that tells how good the model is, the same on all ranks, as Run::evaluate gives it. Empty: nothing is validated.
@@ -57,6 +59,9 @@ FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader
       step.backward(model, step.batches());
     } else {
       for (const auto& batch : step.batches()) {
+        static_assert(
+            requires { model.loss(model.forward(batch), batch); },
+            "fit() takes the model's loss: give its class a function loss(output, batch), or write the loop by run.steps()");
         step.backward(batch, [&] { return model.loss(model.forward(batch), batch); });
       }
     }
@@ -66,4 +71,5 @@ FitReport fit(Run& run, Net& model, optim::AnyOptimizer& optimizer, const Loader
   return validations.finish();
 }
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

@@ -6,13 +6,15 @@
 
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/launch/launch.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/units.hpp"
 #include "trireme/mesh/process_mesh.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/parallel/parallel_options.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 // What a run takes of its process. A program that trains inside another one leaves it all alone, as it is at first.
 struct ProcessUse {
@@ -70,6 +72,12 @@ struct Options {
 
   std::string metrics = {};  // rank 0 writes them to this file after each step: CSV where it ends in .csv, else JSON lines
   ProcessUse process = {};
+
+  // For the record of the run in the folder of its checkpoints, runs.jsonl and options.toml: the command that repeats it, and
+  // its options as a file for --config. launch() knows both.
+  std::string command = {};
+  std::string configuration = {};
 };
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

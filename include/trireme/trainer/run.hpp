@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "trireme/autograd/model.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/units.hpp"
@@ -30,7 +31,8 @@
 #include "trireme/trainer/options.hpp"
 #include "trireme/trainer/run_step.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 template <typename Loader>
 class StepRange;
@@ -157,6 +159,10 @@ class Run {
       if constexpr (requires { model.stages(); }) {
         return nn::loss_of(model, batch);
       } else {
+        static_assert(
+            requires { model.loss(model.forward(batch), batch); },
+            "evaluate(model, samples) takes the model's loss: give its class a function loss(output, batch), or give "
+            "evaluate() a function of the output and the batch as its third argument");
         return model.loss(model.forward(batch), batch);
       }
     });
@@ -201,7 +207,7 @@ class Run {
   auto evaluate_batches(const Net& model, const Samples& samples, const F& f) {
     begin_evaluation();
     const Evaluation in_evaluation(model.model());
-    auto result = means_of<typename Net::Device>(data::evaluation_batches(samples, batch()), f);
+    auto result = means_of<typename Net::Device>(data::borrowed_evaluation_batches(samples, batch()), f);
     all_reduce(result.all());
     return result.value();
   }
@@ -273,4 +279,5 @@ class StepRange {
   std::optional<RunStep<Loader>> step_;
 };
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/parallel/step.hpp"
 
-namespace trireme::trainer {
+namespace trireme TRIREME_EXPORT {
+namespace trainer {
 
 class Run;
 template <typename Loader>
@@ -87,4 +89,5 @@ class [[nodiscard]] RunStep {
   std::optional<parallel::Step> step_;
 };
 
-}  // namespace trireme::trainer
+}  // namespace trainer
+}  // namespace trireme

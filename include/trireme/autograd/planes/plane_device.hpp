@@ -5,13 +5,14 @@
 #include <memory>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/core/step_summary.hpp"
 #include "trireme/device/device.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Where the planes of a store lie, and what the store, which knows no element types, does with them there.
 class PlaneDevice {
@@ -45,10 +46,10 @@ class PlaneDevice {
 };
 
 template <typename D>
-const PlaneDevice& plane_device();
+TRIREME_EXPORT const PlaneDevice& plane_device();
 template <>
-const PlaneDevice& plane_device<Cpu>();
+TRIREME_EXPORT const PlaneDevice& plane_device<Cpu>();
 template <>
-const PlaneDevice& plane_device<Cuda>();  // in builds with CUDA
+TRIREME_EXPORT const PlaneDevice& plane_device<Cuda>();  // in builds with CUDA
 
 }  // namespace trireme

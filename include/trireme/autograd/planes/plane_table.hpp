@@ -12,10 +12,11 @@
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/autograd/planes/shard.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Of which of the store's elements a plane holds one number each.
 enum class Extent : std::uint8_t {

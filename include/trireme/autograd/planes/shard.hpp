@@ -7,9 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/range.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // The part of a store's trainable range that this rank's optimizers update, where ranks share that work. An optimizer updates
 // the parameters inside ranges(), in their order, and tells a Publication what is done.

@@ -8,9 +8,10 @@
 
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 class Group;
 namespace comm {

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // Throws the same Error{rank_mismatch} on every rank unless all ranks pass the same names and values, in the same order. It
 // names the first entry that differs, both values and the ranks that hold them. `what` says what an entry is: "parameter".

@@ -8,8 +8,9 @@
 #include "trireme/comm/base/group.hpp"
 #include "trireme/comm/nccl/gpu_group.hpp"
 #include "trireme/comm/wire/algorithm.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 enum class BackendKind : std::uint8_t {
   thread,  // ranks are threads of this process

@@ -3,8 +3,9 @@
 #include <cstdint>
 
 #include "trireme/comm/base/group.hpp"
+#include "trireme/core/export.hpp"
 
-namespace trireme {
+namespace trireme TRIREME_EXPORT {
 
 // How collectives on GPUs' memory go. Staged: what lies on a GPU is copied to the host's memory, goes through the group that
 // the GPUs' group was made of, and is copied back, while the host waits.

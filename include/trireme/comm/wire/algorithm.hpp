@@ -2,7 +2,9 @@
 
 #include <cstdint>
 
-namespace trireme {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
 
 // How ranks of different nodes all-reduce. `automatic` takes the one that a measured model of the link predicts to be fastest.
 enum class Algorithm : std::uint8_t { automatic, all_pairs, direct, ring, halving_doubling };

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct AttentionOptions {
   int heads = 1;
@@ -34,7 +36,7 @@ struct AttentionForward {
   Tensor<Accumulate<T>, D> log_sum_exp = {};  // out
 };
 template <typename T, typename D>
-void scaled_dot_product_attention(const AttentionForward<T, D>& pass);
+TRIREME_EXPORT void scaled_dot_product_attention(const AttentionForward<T, D>& pass);
 
 // dq and dkv are overwritten; they have the shapes of q and kv. Rows of dkv that are not in use are left alone.
 template <typename T, typename D>
@@ -50,9 +52,10 @@ struct AttentionBackward {
   Tensor<T, D> dkv = {};  // out; undefined when kv is
 };
 template <typename T, typename D>
-void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass);
+TRIREME_EXPORT void scaled_dot_product_attention_backward(const AttentionBackward<T, D>& pass);
 
 // The shape of out.
 Shape attention_shape(const Shape& q, const Shape& kv_or_empty, const AttentionOptions& options);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -3,7 +3,10 @@
 #include <compare>
 #include <cstdint>
 
-namespace trireme::ops {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Two numbers of pixels; one alone stands for both: `.kernel = 3` is `.kernel = {3, 3}`.
 struct Extent2d {
@@ -17,4 +20,5 @@ struct Extent2d {
   auto operator<=>(const Extent2d&) const = default;
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

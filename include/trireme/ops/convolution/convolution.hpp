@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent2d.hpp"
 #include "trireme/tensor/tensor.hpp"
 
@@ -9,7 +10,8 @@
 // processor has AVX-512, with larger rounding errors than a plain sum; TRIREME_CONVOLUTION=direct forbids it. On GPUs cuDNN,
 // and plain sums where it has no plan. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit throw
 // Error.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct Conv2dOptions {
   Extent2d stride = 1;
@@ -25,18 +27,18 @@ Extent2d conv2d_extent(const Extent2d& input, const Extent2d& kernel, const Conv
 // Cross-correlation of x[batch, height, width, in] with weight[out, in / groups, kernel height, kernel width] into
 // y[batch, y height, y width, out]; an undefined bias[out] adds nothing.
 template <typename T, typename D>
-void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
-            const Conv2dOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void conv2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+                           const Conv2dOptions& options, Tensor<T, D>& y);
 
 // dx for a conv2d from the shape of dx to that of dy.
 template <typename T, typename D>
-void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options, Tensor<T, D>& dx,
-                          bool accumulate);
+TRIREME_EXPORT void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options,
+                                         Tensor<T, D>& dx, bool accumulate);
 
 // The gradient of the weight; that of the bias is sum_rows(dy).
 template <typename T, typename D>
-void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options,
-                            Tensor<Accumulate<T>, D>& dweight, bool accumulate);
+TRIREME_EXPORT void conv2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const Conv2dOptions& options,
+                                           Tensor<Accumulate<T>, D>& dweight, bool accumulate);
 
 struct ConvTranspose2dOptions {
   Extent2d stride = 1;
@@ -53,17 +55,19 @@ Extent2d conv_transpose2d_extent(const Extent2d& input, const Extent2d& kernel, 
 // The transposed convolution of x[batch, height, width, in] with weight[in, out / groups, kernel height, kernel width] into
 // y[batch, y height, y width, out]: what conv2d_backward_data does to its dy, and a bias[out], which may be undefined.
 template <typename T, typename D>
-void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
-                      const ConvTranspose2dOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void conv_transpose2d(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+                                     const ConvTranspose2dOptions& options, Tensor<T, D>& y);
 
 // dx for a conv_transpose2d from the shape of dx to that of dy.
 template <typename T, typename D>
-void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const ConvTranspose2dOptions& options,
-                                    Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void conv_transpose2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight,
+                                                   const ConvTranspose2dOptions& options, Tensor<T, D>& dx, bool accumulate);
 
 // The gradient of the weight [in, out / groups, kernel height, kernel width]; that of the bias is sum_rows(dy).
 template <typename T, typename D>
-void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy, const ConvTranspose2dOptions& options,
-                                      Tensor<Accumulate<T>, D>& dweight, bool accumulate);
+TRIREME_EXPORT void conv_transpose2d_backward_weight(const Tensor<T, D>& x, const Tensor<T, D>& dy,
+                                                     const ConvTranspose2dOptions& options, Tensor<Accumulate<T>, D>& dweight,
+                                                     bool accumulate);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

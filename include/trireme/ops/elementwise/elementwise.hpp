@@ -1,58 +1,64 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/elementwise/elementwise_options.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Element by element, for float, double, bfloat16 and float16; outputs may be the inputs. `accumulate` adds to the output
 // instead of overwriting it.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 template <typename T, typename D>
-void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y);
+TRIREME_EXPORT void activation(Activation kind, const Tensor<T, D>& x, Tensor<T, D>& y);
 
 // dx = dy * derivative at x, the input of the forward pass.
 template <typename T, typename D>
-void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+                                        bool accumulate);
 
 template <typename T, typename D>
-void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
+TRIREME_EXPORT void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
 
 template <typename T, typename D>
-void subtract(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
+TRIREME_EXPORT void subtract(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
 
 template <typename T, typename D>
-void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
+TRIREME_EXPORT void multiply(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
 
 template <typename T, typename D>
-void divide(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
+TRIREME_EXPORT void divide(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c, bool accumulate = false);
 
 // The gradient of the divisor: db = -dy * a / b^2. That of the dividend is divide(dy, b, da).
 template <typename T, typename D>
-void divide_backward_divisor(const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<T, D>& dy, Tensor<T, D>& db,
-                             bool accumulate);
+TRIREME_EXPORT void divide_backward_divisor(const Tensor<T, D>& a, const Tensor<T, D>& b, const Tensor<T, D>& dy,
+                                            Tensor<T, D>& db, bool accumulate);
 
 template <typename T, typename D>
-void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T, D>& c);  // c = a + summand
+TRIREME_EXPORT void shift(const Tensor<T, D>& a, Accumulate<T> summand, Tensor<T, D>& c);  // c = a + summand
 
 template <typename T, typename D>
-void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
+TRIREME_EXPORT void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool accumulate = false);
 
 // x above 0, slope * x below. Backward as activation_backward.
 template <typename T, typename D>
-void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
+TRIREME_EXPORT void leaky_relu(const Tensor<T, D>& x, double slope, Tensor<T, D>& y);
 template <typename T, typename D>
-void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void leaky_relu_backward(const Tensor<T, D>& x, double slope, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+                                        bool accumulate);
 
 // See SoftplusOptions. Backward as activation_backward.
 template <typename T, typename D>
-void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void softplus(const Tensor<T, D>& x, const SoftplusOptions& options, Tensor<T, D>& y);
 template <typename T, typename D>
-void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy, Tensor<T, D>& dx,
-                       bool accumulate);
+TRIREME_EXPORT void softplus_backward(const Tensor<T, D>& x, const SoftplusOptions& options, const Tensor<T, D>& dy,
+                                      Tensor<T, D>& dx, bool accumulate);
 
 // y = x / (1 - probability) where kept, 0 elsewhere. The backward pass is the same call on dy with the same key.
 template <typename T, typename D>
-void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y, bool accumulate = false);
+TRIREME_EXPORT void dropout(const Tensor<T, D>& x, double probability, const RandomKey& key, Tensor<T, D>& y,
+                            bool accumulate = false);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
+
 // What the operations of ops/elementwise.hpp are told, apart from tensors.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 enum class Activation : std::uint8_t { gelu_tanh, gelu_erf, relu, silu, sigmoid, tanh };
 
@@ -32,4 +35,5 @@ struct RandomKey {
   std::uint64_t per_sample = 0;
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

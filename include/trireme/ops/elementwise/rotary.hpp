@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct RotaryOptions {
   std::int64_t size = 0;            // of a head, even
@@ -14,10 +16,11 @@ struct RotaryOptions {
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
 // turn by position / base^(2 j / size); columns after the heads are copied. y may be x.
 template <typename T, typename D>
-void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y);
 
 // The rotation by the negative angles. dx may be dy.
 template <typename T, typename D>
-void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx);
+TRIREME_EXPORT void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -3,14 +3,17 @@
 #include <cstdint>
 #include <optional>
 
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // y[..., width] = weight[index[...]]; an index outside [0, rows of weight) is an error that names its place. On a GPU, for
 // which the host does not wait, its row of y is NaN and it has no gradient.
 template <typename T, typename D>
-void embedding(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, Tensor<T, D>& y, bool accumulate = false);
+TRIREME_EXPORT void embedding(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& weight, Tensor<T, D>& y,
+                              bool accumulate = false);
 
 // dweight[index] += dy; without `accumulate` all other rows become zero. Rows are added in an order that follows from the index
 // alone: on the CPU one after another, on a GPU in sums of up to 32. Nothing is added to the row `padding`.
@@ -22,4 +25,5 @@ void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>
 // row.
 std::optional<std::int32_t> padding_row(std::optional<std::int32_t> padding, std::int64_t rows);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

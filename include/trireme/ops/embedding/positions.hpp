@@ -1,11 +1,14 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // y[i] = (first + i) % time: where in its sequence each row of [batch * time] rows is, from row `first` on.
 template <typename D>
-void positions(std::int64_t first, std::int64_t time, Tensor<std::int32_t, D>& y);
+TRIREME_EXPORT void positions(std::int64_t first, std::int64_t time, Tensor<std::int32_t, D>& y);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -1,21 +1,25 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/loss/elementwise_loss_kind.hpp"
 #include "trireme/tensor/scalar.hpp"
 
 // Losses that compare two tensors of one shape element by element.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
 // to a target of 1; the other losses take no notice of it. Targets of bfloat16 and float16 are float.
 template <typename T, typename D>
-Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
-                                   double positive_weight = 1);
+TRIREME_EXPORT Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x,
+                                                  const Tensor<Accumulate<T>, D>& target, double positive_weight = 1);
 
 // dx = scale * derivative in x.
 template <typename T, typename D>
-void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x, const Tensor<Accumulate<T>, D>& target,
-                               const ScalarFor<T, D>& scale, Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
+TRIREME_EXPORT void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x,
+                                              const Tensor<Accumulate<T>, D>& target, const ScalarFor<T, D>& scale,
+                                              Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace trireme::ops {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 enum class ElementwiseLoss : std::uint8_t {
   squared_error,             // (x - target)^2
@@ -11,4 +14,5 @@ enum class ElementwiseLoss : std::uint8_t {
   kl_divergence_log_target,  // the same, of a target that is a log-probability too
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

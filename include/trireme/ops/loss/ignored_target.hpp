@@ -2,8 +2,12 @@
 
 #include <cstdint>
 
-namespace trireme::ops {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 inline constexpr std::int32_t ignored_target = -100;  // a target that counts for nothing, as in PyTorch
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

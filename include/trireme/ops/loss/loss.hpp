@@ -1,10 +1,12 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 template <typename D = Cpu>
 struct CrossEntropyResult {
@@ -38,8 +40,8 @@ void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D
 // What cross_entropy_sums or cross_entropy_in_place left in `sums`: the host waits for a GPU's, and a wrong
 // target is an error on every device.
 template <typename D>
-CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
-                                          std::int64_t classes, std::int32_t ignore_index = ignored_target);
+TRIREME_EXPORT CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>& sums, const Tensor<std::int32_t, D>& targets,
+                                                         std::int64_t classes, std::int32_t ignore_index = ignored_target);
 
 // dlogits = scale * (softmax(logits) - one hot) without options, 0 in ignored rows; dlogits may be logits.
 template <typename T, typename D>
@@ -63,4 +65,5 @@ void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::i
                                  const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<Accumulate<T>, D>& dlosses,
                                  Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -2,7 +2,10 @@
 
 #include <cstdint>
 
-namespace trireme::ops {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // A tensor's rows or classes are those from `first` on, of `total` in the whole vocabulary.
 struct VocabRange {
@@ -10,4 +13,5 @@ struct VocabRange {
   std::int64_t total = 0;
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // The shape of a b for a[..., m, k] and b[..., k, n]: leading dims are broadcast as in NumPy, [..., m, n].
 Shape batched_matmul_shape(const Shape& a, const Shape& b);
@@ -25,6 +27,7 @@ struct BatchedMatmulBackward {
   bool accumulate_db = false;
 };
 template <typename T, typename D, typename G = T>
-void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass);
+TRIREME_EXPORT void batched_matmul_backward(const BatchedMatmulBackward<T, D, G>& pass);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

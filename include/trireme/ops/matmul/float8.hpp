@@ -1,32 +1,34 @@
 #pragma once
 
 #include "trireme/core/bfloat16.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/core/float8.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Matrix products of 8-bit operands, each with one scale for all its elements: Micikevicius et al. 2022, arXiv 2209.05433.
 // Every number here is made where the tensors lie: the host waits for nothing.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 inline constexpr std::int64_t float8_multiple = 16;  // of all dims of operands
 
 // result[1] = the largest absolute value of x's finite elements, 0 where there is none. T: float, bfloat16.
 template <typename T, typename D>
-void amax(const Tensor<T, D>& x, Tensor<float, D>& result);
+TRIREME_EXPORT void amax(const Tensor<T, D>& x, Tensor<float, D>& result);
 
 // scale[2] = the largest power of two that takes the largest of all `amaxes` to at most F's largest value, and its inverse; 1
 // where they are 0. Of x's own amax: current scaling.
 template <typename F, typename D>
-void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
+TRIREME_EXPORT void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
 
 // The same of the amaxes of older tensors, so that x is read but once, by quantize(): delayed scaling. Where they are all 0, as
 // at first, of x's own.
 template <typename F, typename T, typename D>
-void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
+TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<float, D>& history, Tensor<float, D>& scale);
 
 // history[length]: the newest first, the oldest falls out.
 template <typename D>
-void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
+TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
 // Elements are x * scale to the nearest, ties to even. What is too large becomes the largest, what is not finite NaN: an
 // infinite gradient must not pass for a large one. x[rows, columns] is a tensor with its leading dims folded; both are
@@ -39,7 +41,7 @@ struct Quantized {
   Tensor<float, D> amax{};  // [1], x's own as amax() finds it; undefined: not wanted
 };
 template <typename T, typename F, typename D>
-void quantize(const Tensor<T, D>& x, const Quantized<F, D>& y);
+TRIREME_EXPORT void quantize(const Tensor<T, D>& x, const Quantized<F, D>& y);
 
 // An operand as it stands in memory: codes or transposed of what quantize() made.
 template <typename F, typename D = Cpu>
@@ -53,7 +55,8 @@ struct Float8Operand {
 // through cuBLASLt, with fewer bits in the sums where both are e4m3; it rounds the bias to bfloat16 first. The CPU converts to
 // float.
 template <typename F, typename C, typename D>
-void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b, const Tensor<float, D>& bias,
-                   Tensor<C, D>& c, bool accumulate = false);
+TRIREME_EXPORT void float8_matmul(const Float8Operand<F, D>& a, const Float8Operand<float8_e4m3, D>& b,
+                                  const Tensor<float, D>& bias, Tensor<C, D>& c, bool accumulate = false);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

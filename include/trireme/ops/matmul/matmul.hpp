@@ -3,9 +3,11 @@
 #include <concepts>
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct MatmulOptions {
   bool transpose_a = false;
@@ -23,6 +25,8 @@ void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, Matmu
 // y[rows, out] = x[rows, in] weight[out, in]^T + bias[out]; an undefined bias adds nothing. On a GPU the bias of a half type is
 // rounded to that type first.
 template <typename T, typename D>
-void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y);
+TRIREME_EXPORT void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
+                           Tensor<T, D>& y);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Batch norm of x [..., channels]: every channel is normalised over all rows. Ioffe, Szegedy 2015, arXiv 1502.03167.
 // Where several ranks hold rows of one batch, each adds up its own and the sums are added before they are used.
@@ -11,7 +13,7 @@ namespace trireme::ops {
 
 // sums [2 * channels]: of each channel's elements, then of their squares.
 template <typename T, typename D>
-void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
+TRIREME_EXPORT void batch_norm_sums(const Tensor<T, D>& x, Tensor<double, D>& sums);
 
 // From those sums over all rows of all ranks: mean and rstd = 1 / sqrt(variance + epsilon). The running statistics follow them,
 // new = (1 - momentum) * old + momentum * batch, the variance unbiased; all are left alone where one of the batch is inf or
@@ -28,12 +30,12 @@ struct BatchNormStatistics {
   Tensor<double, D> rstd = {};     // [channels], out
 };
 template <typename A, typename D>
-void batch_norm_statistics(const BatchNormStatistics<A, D>& pass);
+TRIREME_EXPORT void batch_norm_statistics(const BatchNormStatistics<A, D>& pass);
 
 // mean and rstd [channels] of the running statistics, for evaluation.
 template <typename A, typename D>
-void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tensor<A, D>& running_var, double epsilon,
-                                   Tensor<double, D>& mean, Tensor<double, D>& rstd);
+TRIREME_EXPORT void batch_norm_running_statistics(const Tensor<A, D>& running_mean, const Tensor<A, D>& running_var,
+                                                  double epsilon, Tensor<double, D>& mean, Tensor<double, D>& rstd);
 
 // y = (x - mean) * rstd * weight + bias, then + residual, then ReLU where asked for: one pass over memory.
 template <typename T, typename D>
@@ -49,7 +51,7 @@ struct BatchNormForward {
   Tensor<T, D> y = {};  // out
 };
 template <typename T, typename D>
-void batch_norm(const BatchNormForward<T, D>& pass);
+TRIREME_EXPORT void batch_norm(const BatchNormForward<T, D>& pass);
 
 template <typename T, typename D>
 struct BatchNormBackward {
@@ -64,11 +66,11 @@ struct BatchNormBackward {
 
 // sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight.
 template <typename T, typename D>
-void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums);
+TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums);
 
 // gradient [channels] of weight or bias = that part of those sums.
 template <typename A, typename D>
-void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
+TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 
 // `sums`: those over all rows of all ranks, of which there are `rows`; undefined where mean and rstd do not depend on x
 // (evaluation). dresidual, which may be undefined, gets the gradient of a residual.
@@ -76,4 +78,5 @@ template <typename T, typename D>
 void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows, Tensor<T, D>& dx,
                          bool accumulate_dx, const Tensor<T, D>& dresidual = {});
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

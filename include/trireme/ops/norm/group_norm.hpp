@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Group norm of x [batch, ..., channels]: y = (x - mean) * rstd * weight + bias, where mean and rstd [batch, groups] are those
 // of a sample's elements in `groups` equal parts of the channels. Wu, He 2018, arXiv 1803.08494.
@@ -21,7 +23,7 @@ struct GroupNormForward {
   Tensor<double, D> rstd = {};  // out
 };
 template <typename T, typename D>
-void group_norm(const GroupNormForward<T, D>& pass);
+TRIREME_EXPORT void group_norm(const GroupNormForward<T, D>& pass);
 
 // dweight and dbias may be undefined. `accumulate_*` adds.
 template <typename T, typename D>
@@ -41,6 +43,7 @@ struct GroupNormBackward {
   bool accumulate_dbias = false;
 };
 template <typename T, typename D>
-void group_norm_backward(const GroupNormBackward<T, D>& pass);
+TRIREME_EXPORT void group_norm_backward(const GroupNormBackward<T, D>& pass);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

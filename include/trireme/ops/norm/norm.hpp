@@ -1,9 +1,11 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Both norms scale each row, the last dim of x, by rstd and by weight; what they keep for the backward pass is [rows].
 // With a defined `residual`, first x_sum = x + residual, and the norm is of x_sum: one pass over memory.
@@ -25,11 +27,11 @@ struct NormForward {
 // y = (x - mean) * rstd * weight + bias, rstd = 1 / sqrt(variance + epsilon).
 // Ba, Kiros, Hinton 2016, arXiv 1607.06450.
 template <typename T, typename D>
-void layer_norm(const NormForward<T, D>& pass);
+TRIREME_EXPORT void layer_norm(const NormForward<T, D>& pass);
 
 // y = x * rstd * weight, rstd = 1 / sqrt(average of x^2 + epsilon). Zhang, Sennrich 2019, arXiv 1910.07467.
 template <typename T, typename D>
-void rms_norm(const NormForward<T, D>& pass);
+TRIREME_EXPORT void rms_norm(const NormForward<T, D>& pass);
 
 // x is the normalised input (x_sum with a residual). dweight and dbias may be undefined. `accumulate_*` adds.
 template <typename T, typename D>
@@ -49,8 +51,9 @@ struct NormBackward {
   bool accumulate_dbias = false;
 };
 template <typename T, typename D>
-void layer_norm_backward(const NormBackward<T, D>& pass);
+TRIREME_EXPORT void layer_norm_backward(const NormBackward<T, D>& pass);
 template <typename T, typename D>
-void rms_norm_backward(const NormBackward<T, D>& pass);
+TRIREME_EXPORT void rms_norm_backward(const NormBackward<T, D>& pass);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

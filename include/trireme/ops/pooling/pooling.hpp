@@ -2,12 +2,14 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent2d.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Pooling of images x[batch, height, width, channels] into y[batch, y height, y width, channels], with torch's options and
 // results; a batch of 0 is fine. `accumulate` adds to dx instead of overwriting it. Shapes that do not fit throw Error.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct Pool2dOptions {
   Extent2d kernel = 0;
@@ -37,25 +39,28 @@ using PoolArgmax = Tensor<std::uint16_t, D>;
 
 // Padding is never a maximum. argmax has the shape of y.
 template <typename T, typename D>
-void max_pool2d(const Tensor<T, D>& x, const Pool2dOptions& options, Tensor<T, D>& y, PoolArgmax<D>& argmax);
+TRIREME_EXPORT void max_pool2d(const Tensor<T, D>& x, const Pool2dOptions& options, Tensor<T, D>& y, PoolArgmax<D>& argmax);
 template <typename T, typename D>
-void max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, const Pool2dOptions& options, Tensor<T, D>& dx,
-                         bool accumulate);
+TRIREME_EXPORT void max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, const Pool2dOptions& options,
+                                        Tensor<T, D>& dx, bool accumulate);
 
 template <typename T, typename D>
-void avg_pool2d(const Tensor<T, D>& x, const AvgPool2dOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void avg_pool2d(const Tensor<T, D>& x, const AvgPool2dOptions& options, Tensor<T, D>& y);
 template <typename T, typename D>
-void avg_pool2d_backward(const Tensor<T, D>& dy, const AvgPool2dOptions& options, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void avg_pool2d_backward(const Tensor<T, D>& dy, const AvgPool2dOptions& options, Tensor<T, D>& dx,
+                                        bool accumulate);
 
 // Window i of n along a dim of `size` pixels is [floor(i * size / n), ceil((i + 1) * size / n)); the shape of y says n.
 template <typename T, typename D>
-void adaptive_max_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax);
+TRIREME_EXPORT void adaptive_max_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y, PoolArgmax<D>& argmax);
 template <typename T, typename D>
-void adaptive_max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void adaptive_max_pool2d_backward(const Tensor<T, D>& dy, const PoolArgmax<D>& argmax, Tensor<T, D>& dx,
+                                                 bool accumulate);
 
 template <typename T, typename D>
-void adaptive_avg_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y);
+TRIREME_EXPORT void adaptive_avg_pool2d(const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>
-void adaptive_avg_pool2d_backward(const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void adaptive_avg_pool2d_backward(const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

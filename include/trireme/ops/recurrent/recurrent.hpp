@@ -2,10 +2,12 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/recurrent/recurrent_cell.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 constexpr std::int64_t num_gates(RecurrentCell cell) { return cell == RecurrentCell::lstm ? 4 : 3; }
 
@@ -40,7 +42,7 @@ struct RecurrentForward {
 };
 
 template <typename T, typename D>
-void recurrent(const RecurrentForward<T, D>& step);
+TRIREME_EXPORT void recurrent(const RecurrentForward<T, D>& step);
 
 // The states' gradients. The gates of the forward pass are overwritten: they become the gradient of the input's product.
 template <typename T, typename D = Cpu>
@@ -53,6 +55,7 @@ struct RecurrentBackward {
 };
 
 template <typename T, typename D>
-void recurrent_backward(const RecurrentForward<T, D>& forward, const RecurrentBackward<T, D>& backward);
+TRIREME_EXPORT void recurrent_backward(const RecurrentForward<T, D>& forward, const RecurrentBackward<T, D>& backward);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

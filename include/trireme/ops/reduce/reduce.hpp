@@ -1,22 +1,25 @@
 #pragma once
 
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/scalar.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // columns[n] = sum over rows of x[rows, n], zero where there are none: the gradient of a bias. The same bits for any number of
 // threads.
 template <typename T, typename D>
-void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
+TRIREME_EXPORT void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
 // Sum of all elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order that follows from
 // the number of elements.
 template <typename T, typename D>
-Scalar<double, D> sum(const Tensor<T, D>& x);
+TRIREME_EXPORT Scalar<double, D> sum(const Tensor<T, D>& x);
 
 // Sum of the squares of `count` elements, likewise; inf or nan when an element is.
 template <typename T, typename D = Cpu>
 Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

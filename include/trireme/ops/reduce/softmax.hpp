@@ -1,22 +1,25 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Over the last dim, for float, double, bfloat16 and float16; `accumulate` adds to the output.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // y = exp(x) / sum(exp(x)); exactly 0 where x is -infinity. y may be x.
 template <typename T, typename D>
-void softmax(const Tensor<T, D>& x, Tensor<T, D>& y);
+TRIREME_EXPORT void softmax(const Tensor<T, D>& x, Tensor<T, D>& y);
 
 // From y, the result of the forward pass. dx may be dy.
 template <typename T, typename D>
-void softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
 // y = x - log(sum(exp(x))). y may be x.
 template <typename T, typename D>
-void log_softmax(const Tensor<T, D>& x, Tensor<T, D>& y);
+TRIREME_EXPORT void log_softmax(const Tensor<T, D>& x, Tensor<T, D>& y);
 template <typename T, typename D>
-void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+TRIREME_EXPORT void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct AdagradStep {
   double learning_rate = 0;
@@ -40,4 +42,5 @@ struct AdagradUpdate {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

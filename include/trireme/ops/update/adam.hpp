@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct AdamStep {
   double learning_rate = 0;
@@ -56,4 +58,5 @@ struct AdamUpdate {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct ClipStep {
   double limit = 0;
@@ -29,4 +31,5 @@ struct ClipUpdate {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/math/exponential.hpp"
 #include "trireme/ops/update/planes.hpp"
 #include "trireme/ops/update/step_scalars.hpp"
@@ -17,7 +18,8 @@
 //
 // A plane of Optional<T> may be null: then the formula gets NotKept. Where a step needs one that is null, lacking(step, planes)
 // names it; it returns null where nothing is missing.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 TRIREME_HOST_DEVICE bool is_skipped(const StepOnDevice& step) { return step.scalars != nullptr && step.scalars->skipped; }
 
@@ -57,4 +59,5 @@ struct Moments {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

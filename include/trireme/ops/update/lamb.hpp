@@ -2,9 +2,11 @@
 
 #include <limits>
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct LambStep {
   double learning_rate = 0;
@@ -75,4 +77,5 @@ struct LambUpdate {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct LossScaleRules {
   double growth_factor = 2;
@@ -32,4 +34,5 @@ struct LossScale {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

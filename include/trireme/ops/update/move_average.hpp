@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct AverageStep {
   double rate = 0;
@@ -21,4 +23,5 @@ struct AverageUpdate {
   TRIREME_HOST_DEVICE void operator()(const T& value, T& average) const { average += rate * (value - average); }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

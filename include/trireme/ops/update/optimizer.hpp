@@ -2,13 +2,15 @@
 
 #include <cstddef>
 
+#include "trireme/core/export.hpp"
 #include "trireme/device/device.hpp"
 #include "trireme/ops/update/step_scalars.hpp"
 
 // The passes of the optimizers over a range of the flat store: every element is read and written once. All pointers are to
 // `count` elements; gradient_scale multiplies every gradient first (clipping, averaging). What a step names in on_device is
 // read when the pass runs.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct LambStep;
 
@@ -26,4 +28,5 @@ void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second
 template <typename T, typename D = Cpu>
 void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D = {});
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

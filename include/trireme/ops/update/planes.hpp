@@ -5,9 +5,11 @@
 #include <type_traits>
 #include <utility>
 
+#include "trireme/core/export.hpp"
 #include "trireme/core/host_device.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // Marks elements of a plane that only some variants of an optimizer keep: its pointer may be null.
 template <typename T>
@@ -84,4 +86,5 @@ class PlanesAt<std::index_sequence<Index...>, Elements...> : PlaneAt<Index, Elem
 template <typename... Elements>
 using Planes = PlanesAt<std::index_sequence_for<Elements...>, Elements...>;
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

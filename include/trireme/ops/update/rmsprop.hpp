@@ -1,8 +1,10 @@
 #pragma once
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/formula.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 struct RmspropStep {
   double learning_rate = 0;
@@ -66,4 +68,5 @@ struct RmspropUpdate {
   }
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

@@ -2,8 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
+
 // What the passes of the optimizers are told of a step, besides what each is told alone.
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // What of a step a GPU decides, or the host tells it from step to step: kernels read it from the GPU's memory, so that a step
 // can be recorded once and launched many times.
@@ -26,4 +29,5 @@ struct UpdateSquares {
   double update = 0;
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

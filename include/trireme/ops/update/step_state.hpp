@@ -2,9 +2,11 @@
 
 #include <cstdint>
 
+#include "trireme/core/export.hpp"
 #include "trireme/ops/update/step_scalars.hpp"
 
-namespace trireme::ops {
+namespace trireme TRIREME_EXPORT {
+namespace ops {
 
 // What an optimizer keeps in a GPU's memory.
 struct StepState {
@@ -14,4 +16,5 @@ struct StepState {
   std::int64_t skipped = 0;  // such steps
 };
 
-}  // namespace trireme::ops
+}  // namespace ops
+}  // namespace trireme

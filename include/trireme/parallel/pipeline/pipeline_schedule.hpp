@@ -5,7 +5,10 @@
 #include <string>
 #include <vector>
 
-namespace trireme::parallel {
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // What a rank of a pipeline does next.
 struct PipelineAction {
@@ -73,4 +76,5 @@ int peak_activations(const PipelineSchedule& schedule, int rank);
 // no rank keeps more activations than its bound.
 void require_valid(const PipelineSchedule& schedule);
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

@@ -3,9 +3,11 @@
 #include <span>
 #include <vector>
 
+#include "trireme/core/export.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // What a stage takes for one micro-batch.
 struct StageSeconds {
@@ -32,4 +34,5 @@ struct PipelineTimeline {
 // it was sent and delays no other. Throws Error{invalid_argument} where no rank can go on.
 PipelineTimeline simulate(const PipelineSchedule& schedule, std::span<const StageSeconds> stages, double transfer_seconds = 0);
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme

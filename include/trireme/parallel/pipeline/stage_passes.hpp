@@ -6,9 +6,11 @@
 #include <vector>
 
 #include "trireme/autograd/tape.hpp"
+#include "trireme/core/export.hpp"
 #include "trireme/nn/flow.hpp"
 
-namespace trireme::parallel {
+namespace trireme TRIREME_EXPORT {
+namespace parallel {
 
 // A micro-batch in a stage, from its forward pass to its last gradient.
 struct StagePass {
@@ -38,4 +40,5 @@ class StagePasses {
   virtual void forward(int stage, int micro_batch, StagePass& pass) = 0;
 };
 
-}  // namespace trireme::parallel
+}  // namespace parallel
+}  // namespace trireme
