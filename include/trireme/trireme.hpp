@@ -26,6 +26,7 @@
 #include "trireme/core/run_status.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/core/units.hpp"
+#include "trireme/core/version.hpp"
 #include "trireme/data/batch_loader.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/cifar10.hpp"

@@ -19,7 +19,7 @@ TRIREME_EXPORT Scalar<double, D> sum(const Tensor<T, D>& x);
 
 // Sum of the squares of `count` elements, likewise; inf or nan when an element is.
 template <typename T, typename D = Cpu>
-Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
+TRIREME_EXPORT Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
 
 }  // namespace ops
 }  // namespace trireme
