@@ -1,7 +1,6 @@
 #include <numeric>
 
 #include "ops/loss/elementwise_loss_body.hpp"
-#include "ops/loss/elementwise_loss_on.hpp"
 #include "ops/reduce/reduce_body.hpp"
 #include "ops/team_compare.hpp"
 #include "ops/update/lamb_body.hpp"
