@@ -49,7 +49,7 @@ struct UnaryFormula {
     static_cast<void>(second);
     if constexpr (kind == Unary::abs) return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0);
     if constexpr (kind == Unary::neg) return T(-1);
-    if constexpr (kind == Unary::clamp) return x >= first && x <= second ? T(1) : T(0);
+    if constexpr (kind == Unary::clamp) return x > first && x < second ? T(1) : T(0);
     if constexpr (kind == Unary::square) return T(2) * x;
     if constexpr (kind == Unary::exp) return math::exp(x);
     if constexpr (kind == Unary::expm1) return math::exp(x);
