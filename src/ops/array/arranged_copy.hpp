@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "trireme/ops/array/copy_strided.hpp"
+#include "trireme/ops/array/strided_copy.hpp"
 
 // The boxes of ops/array/copy_strided.hpp as kernels want them.
 namespace trireme::ops {

@@ -61,7 +61,7 @@ struct AddsElements {
 // x.
 template <typename Does, typename T>
 void copy_tile(const Dim& rows, const Dim& columns, const T* x, T* y) {
-  constexpr int side = std::max(64 / static_cast<int>(sizeof(T)), 8);  // of squares: a cache line
+  constexpr int side = 32;  // of squares that stay in the first cache, of whole cache lines
   T square[side][side + 1];
   for (std::int64_t row = 0; row < rows.extent; row += side) {
     const auto square_rows = static_cast<int>(std::min<std::int64_t>(side, rows.extent - row));

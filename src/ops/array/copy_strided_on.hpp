@@ -8,6 +8,7 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/array/movement.hpp"
 
 // The copies of ops/array for any device: what is checked is the same, CopyStrided<D> does the work.
@@ -55,15 +56,6 @@ void copy_strided(const StridedCopy& box, const Tensor<T, D>& x, Tensor<T, D>& y
     CopyStrided<D>::add(copy, from, to);
   } else {
     CopyStrided<D>::sum(copy, from, to, accumulate);
-  }
-}
-
-template <typename T, typename D>
-void fill_elements(Tensor<T, D>& y, T value) {
-  if constexpr (Tensor<T, D>::on_host) {
-    std::fill_n(y.data(), y.numel(), value);
-  } else {
-    device::fill(D{}, y.data(), &value, sizeof(T), static_cast<std::size_t>(y.numel()));
   }
 }
 

@@ -4,7 +4,7 @@
 
 #include "device/cuda/team.hpp"
 #include "ops/base/convert.hpp"
-#include "trireme/ops/array/create.hpp"
+#include "trireme/ops/array/line.hpp"
 
 namespace trireme::ops {
 

@@ -22,8 +22,8 @@ namespace trireme TRIREME_EXPORT {
 namespace ops {
 
 template <typename T, typename D>
-const Shape& defined_shape(std::string_view op, const Tensor<T, D>& x) {
-  require(x.defined(), "{}: x is undefined", op);
+const Shape& defined_shape(std::string_view op, const Tensor<T, D>& x, std::string_view name = "x") {
+  require(x.defined(), "{}: {} is undefined", op, name);
   return x.shape();
 }
 

@@ -5,20 +5,16 @@
 #include <optional>
 #include <type_traits>
 
+#include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/ops/array/line.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // New tensors: arange<float>(0, 6, 2) is [0, 2, 4]. D: Cpu unless said.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Numbers at even distances: first + i * step, in the second half of those that end at `last` counted from there.
-struct Line {
-  double first = 0;
-  double step = 0;
-  double last = 0;
-  bool ends = false;
-};
+// y[i] of a Line.
 template <typename T, typename D>
 TRIREME_EXPORT void fill_line(const Line& line, Tensor<T, D>& y);
 
