@@ -1,5 +1,6 @@
 #include "trireme/autograd/functions.hpp"
 
+#include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
@@ -25,6 +26,7 @@ struct Reshape {
   void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
 };
 
+// The arithmetic of operands of one shape; detail::binary_of() has that of others.
 struct Add {
   static constexpr std::string_view name = "add";
   void forward(const auto& a, const auto& b, auto& y) const { ops::add(a, b, y); }
@@ -150,17 +152,6 @@ struct Dropout {
   void describe(Attributes& to) const { to["probability"] = probability; }
 };
 
-// The result of an operation on two operands of one shape.
-template <typename T, typename D>
-auto result_of_both(std::string_view operation, const Variable<T, D>& a, const Variable<T, D>& b) {
-  return [&, operation] {
-    require(a.shape() == b.shape(),
-            "{}: the operands have the shapes {} and {}, but must have the same: nothing is repeated along a dim", operation,
-            a.shape(), b.shape());
-    return Result<T, D>{a.shape()};
-  };
-}
-
 }  // namespace
 
 template <typename To, typename From, typename D>
@@ -188,22 +179,26 @@ Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape) {
 
 template <typename T, typename D>
 Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Add{}, result_of_both(Add::name, a, b), a, b);
+  if (a.shape() != b.shape()) return detail::binary_of(ops::Binary::add, a, b);
+  return record(Add{}, Result<T, D>{a.shape()}, a, b);
 }
 
 template <typename T, typename D>
 Variable<T, D> subtract(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Subtract{}, result_of_both(Subtract::name, a, b), a, b);
+  if (a.shape() != b.shape()) return detail::binary_of(ops::Binary::subtract, a, b);
+  return record(Subtract{}, Result<T, D>{a.shape()}, a, b);
 }
 
 template <typename T, typename D>
 Variable<T, D> multiply(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Multiply{}, result_of_both(Multiply::name, a, b), kept(a), kept(b));
+  if (a.shape() != b.shape()) return detail::binary_of(ops::Binary::multiply, a, b);
+  return record(Multiply{}, Result<T, D>{a.shape()}, kept(a), kept(b));
 }
 
 template <typename T, typename D>
 Variable<T, D> divide(const Variable<T, D>& a, const Variable<T, D>& b) {
-  return record(Divide{}, result_of_both(Divide::name, a, b), kept(a), kept(b));
+  if (a.shape() != b.shape()) return detail::binary_of(ops::Binary::divide, a, b);
+  return record(Divide{}, Result<T, D>{a.shape()}, kept(a), kept(b));
 }
 
 template <typename T, typename D>

@@ -30,7 +30,7 @@ TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
 
-// Element by element, of operands of one shape. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
+// Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
