@@ -1,5 +1,6 @@
 #pragma once
 
+#include "trireme/ops/update/adadelta.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
@@ -7,6 +8,8 @@
 #include "trireme/ops/update/lars.hpp"
 #include "trireme/ops/update/lion.hpp"
 #include "trireme/ops/update/move_average.hpp"
+#include "trireme/ops/update/nadam.hpp"
+#include "trireme/ops/update/radam.hpp"
 #include "trireme/ops/update/rmsprop.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
@@ -20,7 +23,10 @@
   X(lars, Lars, __VA_ARGS__)           \
   X(rmsprop, Rmsprop, __VA_ARGS__)     \
   X(adagrad, Adagrad, __VA_ARGS__)     \
-  X(lion, Lion, __VA_ARGS__)
+  X(lion, Lion, __VA_ARGS__)           \
+  X(nadam, Nadam, __VA_ARGS__)         \
+  X(radam, Radam, __VA_ARGS__)         \
+  X(adadelta, Adadelta, __VA_ARGS__)
 
 // All formulas: also those that are no optimizer's.
 #define TRIREME_EACH_FORMULA(X, ...)     \
