@@ -86,6 +86,7 @@
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizers.hpp"
+#include "trireme/optim/plateau.hpp"
 #include "trireme/optim/summary.hpp"
 #include "trireme/parallel/communication_hook.hpp"
 #include "trireme/parallel/compression.hpp"
