@@ -45,7 +45,8 @@ Nadam(const M&, const NadamOptions& = {}) -> Nadam<typename M::Precision, typena
 
 template <typename P, typename D>
 Nadam<P, D>::Nadam(Model& model, const NadamOptions& options)
-    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2}),
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
@@ -58,8 +59,8 @@ Nadam<P, D>::Nadam(Model& model, const NadamOptions& options)
 template <typename P, typename D>
 void Nadam<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
   const ops::NadamStep step{.learning_rate = piece.learning_rate,
-                            .beta1 = options_.beta1,
-                            .beta2 = options_.beta2,
+                            .beta1 = piece.beta1,
+                            .beta2 = piece.beta2,
                             .epsilon = options_.epsilon,
                             .weight_decay = piece.weight_decay,
                             .momentum_decay = options_.momentum_decay,

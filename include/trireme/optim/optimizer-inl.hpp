@@ -9,6 +9,7 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -151,10 +152,13 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOpti
     if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
   }
   for (std::size_t parameter = 0; parameter < used.size(); ++parameter) {
-    const bool stays = rules_.learning_rate * resolved_[parameter].learning_rate_factor == 0;
+    const bool stays = rules_.learning_rate * learning_rate_factor(rules_, resolved_[parameter], summary.step) == 0;
     if (used[parameter] && !stays) store_.count_change(static_cast<int>(parameter));
   }
   if constexpr (!on_host) {
+    const bool scheduled =
+        std::ranges::any_of(rules_.groups, [](const ParameterGroup& group) { return group.schedule != nullptr; });
+    if (scheduled) device::require_not_capturing("an update with the schedule of a parameter group");
     on_device_->begin(summary, options.clip_norm, used);
     return {};
   } else {
@@ -305,9 +309,11 @@ void Optimizer<P, D>::cut_by_rules(const FlatStore::Piece& whole, const StepSumm
                .planes = whole.elements.subspan(2),
                .offset = offset,
                .on_device = place_of(*place, scaling),
-               .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
+               .learning_rate = (on_host ? rules_.learning_rate : 1) * learning_rate_factor(rules_, rule, summary.step),
                .gradient_scale = scaling.scale,
                .weight_decay = rule.weight_decay,
+               .beta1 = rule.beta1,
+               .beta2 = rule.beta2,
                .adapts = rule.adapts,
                .step = steps_[index],
                .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
@@ -326,10 +332,13 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
                     {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
   for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
   for (const ParameterGroup& group : rules_.groups) {
-    settings.emplace_back("group " + group.pattern,
-                          fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
-                                      group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
-                                      group.adapts ? "adapts" : "does not adapt"));
+    std::string text = fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
+                                   group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
+                                   group.adapts ? "adapts" : "does not adapt");
+    if (group.schedule) text += ", a schedule";
+    if (group.beta1) text += fmt::format(", beta1 {}", *group.beta1);
+    if (group.beta2) text += fmt::format(", beta2 {}", *group.beta2);
+    settings.emplace_back("group " + group.pattern, std::move(text));
   }
   return settings;
 }

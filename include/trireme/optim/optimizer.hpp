@@ -78,6 +78,8 @@ class Optimizer : public AnyOptimizer {
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
     double weight_decay;
+    double beta1;  // where the rules have betas
+    double beta2;
     bool adapts;                  // the rate follows the parameter's norms, where the optimizer has that
     std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D

@@ -45,7 +45,8 @@ Radam(const M&, const RadamOptions& = {}) -> Radam<typename M::Precision, typena
 
 template <typename P, typename D>
 Radam<P, D>::Radam(Model& model, const RadamOptions& options)
-    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2}),
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
@@ -57,8 +58,8 @@ Radam<P, D>::Radam(Model& model, const RadamOptions& options)
 template <typename P, typename D>
 void Radam<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
   const ops::RadamStep step{.learning_rate = piece.learning_rate,
-                            .beta1 = options_.beta1,
-                            .beta2 = options_.beta2,
+                            .beta1 = piece.beta1,
+                            .beta2 = piece.beta2,
                             .epsilon = options_.epsilon,
                             .weight_decay = piece.weight_decay,
                             .decoupled = options_.decoupled_weight_decay,
