@@ -83,6 +83,7 @@
 #include "trireme/nn/weights.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/learning_rate.hpp"
+#include "trireme/optim/lookahead.hpp"
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizers.hpp"

@@ -2,13 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "catch.hpp"
+#include "optim/copy_state.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/optim/named.hpp"
@@ -56,26 +56,6 @@ struct Weights {
   }
 };
 
-// What a checkpoint would carry from one to the other.
-void copy(const State& from, const State& to) {
-  from.prepare();
-  to.prepare();
-  REQUIRE(from.tensors().size() == to.tensors().size());
-  REQUIRE(from.values().size() == to.values().size());
-  for (std::size_t i = 0; i < from.tensors().size(); ++i) {
-    const StateTensor& tensor = from.tensors()[i];
-    REQUIRE(tensor.name == to.tensors()[i].name);
-    for (std::size_t piece = 0; piece < tensor.pieces.size(); ++piece) {
-      const auto bytes = static_cast<std::size_t>(tensor.pieces[piece].elements.count()) * size_of(tensor.dtype);
-      std::memcpy(to.tensors()[i].pieces[piece].data, tensor.pieces[piece].data, bytes);
-    }
-  }
-  for (std::size_t i = 0; i < from.values().size(); ++i) {
-    std::visit([&](auto* place) { *std::get<decltype(place)>(to.values()[i].place) = *place; }, from.values()[i].place);
-  }
-  to.loaded();
-}
-
 // A rank's part, of which nobody waits for the rest.
 class LoneShard final : public Shard {
  public:
@@ -98,7 +78,7 @@ TEST_CASE("every optimizer goes on from its state, at any step, with the same bi
     Weights<Float32> whole(name);
     for (int number = 0; number < 8; ++number) {
       Weights<Float32> resumed(name);
-      copy(whole.state(), resumed.state());
+      tests::copy_state(whole.state(), resumed.state());
       whole.step(number);
       resumed.step(number);
       REQUIRE(whole.values() == resumed.values());

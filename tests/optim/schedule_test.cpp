@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "optim/copy_state.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/plateau.hpp"
@@ -109,10 +110,7 @@ TEST_CASE("a plateau that goes on from its state, after any result, gives the sa
     State to;
     whole.add_to(from);
     resumed.add_to(to);
-    for (std::size_t at = 0; at < from.values().size(); ++at) {
-      REQUIRE(from.values()[at].name == to.values()[at].name);
-      std::visit([&](auto* place) { *std::get<decltype(place)>(to.values()[at].place) = *place; }, from.values()[at].place);
-    }
+    tests::copy_state(from, to);
     for (std::size_t at = stop; at < results.size(); ++at) {
       whole.update(results[at]);
       resumed.update(results[at]);

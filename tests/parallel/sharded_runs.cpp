@@ -172,12 +172,15 @@ class Trial {
         {.sharding = sharding,
          .buckets = {
              .bytes = run.bucket_bytes, .first_bytes = 256, .slice_bytes = std::max<std::int64_t>(4096, run.bucket_bytes)}});
-    const auto optimizer = make_optimizer<P>(run.optimizer, model);
+    const bool looks_ahead = run.optimizer == "lookahead";
+    const auto inside = make_optimizer<P>(looks_ahead ? "adamw" : run.optimizer, model);
+    optim::Lookahead<P> ahead(model, *inside, {.interval = 4});
+    optim::AnyOptimizer& optimizer = looks_ahead ? static_cast<optim::AnyOptimizer&>(ahead) : *inside;
     Outcome<P> outcome;
     for (int number = 0; number < steps; ++number) {
       parallel::Step step = replicas.begin(number, run.micro_batches);
       for (int micro = 0; micro < run.micro_batches; ++micro) run_micro_batch(run, micro, model, step);
-      step.update(*optimizer, {.clip_norm = run.clip});
+      step.update(optimizer, {.clip_norm = run.clip});
       outcome.losses.push_back(step.finish().loss());
       outcome.norms.push_back(step.finish().gradient_norm);
       require_equal_on_all_ranks(model.store());
@@ -323,6 +326,7 @@ std::vector<std::string> sharded_step_problems(const Group& world) {
   std::vector<std::string> problems;
   std::vector<std::string> optimizers = optim::optimizer_names();
   optimizers.emplace_back("own");
+  optimizers.emplace_back("lookahead");
   for (const std::string& optimizer : optimizers) {
     for (const double clip : {0.0, 0.3}) {
       for (const std::int64_t bucket_bytes : {1, 3000, 1 << 20}) {  // 1: every parameter alone, so some parts are empty

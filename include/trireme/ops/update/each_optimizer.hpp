@@ -7,6 +7,7 @@
 #include "trireme/ops/update/lamb.hpp"
 #include "trireme/ops/update/lars.hpp"
 #include "trireme/ops/update/lion.hpp"
+#include "trireme/ops/update/lookahead.hpp"
 #include "trireme/ops/update/move_average.hpp"
 #include "trireme/ops/update/nadam.hpp"
 #include "trireme/ops/update/radam.hpp"
@@ -32,4 +33,5 @@
 #define TRIREME_EACH_FORMULA(X, ...)     \
   TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__) \
   X(clip_by_value, Clip, __VA_ARGS__)    \
-  X(move_average, Average, __VA_ARGS__)
+  X(move_average, Average, __VA_ARGS__)  \
+  X(lookahead, Lookahead, __VA_ARGS__)
