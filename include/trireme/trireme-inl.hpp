@@ -20,3 +20,4 @@
 #include "trireme/optim/moving_average-inl.hpp"
 #include "trireme/optim/named-inl.hpp"
 #include "trireme/optim/optimizer-inl.hpp"
+#include "trireme/optim/schedule_free_adamw-inl.hpp"

@@ -1,4 +1,4 @@
-// What every optimizer owes, whatever its formula: those that make_optimizer knows, by name.
+// What every optimizer owes, whatever its formula.
 
 #include <algorithm>
 #include <cmath>
@@ -12,10 +12,26 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/state.hpp"
 #include "trireme/optim/named.hpp"
+#include "trireme/optim/schedule_free_adamw.hpp"
 
 using namespace trireme;
 
 namespace {
+
+// Those that make_optimizer knows, and the others.
+std::vector<std::string> all_names() {
+  std::vector<std::string> names = optim::optimizer_names();
+  names.emplace_back("schedule_free_adamw");
+  return names;
+}
+template <typename P>
+std::unique_ptr<optim::Optimizer<P>> make(const std::string& name, Model& model) {
+  if (name == "schedule_free_adamw") {
+    return std::make_unique<optim::ScheduleFreeAdamW<P>>(
+        model, optim::ScheduleFreeAdamWOptions{.learning_rate = 0.01, .weight_decay = 0.1, .warmup = 3});
+  }
+  return optim::make_optimizer<P>(name, model, {.learning_rate = 0.01, .weight_decay = 0.1});
+}
 
 // Elements in the order of the store: 64 of `last`, 32 of `first`, 16 of `frozen`.
 template <typename P>
@@ -33,7 +49,7 @@ struct Weights {
     const auto values = store.values<float>().span();
     for (std::size_t at = 0; at < 96; ++at) values[at] = std::cos(static_cast<float>(at));
     store.refresh_compute_copy();
-    optimizer = optim::make_optimizer<P>(name, model, {.learning_rate = 0.01, .weight_decay = 0.1});
+    optimizer = make<P>(name, model);
   }
 
   bool step(int number, std::vector<bool> used = {true, false, true}, double norm = 1) {
@@ -73,7 +89,7 @@ class LoneShard final : public Shard {
 }  // namespace
 
 TEST_CASE("every optimizer goes on from its state, at any step, with the same bits") {
-  for (const std::string& name : optim::optimizer_names()) {
+  for (const std::string& name : all_names()) {
     CAPTURE(name);
     Weights<Float32> whole(name);
     for (int number = 0; number < 8; ++number) {
@@ -87,7 +103,7 @@ TEST_CASE("every optimizer goes on from its state, at any step, with the same bi
 }
 
 TEST_CASE("a step that is not finite changes neither values nor state of any optimizer") {
-  for (const std::string& name : optim::optimizer_names()) {
+  for (const std::string& name : all_names()) {
     CAPTURE(name);
     Weights<Float32> one(name);
     Weights<Float32> other(name);
@@ -106,7 +122,7 @@ TEST_CASE("a step that is not finite changes neither values nor state of any opt
 }
 
 TEST_CASE("every optimizer leaves alone what is frozen, and in a step what was not used") {
-  for (const std::string& name : optim::optimizer_names()) {
+  for (const std::string& name : all_names()) {
     CAPTURE(name);
     Weights<Float32> weights(name);
     Weights<Float32> alone(name);
@@ -130,7 +146,7 @@ TEST_CASE("every optimizer leaves alone what is frozen, and in a step what was n
 
 TEST_CASE("every optimizer that updates any range does it with the same bits in a shard") {
   const std::vector<Range> own{{0, 16}, {16, 16}, {16, 32}, {48, 80}};
-  for (const std::string& name : optim::optimizer_names()) {
+  for (const std::string& name : all_names()) {
     if (name == "lamb" || name == "lars") continue;  // their norms come from all ranks
     CAPTURE(name);
     Weights<Float32> whole(name);
@@ -151,7 +167,7 @@ TEST_CASE("every optimizer that updates any range does it with the same bits in 
 }
 
 TEST_CASE("in mixed precision every optimizer takes the same steps and renews the rounded copy") {
-  for (const std::string& name : optim::optimizer_names()) {
+  for (const std::string& name : all_names()) {
     CAPTURE(name);
     Weights<Float32> single(name);
     Weights<MixedBfloat16> mixed(name);

@@ -1,7 +1,7 @@
 // What PyTorch's optimizers make of three weights in 10 steps: its results in double, of version 2.15.
 
 #include <array>
-#include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -9,6 +9,7 @@
 #include "trireme/optim/adadelta.hpp"
 #include "trireme/optim/nadam.hpp"
 #include "trireme/optim/radam.hpp"
+#include "trireme/optim/schedule_free_adamw.hpp"
 
 using namespace trireme;
 
@@ -17,7 +18,7 @@ namespace {
 using Wanted = std::vector<std::pair<int, std::array<double, 3>>>;  // weights after so many steps
 
 template <typename Kind, typename P, typename Options>
-void require_values(const Options& options, const Wanted& wanted) {
+void require_values(const Options& options, const Wanted& wanted, const std::vector<double>& swapped_in = {}) {
   using T = typename P::Master;
   Model model(dtype_of<T>);
   FlatStore& store = model.store();
@@ -26,6 +27,11 @@ void require_values(const Options& options, const Wanted& wanted) {
   const auto values = store.values<T>(weight).span();
   for (std::size_t i = 0; i < 3; ++i) values[i] = static_cast<T>((i % 2 == 0 ? 0.25 : -0.25) * static_cast<double>(i + 1));
   Kind optimizer(model, options);
+  const auto check = [&](std::span<const double> weights) {
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      CHECK(static_cast<double>(values[i]) == Approx(weights[i]).epsilon(sizeof(T) == 8 ? 1e-13 : 1e-6));
+    }
+  };
   int done = 0;
   for (const auto& [steps, weights] : wanted) {
     for (; done < steps; ++done) {
@@ -34,9 +40,11 @@ void require_values(const Options& options, const Wanted& wanted) {
       optimizer.step({.target_weight = 1, .gradient_scale = 0.5, .gradient_norm = 1, .used = {true}});
     }
     CAPTURE(steps);
-    for (std::size_t i = 0; i < 3; ++i) {
-      CHECK(static_cast<double>(values[i]) == Approx(weights[i]).epsilon(sizeof(T) == 8 ? 1e-13 : 1e-6));
-    }
+    check(weights);
+  }
+  if constexpr (requires { optimizer.swap(); }) {
+    optimizer.swap();
+    check(swapped_in);
   }
 }
 
@@ -100,6 +108,22 @@ TEMPLATE_TEST_CASE("Adadelta makes torch.optim.Adadelta's steps", EACH_PRECISION
       {{1, {0.21485202542166812, -0.4655876399194157, 0.7154528897755723}},
        {6, {0.2475797843824442, -0.4759332417902753, 0.6835510597295412}},
        {10, {0.22361689146500535, -0.419348427843294, 0.6494811559228066}}});
+}
+
+TEMPLATE_TEST_CASE("schedule-free AdamW makes the steps of its authors' package", EACH_PRECISION) {  // schedulefree 1.4.1
+  using Kind = optim::ScheduleFreeAdamW<TestType>;
+  require_values<Kind, TestType>(optim::ScheduleFreeAdamWOptions{.learning_rate = 0.01},
+                                 {{1, {0.25999999984, -0.5099999996, 0.7599999996}},
+                                  {6, {0.2500499482081552, -0.4974213435887529, 0.7580237873683958}},
+                                  {10, {0.24801169949544158, -0.5018916244769236, 0.7630688536163747}}},
+                                 {0.24762902698689165, -0.5006519723871807, 0.762823291608377});
+  require_values<Kind, TestType>(
+      optim::ScheduleFreeAdamWOptions{
+          .learning_rate = 0.01, .beta1 = 0.8, .beta2 = 0.9, .epsilon = 1e-3, .weight_decay = 0.1, .warmup = 4},
+      {{1, {0.25243350638977635, -0.5023650398406374, 0.7523025398406374}},
+       {6, {0.24112610395673548, -0.4913932342084493, 0.7522628198335521}},
+       {10, {0.2403810362331345, -0.4976146702078035, 0.7557583280847933}}},
+      {0.23920850818187944, -0.495352110543362, 0.7561744527688474});
 }
 
 TEST_CASE("NAdam, RAdam and Adadelta refuse options that make no sense") {

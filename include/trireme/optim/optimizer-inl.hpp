@@ -104,6 +104,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& opti
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
   require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
+  require_trained_values();
   if (options.learning_rate) set_learning_rate(*options.learning_rate);
   make_planes();
   store_.require_values();
@@ -133,15 +134,33 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const Update
     scaling = {.done = true};
   }
   if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
+  change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+}
+
+// Brings the results to all ranks, those of a range while the next is changed.
+template <typename P, typename D>
+void Optimizer<P, D>::change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
+                                    const std::function<void(const Piece&)>& change) {
   const auto publication = shard_ ? shard_->publish() : nullptr;
   for (std::size_t index = 0; index < ranges.size(); ++index) {
     visit_pieces(ranges[index], summary, scaling, [&](const Piece& piece, int) {
-      update(piece);
+      change(piece);
       if (!shard_) store_.refresh_compute_copy(piece.range);
     });
     if (publication) publication->updated(index);
   }
   if (publication) publication->finish();
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::rewrite_values(const std::function<void(const Piece&)>& change) {
+  make_planes();
+  StepSummary all;
+  for (int index = 0; index < store_.num_parameters(); ++index) {
+    all.used.push_back(store_.parameter(index).trainable);
+    if (all.used.back()) store_.count_change(index);
+  }
+  change_pieces(own_ranges(), all, {}, change);
 }
 
 // Counts the update of every parameter in use.
@@ -207,10 +226,14 @@ std::vector<Range> Optimizer<P, D>::own_ranges() const {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  require_trained_values();
   make_planes();
   std::vector<void*> places;  // by plane
   for (const int plane : planes_.numbers()) places.push_back(store_.list_plane(state, plane));
-  state.before_use([this] { skipped_steps(); });
+  state.before_use([this] {
+    require_trained_values();
+    skipped_steps();
+  });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);

@@ -96,6 +96,14 @@ class Optimizer : public AnyOptimizer {
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
 
+  // An error where the model's values are not those that are trained, for an optimizer that exchanges them: asked before a
+  // step, and before a checkpoint is saved or loaded.
+  virtual void require_trained_values() const {}
+
+  // Between steps: change(piece) rewrites the values of every piece of all trainable parameters, whose gradients and rates mean
+  // nothing; all ranks get the results. Collective.
+  void rewrite_values(const std::function<void(const Piece&)>& change);
+
   // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
   // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
@@ -115,6 +123,8 @@ class Optimizer : public AnyOptimizer {
   void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
   void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
                     const Visit& visit) const;
+  void change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
+                     const std::function<void(const Piece&)>& change);
   void measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);
   std::vector<Range> own_ranges() const;
   void leave_out(const StepSummary& summary, const UpdateOptions& options);
