@@ -1,6 +1,7 @@
 #include "data/rand_augment.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 #include <vector>
