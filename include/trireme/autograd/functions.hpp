@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/reductions.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/attention/attention.hpp"
@@ -45,9 +46,6 @@ TRIREME_EXPORT Variable<T, D> shift(const Variable<T, D>& x, Accumulate<T> summa
 
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
-
-template <typename T, typename D>
-TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x);  // a scalar
 
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x);

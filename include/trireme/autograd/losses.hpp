@@ -9,12 +9,13 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/gather_batch.hpp"
 #include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/reductions.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/array/create.hpp"
 #include "trireme/ops/loss/ctc.hpp"
+#include "trireme/ops/loss/elementwise_loss.hpp"
 #include "trireme/ops/loss/loss.hpp"
-#include "trireme/ops/reduce/reduce.hpp"
 
 // Losses that are made of other functions, and the CTC loss. Half types are cast to float first. As those of
 // autograd/functions.hpp they give a sum over targets, with their number: `mean()` is PyTorch's reduction="mean".
@@ -24,7 +25,7 @@ namespace detail {
 // [rows, width] -> [rows, 1]
 template <typename T, typename D>
 Variable<T, D> row_sums(const Variable<T, D>& x) {
-  return matmul(x, Variable<T, D>(Tensor<T, D>::full({x.shape().back(), 1}, T{1})));
+  return sum(x, -1, true);
 }
 
 // x[..., width] as rows [rows, width], in the type of losses.
@@ -143,7 +144,10 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   } else {
     weights = where(wrong, std::numeric_limits<A>::quiet_NaN(), weights);
   }
-  Loss<A, D> loss{.sum = {}, .target_weight = ops::sum(weights), .nominal_targets = rows};
+  const Tensor<A, D> zeros = Tensor<A, D>::zeros(weights.shape());
+  Loss<A, D> loss{.sum = {},  // weights are not below 0: this is their sum, in double
+                  .target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, weights, zeros),
+                  .nominal_targets = rows};
   loss.sum = sum(multiply(where(chosen, x, A{0}), neg(weights)));
   return loss;
 }
