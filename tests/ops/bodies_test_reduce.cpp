@@ -1,6 +1,7 @@
 #include <numeric>
 
 #include "ops/loss/elementwise_loss_body.hpp"
+#include "ops/loss/elementwise_loss_checks.hpp"
 #include "ops/reduce/reduce_body.hpp"
 #include "ops/team_compare.hpp"
 #include "ops/update/lamb_body.hpp"

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "trireme/autograd/convolutions.hpp"
+#include "trireme/autograd/composed/convolutions.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 
@@ -80,9 +80,10 @@ class KernelParameters : public Module<P, D> {
   ~KernelParameters() = default;
 
   // Channels of a group.
-  static std::int64_t of_group(std::int64_t in, std::int64_t out, std::int64_t groups, std::int64_t channels) {
-    require(groups > 0 && in % groups == 0 && out % groups == 0, "{} groups do not divide {} and {} channels", groups, in, out);
-    return channels / groups;
+  static std::int64_t of_group(std::string_view name, const auto& options, std::int64_t channels) {
+    require(options.groups > 0 && options.in % options.groups == 0 && options.out % options.groups == 0,
+            "{}: {} groups do not divide {} and {} channels", name, options.groups, options.in, options.out);
+    return channels / options.groups;
   }
 };
 
@@ -93,9 +94,8 @@ class Conv1d : public KernelParameters<P, D> {
   using T = typename P::Compute;
 
   Conv1d(const Module<P, D>& parent, std::string_view name, const Conv1dOptions& options)
-      : KernelParameters<P, D>(
-            parent, name, options,
-            {options.out, Conv1d::of_group(options.in, options.out, options.groups, options.in), options.kernel}),
+      : KernelParameters<P, D>(parent, name, options,
+                               {options.out, Conv1d::of_group(name, options, options.in), options.kernel}),
         options_{.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups} {
   }
 
@@ -114,9 +114,8 @@ class ConvTranspose1d : public KernelParameters<P, D> {
   using T = typename P::Compute;
 
   ConvTranspose1d(const Module<P, D>& parent, std::string_view name, const ConvTranspose1dOptions& options)
-      : KernelParameters<P, D>(
-            parent, name, options,
-            {options.in, ConvTranspose1d::of_group(options.in, options.out, options.groups, options.out), options.kernel}),
+      : KernelParameters<P, D>(parent, name, options,
+                               {options.in, ConvTranspose1d::of_group(name, options, options.out), options.kernel}),
         options_{.stride = options.stride,
                  .padding = options.padding,
                  .output_padding = options.output_padding,
@@ -140,8 +139,8 @@ class Conv3d : public KernelParameters<P, D> {
 
   Conv3d(const Module<P, D>& parent, std::string_view name, const Conv3dOptions& options)
       : KernelParameters<P, D>(parent, name, options,
-                               {options.out, Conv3d::of_group(options.in, options.out, options.groups, options.in),
-                                options.kernel.depth, options.kernel.height, options.kernel.width}),
+                               {options.out, Conv3d::of_group(name, options, options.in), options.kernel.depth,
+                                options.kernel.height, options.kernel.width}),
         options_{.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups} {
   }
 

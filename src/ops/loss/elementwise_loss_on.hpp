@@ -2,7 +2,7 @@
 
 #include "ops/base/argument_of.hpp"
 #include "ops/base/check.hpp"
-#include "ops/loss/elementwise_loss_of.hpp"
+#include "ops/loss/elementwise_loss_checks.hpp"
 #include "trireme/ops/loss/elementwise_loss.hpp"
 
 // The operations of ops/elementwise_loss.hpp for any device: ElementwiseLosses<D> does the work.
