@@ -15,6 +15,7 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
@@ -123,7 +124,13 @@ std::vector<Case> reduction_cases() {
              return var(in[0], {1, 2});
            }},
           {"stddev", {x}, [](const Inputs& in) { return stddev(in[0], 2); }},
-          {"norm", {x}, [](const Inputs& in) { return norm(in[0]); }}};
+          {"norm", {x}, [](const Inputs& in) { return norm(in[0]); }},
+          {"max_with_index", {x}, [](const Inputs& in) { return max_with_index(in[0], 1).values; }},
+          {"min_with_index", {x}, [](const Inputs& in) { return min_with_index(in[0], -1).values; }},
+          {"sort", {x}, [](const Inputs& in) { return sort(in[0], 0).values; }},
+          {"topk", {x}, [](const Inputs& in) { return topk(in[0], 2).values; }},
+          {"cumsum", {x}, [](const Inputs& in) { return cumsum(in[0], 1); }},
+          {"cumprod", {x}, [](const Inputs& in) { return cumprod(in[0], -1); }}};
 }
 
 std::vector<Case> product_cases() {
