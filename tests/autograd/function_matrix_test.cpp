@@ -14,6 +14,7 @@
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/products.hpp"
 #include "trireme/autograd/recurrent.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
@@ -155,6 +156,13 @@ std::vector<Case> product_cases() {
       {"matmul, broadcast",
        {random({2, 1, 2, 3}, 1), random({4, 3, 2}, 2)},
        [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"matmul of a vector", {random({3}, 1), random({2, 3, 2}, 2)}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"dot", {random({3}, 1), random({3}, 2)}, [](const Inputs& in) { return dot(in[0], in[1]); }},
+      {"dot of itself", {random({3}, 1)}, [](const Inputs& in) { return dot(in[0], in[0]); }},
+      {"outer", {random({3}, 1), random({2}, 2)}, [](const Inputs& in) { return outer(in[0], in[1]); }},
+      {"einsum",
+       {random({2, 3, 4}, 1), random({2, 4, 2}, 2)},
+       [](const Inputs& in) { return einsum("bij,bjk->ik", in[0], in[1]); }},
       {"matmul by itself", {random({2, 3, 3}, 1)}, [](const Inputs& in) { return matmul(in[0], in[0]); }},
       {"scaled_dot_product_attention, packed",
        {random({2, 3, 12}, 1)},
@@ -405,6 +413,10 @@ std::vector<std::string> operations_of(const std::string& name) {
       {"flatten", {"reshape", "transpose", "reshape"}},
       {"flatten of one channel", {"reshape", "reshape"}},
       {"unflatten", {"reshape", "transpose", "reshape"}},
+      {"dot", {"matmul"}},
+      {"dot of itself", {"matmul"}},
+      {"outer", {"reshape", "reshape", "matmul"}},
+      {"einsum", {"transpose", "reshape", "reshape", "matmul"}},
       {"add of losses", {"cross_entropy", "cross_entropy", "add"}},
       {"distillation_loss", {"scale", "log_softmax", "kl_divergence", "scale"}}};
   if (const auto found = made_of_others.find(name); found != made_of_others.end()) return found->second;
