@@ -9,6 +9,7 @@
 #include "trireme/ops/norm/group_norm.hpp"
 #include "trireme/ops/norm/norm.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/reduce/reductions.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/ops/update/sgd.hpp"
@@ -187,6 +188,21 @@ void measure_ends(Report& report, const GptSizes& sizes) {
                       [&] { ops::embedding_backward(index, rows, dtable, true); });
 }
 
+// Against reading the memory once.
+void measure_reductions(Report& report) {
+  const auto x = filled({4096, 1024});
+  const auto half = filled<bfloat16>(x.shape());
+  const std::string name = " " + x.shape().str();
+  report.memory_bound("sum" + name, bytes(x.numel(), 1), [&] { sum(x); });
+  for (const int dim : {0, 1}) {
+    const std::string over = " over dim " + std::to_string(dim) + name;
+    report.memory_bound("sum" + over, bytes(x.numel(), 1), [&] { sum(x, dim); });
+    report.memory_bound("max" + over, bytes(x.numel(), 1), [&] { max(x, dim); });
+    report.memory_bound("sum" + over + " bfloat16", bytes<bfloat16>(x.numel(), 1), [&] { sum(half, dim); });
+    report.memory_bound("var" + over, bytes(x.numel(), 2), [&] { var(x, dim); });  // the mean first
+  }
+}
+
 void measure_optimizers(Report& report, const GptSizes& sizes) {
   const std::int64_t count = sizes.parameters;
   const auto elements = static_cast<std::size_t>(count);
@@ -201,7 +217,6 @@ void measure_optimizers(Report& report, const GptSizes& sizes) {
                                                 {gradient.data(), weight.data(), first.data()});
   });
   report.memory_bound("sum_of_squares", bytes(count, 1), [&] { ops::sum_of_squares(gradient.data(), elements); });
-  report.memory_bound("sum", bytes(count, 1), [&] { ops::sum(gradient); });
 }
 
 }  // namespace
@@ -214,5 +229,6 @@ void measure_memory_bound(Report& report, const GptSizes& sizes) {
     measure_image_norms<bfloat16>(report, shape);
   }
   measure_ends(report, sizes);
+  measure_reductions(report);
   measure_optimizers(report, sizes);
 }

@@ -6,8 +6,6 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
-#include "trireme/ops/elementwise/full.hpp"
-#include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
 namespace {
@@ -82,19 +80,6 @@ struct Scale {
     dx.contribute([&](auto& out, bool accumulate) { ops::scale(dy, factor, out, accumulate); });
   }
   void describe(Attributes& to) const { to["factor"] = static_cast<double>(factor); }
-};
-
-struct Sum {
-  static constexpr std::string_view name = "sum";
-  Shape shape;  // of what is summed
-  template <typename T, typename D>
-  void forward(const Tensor<T, D>& x, Tensor<T, D>& y) const {
-    y = ops::full<T>({}, ops::sum(x));
-  }
-  template <typename T, typename D>
-  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
-    dx.give(ops::full<T>(shape, Scalar<T, D>(dy)));
-  }
 };
 
 std::string_view name_of(ops::Activation kind) {
@@ -212,11 +197,6 @@ Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor) {
 }
 
 template <typename T, typename D>
-Variable<T, D> sum(const Variable<T, D>& x) {
-  return record(Sum{x.shape()}, Result<T, D>{}, x);
-}
-
-template <typename T, typename D>
 Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
   return record(Activation{name_of(kind), kind}, Result<T, D>{x.shape()}, kept(x));
 }
@@ -259,7 +239,6 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   template Variable<T, TRIREME_DEVICE> divide(const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&);   \
   template Variable<T, TRIREME_DEVICE> shift(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
   template Variable<T, TRIREME_DEVICE> scale(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
-  template Variable<T, TRIREME_DEVICE> sum(const Variable<T, TRIREME_DEVICE>&);                                          \
   template Variable<T, TRIREME_DEVICE> activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&);                  \
   template Variable<T, TRIREME_DEVICE> leaky_relu(const Variable<T, TRIREME_DEVICE>&, double);                           \
   template Variable<T, TRIREME_DEVICE> softplus(const Variable<T, TRIREME_DEVICE>&, const ops::SoftplusOptions&);        \

@@ -130,6 +130,24 @@ void adjust_saturation(Image image, float factor) {
   }
 }
 
+void adjust_hue(Image image, float turns) {
+  if (image.shape.channels == 1) return;
+  for (float* pixel = image.pixels.data(); pixel != image.pixels.data() + image.pixels.size(); pixel += 3) {
+    const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
+    const float range = most - least;
+    if (range == 0) continue;
+    // In sixths of the circle: red at 0, green at 2, blue at 4.
+    const float sixths = most == pixel[0]   ? (pixel[1] - pixel[2]) / range
+                         : most == pixel[1] ? 2 + (pixel[2] - pixel[0]) / range
+                                            : 4 + (pixel[0] - pixel[1]) / range;
+    for (int channel = 0; channel < 3; ++channel) {
+      const float apart = sixths + 6 * turns - 2 * static_cast<float>(channel);
+      const float distance = std::abs(apart - 6 * std::nearbyint(apart / 6));  // from the channel's own hue, at most 3
+      pixel[channel] = least + range * std::clamp(2 - distance, 0.0f, 1.0f);
+    }
+  }
+}
+
 void check(const Normalization& normalization, std::int64_t channels) {
   const std::int64_t means = std::ssize(normalization.mean);
   const std::int64_t stds = std::ssize(normalization.std);

@@ -152,6 +152,31 @@ std::vector<Case> pointwise_cases() {
   return cases;
 }
 
+std::vector<Case> reduction_cases() {
+  const auto x = random({2, 3, 4}, 1);
+  return {{"sum over dims",
+           {x},
+           [](const Inputs& in) {
+             return sum(in[0], {0, 2});
+           }},
+          {"mean", {x}, [](const Inputs& in) { return mean(in[0], 1); }},
+          {"prod", {x}, [](const Inputs& in) { return prod(in[0], -1, true); }},
+          {"max",
+           {x},
+           [](const Inputs& in) {
+             return max(in[0], {0, 2});
+           }},
+          {"min", {x}, [](const Inputs& in) { return min(in[0]); }},
+          {"logsumexp", {x}, [](const Inputs& in) { return logsumexp(in[0], 0); }},
+          {"var",
+           {x},
+           [](const Inputs& in) {
+             return var(in[0], {1, 2});
+           }},
+          {"stddev", {x}, [](const Inputs& in) { return stddev(in[0], 2); }},
+          {"norm", {x}, [](const Inputs& in) { return norm(in[0]); }}};
+}
+
 std::vector<Case> product_cases() {
   const auto index = integers({2, 3}, {1, 0, 4, 4, 2, 1});
   const ops::RotaryOptions turned{.size = 4, .heads = 2, .first_position = 3};
@@ -333,8 +358,8 @@ std::vector<Case> tensor_parallel_cases() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto& cases : {elementwise_cases(), pointwise_cases(), product_cases(), norm_cases(), image_cases(), loss_cases(),
-                      tensor_parallel_cases()}) {
+  for (auto& cases : {elementwise_cases(), pointwise_cases(), reduction_cases(), product_cases(), norm_cases(), image_cases(),
+                      loss_cases(), tensor_parallel_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

@@ -109,16 +109,3 @@ TEMPLATE_TEST_CASE("one operand by threads", "", float, double, bfloat16, float1
   each(50, TestElement<T>{FloatTest::isfinite, x.data(), mask.data()});
   require_identical(mask, isfinite(x));
 }
-
-TEST_CASE("sums over a middle dim by threads and by teams") {
-  const auto x = random_tensor<float>({3, 70, 5}, 1);
-  Tensor<float> expected({3, 1, 5});
-  sum_to_shape(x, expected);
-  const Tensor<float> sums({3, 1, 5});
-  each(15, SumMiddleElement<float>{x.data(), 70, 5, sums.data()});
-  require_close(sums, as_doubles(expected), 1e-5);
-  for (const int size : {1, 3}) {
-    run_rows(size, 15, SumMiddleTeam<float>{x.data(), 70, 5, sums.data()});
-    require_close(sums, as_doubles(expected), 1e-5);
-  }
-}

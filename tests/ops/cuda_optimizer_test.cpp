@@ -89,6 +89,21 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
       update_elements<LionUpdate<T>>({.learning_rate = 0.1, .weight_decay = 0.1}, count, {p[0], p[1], p[3]}, device);
     });
   }
+  SECTION("nadam, radam") {
+    for (const std::int64_t update : {1, 9}) {  // RAdam adapts from the sixth on
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        update_elements<NadamUpdate<T>>({.learning_rate = 0.01, .weight_decay = 0.1, .update = update}, count,
+                                        {p[0], p[1], p[2], p[3]}, device);
+        update_elements<RadamUpdate<T>>({.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .update = update},
+                                        count, {p[0], p[1], p[4], p[3]}, device);
+      });
+    }
+  }
+  SECTION("adadelta") {
+    compare<T>([&](const auto& p, std::size_t count, auto device) {
+      update_elements<AdadeltaUpdate<T>>({.weight_decay = 0.1}, count, {p[0], p[1], p[2], p[3]}, device);
+    });
+  }
   SECTION("lars") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
       const auto squares = of_a_hundred<decltype(device)>();

@@ -16,6 +16,7 @@
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/reduce/reductions.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;

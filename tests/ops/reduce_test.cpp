@@ -30,16 +30,11 @@ TEMPLATE_TEST_CASE("sum_rows adds up the rows, overwriting and adding", "", floa
   }
 }
 
-TEMPLATE_TEST_CASE("sum and sum_of_squares", "", float, double) {
+TEMPLATE_TEST_CASE("sum_of_squares", "", float, double) {
   for (const std::int64_t count : {0, 1, 31, 4096, 10001}) {
     const auto x = random_tensor<TestType>({count}, 1);
-    double total = 0;
     double squares = 0;
-    for (const TestType element : x.span()) {
-      total += static_cast<double>(element);
-      squares += static_cast<double>(element) * static_cast<double>(element);
-    }
-    CHECK(sum(x) == Approx(total).epsilon(1e-12).margin(1e-12));
+    for (const TestType element : x.span()) squares += static_cast<double>(element) * static_cast<double>(element);
     CHECK(sum_of_squares(x.data(), static_cast<std::size_t>(x.numel())) == Approx(squares).epsilon(1e-12).margin(1e-12));
   }
   auto x = Tensor<TestType>::zeros({100});
@@ -55,15 +50,12 @@ TEMPLATE_TEST_CASE("reductions give the same bits for any number of threads", ""
     const auto x = random_tensor<TestType>(shape, 1);
     const auto run = [&](int threads) {
       Tensor<Accumulate<TestType>> columns({shape.back()});
-      double total = 0;
       double squares = 0;
       with_threads(threads, [&] {
         sum_rows(x, columns, false);
-        total = sum(x);
         squares = sum_of_squares(columns.data(), static_cast<std::size_t>(columns.numel()));
       });
       auto results = as_doubles(columns);
-      results.push_back(total);
       results.push_back(squares);
       return results;
     };

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/reductions.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/attention/attention.hpp"
@@ -47,9 +48,6 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> scale(const Variable<T, D>& x, Accumulate<T> factor);
 
 template <typename T, typename D>
-TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x);  // a scalar
-
-template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x);
 template <typename T, typename D>
 Variable<T, D> relu(const Variable<T, D>& x) {
@@ -79,7 +77,7 @@ Variable<T, D> silu(const Variable<T, D>& x) {
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
 template <typename T, typename D>
-Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
+TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
 
 // A copy with two dims exchanged; negative dims count from the end.
 template <typename T, typename D>
@@ -101,12 +99,13 @@ struct DropoutRows {
 // `stream`, the number of the stream's calls before in the micro-batch, the global index of the element), never on how samples
 // are spread over ranks. A tape without TapeOptions is an error. Without a tape x itself: evaluation drops nothing.
 template <typename T, typename D>
-Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows = {});
+TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
+                                      const DropoutRows& rows = {});
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
 template <typename T, typename D>
-Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
-                      const Variable<Accumulate<T>, D>& bias = {});
+TRIREME_EXPORT Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                     const Variable<Accumulate<T>, D>& bias = {});
 
 // linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
 // computes the GELU and its derivative in the products before them (ops/linear_gelu.hpp).
@@ -157,9 +156,9 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
 // queries. See ops/attention.hpp.
 template <typename T, typename D>
-Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
-                                            const ops::AttentionOptions& options,
-                                            const Tensor<std::int32_t, D>& key_padding_mask = {});
+TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
+                                                           const ops::AttentionOptions& options,
+                                                           const Tensor<std::int32_t, D>& key_padding_mask = {});
 
 // Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
 template <typename T, typename D>
@@ -167,8 +166,8 @@ TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryO
 
 // index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; negative numbers count from the end.
 template <typename T, typename D>
-Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
-                         std::optional<std::int32_t> padding = {});
+TRIREME_EXPORT Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
+                                        std::optional<std::int32_t> padding = {});
 
 // Token plus position: tokens[batch, time] into token_weight, 0 .. time-1 into position_weight -> [batch, time, width].
 template <typename T, typename D>
@@ -284,13 +283,14 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
 
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
 template <typename T, typename D>
-Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                    const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // The same without a reduction: the loss of each row, in the shape of targets, 0 where ignored.
 template <typename T, typename D>
-Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits,
+                                                             const Tensor<std::int32_t, D>& targets,
+                                                             const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // Element by element against a constant target of the same shape; every element is a counted target. What is compared with
 // bfloat16 or float16 is float, and so is the loss.

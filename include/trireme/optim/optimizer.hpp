@@ -78,6 +78,8 @@ class Optimizer : public AnyOptimizer {
     double learning_rate;
     double gradient_scale;  // multiply every gradient by it first
     double weight_decay;
+    double beta1;  // where the rules have betas
+    double beta2;
     bool adapts;                  // the rate follows the parameter's norms, where the optimizer has that
     std::int64_t step;            // how often these parameters were updated, this time included: 1, 2, ...
     ops::UpdateSquares* squares;  // with Needs::parameter_norms, in the memory of D
@@ -93,6 +95,14 @@ class Optimizer : public AnyOptimizer {
   // squares of the piece's values, and of what they are compared with, to *squares. In update() they are those of the whole
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
+
+  // An error where the model's values are not those that are trained, for an optimizer that exchanges them: asked before a
+  // step, and before a checkpoint is saved or loaded.
+  virtual void require_trained_values() const {}
+
+  // Between steps: change(piece) rewrites the values of every piece of all trainable parameters, whose gradients and rates mean
+  // nothing; all ranks get the results. Collective.
+  void rewrite_values(const std::function<void(const Piece&)>& change);
 
   // A plane over the elements that this rank updates, for moments: its number, for Piece::plane. It begins with `value`.
   // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
@@ -113,6 +123,8 @@ class Optimizer : public AnyOptimizer {
   void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
   void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
                     const Visit& visit) const;
+  void change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
+                     const std::function<void(const Piece&)>& change);
   void measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);
   std::vector<Range> own_ranges() const;
   void leave_out(const StepSummary& summary, const UpdateOptions& options);

@@ -35,6 +35,7 @@ cudaError_t transpose_words(const TransposeSizes& sizes, const void* from, void*
 
 cudaError_t transpose(const TransposeSizes& sizes, int element_bytes, const void* x, void* y, cudaStream_t stream) {
   switch (element_bytes) {
+    case 1: return transpose_words<std::uint8_t>(sizes, x, y, stream);
     case 2: return transpose_words<std::uint16_t>(sizes, x, y, stream);
     case 4: return transpose_words<std::uint32_t>(sizes, x, y, stream);
     default: return transpose_words<std::uint64_t>(sizes, x, y, stream);

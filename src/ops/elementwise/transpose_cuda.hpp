@@ -6,7 +6,7 @@
 
 namespace trireme::ops::cuda {
 
-// Moves elements of 2, 4 or 8 bytes.
+// Moves elements of 1, 2, 4 or 8 bytes.
 cudaError_t transpose(const TransposeSizes& sizes, int element_bytes, const void* x, void* y, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

@@ -1,7 +1,6 @@
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/pointwise/pieces.hpp"
 #include "ops/pointwise/pointwise_on.hpp"
-#include "ops/reduce/reduce_kernels.hpp"
 
 namespace trireme::ops {
 
@@ -129,69 +128,6 @@ void Pointwise<Cpu>::where(const Broadcast& plan, const bool* mask, const Operan
       const auto of_right = right.piece(first, count);
       kernel(bits, of_left, of_right, c + first, count);
     });
-  });
-}
-
-namespace {
-
-// Rows that are summed on their own before they are added to the sum of all.
-constexpr std::int64_t block_of_rows = 64;
-constexpr std::int64_t block_of_columns = piece_elements / 4;
-
-// to[j] = sum over r of x[r * stride + j], j < width, which is at most block_of_columns.
-template <typename T>
-void sum_columns(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t width, Accumulate<T>* to) {
-  using A = Accumulate<T>;
-  const auto& kernels = reduce_kernels().of<A>();
-  std::fill_n(to, width, A{});
-  for (std::int64_t row = 0; row < rows; row += block_of_rows) {
-    const std::int64_t count = std::min(block_of_rows, rows - row);
-    A sums[2 * block_of_columns];  // of these rows, and of the four that are converted
-    std::fill_n(sums, width, A{});
-    if constexpr (is_half<T>) {
-      for (std::int64_t i = row; i < row + count; ++i) {
-        widen(x + i * stride, sums + block_of_columns, width);
-        kernels.sum_rows(sums + block_of_columns, 1, width, width, sums, true);
-      }
-    } else {
-      kernels.sum_rows(x + row * stride, count, stride, width, sums, true);
-    }
-    kernels.sum_rows(sums, 1, width, width, to, true);
-  }
-}
-
-// In double, by blocks.
-template <typename T>
-Accumulate<T> sum_neighbours(const T* x, std::int64_t count) {
-  const auto& kernels = reduce_kernels().of<Accumulate<T>>();
-  constexpr std::int64_t block = is_half<T> ? piece_elements : sum_block;
-  double total = 0;
-  for (std::int64_t first = 0; first < count; first += block) {
-    const std::int64_t part = std::min(block, count - first);
-    total += kernels.sum(Input<T>(x + first, part).data(), part);
-  }
-  return static_cast<Accumulate<T>>(total);
-}
-
-}  // namespace
-
-template <>
-template <typename T>
-void Pointwise<Cpu>::sum_middle(std::int64_t numel, std::int64_t middle, std::int64_t last, const T* x, Accumulate<T>* y) {
-  if (last == 1) {
-    parallel_ranges(numel, 1, least_elements / middle, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i) y[i] = sum_neighbours(x + i * middle, middle);
-    });
-    return;
-  }
-  const std::int64_t blocks = (last + block_of_columns - 1) / block_of_columns;  // of each row
-  const std::int64_t width = std::min(last, block_of_columns);
-  parallel_ranges(numel * blocks, 1, least_elements / (middle * width), [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) {
-      const std::int64_t column = i % blocks * block_of_columns;
-      sum_columns(x + i / blocks * middle * last + column, middle, last, std::min(block_of_columns, last - column),
-                  y + i / blocks * last + column);
-    }
   });
 }
 

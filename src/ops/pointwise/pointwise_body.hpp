@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "device/cuda/team.hpp"
 #include "ops/base/convert.hpp"
 #include "trireme/math/elementary.hpp"
 #include "trireme/ops/pointwise/broadcast.hpp"
@@ -290,38 +289,6 @@ struct WhereElement {
   Bits* c;
   TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
     c[i] = mask[plan.offset(0, i)] ? a.at(plan.offset(1, i)) : b.at(plan.offset(2, i));
-  }
-};
-
-// y[p, q] = sum over r of x[p, r, q]; a thread for each of them.
-template <typename T>
-struct SumMiddleElement {
-  const T* x;
-  std::int64_t middle;
-  std::int64_t last;
-  Accumulate<T>* y;
-  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
-    const T* from = x + i / last * middle * last + i % last;
-    Accumulate<T> sum = 0;
-    for (std::int64_t r = 0; r < middle; ++r) sum += widened(from[r * last]);
-    y[i] = sum;
-  }
-};
-
-// The same by a team for each, in double.
-template <typename T>
-struct SumMiddleTeam {
-  const T* x;
-  std::int64_t middle;
-  std::int64_t last;
-  Accumulate<T>* y;
-  template <typename Team>
-  TRIREME_TEAM void operator()(const Team& team, std::int64_t i) const {
-    const T* from = x + i / last * middle * last + i % last;
-    double sum = 0;
-    for (std::int64_t r = team.rank(); r < middle; r += team.size()) sum += static_cast<double>(widened(from[r * last]));
-    sum = team.sum(sum);
-    if (team.rank() == 0) y[i] = static_cast<Accumulate<T>>(sum);
   }
 };
 

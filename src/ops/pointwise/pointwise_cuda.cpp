@@ -66,12 +66,6 @@ void Pointwise<Cuda>::where(const Broadcast& plan, const bool* mask, const Opera
   check_cuda(cuda::where(WhereElement<Bits>{plan, mask, a, b, c}, native_stream()), "where");
 }
 
-template <>
-template <typename T>
-void Pointwise<Cuda>::sum_middle(std::int64_t first, std::int64_t middle, std::int64_t last, const T* x, Accumulate<T>* y) {
-  check_cuda(cuda::sum_middle(first, middle, last, x, y, native_stream()), "sum_to_shape");
-}
-
 TRIREME_INSTANTIATE_POINTWISE(Cuda);
 
 }  // namespace trireme::ops

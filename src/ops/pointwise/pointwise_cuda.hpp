@@ -26,8 +26,5 @@ cudaError_t test(FloatTest kind, std::int64_t count, const T* x, bool* mask, cud
 cudaError_t logical(const LogicalElement& element, cudaStream_t stream);
 template <typename Bits>
 cudaError_t where(const WhereElement<Bits>& element, cudaStream_t stream);
-template <typename T>
-cudaError_t sum_middle(std::int64_t first, std::int64_t middle, std::int64_t last, const T* x, Accumulate<T>* y,
-                       cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

@@ -1,15 +1,18 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <limits>
+#include <span>
 
 #include "ops/base/check.hpp"
 #include "ops/pointwise/pointwise_body.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/elementwise/cast.hpp"
+#
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/pointwise/pointwise.hpp"
-#include "trireme/ops/reduce/reduce.hpp"
+#include "trireme/ops/reduce/reductions.hpp"
 
 // The operations of ops/pointwise.hpp for any device: what is checked is the same, Pointwise<D> does the work.
 namespace trireme::ops {
@@ -56,8 +59,6 @@ struct Pointwise {
   static void where(const Broadcast& plan, const bool* mask, const OperandArgument<Bits>& a, const OperandArgument<Bits>& b,
                     Bits* c);
   // y[p, q] = sum over r of x[p, r, q]
-  template <typename T>
-  static void sum_middle(std::int64_t first, std::int64_t middle, std::int64_t last, const T* x, Accumulate<T>* y);
 };
 
 template <typename T, typename D>
@@ -169,67 +170,26 @@ void where(const Tensor<bool, D>& mask, const PointwiseOperandFor<T, D>& a, cons
                       reinterpret_cast<BitsOf<T>*>(c.data()));
 }
 
-// Neighbouring dims that are summed over, and what lies before and behind them.
-struct SummedDims {
-  std::int64_t first = 1;
-  std::int64_t middle = 1;
-  std::int64_t last = 1;
-};
-
-// The innermost group of neighbouring dims that `y` repeats in `dims`, which then has extent 1 there. Without one, middle is 1.
-inline SummedDims take_summed_dims(std::array<std::int64_t, Shape::max_dims>& dims, int size, const Shape& y) {
-  const auto is_summed = [&](int dim) {
-    const int own = dim - size + y.size();
-    return dims[static_cast<std::size_t>(dim)] != 1 && (own < 0 || y[own] == 1);
-  };
-  SummedDims sizes;
-  int dim = size - 1;
-  for (; dim >= 0 && !is_summed(dim); --dim) sizes.last *= dims[static_cast<std::size_t>(dim)];
-  for (; dim >= 0 && (is_summed(dim) || dims[static_cast<std::size_t>(dim)] == 1); --dim) {
-    sizes.middle *= dims[static_cast<std::size_t>(dim)];
-    dims[static_cast<std::size_t>(dim)] = 1;
-  }
-  for (; dim >= 0; --dim) sizes.first *= dims[static_cast<std::size_t>(dim)];
-  return sizes;
-}
-
-template <typename T, typename D>
-Tensor<Accumulate<T>, D> sum_middle(const Tensor<T, D>& x, const SummedDims& sizes) {
-  Tensor<Accumulate<T>, D> sums({sizes.first * sizes.last});
-  if (sums.numel() == 0) return sums;
-  if (sizes.middle == 0) return Tensor<Accumulate<T>, D>::zeros(sums.shape());
-  if (sizes.first == 1 && sizes.last > 1) {
-    sum_rows(x.reshape({sizes.middle, sizes.last}), sums, false);
-  } else {
-    Pointwise<D>::sum_middle(sizes.first, sizes.middle, sizes.last, x.data(), sums.data());
-  }
-  return sums;
-}
-
 template <typename T, typename D>
 void sum_to_shape(const Tensor<T, D>& x, Tensor<T, D>& y, bool accumulate, double factor) {
   require_defined("sum_to_shape", "x", x);
   require_defined("sum_to_shape", "y", y);
   require(broadcast_shape("sum_to_shape", x.shape(), y.shape()) == x.shape(),
           "sum_to_shape: the shape {} cannot be repeated to {}", y.shape(), x.shape());
-  using A = Accumulate<T>;
   if (y.numel() == 0) return;
-  if (y.numel() == x.numel()) {
-    scale(x.reshape(y.shape()), static_cast<A>(factor), y, accumulate);
-    return;
+  Tensor<T, D> sums = x;
+  if (y.numel() != x.numel()) {
+    std::array<int, Shape::max_dims> dims{};
+    std::size_t count = 0;
+    const int missing = x.shape().size() - y.shape().size();
+    for (int dim = 0; dim < x.shape().size(); ++dim) {
+      if (dim < missing || y.shape()[dim - missing] != x.shape()[dim]) dims[count++] = dim;
+    }
+    const ReductionOptions over{.kind = Reduction::sum, .dims = Dims(std::span<const int>(dims.data(), count))};
+    sums = Tensor<T, D>(reduced_shape("sum_to_shape", x.shape(), over.dims, false));
+    reduce(over, x, sums);
   }
-  std::array<std::int64_t, Shape::max_dims> dims{};
-  std::copy(x.shape().dims().begin(), x.shape().dims().end(), dims.begin());
-  const int size = x.shape().size();
-  Tensor<A, D> sums = sum_middle(x, take_summed_dims(dims, size, y.shape()));
-  while (sums.numel() != y.numel()) sums = sum_middle(sums, take_summed_dims(dims, size, y.shape()));
-  sums = sums.reshape(y.shape());
-  if constexpr (std::is_same_v<T, A>) {
-    scale(sums, static_cast<A>(factor), y, accumulate);
-  } else {
-    if (factor != 1) scale(sums, static_cast<A>(factor), sums);
-    cast(sums, y, accumulate);
-  }
+  scale(sums.reshape(y.shape()), static_cast<Accumulate<T>>(factor), y, accumulate);
 }
 
 #define TRIREME_INSTANTIATE_POINTWISE_ANY(T, D)                                                                    \

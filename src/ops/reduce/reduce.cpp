@@ -64,22 +64,6 @@ void Reduce<Cpu>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, Ac
 
 template <>
 template <typename T>
-Scalar<double> Reduce<Cpu>::sum(const T* x, std::int64_t count) {
-  const auto& kernels = reduce_kernels().of<Accumulate<T>>();
-  return combine_blocks<double>(
-      count,
-      [&](std::int64_t begin, std::int64_t size) {
-        double total = 0;
-        for_pieces<T>(begin, begin + size, [&](std::int64_t first, std::int64_t part) {
-          total += kernels.sum(Input<T>(x + first, part).data(), part);
-        });
-        return total;
-      },
-      [](double a, double b) { return a + b; });
-}
-
-template <>
-template <typename T>
 Scalar<double> Reduce<Cpu>::sum_of_squares(const T* x, std::int64_t count) {
   const auto& kernels = reduce_kernels().of<T>();
   return combine_blocks<double>(

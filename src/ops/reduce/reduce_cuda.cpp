@@ -24,15 +24,6 @@ void Reduce<Cuda>::sum_rows(const T* x, std::int64_t rows, std::int64_t width, A
 
 template <>
 template <typename T>
-Scalar<double, Cuda> Reduce<Cuda>::sum(const T* x, std::int64_t count) {
-  const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
-  const Tensor<double, Cuda> total({1});
-  check_cuda(cuda::sum(x, count, sums.data(), total.data(), native_stream()), "sum");
-  return Scalar<double, Cuda>(total);
-}
-
-template <>
-template <typename T>
 Scalar<double, Cuda> Reduce<Cuda>::sum_of_squares(const T* x, std::int64_t count) {
   const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
   const Tensor<double, Cuda> total({1});

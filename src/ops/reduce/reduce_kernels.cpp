@@ -27,32 +27,23 @@ void sum_rows(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t w
 // `lanes` independent sums hide the latency of an addition.
 constexpr std::int64_t lanes = 32;
 
-template <typename T, typename Value>
-TRIREME_HOST_DEVICE double sum_of(const T* x, std::int64_t count, Value value) {
+template <typename T>
+double sum_of_squares(const T* x, std::int64_t count) {
   double sums[lanes] = {};
   std::int64_t i = 0;
+  const auto square = [](T element) { return static_cast<double>(element) * static_cast<double>(element); };
   for (; i + lanes <= count; i += lanes) {
 #pragma omp simd
-    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += value(static_cast<double>(x[i + lane]));
+    for (std::int64_t lane = 0; lane < lanes; ++lane) sums[lane] += square(x[i + lane]);
   }
-  for (; i < count; ++i) sums[0] += value(static_cast<double>(x[i]));
+  for (; i < count; ++i) sums[0] += square(x[i]);
   double total = 0;
   for (const double sum : sums) total += sum;
   return total;
 }
 
 template <typename T>
-double sum(const T* x, std::int64_t count) {
-  return sum_of(x, count, [](double element) { return element; });
-}
-
-template <typename T>
-double sum_of_squares(const T* x, std::int64_t count) {
-  return sum_of(x, count, [](double element) { return element * element; });
-}
-
-template <typename T>
-constexpr ReduceKernels<T> kernels{sum_rows<T>, sum<T>, sum_of_squares<T>};
+constexpr ReduceKernels<T> kernels{sum_rows<T>, sum_of_squares<T>};
 
 }  // namespace
 

@@ -13,7 +13,6 @@ struct ReduceKernels {
   // columns[j] = sum over rows of x[row * stride + j], j < width.
   void (*sum_rows)(const T* x, std::int64_t rows, std::int64_t stride, std::int64_t width, T* columns, bool accumulate);
   // Of at most sum_block elements, in double.
-  double (*sum)(const T* x, std::int64_t count);
   double (*sum_of_squares)(const T* x, std::int64_t count);
 };
 

@@ -11,8 +11,6 @@ struct Reduce {
   template <typename T>
   static void sum_rows(const T* x, std::int64_t rows, std::int64_t width, Accumulate<T>* columns, bool accumulate);
   template <typename T>
-  static Scalar<double, D> sum(const T* x, std::int64_t count);
-  template <typename T>
   static Scalar<double, D> sum_of_squares(const T* x, std::int64_t count);
 };
 
@@ -25,19 +23,11 @@ void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool acc
 }
 
 template <typename T, typename D>
-Scalar<double, D> sum(const Tensor<T, D>& x) {
-  require_defined("sum", "x", x);
-  return Reduce<D>::sum(x.data(), x.numel());
-}
-
-template <typename T, typename D>
 Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D) {
   return Reduce<D>::sum_of_squares(x, static_cast<std::int64_t>(count));
 }
 
-#define TRIREME_INSTANTIATE_REDUCE(T, D)                                        \
-  template void sum_rows(const Tensor<T, D>&, Tensor<Accumulate<T>, D>&, bool); \
-  template Scalar<double, D> sum(const Tensor<T, D>&)
+#define TRIREME_INSTANTIATE_REDUCE(T, D) template void sum_rows(const Tensor<T, D>&, Tensor<Accumulate<T>, D>&, bool)
 
 #define TRIREME_INSTANTIATE_SUM_OF_SQUARES(T, D) template Scalar<double, D> sum_of_squares(const T*, std::size_t, D)
 

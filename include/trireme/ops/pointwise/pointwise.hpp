@@ -69,8 +69,8 @@ template <typename T, typename D>
 TRIREME_EXPORT void where(const Tensor<bool, D>& mask, const PointwiseOperandFor<T, D>& a, const PointwiseOperandFor<T, D>& b,
                           Tensor<T, D>& c);
 
-// y = factor * the sum of x over the dims that y, which could be repeated to the shape of x, lacks or has with extent 1. Summed
-// in Accumulate<T>, in an order that follows from the shapes alone.
+// y = factor * the sum of x over the dims that y, which could be repeated to the shape of x, lacks or has with extent 1,
+// see ops/reduce/reductions.hpp.
 template <typename T, typename D>
 TRIREME_EXPORT void sum_to_shape(const Tensor<T, D>& x, Tensor<T, D>& y, bool accumulate = false, double factor = 1);
 

@@ -12,14 +12,10 @@ namespace ops {
 template <typename T, typename D>
 TRIREME_EXPORT void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& columns, bool accumulate);
 
-// Sum of all elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order that follows from
-// the number of elements.
-template <typename T, typename D>
-TRIREME_EXPORT Scalar<double, D> sum(const Tensor<T, D>& x);
-
-// Sum of the squares of `count` elements, likewise; inf or nan when an element is.
+// Sum of the squares of `count` elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order
+// that follows from their number; inf or nan when an element is.
 template <typename T, typename D = Cpu>
-Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
+TRIREME_EXPORT Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
 
 }  // namespace ops
 }  // namespace trireme

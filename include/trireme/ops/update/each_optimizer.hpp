@@ -1,13 +1,18 @@
 #pragma once
 
+#include "trireme/ops/update/adadelta.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/lamb.hpp"
 #include "trireme/ops/update/lars.hpp"
 #include "trireme/ops/update/lion.hpp"
+#include "trireme/ops/update/lookahead.hpp"
 #include "trireme/ops/update/move_average.hpp"
+#include "trireme/ops/update/nadam.hpp"
+#include "trireme/ops/update/radam.hpp"
 #include "trireme/ops/update/rmsprop.hpp"
+#include "trireme/ops/update/schedule_free_adamw.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
 // Every optimizer, as X(name, Name, ...): its formula ops::NameUpdate, its class optim::Name with optim::NameOptions, and the
@@ -20,10 +25,16 @@
   X(lars, Lars, __VA_ARGS__)           \
   X(rmsprop, Rmsprop, __VA_ARGS__)     \
   X(adagrad, Adagrad, __VA_ARGS__)     \
-  X(lion, Lion, __VA_ARGS__)
+  X(lion, Lion, __VA_ARGS__)           \
+  X(nadam, Nadam, __VA_ARGS__)         \
+  X(radam, Radam, __VA_ARGS__)         \
+  X(adadelta, Adadelta, __VA_ARGS__)
 
-// All formulas: also those that are no optimizer's.
-#define TRIREME_EACH_FORMULA(X, ...)     \
-  TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__) \
-  X(clip_by_value, Clip, __VA_ARGS__)    \
-  X(move_average, Average, __VA_ARGS__)
+// All formulas: also those of optimizers that have no name, and those that are no optimizer's.
+#define TRIREME_EACH_FORMULA(X, ...)                     \
+  TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__)                 \
+  X(schedule_free_adamw, ScheduleFreeAdamW, __VA_ARGS__) \
+  X(clip_by_value, Clip, __VA_ARGS__)                    \
+  X(move_average, Average, __VA_ARGS__)                  \
+  X(lookahead, Lookahead, __VA_ARGS__)                   \
+  X(shift, Shift, __VA_ARGS__)

@@ -1,0 +1,42 @@
+#pragma once
+
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/dims.hpp"
+#include "trireme/core/export.hpp"
+
+// The sums, means, maxima and norms of ops/reduce/reductions.hpp, of variables: over all dims unless some are named.
+//
+//   const Variable<float> loss = mean(multiply(error, error));
+namespace trireme TRIREME_EXPORT {
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> sum(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> mean(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+
+// Its gradient is right where elements are 0.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> prod(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+
+// All elements that are the largest, or the smallest, share the gradient equally, as of torch's amax. max_with_index() gives it
+// to the first of them.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> max(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> min(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> logsumexp(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false);
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> var(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false,
+                                  double correction = 1);
+
+// The gradients of a deviation or norm of 0 are 0.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> stddev(const Variable<T, D>& x, const Dims& dims = {}, bool keep_dims = false,
+                                     double correction = 1);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> norm(const Variable<T, D>& x, double p = 2, const Dims& dims = {}, bool keep_dims = false);
+
+}  // namespace trireme

@@ -1,0 +1,160 @@
+#include "ops/reduce/reductions_kernels.hpp"
+
+#include "ops/base/write.hpp"
+#include "ops/reduce/reductions_body.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
+namespace {
+
+// Calls body(integral constant) with the kind; integers have three.
+template <typename W, typename Body>
+TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
+  using enum Accumulation;
+  const auto call = [&]<Accumulation which>() { body(std::integral_constant<Accumulation, which>()); };
+  if constexpr (std::is_integral_v<W>) {
+    switch (kind) {
+      case maximum: return call.template operator()<maximum>();
+      case minimum: return call.template operator()<minimum>();
+      default: return call.template operator()<sum>();
+    }
+  } else {
+    switch (kind) {
+      case sum: return call.template operator()<sum>();
+      case magnitudes: return call.template operator()<magnitudes>();
+      case squares: return call.template operator()<squares>();
+      case deviations: return call.template operator()<deviations>();
+      case exponentials: return call.template operator()<exponentials>();
+      case equals: return call.template operator()<equals>();
+      case equal_magnitudes: return call.template operator()<equal_magnitudes>();
+      case product: return call.template operator()<product>();
+      case maximum: return call.template operator()<maximum>();
+      case minimum: return call.template operator()<minimum>();
+      case largest_magnitude: return call.template operator()<largest_magnitude>();
+    }
+  }
+}
+
+// Independent results hide the latency of an addition.
+constexpr std::int64_t lanes = 32;
+
+template <Accumulation kind, typename X, typename W>
+TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
+  W total = nothing<W>(kind);
+  if (count < lanes) {
+    for (std::int64_t i = 0; i < count; ++i) total = combined(kind, total, accumulated(kind, x[i], shift));
+    return total;
+  }
+  W parts[lanes];
+  for (W& part : parts) part = nothing<W>(kind);
+  std::int64_t i = 0;
+  for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+    for (std::int64_t lane = 0; lane < lanes; ++lane) {
+      parts[lane] = combined(kind, parts[lane], accumulated(kind, x[i + lane], shift));
+    }
+  }
+  for (; i < count; ++i) parts[0] = combined(kind, parts[0], accumulated(kind, x[i], shift));
+  for (const W part : parts) total = combined(kind, total, part);
+  return total;
+}
+
+template <typename X, typename W>
+void rows(Accumulation kind, const X* x, std::int64_t count, std::int64_t width, const W* shift, W* results) {
+  with_kind<W>(kind, [=](auto which) {
+    for (std::int64_t row = 0; row < count; ++row) {
+      results[row] = of_row<which()>(x + row * width, width, shift == nullptr ? W(0) : shift[row]);
+    }
+  });
+}
+
+template <typename X, typename W>
+void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t stride, std::int64_t width, const W* shift,
+             W* results, bool further) {
+  with_kind<W>(kind, [=](auto which) {
+    const auto with_shift = [=](auto has_shift) {
+      const auto of = [=](std::int64_t row, std::int64_t j) {
+        return accumulated(which(), x[row * stride + j], has_shift() ? shift[j] : W(0));
+      };
+      if (!further) {
+        for (std::int64_t j = 0; j < width; ++j) results[j] = nothing<W>(which());
+      }
+      std::int64_t row = 0;
+      for (; row + 4 <= count; row += 4) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < width; ++j) {
+          const W first = combined(which(), of(row, j), of(row + 1, j));
+          const W second = combined(which(), of(row + 2, j), of(row + 3, j));
+          results[j] = combined(which(), results[j], combined(which(), first, second));
+        }
+      }
+      for (; row < count; ++row) {
+#pragma omp simd
+        for (std::int64_t j = 0; j < width; ++j) results[j] = combined(which(), results[j], of(row, j));
+      }
+    };
+    shift == nullptr ? with_shift(std::false_type()) : with_shift(std::true_type());
+  });
+}
+
+template <typename W>
+void combine(Accumulation kind, W* a, const W* b, std::int64_t count) {
+  with_kind<W>(accumulation_of_parts(kind), [=](auto which) {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) a[i] = combined(which(), a[i], b[i]);
+  });
+}
+
+template <typename Body>
+TRIREME_HOST_DEVICE void with_slope(Slope kind, Body body) {
+  using enum Slope;
+  const auto call = [&]<Slope which>() { body(std::integral_constant<Slope, which>()); };
+  switch (kind) {
+    case one: return call.template operator()<one>();
+    case itself: return call.template operator()<itself>();
+    case sign: return call.template operator()<sign>();
+    case deviation: return call.template operator()<deviation>();
+    case exponential: return call.template operator()<exponential>();
+    case equal: return call.template operator()<equal>();
+    case equal_magnitude: return call.template operator()<equal_magnitude>();
+  }
+}
+
+template <typename X>
+void slope_of_row(Slope kind, const X* x, double scale, double shift, X* dx, std::int64_t count, bool accumulate) {
+  with_slope(kind, [=](auto which) {
+    write(dx, count, accumulate, [=](std::int64_t i) {
+      const X at = which() == Slope::one ? X(0) : x[i];
+      return static_cast<X>(scale * slope_at(which(), at, shift));
+    });
+  });
+}
+
+template <typename X>
+void slope_of_columns(Slope kind, const X* x, const double* scale, const double* shift, X* dx, std::int64_t count,
+                      bool accumulate) {
+  with_slope(kind, [=](auto which) {
+    constexpr bool shifts = which() == Slope::deviation || which() == Slope::exponential || which() == Slope::equal ||
+                            which() == Slope::equal_magnitude;
+    write(dx, count, accumulate, [=](std::int64_t i) {
+      const X at = which() == Slope::one ? X(0) : x[i];
+      return static_cast<X>(scale[i] * slope_at(which(), at, shifts ? shift[i] : 0.0));
+    });
+  });
+}
+
+template <typename X, typename W>
+constexpr AccumulationKernels<X, W> kernels{rows<X, W>, columns<X, W>, combine<W>};
+template <typename X>
+constexpr SlopeKernels<X> slope_kernels{slope_of_row<X>, slope_of_columns<X>};
+
+}  // namespace
+
+const ReductionsKernels reductions_kernels{kernels<float, double>,
+                                           kernels<double, double>,
+                                           kernels<std::int32_t, std::int64_t>,
+                                           kernels<std::int64_t, std::int64_t>,
+                                           kernels<bool, std::int64_t>,
+                                           slope_kernels<float>,
+                                           slope_kernels<double>};
+
+}  // namespace trireme::ops::TRIREME_ISA
