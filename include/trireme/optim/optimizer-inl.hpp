@@ -72,7 +72,7 @@ void Optimizer<P, D>::make_planes() {
           "work over the ranks: make DataParallel before");
   if (has_memory_) return;
   const std::shared_ptr<Shard> shard = store_.shard();
-  require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
+  require(needs_ != Needs::parameter_norms || shard == nullptr || !shard->fixed_bits(),
           "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
           "LAMB, LARS and others that need them with Sharding::none");
   for (const int plane : planes_.numbers()) store_.plane(plane);
@@ -134,7 +134,37 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const Update
     scaling = {.done = true};
   }
   if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
-  change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+  if (needs_ == Needs::whole_parameters) {
+    update_whole_parameters(ranges, summary, scaling);
+  } else {
+    change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+  }
+}
+
+// One parameter after the other; then all ranks get the results.
+template <typename P, typename D>
+void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, const StepSummary& summary,
+                                              const Scaling& scaling) {
+  for (const int index : store_.layout()) {
+    const ParameterInfo& info = store_.parameter(index);
+    if (!info.trainable || !summary.used[static_cast<std::size_t>(index)] || info.numel == 0) continue;
+    const Range all{info.offset, info.offset + info.numel};
+    const auto first = std::ranges::partition_point(ranges, [&](const Range& range) { return range.end <= all.begin; });
+    update_parameter(
+        {info, resolved_[static_cast<std::size_t>(index)].adapts, [&](const std::function<void(const Piece&)>& action) {
+           for (auto range = first; range != ranges.end() && range->begin < all.end; ++range) {
+             const Range part{std::max(range->begin, all.begin), std::min(range->end, all.end)};
+             visit_pieces(part, summary, scaling, [&](const Piece& piece, int) { action(piece); });
+           }
+         }});
+  }
+  if (!shard_) {
+    for (const Range& range : ranges) store_.refresh_compute_copy(range);
+    return;
+  }
+  const auto publication = shard_->publish();
+  for (std::size_t index = 0; index < ranges.size(); ++index) publication->updated(index);
+  publication->finish();
 }
 
 // Brings the results to all ranks, those of a range while the next is changed.

@@ -8,6 +8,7 @@
 #include "trireme/optim/lamb.hpp"
 #include "trireme/optim/lars.hpp"
 #include "trireme/optim/lion.hpp"
+#include "trireme/optim/muon.hpp"
 #include "trireme/optim/nadam.hpp"
 #include "trireme/optim/radam.hpp"
 #include "trireme/optim/rmsprop.hpp"
