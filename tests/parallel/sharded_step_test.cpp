@@ -153,7 +153,7 @@ TEST_CASE("with fixed bits a sharded step makes the bits of every other step") {
 
 TEST_CASE("with fixed bits other optimizers' sharded steps make the bits of every other step, too") {
   using parallel::Sharding;
-  for (const std::string optimizer : {"muon", "radam"}) {
+  for (const std::string optimizer : {"muon", "adafactor", "radam"}) {
     CAPTURE(optimizer);
     const std::vector<double> wanted = train_with_fixed_bits<Float32>({.optimizer = optimizer});
     for (const int ranks : {2, 4}) {

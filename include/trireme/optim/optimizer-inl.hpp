@@ -150,13 +150,19 @@ void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, 
     if (!info.trainable || !summary.used[static_cast<std::size_t>(index)] || info.numel == 0) continue;
     const Range all{info.offset, info.offset + info.numel};
     const auto first = std::ranges::partition_point(ranges, [&](const Range& range) { return range.end <= all.begin; });
-    update_parameter(
-        {info, resolved_[static_cast<std::size_t>(index)].adapts, [&](const std::function<void(const Piece&)>& action) {
-           for (auto range = first; range != ranges.end() && range->begin < all.end; ++range) {
-             const Range part{std::max(range->begin, all.begin), std::min(range->end, all.end)};
-             visit_pieces(part, summary, scaling, [&](const Piece& piece, int) { action(piece); });
-           }
-         }});
+    const auto visit = [&](const std::function<void(const Piece&)>& action) {
+      for (auto range = first; range != ranges.end() && range->begin < all.end; ++range) {
+        const Range part{std::max(range->begin, all.begin), std::min(range->end, all.end)};
+        visit_pieces(part, summary, scaling, [&](const Piece& piece, int) { action(piece); });
+      }
+    };
+    const auto at = static_cast<std::size_t>(index);
+    update_parameter({.index = index,
+                      .info = info,
+                      .adapts = resolved_[at].adapts,
+                      .step = steps_[at],
+                      .on_device = place_of(index, scaling),
+                      .visit = visit});
   }
   if (!shard_) {
     for (const Range& range : ranges) store_.refresh_compute_copy(range);
@@ -267,6 +273,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);
+  add_more_to(state, prefix);
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;

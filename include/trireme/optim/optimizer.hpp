@@ -94,8 +94,11 @@ class Optimizer : public AnyOptimizer {
 
   // With Needs::whole_parameters: one that some rank used.
   struct Whole {
+    int index;  // in the store
     const ParameterInfo& info;
     bool adapts;
+    std::int64_t step;  // as Piece has them
+    ops::StepOnDevice on_device;
     // Calls action(piece) for the parts of it that this rank updates, ascending: for none where they are all others'.
     std::function<void(const std::function<void(const Piece&)>& action)> visit;
   };
@@ -111,6 +114,9 @@ class Optimizer : public AnyOptimizer {
   // squares of the piece's values, and of what they are compared with, to *squares. In update() they are those of the whole
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
+
+  // What checkpoints keep besides planes and counts.
+  virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
   // An error where the model's values are not those that are trained, for an optimizer that exchanges them: asked before a
   // step, and before a checkpoint is saved or loaded.

@@ -2,6 +2,7 @@
 
 // Every optimizer of ops/update/each_optimizer.hpp, and AdamW.
 #include "trireme/optim/adadelta.hpp"
+#include "trireme/optim/adafactor.hpp"
 #include "trireme/optim/adagrad.hpp"
 #include "trireme/optim/adam.hpp"
 #include "trireme/optim/adamw.hpp"

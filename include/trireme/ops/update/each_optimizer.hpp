@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/ops/update/adadelta.hpp"
+#include "trireme/ops/update/adafactor.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
@@ -31,7 +32,8 @@
   X(nadam, Nadam, __VA_ARGS__)         \
   X(radam, Radam, __VA_ARGS__)         \
   X(adadelta, Adadelta, __VA_ARGS__)   \
-  X(muon, Muon, __VA_ARGS__)
+  X(muon, Muon, __VA_ARGS__)           \
+  X(adafactor, Adafactor, __VA_ARGS__)
 
 // All formulas: also those of optimizers that have no name, and those that are no optimizer's.
 #define TRIREME_EACH_FORMULA(X, ...)                     \
@@ -42,4 +44,9 @@
   X(lookahead, Lookahead, __VA_ARGS__)                   \
   X(scaled_sum, ScaledSum, __VA_ARGS__)                  \
   X(muon_momentum, MuonMomentum, __VA_ARGS__)            \
-  X(unit_norm, UnitNorm, __VA_ARGS__)
+  X(unit_norm, UnitNorm, __VA_ARGS__)                    \
+  X(adafactor_gradient, AdafactorGradient, __VA_ARGS__)  \
+  X(adafactor_square, AdafactorSquare, __VA_ARGS__)      \
+  X(adafactor_mean, AdafactorMean, __VA_ARGS__)          \
+  X(adafactor_quotient, AdafactorQuotient, __VA_ARGS__)  \
+  X(adafactor_direction, AdafactorDirection, __VA_ARGS__)
