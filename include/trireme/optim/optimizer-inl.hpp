@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,33 +11,12 @@
 #include "trireme/device/graph.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
+#include "trireme/optim/diverged.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace optim {
-namespace detail {
-
-inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
-  const auto& [parameter, ranks] = summary.non_finite;
-  const std::string began =
-      ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
-  return Error(
-      {.code = ErrorCode::diverged,
-       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
-                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
-                              summary.gradient_norm, began,
-                              parameter.empty() ? std::string("all gradients are finite")
-                                                : fmt::format("the first gradient that is not finite, in the order of the "
-                                                              "backward pass, is that of {}",
-                                                              parameter)),
-       .rank = ranks.empty() ? -1 : ranks.front(),
-       .name = parameter,
-       .hint = "look at that step's data, lower the learning rate or clip; NonFinitePolicy::skip leaves such steps out"});
-}
-
-}  // namespace detail
-
 template <typename P, typename D>
 Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs needs)
     : model_(model),
@@ -250,7 +228,7 @@ void Optimizer<P, D>::leave_out(const StepSummary& summary, const UpdateOptions&
   skip_step();
   ++skipped_in_a_row_;
   if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
-    throw detail::diverged(summary, skipped_in_a_row_);
+    throw diverged(summary, skipped_in_a_row_);
   }
 }
 
