@@ -3,15 +3,18 @@
 // Everything a training program needs.
 
 #include "trireme/amp/grad_scaler.hpp"
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/images.hpp"
+#include "trireme/autograd/index.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/record.hpp"
+#include "trireme/autograd/resize.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/comm/base/group.hpp"
