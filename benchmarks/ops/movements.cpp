@@ -4,7 +4,6 @@
 #include "ops/measure.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/ops/array/array.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
 
 using namespace trireme;
 
@@ -21,15 +20,6 @@ void measure_movement(Report& report, std::string name, const ops::Movement& mov
   const auto move = [&] { ops::move_elements(movement, x, y); };
   report.memory_bound(name, 2.0 * static_cast<double>(bytes), move);
   report.ratio(name + " / memcpy", move, [&] { std::memcpy(copied.data(), y.data(), bytes); });
-}
-
-void measure_transpose(Report& report, const Shape& shape) {
-  const auto x = Tensor<float>::zeros(shape);
-  Tensor<float> y(ops::transposed_shape(shape, 0, 1)), moved(y.shape());
-  const ops::Movement movement = ops::permuted(shape, {1, 0});
-  report.ratio(
-      "copy_strided / transpose of " + shape.str(), [&] { ops::move_elements(movement, x, moved); },
-      [&] { ops::transpose(x, 0, 1, y); });
 }
 
 void measure_cat(Report& report, const Shape& first, const Shape& second) {
@@ -59,7 +49,5 @@ void measure_movements(Report& report) {
   measure_movements_of<bfloat16>(report);
   measure_movement<float>(report, "flip the last dim of [1024, 1024]", ops::flipped({1024, 1024}, {1}));
   measure_movement<float>(report, "expand [1024] to [1024, 1024]", ops::expanded({1024}, {1024, 1024}));
-  measure_transpose(report, {1024, 1024});
-  measure_transpose(report, {1000, 1001});
   measure_cat(report, {64, 100, 64}, {64, 30, 64});
 }

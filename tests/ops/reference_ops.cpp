@@ -6,7 +6,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/attention/attention.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 #include "trireme/ops/loss/elementwise_loss.hpp"
 #include "trireme/ops/loss/loss.hpp"

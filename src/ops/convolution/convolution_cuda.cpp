@@ -10,7 +10,7 @@
 #include "ops/matmul/add_bias_cuda.hpp"
 #include "trireme/device/cuda.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme::ops {
 
