@@ -14,7 +14,7 @@ function(trireme_map_sources target)
       set(options --expt-relaxed-constexpr --extended-lambda)
     else()
       set(definitions TRIREME_MAP_SIMD)
-      set(options -O3 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math
+      set(options -O2 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math
                   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
     endif()
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS ${definitions})

@@ -13,8 +13,9 @@ namespace math {
 // A number with its derivatives in n variables: an expression of Duals gives its value and all derivatives at once (forward
 // mode of automatic differentiation; Griewank, Walther 2008, chapter 3).
 //
-//   const Dual<float, 2> x(3, 0), y(4, 1);  // the first and the second variable
-//   const auto z = x * sigmoid(y);          // z.value, z.slope[0], z.slope[1]
+//   using Number = Dual<float, 2>;
+//   const Number x = Number::variable(3, 0), y = Number::variable(4, 1);
+//   const Number z = x * sigmoid(y);  // z.value, z.slope[0], z.slope[1]
 //
 // Numbers mix with Duals, as constants. Both sides of select() are computed, which vector code wants; ?: works too.
 template <typename A, std::size_t n>
@@ -24,24 +25,29 @@ struct Dual {
 
   template <typename Number>
   requires std::is_arithmetic_v<Number> TRIREME_HOST_DEVICE Dual(Number constant) : value(static_cast<A>(constant)) {}
-  TRIREME_HOST_DEVICE Dual(A of, std::size_t variable) : value(of) { slope[n == 0 ? 0 : variable] = A(1); }
+
+  // The variable of this number.
+  TRIREME_HOST_DEVICE static Dual variable(A of, std::size_t number) {
+    return made(of, [=](std::size_t k) TRIREME_INLINED { return k == number ? A(1) : A(0); });
+  }
 
   TRIREME_HOST_DEVICE friend Dual operator+(const Dual& a) { return a; }
   TRIREME_HOST_DEVICE friend Dual operator-(const Dual& a) {
-    return made(-a.value, [&](std::size_t k) { return -a.slope[k]; });
+    return made(-a.value, [&](std::size_t k) TRIREME_INLINED { return -a.slope[k]; });
   }
   TRIREME_HOST_DEVICE friend Dual operator+(const Dual& a, const Dual& b) {
-    return made(a.value + b.value, [&](std::size_t k) { return a.slope[k] + b.slope[k]; });
+    return made(a.value + b.value, [&](std::size_t k) TRIREME_INLINED { return a.slope[k] + b.slope[k]; });
   }
   TRIREME_HOST_DEVICE friend Dual operator-(const Dual& a, const Dual& b) {
-    return made(a.value - b.value, [&](std::size_t k) { return a.slope[k] - b.slope[k]; });
+    return made(a.value - b.value, [&](std::size_t k) TRIREME_INLINED { return a.slope[k] - b.slope[k]; });
   }
   TRIREME_HOST_DEVICE friend Dual operator*(const Dual& a, const Dual& b) {
-    return made(a.value * b.value, [&](std::size_t k) { return times(a.slope[k], b.value) + times(b.slope[k], a.value); });
+    return made(a.value * b.value,
+                [&](std::size_t k) TRIREME_INLINED { return times(a.slope[k], b.value) + times(b.slope[k], a.value); });
   }
   TRIREME_HOST_DEVICE friend Dual operator/(const Dual& a, const Dual& b) {
     const A quotient = a.value / b.value;
-    return made(quotient, [&](std::size_t k) { return (a.slope[k] - times(b.slope[k], quotient)) / b.value; });
+    return made(quotient, [&](std::size_t k) TRIREME_INLINED { return (a.slope[k] - times(b.slope[k], quotient)) / b.value; });
   }
   TRIREME_HOST_DEVICE Dual& operator+=(const Dual& b) { return *this = *this + b; }
   TRIREME_HOST_DEVICE Dual& operator-=(const Dual& b) { return *this = *this - b; }
@@ -56,7 +62,8 @@ struct Dual {
   TRIREME_HOST_DEVICE friend bool operator>=(const Dual& a, const Dual& b) { return a.value >= b.value; }
 
   TRIREME_HOST_DEVICE friend Dual select(bool condition, const Dual& a, const Dual& b) {
-    return made(condition ? a.value : b.value, [&](std::size_t k) { return condition ? a.slope[k] : b.slope[k]; });
+    return made(condition ? a.value : b.value,
+                [&](std::size_t k) TRIREME_INLINED { return condition ? a.slope[k] : b.slope[k]; });
   }
   // NaN where one is. Equal ones share the derivative.
   TRIREME_HOST_DEVICE friend Dual min(const Dual& a, const Dual& b) {
@@ -66,46 +73,48 @@ struct Dual {
     return chosen(maximum(a.value, b.value), a.value > b.value, a.value < b.value, a, b);
   }
   TRIREME_HOST_DEVICE friend Dual abs(const Dual& x) {
-    return chain(x, absolute(x.value), [&] { return x.value > A(0) ? A(1) : x.value < A(0) ? A(-1) : A(0); });
+    return chain(x, absolute(x.value), [&]() TRIREME_INLINED { return x.value > A(0) ? A(1) : x.value < A(0) ? A(-1) : A(0); });
   }
   TRIREME_HOST_DEVICE friend Dual exp(const Dual& x) {
     const A power = math::exp(x.value);
-    return chain(x, power, [&] { return power; });
+    return chain(x, power, [&]() TRIREME_INLINED { return power; });
   }
   TRIREME_HOST_DEVICE friend Dual expm1(const Dual& x) {
-    return chain(x, math::expm1(x.value), [&] { return math::exp(x.value); });
+    return chain(x, math::expm1(x.value), [&]() TRIREME_INLINED { return math::exp(x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual log(const Dual& x) {
-    return chain(x, math::log(x.value), [&] { return A(1) / x.value; });
+    return chain(x, math::log(x.value), [&]() TRIREME_INLINED { return A(1) / x.value; });
   }
   TRIREME_HOST_DEVICE friend Dual log1p(const Dual& x) {
-    return chain(x, math::log1p(x.value), [&] { return A(1) / (A(1) + x.value); });
+    return chain(x, math::log1p(x.value), [&]() TRIREME_INLINED { return A(1) / (A(1) + x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual sqrt(const Dual& x) {
     const A root = square_root(x.value);
-    return chain(x, root, [&] { return A(0.5) / root; });
+    return chain(x, root, [&]() TRIREME_INLINED { return A(0.5) / root; });
   }
   TRIREME_HOST_DEVICE friend Dual sin(const Dual& x) {
-    return chain(x, math::sin(x.value), [&] { return math::cos(x.value); });
+    return chain(x, math::sin(x.value), [&]() TRIREME_INLINED { return math::cos(x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual cos(const Dual& x) {
-    return chain(x, math::cos(x.value), [&] { return -math::sin(x.value); });
+    return chain(x, math::cos(x.value), [&]() TRIREME_INLINED { return -math::sin(x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual tanh(const Dual& x) {
     const A t = math::tanh(x.value);
-    return chain(x, t, [&] { return A(1) - t * t; });
+    return chain(x, t, [&]() TRIREME_INLINED { return A(1) - t * t; });
   }
   TRIREME_HOST_DEVICE friend Dual sigmoid(const Dual& x) {
     const A s = math::sigmoid(x.value);
-    return chain(x, s, [&] { return s * (A(1) - s); });
+    return chain(x, s, [&]() TRIREME_INLINED { return s * (A(1) - s); });
   }
   TRIREME_HOST_DEVICE friend Dual erf(const Dual& x) {
-    return chain(x, math::erf(x.value), [&] { return A(1.1283791670955126) * math::exp(-x.value * x.value); });  // 2 / sqrt(pi)
+    return chain(x, math::erf(x.value),
+                 [&]() TRIREME_INLINED { return A(1.1283791670955126) * math::exp(-x.value * x.value); });  // 2 / sqrt(pi)
   }
   template <typename Number>
   requires std::is_arithmetic_v<Number> TRIREME_HOST_DEVICE friend Dual pow(const Dual& x, Number exponent) {
     const auto p = static_cast<A>(exponent);
-    return chain(x, math::pow(x.value, p), [&] { return p == A(0) ? A(0) : p * math::pow(x.value, p - A(1)); });
+    return chain(x, math::pow(x.value, p),
+                 [&]() TRIREME_INLINED { return p == A(0) ? A(0) : p * math::pow(x.value, p - A(1)); });
   }
   // No derivative in the exponent where x is 0.
   TRIREME_HOST_DEVICE friend Dual pow(const Dual& x, const Dual& exponent) {
@@ -116,7 +125,8 @@ struct Dual {
       const A p = exponent.value;
       const A in_x = p == A(0) ? A(0) : p * math::pow(x.value, p - A(1));
       const A in_exponent = x.value == A(0) && p >= A(0) ? A(0) : power * math::log(x.value);
-      return made(power, [&](std::size_t k) { return times(x.slope[k], in_x) + times(exponent.slope[k], in_exponent); });
+      return made(power, [&](std::size_t k)
+                             TRIREME_INLINED { return times(x.slope[k], in_x) + times(exponent.slope[k], in_exponent); });
     }
   }
 
@@ -143,12 +153,12 @@ struct Dual {
       return Dual(of);
     } else {
       const A factor = derivative();
-      return made(of, [&](std::size_t k) { return times(x.slope[k], factor); });
+      return made(of, [&](std::size_t k) TRIREME_INLINED { return times(x.slope[k], factor); });
     }
   }
   TRIREME_HOST_DEVICE static Dual chosen(A of, bool first, bool second, const Dual& a, const Dual& b) {
     const bool equal = a.value == b.value;
-    return made(of, [&](std::size_t k) {
+    return made(of, [&](std::size_t k) TRIREME_INLINED {
       const A both = a.slope[k] + b.slope[k];
       return first ? a.slope[k] : second ? b.slope[k] : equal ? A(0.5) * both : both;
     });

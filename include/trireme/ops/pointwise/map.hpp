@@ -15,10 +15,8 @@
 #include "trireme/math/dual.hpp"
 #include "trireme/ops/pointwise/broadcast.hpp"
 #include "trireme/ops/pointwise/elements.hpp"
+#include "trireme/ops/pointwise/map_cuda.hpp"
 #include "trireme/tensor/tensor.hpp"
-#ifdef __CUDACC__
-#include "trireme/ops/pointwise/map_kernels.cuh"
-#endif
 
 // An expression of elements, in one pass over tensors whose shapes are broadcast:
 //
@@ -137,7 +135,7 @@ class MapLoops {
     A* const to[] = {dx[k]...};
     TRIREME_MAP_LOOP
     for (std::int64_t i = 0; i < count; ++i) {
-      const math::Dual<A, n> y(f(math::Dual<A, n>(from[k][i], k)...));
+      const math::Dual<A, n> y(f(math::Dual<A, n>::variable(from[k][i], k)...));
       ((to[k][i] = dy[i] * y.slope[k]), ...);
     }
   }

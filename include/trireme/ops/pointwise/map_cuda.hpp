@@ -1,5 +1,7 @@
 #pragma once
 
+#ifdef __CUDACC__
+
 #include <array>
 #include <cstdint>
 #include <utility>
@@ -13,7 +15,7 @@
 #include "trireme/math/dual.hpp"
 #include "trireme/ops/pointwise/broadcast.hpp"
 
-// The loops of ops/pointwise/map.hpp on a GPU, for files that nvcc compiles.
+// The loops of ops/pointwise/map.hpp on a GPU, for files that nvcc compiles; nothing for others.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -48,7 +50,7 @@ __global__ void __launch_bounds__(threads)
   using A = Accumulate<T>;
   const std::int64_t step = static_cast<std::int64_t>(gridDim.x) * blockDim.x;
   for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < plan.numel; i += step) {
-    const math::Dual<A, n> value(function(math::Dual<A, n>(static_cast<A>(x.of[k][plan.offset(int{k}, i)]), k)...));
+    const math::Dual<A, n> value(function(math::Dual<A, n>::variable(static_cast<A>(x.of[k][plan.offset(int{k}, i)]), k)...));
     const auto upstream = static_cast<A>(dy[i]);
     const auto write = [&](T* to, bool adds, A slope) {
       if (to == nullptr) return;
@@ -100,3 +102,5 @@ void launch_map_backward(const Broadcast& plan, const F& function, const std::ar
 
 }  // namespace ops
 }  // namespace trireme
+
+#endif
