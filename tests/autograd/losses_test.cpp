@@ -211,6 +211,36 @@ TEST_CASE("triplet margin loss is PyTorch's") {
          {0.342997593987, -0.257247595245, -0.257247595245, 0.447213863828, 4.47213e-07, -0.223606261094}});
 }
 
+TEST_CASE("losses refuse undefined operands and take batches of none") {
+  const Variable<double> none, rows(x());
+  const auto index = integers({2}, {1, 1});
+  const auto refused = [](const auto& call, const std::string& text) { CHECK_THROWS_WITH(call(), ContainsSubstring(text + " is undefined")); };
+  refused([&] { l1_loss(none, x()); }, "l1_loss: operand 1 of 2");
+  refused([&] { huber_loss(rows, {}); }, "huber_loss: operand 2 of 2");
+  refused([&] { sigmoid_focal_loss(rows, {}); }, "sigmoid_focal_loss: operand 2 of 2");
+  refused([&] { nll_loss(none, index); }, "nll_loss: operand 1 of 2");
+  refused([&] { nll_loss(rows, {}); }, "nll_loss: operand 2 of 2");
+  refused([&] { cross_entropy(none, x()); }, "cross_entropy: operand 1 of 2");
+  refused([&] { cross_entropy(rows, Tensor<double>()); }, "cross_entropy: operand 2 of 2");
+  refused([&] { cosine_embedding_loss(rows, none, index); }, "cosine_embedding_loss: operand 2 of 3");
+  refused([&] { triplet_margin_loss(rows, rows, none); }, "triplet_margin_loss: operand 2 of 2");
+  refused([&] { info_nce_loss(none, rows); }, "info_nce_loss: operand 1 of 2");
+  refused([&] { dice_loss(rows, {}); }, "dice_loss: operand 2 of 2");
+  refused([&] { ctc_loss(none, index, index, index); }, "ctc_loss: operand 1 of 4");
+  refused([&] { normalize(none); }, "normalize: operand 1 of 1");
+
+  const Variable<double> empty(Tensor<double>::zeros({0, 3}));
+  const auto no_index = integers({0}, {});
+  CHECK(l1_loss(empty, empty.value()).mean() == 0);
+  CHECK(nll_loss(empty, no_index).mean() == 0);
+  CHECK(cross_entropy(empty, empty.value()).mean() == 0);
+  CHECK(cosine_embedding_loss(empty, empty, no_index).mean() == 0);
+  CHECK(triplet_margin_loss(empty, empty, empty).mean() == 0);
+  CHECK(dice_loss(empty, empty.value()).mean() == 0);
+  CHECK_THROWS_WITH(normalize(Variable<double>(Tensor<double>::zeros({}))),
+                    "normalize: an operand is a scalar, but needs rows [..., width]");
+}
+
 TEST_CASE("dice loss over each sample") {
   const auto t = doubles({2, 3}, {0, 1, 1, 0, 0.25, 1});
   check([&](const Inputs& in) { return dice_loss(in[0], t); }, {x()}, 0.33570139225034,

@@ -9,6 +9,7 @@
 #include "trireme/autograd/composed/gather_batch.hpp"
 #include "trireme/autograd/composed/normalize.hpp"
 #include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/index.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
@@ -79,17 +80,19 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   const Variable<A, D> x = detail::rows_of("nll_loss", log_probabilities);
   const std::int64_t rows = x.shape()[0];
   const std::int64_t classes = x.shape()[1];
+  require(classes > 0, "nll_loss: log-probabilities have shape {}; there must be a class", log_probabilities.shape());
   require(targets.numel() == rows, "nll_loss: {} targets for log-probabilities {}", targets.numel(), log_probabilities.shape());
   const Tensor<std::int32_t, D> column = targets.reshape({rows, 1});
   const Tensor<bool, D> counted = ne(column, options.ignore_index);
-  const Tensor<bool, D> chosen = logical_and(eq(column, arange<std::int32_t, D>(static_cast<double>(classes))), counted);
-  Tensor<A, D> weights = where(chosen, Tensor<A, D>::full({1}, A{1}), A{0});
+  const Tensor<bool, D> outside = logical_or(lt(column, 0), ge(column, static_cast<std::int32_t>(classes)));
+  const Tensor<bool, D> wrong = logical_and(counted, outside);
+  const Tensor<std::int32_t, D> place = where(outside, 0, column);
+  Tensor<A, D> weights = where(counted, Tensor<A, D>::full({rows, 1}, A{1}), A{0});
   if (options.class_weight.defined()) {
     require(options.class_weight.shape() == Shape{classes}, "nll_loss: class_weight has shape {}, but needs [{}]",
             options.class_weight.shape(), classes);
-    weights = multiply(weights, options.class_weight);
+    weights = multiply(weights, index_select(options.class_weight, 0, place.reshape({rows})).reshape({rows, 1}));
   }
-  const Tensor<bool, D> wrong = logical_and(counted, logical_or(lt(column, 0), ge(column, static_cast<std::int32_t>(classes))));
   if constexpr (Tensor<A, D>::on_host) {
     for (std::int64_t row = 0; row < rows; ++row) {
       require(!wrong.data()[row], "nll_loss: the target of row {} is {}, but must lie in [0, {}) or be {}", row,
@@ -102,7 +105,7 @@ Loss<Accumulate<T>, D> nll_loss(const Variable<T, D>& log_probabilities, const T
   Loss<A, D> loss{.sum = {},  // weights are not below 0: this is their sum, in double
                   .target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, weights, zeros),
                   .nominal_targets = rows};
-  loss.sum = sum(multiply(where(chosen, x, A{0}), neg(weights)));
+  loss.sum = sum(multiply(where(counted, gather(x, 1, place), A{0}), neg(weights)));
   return loss;
 }
 
