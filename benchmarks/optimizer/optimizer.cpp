@@ -60,6 +60,9 @@ constexpr Traffic traffic[] = {
     {"rmsprop", 7},  // with momentum
     {"adagrad", 5},  //
     {"lion", 5},     //
+    {"nadam", 7},    // as adam
+    {"radam", 7},    //
+    {"adadelta", 7},
 };
 
 // The step, the copy and the change in place of every optimizer's parameters: what both ways to measure them share.

@@ -16,6 +16,8 @@
 #include "trireme/models/layer_costs-inl.hpp"
 #include "trireme/models/lstm_lm-inl.hpp"
 #include "trireme/models/resnet-inl.hpp"
+#include "trireme/optim/lookahead-inl.hpp"
 #include "trireme/optim/moving_average-inl.hpp"
 #include "trireme/optim/named-inl.hpp"
 #include "trireme/optim/optimizer-inl.hpp"
+#include "trireme/optim/schedule_free_adamw-inl.hpp"

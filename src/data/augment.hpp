@@ -14,4 +14,7 @@ void check(const Augmentation& augmentation, const ImageShape& shape);
 void read_augmented(std::span<const std::uint8_t> bytes, const Augmentation& augmentation, std::uint64_t seed,
                     std::int64_t sample, Image into);
 
+// What random_erasing draws for the sample; the image is normalized.
+void erase_box(const RandomErasing& erasing, std::uint64_t seed, std::int64_t sample, Image image);
+
 }  // namespace trireme::data

@@ -130,6 +130,24 @@ void adjust_saturation(Image image, float factor) {
   }
 }
 
+void adjust_hue(Image image, float turns) {
+  if (image.shape.channels == 1) return;
+  for (float* pixel = image.pixels.data(); pixel != image.pixels.data() + image.pixels.size(); pixel += 3) {
+    const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
+    const float range = most - least;
+    if (range == 0) continue;
+    const int highest = pixel[0] == most ? 0 : pixel[1] == most ? 1 : 2;
+    // In sixths of the circle: red at 0, green at 2, blue at 4.
+    const float sixths =
+        2 * static_cast<float>(highest) + (pixel[(highest + 1) % 3] - pixel[(highest + 2) % 3]) / range + 6 * turns;
+    for (int channel = 0; channel < 3; ++channel) {
+      const float apart = std::abs(sixths - 2 * static_cast<float>(channel));  // at most 8
+      const float distance = std::min(apart, std::abs(6 - apart));             // on the shorter way around
+      pixel[channel] = least + range * std::clamp(2 - distance, 0.0f, 1.0f);
+    }
+  }
+}
+
 void check(const Normalization& normalization, std::int64_t channels) {
   const std::int64_t means = std::ssize(normalization.mean);
   const std::int64_t stds = std::ssize(normalization.std);

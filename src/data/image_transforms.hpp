@@ -7,6 +7,8 @@
 
 namespace trireme::data {
 
+inline constexpr std::int64_t least_values = 1 << 14;  // of a batch that are worth a second thread
+
 // The pixels of one image as floats, [height, width, channels].
 struct Image {
   std::span<float> pixels;
@@ -25,6 +27,10 @@ void rotate(Image image, double degrees);
 void adjust_brightness(Image image, float factor);  // factor * x
 void adjust_contrast(Image image, float factor);    // factor * x + (1 - factor) * mean grey of the image
 void adjust_saturation(Image image, float factor);  // factor * x + (1 - factor) * grey of the pixel
+
+// Turns the hues of an image by a share of their circle: 1/3 makes green of red. Lightest and darkest channel keep their
+// values.
+void adjust_hue(Image image, float turns);
 
 void check(const Normalization& normalization, std::int64_t channels);  // throws Error where it does not fit
 void normalize(Image image, const Normalization& normalization);        // (x - mean) / std

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <utility>
 
 #include "trireme/core/error.hpp"
 
@@ -106,6 +107,50 @@ LearningRate warmup_cosine(const WarmupOptions& options) {
 
 LearningRate warmup_linear(const WarmupOptions& options) {
   return warmup_then(options, [=](double share) { return std::lerp(options.base, options.minimum, share); });
+}
+
+LearningRate warmup_stable_decay(const StableOptions& options) {
+  require(options.warmup >= 0 && options.decay >= 0 && options.warmup + options.decay <= options.total,
+          "warmup_stable_decay's warm-up of {} steps and decay of {} are 0 or more, and together not above its {} steps",
+          options.warmup, options.decay, options.total);
+  return [options](std::int64_t step) {
+    if (step < options.warmup) return risen({.base = options.base, .warmup = options.warmup, .rise = options.rise}, step);
+    if (step >= options.total) return options.minimum;
+    const std::int64_t fallen = step - (options.total - options.decay);
+    if (fallen <= 0) return options.base;
+    const double share = to_double(fallen) / to_double(options.decay);
+    return std::lerp(options.base, options.minimum, options.fall == Fall::line ? share : std::sqrt(share));
+  };
+}
+
+LearningRate cyclic(const CyclicOptions& options) {
+  require(options.rising > 0 && options.falling >= 0,
+          "cyclic needs rising steps above 0 and falling ones of 0 or more, got {} and {}", options.rising, options.falling);
+  return [options](std::int64_t step) {
+    const std::int64_t falling = options.falling > 0 ? options.falling : options.rising;
+    const std::int64_t cycle = step / (options.rising + falling);
+    const std::int64_t at = step % (options.rising + falling);
+    double height = at <= options.rising ? to_double(at) / to_double(options.rising)
+                                         : to_double(options.rising + falling - at) / to_double(falling);
+    if (options.cycles == Cycles::halved) height /= std::pow(2, to_double(cycle));
+    if (options.cycles == Cycles::decayed) height *= std::pow(options.gamma, to_double(step));
+    return std::lerp(options.base, options.maximum, height);
+  };
+}
+
+LearningRate sequential(std::vector<SchedulePart> parts) {
+  require(!parts.empty(), "sequential needs a schedule");
+  for (std::size_t index = 0; index < parts.size(); ++index) {
+    require(parts[index].rate != nullptr, "schedule {} of sequential is empty", index);
+    require(parts[index].steps >= 0, "schedule {} of sequential has {} steps: 0 or more are needed", index, parts[index].steps);
+  }
+  return [parts = std::move(parts)](std::int64_t step) {
+    for (std::size_t index = 0; index + 1 < parts.size(); ++index) {
+      if (step < parts[index].steps) return parts[index].rate(step);
+      step -= parts[index].steps;
+    }
+    return parts.back().rate(step);
+  };
 }
 
 LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles) {

@@ -24,6 +24,12 @@ void check(const ParameterRules& rules, const FlatStore& store) {
     require(fits(group.learning_rate_factor) && fits(group.weight_decay.value_or(0)),
             "the learning_rate_factor and weight_decay of the parameter group \"{}\" are finite and 0 or more, got {} and {}",
             group.pattern, group.learning_rate_factor, group.weight_decay.value_or(0));
+    require((!group.beta1 || rules.beta1) && (!group.beta2 || rules.beta2),
+            "the parameter group \"{}\" has betas of its own, and this optimizer has none", group.pattern);
+    const auto decays = [](double beta) { return beta >= 0 && beta < 1; };
+    require(decays(group.beta1.value_or(0)) && decays(group.beta2.value_or(0)),
+            "the betas of the parameter group \"{}\" lie in [0, 1), got {} and {}", group.pattern, group.beta1.value_or(0),
+            group.beta2.value_or(0));
     require(std::ranges::any_of(names, [&](const std::string& name) { return matches(group, name); }),
             "the parameter group \"{}\" matches none of the model's {} parameters; the first is called {}", group.pattern,
             names.size(), names.empty() ? "" : names.front());
@@ -32,18 +38,31 @@ void check(const ParameterRules& rules, const FlatStore& store) {
 
 }  // namespace
 
+double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step) {
+  if (rule.schedule < 0) return rule.learning_rate_factor;
+  const ParameterGroup& group = rules.groups[static_cast<std::size_t>(rule.schedule)];
+  const double factor = group.schedule(step);
+  require(std::isfinite(factor) && factor >= 0,
+          "the schedule of the parameter group \"{}\" gives {} in step {}: factors are finite and 0 or more", group.pattern,
+          factor, step);
+  return rule.learning_rate_factor * factor;
+}
+
 std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store) {
   check(rules, store);
   std::vector<ResolvedRule> resolved;
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
-    ResolvedRule rule;
+    ResolvedRule rule{.beta1 = rules.beta1.value_or(0), .beta2 = rules.beta2.value_or(0)};
     if (rules.decay == Decay::all || parameter.shape.size() >= 2) rule.weight_decay = rules.weight_decay;
     const auto group = std::ranges::find_if(rules.groups, [&](const auto& any) { return matches(any, parameter.name); });
     if (group != rules.groups.end()) {
       rule.learning_rate_factor = group->learning_rate_factor;
+      if (group->schedule) rule.schedule = static_cast<int>(group - rules.groups.begin());
       rule.weight_decay = group->weight_decay.value_or(rule.weight_decay);
       rule.adapts = group->adapts;
+      rule.beta1 = group->beta1.value_or(rule.beta1);
+      rule.beta2 = group->beta2.value_or(rule.beta2);
     }
     resolved.push_back(rule);
   }

@@ -3,7 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
+#include <istream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
 #include <utility>
 
 #include "trainer/command_line_impl.hpp"
@@ -20,14 +25,48 @@ std::string with_hyphens(std::string name) {
   return name;
 }
 
+// Different words for one thing: where the command line has one of them, a file's are passed over.
+constexpr auto lengths = std::to_array<std::string_view>({"--until", "--steps", "--epochs"});
+
+bool is_length(std::string_view option) { return std::ranges::find(lengths, option) != lengths.end(); }
+
 // A file's names in both spellings.
 class Toml final : public CLI::ConfigTOML {
  public:
+  explicit Toml(const bool& has_length) : has_length_(has_length) {}
+
   std::vector<CLI::ConfigItem> from_config(std::istream& file) const override {
-    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(file);
-    for (CLI::ConfigItem& item : found) item.name = with_hyphens(std::move(item.name));
+    std::istringstream lines(without_comment_signs(file));
+    std::vector<CLI::ConfigItem> found = CLI::ConfigTOML::from_config(lines);
+    for (CLI::ConfigItem& item : found) {
+      item.name = with_hyphens(std::move(item.name));
+      for (std::string& value : item.inputs) std::ranges::replace(value, hidden, '#');
+    }
+    if (has_length_) std::erase_if(found, [](const CLI::ConfigItem& item) { return is_length("--" + item.name); });
     return found;
   }
+
+ private:
+  static constexpr char hidden = '\x01';
+
+  // CLI11 takes a '#' within quotes for the beginning of a comment too.
+  static std::string without_comment_signs(std::istream& file) {
+    std::string text(std::istreambuf_iterator<char>(file), {});
+    char quote = 0;
+    for (char& letter : text) {
+      if (letter == '\n') quote = 0;
+      if (quote == 0 && (letter == '"' || letter == '\'')) {
+        quote = letter;
+      } else if (letter == quote) {
+        quote = 0;
+      } else if (quote != 0 && letter == '#') {
+        letter = hidden;
+      }
+    }
+    return text;
+  }
+
+  const bool& has_length_;  // on the command line
 };
 
 // Likewise of a command line, in the order that CLI11 wants: from its end.
@@ -37,7 +76,13 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
     std::string word = argv[index];
     if (word.starts_with("--")) {
       const std::size_t end = std::min(word.find('='), word.size());
-      word = with_hyphens(word.substr(0, end)) + word.substr(end);
+      std::string value = word.substr(end);
+      word = with_hyphens(word.substr(0, end));
+      if (value == "=") {
+        words.emplace_back();  // an empty text, and not the next word
+      } else {
+        word += value;
+      }
     }
     words.push_back(std::move(word));
   }
@@ -48,7 +93,7 @@ std::vector<std::string> words_of(int argc, const char* const* argv) {
 
 CommandLine::Impl::Impl(std::string description) : app(std::move(description)) {
   app.option_defaults()->take_last();  // of an option given twice
-  app.config_formatter(std::make_shared<Toml>());
+  app.config_formatter(std::make_shared<Toml>(has_length));
   app.allow_config_extras(CLI::config_extras_mode::error);
   app.set_config("--config", "", "read options from this file (TOML: batch-size = 64)");
   app.add_flag("--print-config", print_config, "write a file for --config that repeats this call, and end")
@@ -131,7 +176,10 @@ std::string CommandLine::parse(int argc, const char* const* argv) {
   app.name(impl_->program);
   app.set_version_flag("--version", fmt::format("{} {}", impl_->program, version()), "print the version");
   try {
-    app.parse(words_of(argc, argv));
+    std::vector<std::string> words = words_of(argc, argv);
+    impl_->has_length =
+        std::ranges::any_of(words, [](std::string_view word) { return is_length(word.substr(0, word.find('='))); });
+    app.parse(std::move(words));
   } catch (const CLI::CallForHelp&) {
     return app.help();
   } catch (const CLI::CallForVersion& version) {

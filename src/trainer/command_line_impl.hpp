@@ -34,6 +34,7 @@ class CommandLine::Impl {
   std::string group = "Options";
   bool of_run = false;  // what is added now
   bool print_config = false;
+  bool has_length = false;  // the command line, not a file, says how long the run lasts
   DeviceOptions* device = nullptr;
 
   struct Text {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -53,6 +54,7 @@ class Run::Impl {
   Impl(const Group& group, const Options& all_options)
       : world(group), options(checked(group, all_options)), mesh(group, options.mesh), checkpoints(group, options) {
     done = checkpoints.resumed().value_or(0);
+    group.agree([this] { require_writable_metrics(); }, "open the metrics file");
     monitor::Registry::current().restart();  // what another run of this thread has left is none of this one
     if (listens()) listen_for_signals();
   }
@@ -79,6 +81,19 @@ class Run::Impl {
             "{} micro-batches of fixed bits cannot be shared equally by {} ranks; use a multiple of {}", fixed->micro_batches,
             mesh.data().size(), mesh.data().size());
     return options.batch_size / fixed->micro_batches;
+  }
+
+  // What a file holds may still be wanted: it is opened for good once the run knows that it goes on from there.
+  void require_writable_metrics() const {
+    if (world.rank() != 0 || options.metrics.empty()) return;
+    std::FILE* file = std::fopen(options.metrics.c_str(), "a");
+    if (file == nullptr) {
+      throw Error({.code = ErrorCode::io,
+                   .message = "the metrics file can't be opened",
+                   .path = options.metrics,
+                   .error_number = errno});
+    }
+    std::fclose(file);
   }
 
   void open_metrics() {

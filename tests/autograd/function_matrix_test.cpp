@@ -10,12 +10,16 @@
 #include "backward_function.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
+#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/map.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/products.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/resize.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
@@ -103,6 +107,56 @@ std::vector<Case> elementwise_cases() {
   return cases;
 }
 
+Tensor<double> positive(const Shape& shape, std::uint64_t stream) {
+  Tensor<double> x = random(shape, stream);
+  for (double& element : x.span()) element = std::abs(element) + 0.5;
+  return x;
+}
+
+std::vector<Case> pointwise_cases() {
+  using ops::Unary;
+  std::vector<Case> cases{
+      {"add, repeated", {random({2, 3}, 1), random({3}, 2)}, [](const Inputs& in) { return add(in[0], in[1]); }},
+      {"subtract, repeated", {random({3}, 1), random({2, 3}, 2)}, [](const Inputs& in) { return subtract(in[0], in[1]); }},
+      {"multiply, repeated", {random({2, 1}, 1), random({3}, 2)}, [](const Inputs& in) { return multiply(in[0], in[1]); }},
+      {"divide, repeated", {random({2, 3}, 1), positive({}, 2)}, [](const Inputs& in) { return divide(in[0], in[1]); }},
+      {"divide, a number", {positive({3}, 1)}, [](const Inputs& in) { return divide(2, in[0]); }},
+      {"minimum", {random({2, 3}, 1), random({2, 3}, 2)}, [](const Inputs& in) { return minimum(in[0], in[1]); }},
+      {"maximum, repeated", {random({2, 3}, 1), random({2, 1}, 2)}, [](const Inputs& in) { return maximum(in[0], in[1]); }},
+      {"maximum, a number", {random({7}, 1)}, [](const Inputs& in) { return maximum(in[0], 0.25); }},
+      {"pow", {positive({2, 3}, 1), random({3}, 2)}, [](const Inputs& in) { return pow(in[0], in[1]); }},
+      {"pow of x by itself", {positive({3}, 1)}, [](const Inputs& in) { return pow(in[0], in[0]); }},
+      {"pow, a number", {random({7}, 1)}, [](const Inputs& in) { return pow(in[0], 3); }},
+      {"pow, of a number", {random({7}, 1)}, [](const Inputs& in) { return pow(2.5, in[0]); }},
+      {"where", {random({2, 3}, 1), random({3}, 2)}, [](const Inputs& in) { return where(in[0].value() > 0, in[0], in[1]); }},
+      {"where, repeated",
+       {random({3}, 1), random({}, 2)},
+       [](const Inputs& in) {
+         return where(Tensor<bool>::from({2, 1}, {true, false}), in[0], in[1]);
+       }},
+      {"where, a number", {random({7}, 1)}, [](const Inputs& in) { return where(in[0].value() > 0, 1, in[0]); }},
+      {"where, masked_fill", {random({7}, 1)}, [](const Inputs& in) { return masked_fill(in[0], in[0] > 0, -1); }},
+      {"map",
+       {random({2, 3}, 1), random({3}, 2)},
+       [](const Inputs& in) { return map([](auto x, auto y) { return x * sigmoid(y); }, in[0], in[1]); }},
+      {"map of x twice", {random({3}, 1)}, [](const Inputs& in) {
+         return map([](auto x, auto y) { return x * sigmoid(y); }, in[0], in[0]);
+       }}};
+  const auto add_unary = [&](const Tensor<double>& x, std::initializer_list<Unary> kinds) {
+    for (const Unary kind : kinds) {
+      cases.push_back({std::string(ops::name_of(kind)), {x}, [kind](const Inputs& in) {
+                         return pointwise(kind, in[0], {.first = -0.5, .second = 1.5});
+                       }});
+    }
+  };
+  add_unary(random({7}, 1),
+            {Unary::abs,  Unary::neg,       Unary::sign,        Unary::clamp, Unary::square,   Unary::exp,       Unary::expm1,
+             Unary::sin,  Unary::cos,       Unary::erf,         Unary::floor, Unary::ceil,     Unary::round,     Unary::elu,
+             Unary::mish, Unary::hardswish, Unary::hardsigmoid, Unary::relu6, Unary::softsign, Unary::logsigmoid});
+  add_unary(positive({7}, 1), {Unary::log, Unary::log1p, Unary::sqrt, Unary::rsqrt, Unary::reciprocal});
+  return cases;
+}
+
 std::vector<Case> reduction_cases() {
   const auto x = random({2, 3, 4}, 1);
   return {{"sum over dims",
@@ -132,6 +186,80 @@ std::vector<Case> reduction_cases() {
           {"topk", {x}, [](const Inputs& in) { return topk(in[0], 2).values; }},
           {"cumsum", {x}, [](const Inputs& in) { return cumsum(in[0], 1); }},
           {"cumprod", {x}, [](const Inputs& in) { return cumprod(in[0], -1); }}};
+}
+
+std::vector<Case> movement_cases() {
+  const auto x = random({2, 3, 4}, 1);
+  const auto index = Tensor<std::int64_t>::from({2, 2, 4}, {2, 0, 1, 1, 2, 0, 1, 2, 1, 1, 1, 0, 1, 1, 0, 0});
+  const auto rows = integers({4}, {2, 0, 2, 2});
+  return {{"permute",
+           {x},
+           [](const Inputs& in) {
+             return permute(in[0], {2, 0, 1});
+           }},
+          {"slice", {x}, [](const Inputs& in) { return slice(in[0], -1, 0, 4, 3); }},
+          {"slice, a view", {x}, [](const Inputs& in) { return slice(in[0], 0, 1); }},
+          {"slice, of two dims",
+           {x},
+           [](const Inputs& in) {
+             return slice(in[0], {{}, {1}, {0, -1, 2}});
+           }},
+          {"narrow", {x}, [](const Inputs& in) { return narrow(in[0], 0, 1, 1); }},
+          {"split", {x}, [](const Inputs& in) { return split(in[0], 4, 2)[0]; }},
+          {"expand",
+           {x},
+           [](const Inputs& in) {
+             return expand(in[0], {2, 2, 3, 4});
+           }},
+          {"repeat",
+           {x},
+           [](const Inputs& in) {
+             return repeat(in[0], {2, 1, 3});
+           }},
+          {"roll",
+           {x},
+           [](const Inputs& in) {
+             return roll(in[0], {1, -2}, {0, 2});
+           }},
+          {"flip",
+           {x},
+           [](const Inputs& in) {
+             return flip(in[0], {0, 2});
+           }},
+          {"pad",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {1, -2, 0, 1});
+           }},
+          {"pad, reflect",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::reflect});
+           }},
+          {"pad, replicate",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::replicate});
+           }},
+          {"triu", {x}, [](const Inputs& in) { return triu(in[0], 1); }},
+          {"tril", {x}, [](const Inputs& in) { return tril(in[0]); }},
+          {"squeeze", {random({2, 1, 3}, 1)}, [](const Inputs& in) { return squeeze(in[0]); }},
+          {"unsqueeze", {x}, [](const Inputs& in) { return unsqueeze(in[0], -1); }},
+          {"cat", {x, random({2, 1, 4}, 2)}, [](const Inputs& in) { return cat(in, 1); }},
+          {"cat to itself",
+           {x},
+           [](const Inputs& in) {
+             return cat({in[0], in[0]}, -1);
+           }},
+          {"stack", {x, random({2, 3, 4}, 2)}, [](const Inputs& in) { return stack(in, 1); }},
+          {"gather", {x}, [=](const Inputs& in) { return gather(in[0], 1, index); }},
+          {"scatter", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter(in[0], 1, index, in[1]); }},
+          {"scatter_add", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter_add(in[0], 1, index, in[1]); }},
+          {"index_select", {x}, [=](const Inputs& in) { return index_select(in[0], 1, rows); }},
+          {"index_add", {x, random({2, 4, 4}, 2)}, [=](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }},
+          {"interpolate", {random({1, 2, 3, 4}, 1)}, [](const Inputs& in) {
+             return interpolate(in[0], {.size = {2, 7}, .mode = InterpolateMode::bilinear});
+           }}};
 }
 
 std::vector<Case> product_cases() {
@@ -322,8 +450,8 @@ std::vector<Case> tensor_parallel_cases() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto& cases : {elementwise_cases(), reduction_cases(), product_cases(), norm_cases(), image_cases(), loss_cases(),
-                      tensor_parallel_cases()}) {
+  for (auto& cases : {elementwise_cases(), movement_cases(), pointwise_cases(), reduction_cases(), product_cases(),
+                      norm_cases(), image_cases(), loss_cases(), tensor_parallel_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;
@@ -496,6 +624,13 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"softmax: operand 1 of 1", [&] { softmax(none); }},
       {"log_softmax: operand 1 of 1", [&] { log_softmax(none); }},
       {"dropout: operand 1 of 1", [&] { dropout(none, 0.5, "layer"); }},
+      {"exp: operand 1 of 1", [&] { exp(none); }},
+      {"minimum: operand 2 of 2", [&] { minimum(v, none); }},
+      {"pow: operand 1 of 1", [&] { pow(none, 2); }},
+      {"where: operand 1 of 3", [&] { where(Tensor<bool>(), v, v); }},
+      {"where: operand 3 of 3", [&] { where(v > 0, v, none); }},
+      {"where: operand 2 of 2", [&] { where(v > 0, none, 1); }},
+      {"map: operand 2 of 2", [&] { map([](auto x, auto y) { return x + y; }, v, none); }},
       {"linear: operand 1 of 3", [&] { linear(none, m); }},
       {"linear: operand 2 of 3", [&] { linear(m, none); }},
       {"linear_gelu_linear: operand 1 of 5", [&] { linear_gelu_linear(none, m, v, m, v); }},

@@ -94,19 +94,44 @@ TEMPLATE_TEST_CASE("float and a half type give float, with gradients in the type
   CHECK(values(Variable<T>(of_value)) == values(variable<T>({2}, {0.5F + 1.5001F, 2 - 1})));
 }
 
-TEST_CASE("operands of different shapes, or undefined ones, are one clear error") {
+TEST_CASE("operands whose shapes do not fit, or undefined ones, are one clear error") {
   const auto a = variable<float>({2, 3}, Floats(6, 1));
-  const auto b = variable<float>({3}, Floats(3, 1));
+  const auto b = variable<float>({2}, Floats(2, 1));
   const auto none = Variable<float>();
   CHECK_THROWS_WITH(a + b,
-                    "add: the operands have the shapes [2, 3] and [3], but must have the same: nothing is repeated along "
-                    "a dim");
-  CHECK_THROWS_WITH(a - b, ContainsSubstring("subtract: the operands have the shapes [2, 3] and [3]"));
+                    "add: the operands have the shapes [2, 3] and [2]: in dim -1 they have 3 and 2 elements, but need equally "
+                    "many, or 1");
+  CHECK_THROWS_WITH(a - b, ContainsSubstring("subtract: the operands have the shapes [2, 3] and [2]"));
   CHECK_THROWS_WITH(a * b, ContainsSubstring("multiply: the operands have the shapes"));
   CHECK_THROWS_WITH(a / b, ContainsSubstring("divide: the operands have the shapes"));
-  CHECK_THROWS_WITH(a + variable<bfloat16>({3}, Floats(3, 1)), ContainsSubstring("add: the operands have the shapes"));
+  CHECK_THROWS_WITH(a + variable<bfloat16>({2}, Floats(2, 1)), ContainsSubstring("add: the operands have the shapes"));
   CHECK_THROWS_WITH(a - none, ContainsSubstring("subtract: operand 2 of 2 is undefined"));
   CHECK_THROWS_WITH(none * Variable<bfloat16>(), ContainsSubstring("multiply: operand 1 of 2 is undefined"));
   CHECK_THROWS_WITH(none + 1, ContainsSubstring("shift: operand 1 of 1 is undefined"));
   CHECK_THROWS_WITH(1 / none, ContainsSubstring("divide: operand 1 of 1 is undefined"));
+}
+
+TEST_CASE("operators repeat operands, which get the sums of their gradients") {
+  const auto a = variable<float>({2, 3}, {1, 2, 3, 4, 5, 6});
+  const auto row = variable<float>({3}, {10, 20, 30});
+  const auto column = variable<float>({2, 1}, {1, -1});
+  CHECK(values(a + row) == Floats{11, 22, 33, 14, 25, 36});
+  CHECK(values(column - row) == Floats{-9, -19, -29, -11, -21, -31});
+  CHECK((column - row).shape() == Shape{2, 3});
+  CHECK(values(a * column.value()) == Floats{1, 2, 3, -4, -5, -6});
+  CHECK(values(column.value() / a) == values(column / a));
+  const auto check = [&](const Shape& left, const Shape& right) {
+    CAPTURE(left.str(), right.str());
+    Tensor<double> divisor = random(right, 2);
+    for (double& element : divisor.span()) element += element < 0 ? -0.5 : 0.5;
+    expect_passed(
+        testing::check_gradients([](const Inputs& in) { return (in[0] + in[1]) * in[1] - in[0] / in[1] + (in[1] - in[0]); },
+                                 {random(left, 1), divisor}));
+  };
+  check({2, 3}, {3});
+  check({3}, {2, 3});
+  check({2, 1}, {3});
+  check({}, {2, 2});
+  check({2, 3, 1, 2}, {3, 4, 1});
+  check({2, 1, 2, 1, 2, 1}, {1, 2, 1, 2, 1, 2});
 }

@@ -60,6 +60,12 @@ int count_samples(const Predicate& holds) {
   return count;
 }
 
+// Of a red pixel: towards yellow green grows, towards magenta blue.
+float turn_of_red(double hue, std::int64_t sample) {
+  const Floats values = augmented({255, 0, 0}, {1, 1, 3}, {.hue = hue}, sample);
+  return (values[1] - values[2]) / 6;
+}
+
 }  // namespace
 
 TEST_CASE("without augmentation an image stays as it is") {
@@ -174,6 +180,62 @@ TEST_CASE("contrast and saturation blend with grey") {
   CHECK(transformed(as_floats(grey_bytes), grey, [](Image image) { adjust_saturation(image, 0.3f); }) == as_floats(grey_bytes));
 }
 
+// Expected: torchvision 0.29's adjust_hue of a float64 tensor.
+TEST_CASE("a hue is turned around the circle of colours") {
+  const Bytes bytes = {5, 133, 67, 63, 121, 241, 243, 21, 117, 239, 9, 97};
+  const auto turned = [](const Bytes& from, float turns) {
+    return transformed(as_floats(from), colour, [&](Image image) { adjust_hue(image, turns); });
+  };
+  check_equal(turned(bytes, 0.1f), {0.01960783, 0.47921562, 0.52156866, 0.43843153, 0.24705881, 0.94509804, 0.95294118,
+                                    0.22823502, 0.08235295, 0.93725491, 0.23137251, 0.03529412});
+  check_equal(turned(bytes, -0.35f), {0.52156866, 0.21254903, 0.01960783, 0.54431373, 0.94509804, 0.24705881, 0.08235295,
+                                      0.54588223, 0.95294118, 0.03529412, 0.47058854, 0.93725491});
+  check_equal(turned(bytes, 0.5f), {0.52156866, 0.01960783, 0.27843139, 0.94509804, 0.71764696, 0.24705881, 0.08235295,
+                                    0.95294118, 0.57647079, 0.03529412, 0.93725491, 0.59215671});
+  const Bytes greys = {0, 0, 0, 255, 255, 255, 60, 60, 60, 1, 1, 1};
+  CHECK(turned(greys, 0.3f) == as_floats(greys));
+  CHECK(transformed(as_floats(grey_bytes), grey, [](Image image) { adjust_hue(image, 0.3f); }) == as_floats(grey_bytes));
+  const Bytes primary = {255, 0, 0, 0, 255, 0, 0, 0, 255, 255, 255, 0};
+  check_equal(turned(primary, 1.0f / 3), {0, 1, 0, 0, 0, 1, 1, 0, 0, 0, 1, 1});
+  check_equal(turned(primary, -1.0f / 3), {0, 0, 1, 1, 0, 0, 0, 1, 0, 1, 0, 1});
+}
+
+TEST_CASE("turns of hue are spread evenly to both sides") {
+  std::vector<float> turns;
+  for (std::int64_t sample = 0; sample < 1000; ++sample) turns.push_back(turn_of_red(0.1, sample));
+  const auto [least, most] = std::ranges::minmax(turns);
+  CHECK(least == Approx(-0.1).margin(0.002));
+  CHECK(most == Approx(0.1).margin(0.002));
+  CHECK(std::accumulate(turns.begin(), turns.end(), 0.0) / 1000 == Approx(0).margin(5 * 0.2 / std::sqrt(12 * 1000.0)));
+}
+
+TEST_CASE("hues are turned before or after the other colours") {
+  int before = 0;
+  int after = 0;
+  const ImageShape pixel{.height = 1, .width = 1, .channels = 3};
+  const Bytes bytes = {240, 100, 20};
+  for (std::int64_t sample = 0; sample < 200; ++sample) {
+    const Floats got = augmented(bytes, pixel, {.brightness = 0.9, .hue = 0.15}, sample);
+    const float factor = augmented({51, 51, 51}, pixel, {.brightness = 0.9}, sample)[0] * 5;
+    const float turns = turn_of_red(0.15, sample);
+    const auto is_in_order = [&](bool hue_first) {
+      const Floats expected = transformed(as_floats(bytes), pixel, [&](Image image) {
+        if (hue_first) adjust_hue(image, turns);
+        adjust_brightness(image, factor);
+        if (!hue_first) adjust_hue(image, turns);
+      });
+      return std::ranges::equal(expected, got, [](float a, float b) { return std::abs(a - b) < 1e-4f; });
+    };
+    const bool first = is_in_order(true);
+    const bool last = is_in_order(false);
+    CHECK((first || last));
+    if (first == last) continue;  // they differ where brightness is clamped
+    (first ? before : after)++;
+  }
+  CHECK(before > 10);
+  CHECK(after > 10);
+}
+
 TEST_CASE("factors of brightness are spread evenly over their range") {
   std::vector<double> factors;
   for (std::int64_t sample = 0; sample < 1000; ++sample) {
@@ -254,5 +316,7 @@ TEST_CASE("augmentations that cannot be are refused") {
   CHECK_THROWS_WITH(load_with({.rotation = -1}), ContainsSubstring("-1 degrees"));
   CHECK_THROWS_WITH(load_with({.brightness = -0.1}), ContainsSubstring("brightness -0.1"));
   CHECK_THROWS_WITH(load_with({.contrast = 11}), ContainsSubstring("contrast 11"));
-  CHECK_THROWS_WITH(load_with({.saturation = 0.5}), ContainsSubstring("2 channels"));
+  CHECK_THROWS_WITH(load_with({.saturation = 0.5}), ContainsSubstring("saturation") && ContainsSubstring("2 channels"));
+  CHECK_THROWS_WITH(load_with({.hue = 0.1}), ContainsSubstring("hue") && ContainsSubstring("2 channels"));
+  CHECK_THROWS_WITH(load_with({.hue = 0.6}), ContainsSubstring("0.6 turns"));
 }

@@ -12,7 +12,9 @@
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/lion.hpp"
 #include "trireme/optim/moving_average.hpp"
+#include "trireme/optim/nadam.hpp"
 #include "trireme/optim/named.hpp"
+#include "trireme/optim/radam.hpp"
 #include "trireme/optim/sgd.hpp"
 
 using namespace trireme;
@@ -169,6 +171,77 @@ TEST_CASE("a parameter follows the first group that matches its name") {
   CHECK_FALSE(optimizer.pieces[2].adapts);
   CHECK_THROWS_WITH(Recorder(weights.model, optim::Decay::all, {{.pattern = "h.*"}}),
                     "the parameter group \"h.*\" matches none of the model's 3 parameters; the first is called bias");
+}
+
+TEST_CASE("a parameter group has betas of its own where the optimizer has betas") {
+  const auto step = [](auto&& make) {
+    Weights weights;
+    make(weights);
+    const auto values = weights.store.values<float>().span();
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const auto stepped_by = [&]<typename Kind, typename Options>(Options options, Kind*) {
+    return step([&](Weights& weights) {
+      Kind optimizer(weights.model, options);
+      const auto gradients = weights.store.gradients<float>().span();
+      for (int number = 0; number < 3; ++number) {
+        for (std::size_t at = 0; at < gradients.size(); ++at) {
+          gradients[at] = (number == 0 ? 8.0F : 1.0F) * std::sin(static_cast<float>(at) * (1 + static_cast<float>(number)));
+        }
+        optimizer.step(weights.summary());
+      }
+    });
+  };
+  const auto compare = [&]<typename Kind, typename Options>(Kind* kind, Options options) {
+    options.groups = {};
+    const auto others = stepped_by(options, kind);
+    options.groups = {{.pattern = "b*", .beta1 = 0.5, .beta2 = 0.8}};
+    const auto grouped = stepped_by(options, kind);
+    options.groups = {};
+    options.beta1 = 0.5;
+    options.beta2 = 0.8;
+    const auto all = stepped_by(options, kind);
+    // last [0, 48), weight [48, 80), bias [80, 96)
+    CHECK(std::equal(grouped.begin(), grouped.begin() + 80, others.begin()));
+    CHECK(std::equal(grouped.begin() + 80, grouped.end(), all.begin() + 80));
+    CHECK(grouped != others);
+  };
+  compare(static_cast<optim::Adam<Float32>*>(nullptr), optim::AdamOptions{});
+  compare(static_cast<optim::AdamW<Float32>*>(nullptr), optim::AdamWOptions{});
+  compare(static_cast<optim::Lamb<Float32>*>(nullptr), optim::LambOptions{});
+  compare(static_cast<optim::Lion<Float32>*>(nullptr), optim::LionOptions{.learning_rate = 0.1});
+  compare(static_cast<optim::Nadam<Float32>*>(nullptr), optim::NadamOptions{});
+  compare(static_cast<optim::Radam<Float32>*>(nullptr), optim::RadamOptions{.learning_rate = 0.1});
+  Weights weights;
+  CHECK_THROWS_WITH(optim::Sgd<Float32>(weights.model, {.momentum = 0.9, .groups = {{.pattern = "b*", .beta1 = 0.5}}}),
+                    ContainsSubstring("the parameter group \"b*\" has betas of its own, and this optimizer has none"));
+  CHECK_THROWS_WITH(optim::Adam<Float32>(weights.model, {.groups = {{.pattern = "b*", .beta2 = 1}}}),
+                    ContainsSubstring("the betas of the parameter group \"b*\" lie in [0, 1), got 0 and 1"));
+  const optim::Adam<Float32> shown(weights.model,
+                                   {.groups = {{.pattern = "b*", .beta2 = 0.9, .schedule = optim::constant(1)}}});
+  CHECK(shown.settings().back().second == "learning rate times 1, weight decay as the others, adapts, a schedule, beta2 0.9");
+}
+
+TEST_CASE("a parameter group has a schedule of factors") {
+  Weights weights;
+  const optim::LearningRate schedule = [](std::int64_t step) { return step == 2 ? -1 : step == 1 ? 0.0 : 0.5; };
+  Recorder optimizer(weights.model, optim::Decay::all, {{.pattern = "b*", .learning_rate_factor = 3, .schedule = schedule}});
+  const std::uint64_t first = weights.store.version(weights.bias);
+  const auto changes = [&](int parameter) { return weights.store.version(parameter) - first; };
+  optimizer.step(weights.summary());
+  REQUIRE(optimizer.pieces.size() == 2);
+  CHECK(optimizer.pieces[0].learning_rate == 0.5);
+  CHECK(optimizer.pieces[1].learning_rate == 0.5 * 3 * 0.5);
+  CHECK(changes(weights.bias) == 1);
+  StepSummary summary = weights.summary();
+  summary.step = 1;
+  optimizer.step(summary);
+  CHECK(optimizer.pieces[3].learning_rate == 0);
+  CHECK(changes(weights.bias) == 1);
+  CHECK(changes(weights.weight) == 2);
+  summary.step = 2;
+  CHECK_THROWS_WITH(optimizer.step(summary),
+                    ContainsSubstring("the schedule of the parameter group \"b*\" gives -1 in step 2"));
 }
 
 namespace {

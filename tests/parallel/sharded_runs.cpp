@@ -110,6 +110,10 @@ std::unique_ptr<optim::Optimizer<P>> make_optimizer(const std::string& name, Mod
     return std::make_unique<optim::Rmsprop<P>>(
         model, optim::RmspropOptions{.learning_rate = 0.001, .epsilon = 1e-2, .momentum = 0.9, .centered = true});
   }
+  if (name == "schedule_free_adamw") {
+    return std::make_unique<optim::ScheduleFreeAdamW<P>>(
+        model, optim::ScheduleFreeAdamWOptions{.learning_rate = 0.01, .epsilon = 1e-4, .weight_decay = 0.1, .warmup = 5});
+  }
   if (name == "adagrad") return std::make_unique<optim::Adagrad<P>>(model, optim::AdagradOptions{.initial_sum = 0.1});
   return optim::make_optimizer<P>(name, model,
                                   {.learning_rate = 0.001, .groups = {{.pattern = "output.*", .learning_rate_factor = 0.5}}});
@@ -172,18 +176,28 @@ class Trial {
         {.sharding = sharding,
          .buckets = {
              .bytes = run.bucket_bytes, .first_bytes = 256, .slice_bytes = std::max<std::int64_t>(4096, run.bucket_bytes)}});
-    const auto optimizer = make_optimizer<P>(run.optimizer, model);
+    const bool looks_ahead = run.optimizer == "lookahead";
+    const auto inside = make_optimizer<P>(looks_ahead ? "adamw" : run.optimizer, model);
+    optim::Lookahead<P> ahead(model, *inside, {.interval = 4});
+    optim::AnyOptimizer& optimizer = looks_ahead ? static_cast<optim::AnyOptimizer&>(ahead) : *inside;
     Outcome<P> outcome;
     for (int number = 0; number < steps; ++number) {
       parallel::Step step = replicas.begin(number, run.micro_batches);
       for (int micro = 0; micro < run.micro_batches; ++micro) run_micro_batch(run, micro, model, step);
-      step.update(*optimizer, {.clip_norm = run.clip});
+      step.update(optimizer, {.clip_norm = run.clip});
       outcome.losses.push_back(step.finish().loss());
       outcome.norms.push_back(step.finish().gradient_norm);
       require_equal_on_all_ranks(model.store());
     }
     const auto values = model.store().template values<T>().span();
     outcome.values.assign(values.begin(), values.end());
+    if (auto* averages = dynamic_cast<optim::ScheduleFreeAdamW<P>*>(inside.get())) {
+      averages->swap();
+      require_equal_on_all_ranks(model.store());
+      outcome.values.insert(outcome.values.end(), values.begin(), values.end());
+      averages->swap();
+      require_equal_on_all_ranks(model.store());
+    }
     return outcome;
   }
 
@@ -323,6 +337,8 @@ std::vector<std::string> sharded_step_problems(const Group& world) {
   std::vector<std::string> problems;
   std::vector<std::string> optimizers = optim::optimizer_names();
   optimizers.emplace_back("own");
+  optimizers.emplace_back("lookahead");
+  optimizers.emplace_back("schedule_free_adamw");
   for (const std::string& optimizer : optimizers) {
     for (const double clip : {0.0, 0.3}) {
       for (const std::int64_t bucket_bytes : {1, 3000, 1 << 20}) {  // 1: every parameter alone, so some parts are empty

@@ -111,6 +111,16 @@ class CheckLayers(unittest.TestCase):
         files = {f"src/middle/n{number}.hpp": "\n" * 400 for number in range(15)}
         self.refuse(files, "middle: 6004 lines")
 
+    def test_exports(self):
+        self.refuse({"include/trireme/base/a.hpp": "\nnamespace trireme::base {\n"},
+                    "include/trireme/base/a.hpp:2: a public header writes namespace trireme TRIREME_EXPORT {")
+        declaration = "template <typename T>\nvoid f(T x, Options options = {});\n"
+        self.refuse({"include/trireme/base/a.hpp": declaration},
+                    "include/trireme/base/a.hpp:2: a function template without a body")
+        for text in (declaration.replace("void", "TRIREME_EXPORT void"), declaration.replace(";", " {}"),
+                     "template <typename T>\nclass A;\n", "template <typename M>\nA(const M&, Options = {}) -> A<M>;\n"):
+            self.assertEqual(run(CLEAN | {"include/trireme/base/a.hpp": text}), (0, ""))
+
     def test_no_table(self):
         self.refuse({"ARCHITECTURE.md": "nothing"}, "no table of levels")
 

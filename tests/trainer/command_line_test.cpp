@@ -109,7 +109,8 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK_THROWS_WITH(parse({"--config", path.string()}), ContainsSubstring("widht"));
 
   // What --print-config writes repeats the call.
-  const Told printed = parse({"--print-config", "--width", "9", "--no-bias", "--steps", "77", "--compress", "int8"});
+  const Told printed =
+      parse({"--print-config", "--width", "9", "--no-bias", "--steps", "77", "--compress", "int8", "--metrics", "run #3.csv"});
   std::ofstream(path) << printed.text;
   const Told again = parse({"--config", path.string()});
   CHECK(again.text.empty());
@@ -117,6 +118,12 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK(!again.bias);
   CHECK(again.options.until == Amount(Steps{77}));
   CHECK(again.options.make_sum);
+  CHECK(again.options.metrics == "run #3.csv");
+  CHECK(parse({"--config", path.string(), "--epochs", "3"}).options.until ==
+        Amount(Epochs{3}));  // the command line's word counts
+  const Told empty = parse({"--config", path.string(), "--metrics=", "--width", "8"});
+  CHECK(empty.options.metrics.empty());
+  CHECK(empty.width == 8);
   std::filesystem::remove(path);
 }
 

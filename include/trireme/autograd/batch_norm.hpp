@@ -24,21 +24,25 @@ struct BatchNormArguments {
 // x [..., channels] normalised over all rows: (x - mean) / sqrt(variance + epsilon) * weight + bias. weight and bias [channels]
 // may be undefined, and in training so may the running statistics. Training on fewer than two rows is an error.
 template <typename T, typename D>
-Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
-                          const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                          const BatchNormArguments& options = {});
+TRIREME_EXPORT Variable<T, D> batch_norm(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                                         const Variable<Accumulate<T>, D>& bias,
+                                         const RunningStatistics<Accumulate<T>, D>& running,
+                                         const BatchNormArguments& options = {});
 
 // relu(batch_norm(x)) in as many passes over memory.
 template <typename T, typename D>
-Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
-                               const Variable<Accumulate<T>, D>& bias, const RunningStatistics<Accumulate<T>, D>& running,
-                               const BatchNormArguments& options = {});
+TRIREME_EXPORT Variable<T, D> batch_norm_relu(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weight,
+                                              const Variable<Accumulate<T>, D>& bias,
+                                              const RunningStatistics<Accumulate<T>, D>& running,
+                                              const BatchNormArguments& options = {});
 
 // relu(batch_norm(x) + residual), the end of a residual block.
 template <typename T, typename D>
-Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
-                                   const Variable<Accumulate<T>, D>& weight, const Variable<Accumulate<T>, D>& bias,
-                                   const RunningStatistics<Accumulate<T>, D>& running, const BatchNormArguments& options = {});
+TRIREME_EXPORT Variable<T, D> batch_norm_add_relu(const Variable<T, D>& x, const Variable<T, D>& residual,
+                                                  const Variable<Accumulate<T>, D>& weight,
+                                                  const Variable<Accumulate<T>, D>& bias,
+                                                  const RunningStatistics<Accumulate<T>, D>& running,
+                                                  const BatchNormArguments& options = {});
 
 // x [batch, ..., channels], each sample normalised over each of `groups` equal parts of the channels. It knows no batch:
 // training and evaluation are the same, and so is any division of the batch.

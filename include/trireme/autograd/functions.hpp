@@ -31,7 +31,7 @@ TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
 
-// Element by element, of operands of one shape. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
+// Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> add(const Variable<T, D>& a, const Variable<T, D>& b);
 template <typename T, typename D>
@@ -77,7 +77,7 @@ Variable<T, D> silu(const Variable<T, D>& x) {
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
 template <typename T, typename D>
-Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
+TRIREME_EXPORT Variable<T, D> softplus(const Variable<T, D>& x, const ops::SoftplusOptions& options = {});
 
 // A copy with two dims exchanged; negative dims count from the end.
 template <typename T, typename D>
@@ -99,12 +99,13 @@ struct DropoutRows {
 // `stream`, the number of the stream's calls before in the micro-batch, the global index of the element), never on how samples
 // are spread over ranks. A tape without TapeOptions is an error. Without a tape x itself: evaluation drops nothing.
 template <typename T, typename D>
-Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream, const DropoutRows& rows = {});
+TRIREME_EXPORT Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_view stream,
+                                      const DropoutRows& rows = {});
 
 // [..., in] x [out, in]^T (+ [out]) -> [..., out]
 template <typename T, typename D>
-Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
-                      const Variable<Accumulate<T>, D>& bias = {});
+TRIREME_EXPORT Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                     const Variable<Accumulate<T>, D>& bias = {});
 
 // linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
 // computes the GELU and its derivative in the products before them (ops/linear_gelu.hpp).
@@ -156,9 +157,9 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
 // queries. See ops/attention.hpp.
 template <typename T, typename D>
-Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
-                                            const ops::AttentionOptions& options,
-                                            const Tensor<std::int32_t, D>& key_padding_mask = {});
+TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
+                                                           const ops::AttentionOptions& options,
+                                                           const Tensor<std::int32_t, D>& key_padding_mask = {});
 
 // Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
 template <typename T, typename D>
@@ -166,8 +167,8 @@ TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryO
 
 // index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; negative numbers count from the end.
 template <typename T, typename D>
-Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
-                         std::optional<std::int32_t> padding = {});
+TRIREME_EXPORT Variable<T, D> embedding(const Tensor<std::int32_t, D>& index, const Variable<T, D>& weight,
+                                        std::optional<std::int32_t> padding = {});
 
 // Token plus position: tokens[batch, time] into token_weight, 0 .. time-1 into position_weight -> [batch, time, width].
 template <typename T, typename D>
@@ -283,13 +284,14 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
 
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
 template <typename T, typename D>
-Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                     const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                    const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // The same without a reduction: the loss of each row, in the shape of targets, 0 where ignored.
 template <typename T, typename D>
-Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                              const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits,
+                                                             const Tensor<std::int32_t, D>& targets,
+                                                             const ops::CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // Element by element against a constant target of the same shape; every element is a counted target. What is compared with
 // bfloat16 or float16 is float, and so is the loss.
@@ -298,6 +300,27 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Te
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                                       double positive_weight = 1);
+
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
+// (x - target)^2 / 2 where they are within delta, a line beyond (Huber 1964); delta above 0.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                 double delta = 1);
+// The same divided by beta; a beta of 0 is l1_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                     double beta = 1);
+
+struct FocalLossOptions {
+  double alpha = 0.25;  // of targets of 1, those of 0 have 1 - alpha; below 0: neither has a factor
+  double gamma = 2;
+};
+// bce_with_logits times (1 - probability of the target)^gamma: what is right already counts less (Lin et al. 2017, arXiv
+// 1708.02002), as torchvision.ops.sigmoid_focal_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                                         const FocalLossOptions& options = {});
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
 // The target holds probabilities, or their logarithms.

@@ -11,13 +11,14 @@ namespace trireme TRIREME_EXPORT {
 
 // x[..., in], weight[out, in / groups, kernel height, kernel width] -> [..., out]; bias[out] may be undefined.
 template <typename T, typename D>
-Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
-                      const Variable<Accumulate<T>, D>& bias = {}, const ops::Conv2dOptions& options = {});
+TRIREME_EXPORT Variable<T, D> conv2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                     const Variable<Accumulate<T>, D>& bias = {}, const ops::Conv2dOptions& options = {});
 
 // x[..., in], weight[in, out / groups, kernel height, kernel width] -> [..., out]; bias[out] may be undefined.
 template <typename T, typename D>
-Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
-                                const Variable<Accumulate<T>, D>& bias = {}, const ops::ConvTranspose2dOptions& options = {});
+TRIREME_EXPORT Variable<T, D> conv_transpose2d(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                               const Variable<Accumulate<T>, D>& bias = {},
+                                               const ops::ConvTranspose2dOptions& options = {});
 
 // x[batch, height, width, channels] -> [batch, y height, y width, channels] of the same channels.
 template <typename T, typename D>

@@ -5,18 +5,18 @@
 
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/operands.hpp"
-#include "trireme/core/bfloat16.hpp"
+#include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/core/float16.hpp"
 
 // a + b, a - b, a * b, a / b and -a, element by element, of Variables and numbers:
 //
 //   const Value y = x + attention.forward(norm.forward(x));
 //   const Value gated = (1 - z) * n + z * h;
 //
-// Both Variables have the same shape. One of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
+// Shapes are broadcast (ops/pointwise/broadcast.hpp): [8, 256, 384] * [384] repeats the second operand. A Variable and a Tensor
+// of its type give a Variable. One Variable of float and one of bfloat16 or float16 give float: the latter is cast. So in mixed
 // precision a Stream and a Value give a Stream. A number is rounded to float, where the Variable is of double not at all; x /
-// number multiplies by 1 / number.
+// number multiplies by 1 / number. Tensors have operators of their own (ops/pointwise/operators.hpp).
 //
 // C++ leaves open which operand of `f(x) + g(x)` is computed first. Where both read x, half types round its gradient after each
 // contribution, and the last bits depend on that order: statements of their own have one order for all compilers.
@@ -26,8 +26,6 @@ namespace detail {
 
 template <typename X>
 concept AnyVariable = IsVariable<X>::value;
-template <typename X>
-concept Number = std::is_arithmetic_v<X> || std::is_same_v<X, bfloat16> || std::is_same_v<X, float16>;
 
 template <typename X>
 struct VariableTypes;
@@ -76,11 +74,6 @@ auto of_both(std::string_view operation, const A& a, const B& b, const auto& fun
   }
 }
 
-template <typename T>
-Accumulate<T> number_for(Number auto number) {
-  return static_cast<Accumulate<T>>(number);
-}
-
 }  // namespace detail
 
 template <detail::AnyVariable A, detail::AnyVariable B>
@@ -99,6 +92,20 @@ template <detail::AnyVariable A, detail::AnyVariable B>
 auto operator/(const A& a, const B& b) {
   return detail::of_both("divide", a, b, [](const auto& x, const auto& y) { return divide(x, y); });
 }
+
+// Of a Variable and a Tensor of its type.
+template <typename A, typename B>
+requires detail::VariableAndTensor<A, B>
+auto operator+(const A& a, const B& b) { return add(a, b); }
+template <typename A, typename B>
+requires detail::VariableAndTensor<A, B>
+auto operator-(const A& a, const B& b) { return subtract(a, b); }
+template <typename A, typename B>
+requires detail::VariableAndTensor<A, B>
+auto operator*(const A& a, const B& b) { return multiply(a, b); }
+template <typename A, typename B>
+requires detail::VariableAndTensor<A, B>
+auto operator/(const A& a, const B& b) { return divide(a, b); }
 
 template <typename T, typename D>
 Variable<T, D> operator-(const Variable<T, D>& x) {
@@ -135,8 +142,7 @@ Variable<T, D> operator/(const Variable<T, D>& x, detail::Number auto number) {
 }
 template <typename T, typename D>
 Variable<T, D> operator/(detail::Number auto number, const Variable<T, D>& x) {
-  require_operands("divide", x);
-  return Variable<T, D>(Tensor<T, D>::full(x.shape(), static_cast<T>(detail::number_for<T>(number)))) / x;
+  return divide(number, x);
 }
 
 }  // namespace trireme

@@ -5,8 +5,10 @@
 #ifdef __CUDACC__
 #define TRIREME_HOST_DEVICE __host__ __device__ __forceinline__
 #define TRIREME_UNROLL(times)  // nvcc unrolls such loops by itself
+#define TRIREME_INLINED
 #else
 #define TRIREME_HOST_DEVICE [[gnu::always_inline]] inline
+#define TRIREME_INLINED __attribute__((always_inline))  // of a lambda: [](int i) TRIREME_INLINED { ... }
 #define TRIREME_PRAGMA(text) _Pragma(#text)
 #define TRIREME_UNROLL(times) TRIREME_PRAGMA(GCC unroll times)
 #endif

@@ -47,6 +47,6 @@ class Shape {
 
 // So that require(ok, "... {}", shape) makes a text of the shape only when it throws.
 template <>
-struct fmt::formatter<trireme::Shape> : fmt::formatter<fmt::string_view> {
+struct TRIREME_EXPORT fmt::formatter<trireme::Shape> : fmt::formatter<fmt::string_view> {
   fmt::format_context::iterator format(const trireme::Shape& shape, fmt::format_context& context) const;
 };

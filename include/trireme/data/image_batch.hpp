@@ -20,6 +20,12 @@ struct BasicImageBatch {
   Tensor<std::int32_t, D> labels;  // [batch]
   std::int64_t first_sample = 0;   // the number of the first row's sample
   std::int64_t valid = 0;          // the rows that hold a sample, the first ones; the others are zeros with no_label
+
+  // Of images mixed by Mixup or CutMix; otherwise undefined. The loss is cross_entropy against soft_labels, or, row by row,
+  // lambda times that against labels + (1 - lambda) times that against partner_labels.
+  Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of what was mixed in
+  Tensor<T, D> lambda = {};                     // [batch]: the share that is of the row's own class
+  Tensor<T, D> soft_labels = {};                // [batch, classes]: both shares, zeros where a row holds no sample
 };
 using ImageBatch = BasicImageBatch<Cpu>;
 
@@ -28,7 +34,10 @@ BasicImageBatch<D> on_device(const ImageBatch& loaded) {
   return {.images = on_device<D>(loaded.images),
           .labels = on_device<D>(loaded.labels),
           .first_sample = loaded.first_sample,
-          .valid = loaded.valid};
+          .valid = loaded.valid,
+          .partner_labels = on_device<D>(loaded.partner_labels),
+          .lambda = on_device<D>(loaded.lambda),
+          .soft_labels = on_device<D>(loaded.soft_labels)};
 }
 
 }  // namespace data

@@ -26,11 +26,12 @@ struct ImageLoaderOptions {
 };
 
 // Reads this rank's micro-batches of every step, on all its threads. It keeps no position: any step can be asked for, in any
-// order. A sample is a function of the seed and of its number (step * batch_size + row) alone.
+// order. A sample is a function of the seed and of its number (step * batch_size + row) alone; with Mixup and CutMix, of the
+// batch size too, which says whose partner it is.
 class ImageLoader {
  public:
-  // Throws Error for a data set without images, shares or micro-batches that do not come out even, and a normalization without
-  // a mean and a std above 0 for each channel.
+  // Throws Error for a data set without images, shares or micro-batches that do not come out even, a normalization without a
+  // mean and a std above 0 for each channel, and an augmentation that is out of its range.
   ImageLoader(ImageDataset dataset, const ImageLoaderOptions& options);
 
   std::int64_t num_micro_batches() const { return share_.num_micro_batches(); }  // of a step
@@ -42,6 +43,7 @@ class ImageLoader {
 
  private:
   std::int64_t image_of(std::int64_t sample) const;
+  std::int64_t partner_of(std::int64_t sample) const;
   void read(std::int64_t image, std::int64_t sample, std::span<float> into) const;
 
   ImageDataset dataset_;

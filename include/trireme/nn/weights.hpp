@@ -19,7 +19,7 @@ TRIREME_EXPORT void load_weights(Model& model, const std::string& path);
 // All ranks of a divided model call this. The first one writes the file, tensor by tensor, as the others send theirs: it has
 // the same bytes wherever they lie. `metadata`: what the file keeps beside them, as a vocabulary (data/vocabulary.hpp).
 template <typename T>
-void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata = {});
+TRIREME_EXPORT void save_weights(Model& model, const std::string& path, const SafetensorsMetadata& metadata = {});
 
 // One of several models in a file, as the two of a GAN: its names there begin with the prefix.
 struct PrefixedModel {

@@ -7,7 +7,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/nn/weights.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace nn {
@@ -31,8 +31,8 @@ template <typename T>
 TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
                                  const WeightsFormat& format);
 template <typename T>
-void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
-                  SafetensorsMetadata metadata = {});
+TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+                                 SafetensorsMetadata metadata = {});
 
 }  // namespace nn
 }  // namespace trireme

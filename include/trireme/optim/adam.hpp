@@ -49,7 +49,8 @@ Adam(const M&, const AdamOptions& = {}) -> Adam<typename M::Precision, typename 
 
 template <typename P, typename D>
 Adam<P, D>::Adam(Model& model, const AdamOptions& options, bool decoupled)
-    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2}),
       options_(options),
       decoupled_(decoupled),
       first_moment_(this->add_plane("exp_avg")),
@@ -63,8 +64,8 @@ Adam<P, D>::Adam(Model& model, const AdamOptions& options, bool decoupled)
 template <typename P, typename D>
 void Adam<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
   const ops::AdamStep step{.learning_rate = piece.learning_rate,
-                           .beta1 = options_.beta1,
-                           .beta2 = options_.beta2,
+                           .beta1 = piece.beta1,
+                           .beta2 = piece.beta2,
                            .epsilon = options_.epsilon,
                            .weight_decay = piece.weight_decay,
                            .decoupled = decoupled_,

@@ -51,8 +51,9 @@ Lamb(const M&, const LambOptions& = {}) -> Lamb<typename M::Precision, typename 
 
 template <typename P, typename D>
 Lamb<P, D>::Lamb(Model& model, const LambOptions& options)
-    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups},
-                      Needs::parameter_norms),
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2},
+          Needs::parameter_norms),
       options_(options),
       first_moment_(this->add_plane("exp_avg")),
       second_moment_(this->add_plane("exp_avg_sq")) {
@@ -67,8 +68,8 @@ Lamb<P, D>::Lamb(Model& model, const LambOptions& options)
 template <typename P, typename D>
 ops::LambStep Lamb<P, D>::step_of(const typename Optimizer<P, D>::Piece& piece) const {
   return {.learning_rate = piece.learning_rate,
-          .beta1 = options_.beta1,
-          .beta2 = options_.beta2,
+          .beta1 = piece.beta1,
+          .beta2 = piece.beta2,
           .epsilon = options_.epsilon,
           .weight_decay = piece.weight_decay,
           .corrects_bias = options_.bias_correction,

@@ -63,6 +63,50 @@ struct WarmupOptions {
 LearningRate warmup_cosine(const WarmupOptions& options);  // then half a cosine to minimum
 LearningRate warmup_linear(const WarmupOptions& options);  // then a line to minimum
 
+// How a rate falls to its minimum as the share of the steps it takes goes from 0 to 1.
+enum class Fall : std::uint8_t {
+  one_minus_root,  // 1 - sqrt(share)
+  line,            // 1 - share
+};
+
+struct StableOptions {
+  double base = 1e-3;
+  std::int64_t warmup = 0;
+  std::int64_t total = 1;
+  std::int64_t decay = 0;  // the last steps of these
+  double minimum = 0;      // held after `total` steps
+  Fall fall = Fall::one_minus_root;
+  Warmup rise = Warmup::from_first;
+};
+// Rises, stays at base, and falls in the last steps: a run can go on from a checkpoint of before the fall (WSD; Hu et al. 2024,
+// arXiv 2404.06395; with a square root Haegele et al. 2024, arXiv 2405.18392).
+LearningRate warmup_stable_decay(const StableOptions& options);
+
+enum class Cycles : std::uint8_t {
+  equal,    // all as high
+  halved,   // each half as high as the one before
+  decayed,  // times gamma each step
+};
+
+struct CyclicOptions {
+  double base = 1e-3;
+  double maximum = 1e-2;
+  std::int64_t rising = 2000;  // steps of a cycle
+  std::int64_t falling = 0;    // 0: as many as rise
+  Cycles cycles = Cycles::equal;
+  double gamma = 1;
+};
+// Lines from base to maximum and back, again and again (torch CyclicLR; Smith 2017, arXiv 1506.01186).
+LearningRate cyclic(const CyclicOptions& options);
+
+// One of several schedules, for so many steps, which it counts from 0; the last of them goes on.
+struct SchedulePart {
+  LearningRate rate;
+  std::int64_t steps = 0;
+};
+// One after the other (torch SequentialLR): sequential({{linear(0.1, 0, 1, 100), 100}, {exponential(0.1, 0.999)}}).
+LearningRate sequential(std::vector<SchedulePart> parts);
+
 // Rises from zero, then follows `cycles` whole cosine waves between base and zero over the steps up to `total`, and goes on
 // (transformers get_cosine_schedule_with_warmup).
 LearningRate warmup_cosine_waves(double base, std::int64_t warmup, std::int64_t total, double cycles);

@@ -41,7 +41,8 @@ Lion(const M&, const LionOptions& = {}) -> Lion<typename M::Precision, typename 
 
 template <typename P, typename D>
 Lion<P, D>::Lion(Model& model, const LionOptions& options)
-    : Optimizer<P, D>(model, {options.learning_rate, options.weight_decay, options.decay, options.groups}),
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2}),
       options_(options),
       momentum_(this->add_plane("exp_avg")) {
   require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
@@ -51,8 +52,8 @@ Lion<P, D>::Lion(Model& model, const LionOptions& options)
 template <typename P, typename D>
 void Lion<P, D>::update(const typename Optimizer<P, D>::Piece& piece) {
   const ops::LionStep step{.learning_rate = piece.learning_rate,
-                           .beta1 = options_.beta1,
-                           .beta2 = options_.beta2,
+                           .beta1 = piece.beta1,
+                           .beta2 = piece.beta2,
                            .weight_decay = piece.weight_decay,
                            .gradient_scale = piece.gradient_scale,
                            .on_device = piece.on_device};

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -9,35 +8,15 @@
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/device/graph.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
+#include "trireme/optim/diverged.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace optim {
-namespace detail {
-
-inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
-  const auto& [parameter, ranks] = summary.non_finite;
-  const std::string began =
-      ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
-  return Error(
-      {.code = ErrorCode::diverged,
-       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
-                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
-                              summary.gradient_norm, began,
-                              parameter.empty() ? std::string("all gradients are finite")
-                                                : fmt::format("the first gradient that is not finite, in the order of the "
-                                                              "backward pass, is that of {}",
-                                                              parameter)),
-       .rank = ranks.empty() ? -1 : ranks.front(),
-       .name = parameter,
-       .hint = "look at that step's data, lower the learning rate or clip; NonFinitePolicy::skip leaves such steps out"});
-}
-
-}  // namespace detail
-
 template <typename P, typename D>
 Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs needs)
     : model_(model),
@@ -71,7 +50,7 @@ void Optimizer<P, D>::make_planes() {
           "work over the ranks: make DataParallel before");
   if (has_memory_) return;
   const std::shared_ptr<Shard> shard = store_.shard();
-  require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
+  require(needs_ != Needs::parameter_norms || shard == nullptr || !shard->fixed_bits(),
           "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
           "LAMB, LARS and others that need them with Sharding::none");
   for (const int plane : planes_.numbers()) store_.plane(plane);
@@ -103,6 +82,7 @@ bool Optimizer<P, D>::step(const StepSummary& summary, const UpdateOptions& opti
   require(options.clip_norm >= 0 && options.clip_value >= 0, "clip_norm and clip_value are 0 or more, got {} and {}",
           options.clip_norm, options.clip_value);
   require(options.max_skipped >= 0, "max_skipped is 0 or more, got {}", options.max_skipped);
+  require_trained_values();
   if (options.learning_rate) set_learning_rate(*options.learning_rate);
   make_planes();
   store_.require_values();
@@ -132,15 +112,69 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const Update
     scaling = {.done = true};
   }
   if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
+  if (needs_ == Needs::whole_parameters) {
+    update_whole_parameters(ranges, summary, scaling);
+  } else {
+    change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+  }
+}
+
+// One parameter after the other; then all ranks get the results.
+template <typename P, typename D>
+void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, const StepSummary& summary,
+                                              const Scaling& scaling) {
+  for (const int index : store_.layout()) {
+    const ParameterInfo& info = store_.parameter(index);
+    if (!info.trainable || !summary.used[static_cast<std::size_t>(index)] || info.numel == 0) continue;
+    const Range all{info.offset, info.offset + info.numel};
+    const auto first = std::ranges::partition_point(ranges, [&](const Range& range) { return range.end <= all.begin; });
+    const auto visit = [&](const std::function<void(const Piece&)>& action) {
+      for (auto range = first; range != ranges.end() && range->begin < all.end; ++range) {
+        const Range part{std::max(range->begin, all.begin), std::min(range->end, all.end)};
+        visit_pieces(part, summary, scaling, [&](const Piece& piece, int) { action(piece); });
+      }
+    };
+    const auto at = static_cast<std::size_t>(index);
+    update_parameter({.index = index,
+                      .info = info,
+                      .adapts = resolved_[at].adapts,
+                      .step = steps_[at],
+                      .on_device = place_of(index, scaling),
+                      .visit = visit});
+  }
+  if (!shard_) {
+    for (const Range& range : ranges) store_.refresh_compute_copy(range);
+    return;
+  }
+  const auto publication = shard_->publish();
+  for (std::size_t index = 0; index < ranges.size(); ++index) publication->updated(index);
+  publication->finish();
+}
+
+// Brings the results to all ranks, those of a range while the next is changed.
+template <typename P, typename D>
+void Optimizer<P, D>::change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
+                                    const std::function<void(const Piece&)>& change) {
   const auto publication = shard_ ? shard_->publish() : nullptr;
   for (std::size_t index = 0; index < ranges.size(); ++index) {
     visit_pieces(ranges[index], summary, scaling, [&](const Piece& piece, int) {
-      update(piece);
+      change(piece);
       if (!shard_) store_.refresh_compute_copy(piece.range);
     });
     if (publication) publication->updated(index);
   }
   if (publication) publication->finish();
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::rewrite_values(const std::function<void(const Piece&)>& change) {
+  make_planes();
+  StepSummary all;
+  for (int index = 0; index < store_.num_parameters(); ++index) {
+    all.used.push_back(store_.parameter(index).trainable);
+    if (all.used.back()) store_.count_change(index);
+  }
+  change_pieces(own_ranges(), all, {}, change);
 }
 
 // Counts the update of every parameter in use.
@@ -151,10 +185,13 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOpti
     if (!store_.parameter(index).trainable) used[static_cast<std::size_t>(index)] = false;
   }
   for (std::size_t parameter = 0; parameter < used.size(); ++parameter) {
-    const bool stays = rules_.learning_rate * resolved_[parameter].learning_rate_factor == 0;
+    const bool stays = rules_.learning_rate * learning_rate_factor(rules_, resolved_[parameter], summary.step) == 0;
     if (used[parameter] && !stays) store_.count_change(static_cast<int>(parameter));
   }
   if constexpr (!on_host) {
+    const bool scheduled =
+        std::ranges::any_of(rules_.groups, [](const ParameterGroup& group) { return group.schedule != nullptr; });
+    if (scheduled) device::require_not_capturing("an update with the schedule of a parameter group");
     on_device_->begin(summary, options.clip_norm, used);
     return {};
   } else {
@@ -191,7 +228,7 @@ void Optimizer<P, D>::leave_out(const StepSummary& summary, const UpdateOptions&
   skip_step();
   ++skipped_in_a_row_;
   if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
-    throw detail::diverged(summary, skipped_in_a_row_);
+    throw diverged(summary, skipped_in_a_row_);
   }
 }
 
@@ -203,13 +240,18 @@ std::vector<Range> Optimizer<P, D>::own_ranges() const {
 
 template <typename P, typename D>
 void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
+  require_trained_values();
   make_planes();
   std::vector<void*> places;  // by plane
   for (const int plane : planes_.numbers()) places.push_back(store_.list_plane(state, plane));
-  state.before_use([this] { skipped_steps(); });
+  state.before_use([this] {
+    require_trained_values();
+    skipped_steps();
+  });
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);
+  add_more_to(state, prefix);
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;
@@ -305,9 +347,11 @@ void Optimizer<P, D>::cut_by_rules(const FlatStore::Piece& whole, const StepSumm
                .planes = whole.elements.subspan(2),
                .offset = offset,
                .on_device = place_of(*place, scaling),
-               .learning_rate = (on_host ? rules_.learning_rate : 1) * rule.learning_rate_factor,
+               .learning_rate = (on_host ? rules_.learning_rate : 1) * learning_rate_factor(rules_, rule, summary.step),
                .gradient_scale = scaling.scale,
                .weight_decay = rule.weight_decay,
+               .beta1 = rule.beta1,
+               .beta2 = rule.beta2,
                .adapts = rule.adapts,
                .step = steps_[index],
                .squares = needs_ == Needs::parameter_norms ? squares_.data() + *place : nullptr};
@@ -326,10 +370,13 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
                     {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
   for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
   for (const ParameterGroup& group : rules_.groups) {
-    settings.emplace_back("group " + group.pattern,
-                          fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
-                                      group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
-                                      group.adapts ? "adapts" : "does not adapt"));
+    std::string text = fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
+                                   group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
+                                   group.adapts ? "adapts" : "does not adapt");
+    if (group.schedule) text += ", a schedule";
+    if (group.beta1) text += fmt::format(", beta1 {}", *group.beta1);
+    if (group.beta2) text += fmt::format(", beta2 {}", *group.beta2);
+    settings.emplace_back("group " + group.pattern, std::move(text));
   }
   return settings;
 }

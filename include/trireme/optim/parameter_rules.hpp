@@ -7,6 +7,7 @@
 
 #include "trireme/autograd/flat_store.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/optim/learning_rate.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace optim {
@@ -21,7 +22,10 @@ struct ParameterGroup {
   std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
   double learning_rate_factor = 1;
   std::optional<double> weight_decay = {};  // instead of the optimizer's, whatever its Decay says
-  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is
+  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is; Muon: AdamW's step
+  std::optional<double> beta1 = {};         // instead of the optimizer's, where it has betas
+  std::optional<double> beta2 = {};
+  LearningRate schedule = {};  // one more factor of the learning rate, by the number of DataParallel::begin; not in a StepGraph
 };
 
 // How an optimizer treats the parameters. A parameter belongs to the first group whose pattern matches its name.
@@ -30,16 +34,24 @@ struct ParameterRules {
   double weight_decay = 0;
   Decay decay = Decay::all;
   std::vector<ParameterGroup> groups = {};
+  std::optional<double> beta1 = {};  // of an optimizer that has betas: decays of its moments
+  std::optional<double> beta2 = {};
 };
 
 // What the rules say of one parameter.
 struct ResolvedRule {
   double learning_rate_factor = 1;
+  int schedule = -1;  // that of this group; below 0: none
   double weight_decay = 0;
   bool adapts = true;
+  double beta1 = 0;  // of an optimizer that has betas
+  double beta2 = 0;
 
   bool operator==(const ResolvedRule&) const = default;
 };
+
+// Of the parameters with this rule in a step, of which a schedule may be a function.
+double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step);
 
 // By parameter index. A pattern that matches no name is an error.
 std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store);

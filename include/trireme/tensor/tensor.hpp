@@ -22,8 +22,8 @@
 namespace trireme TRIREME_EXPORT {
 
 // A contiguous, row-major block of elements with a shape. Copies of a Tensor share the elements; clone() copies them.
-// T: float, double, bfloat16, float16, float8_e4m3, float8_e5m2, std::uint16_t, std::int32_t, std::int64_t. D: Cpu, or Cuda for
-// this thread's GPU, whose elements only operations see.
+// T: float, double, bfloat16, float16, float8_e4m3, float8_e5m2, std::uint16_t, std::int32_t, std::int64_t, bool. D: Cpu, or
+// Cuda for this thread's GPU, whose elements only operations see.
 template <typename T, typename D = Cpu>
 class Tensor {
  public:

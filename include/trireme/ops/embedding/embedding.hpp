@@ -18,8 +18,8 @@ TRIREME_EXPORT void embedding(const Tensor<std::int32_t, D>& index, const Tensor
 // dweight[index] += dy; without `accumulate` all other rows become zero. Rows are added in an order that follows from the index
 // alone: on the CPU one after another, on a GPU in sums of up to 32. Nothing is added to the row `padding`.
 template <typename T, typename D>
-void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight, bool accumulate,
-                        std::optional<std::int32_t> padding = {});
+TRIREME_EXPORT void embedding_backward(const Tensor<std::int32_t, D>& index, const Tensor<T, D>& dy, Tensor<T, D>& dweight,
+                                       bool accumulate, std::optional<std::int32_t> padding = {});
 
 // The row of a table that `padding` names: negative numbers count from its end. Error{invalid_argument} where it has no such
 // row.

@@ -27,15 +27,15 @@ struct CrossEntropyOptions {
 // backward pass. A target that is neither a class nor ignore_index is an error that names its row; on a GPU, for which the host
 // does not wait, the losses and gradients of rows with such targets are NaN. Computed in float for bfloat16 and float16 logits.
 template <typename T, typename D>
-CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                    Tensor<Accumulate<T>, D>& log_sum_exp,
-                                    const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT CrossEntropyResult<D> cross_entropy(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                   Tensor<Accumulate<T>, D>& log_sum_exp,
+                                                   const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // The same where sums[3] become sum and target weight, and the first row with a wrong target, or -1.
 template <typename T, typename D>
-void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                        Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,
-                        const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT void cross_entropy_sums(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                       Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<double, D>& sums,
+                                       const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // What cross_entropy_sums or cross_entropy_in_place left in `sums`: the host waits for a GPU's, and a wrong
 // target is an error on every device.
@@ -45,25 +45,26 @@ TRIREME_EXPORT CrossEntropyResult<> cross_entropy_result(const Tensor<double, D>
 
 // dlogits = scale * (softmax(logits) - one hot) without options, 0 in ignored rows; dlogits may be logits.
 template <typename T, typename D>
-void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                            const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale, Tensor<T, D>& dlogits,
-                            const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT void cross_entropy_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                           const Tensor<Accumulate<T>, D>& log_sum_exp, const ScalarFor<T, D>& scale,
+                                           Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // Both passes in one, which is less traffic: sums as cross_entropy_sums, and logits become dlogits.
 template <typename T, typename D>
-void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
-                            Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT void cross_entropy_in_place(Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets, Accumulate<T> scale,
+                                           Tensor<double, D>& sums, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 // The loss of each row: losses[rows], 0 in ignored rows; log_sum_exp holds what cross_entropy left there.
 template <typename T, typename D>
-void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                        const Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& losses,
-                        const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT void cross_entropy_rows(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                       const Tensor<Accumulate<T>, D>& log_sum_exp, Tensor<Accumulate<T>, D>& losses,
+                                       const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 // As cross_entropy_backward, with an upstream gradient for each row: dlosses[rows].
 template <typename T, typename D>
-void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
-                                 const Tensor<Accumulate<T>, D>& log_sum_exp, const Tensor<Accumulate<T>, D>& dlosses,
-                                 Tensor<T, D>& dlogits, const CrossEntropyOptions<Accumulate<T>, D>& options = {});
+TRIREME_EXPORT void cross_entropy_rows_backward(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& targets,
+                                                const Tensor<Accumulate<T>, D>& log_sum_exp,
+                                                const Tensor<Accumulate<T>, D>& dlosses, Tensor<T, D>& dlogits,
+                                                const CrossEntropyOptions<Accumulate<T>, D>& options = {});
 
 }  // namespace ops
 }  // namespace trireme

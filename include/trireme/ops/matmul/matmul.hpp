@@ -19,8 +19,8 @@ struct MatmulOptions {
 // [rows, n]; a transposed operand is stored as [k, m] or [n, k]. T: float, double, bfloat16, float16; sums are float for the
 // last two, which may also be what c holds. Where the processor has no products of a type it is converted to float.
 template <typename T, typename C, typename D>
-requires std::same_as<C, T> || std::same_as<C, Accumulate<T>>
-void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options = {});
+requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) TRIREME_EXPORT
+    void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options = {});
 
 // y[rows, out] = x[rows, in] weight[out, in]^T + bias[out]; an undefined bias adds nothing. On a GPU the bias of a half type is
 // rounded to that type first.

@@ -75,8 +75,8 @@ TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Te
 // `sums`: those over all rows of all ranks, of which there are `rows`; undefined where mean and rstd do not depend on x
 // (evaluation). dresidual, which may be undefined, gets the gradient of a residual.
 template <typename T, typename D>
-void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows, Tensor<T, D>& dx,
-                         bool accumulate_dx, const Tensor<T, D>& dresidual = {});
+TRIREME_EXPORT void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows,
+                                        Tensor<T, D>& dx, bool accumulate_dx, const Tensor<T, D>& dresidual = {});
 
 }  // namespace ops
 }  // namespace trireme

@@ -15,7 +15,7 @@ TRIREME_EXPORT void sum_rows(const Tensor<T, D>& x, Tensor<Accumulate<T>, D>& co
 // Sum of the squares of `count` elements, accumulated in double: on the CPU in blocks of 4,096 elements, on a GPU in an order
 // that follows from their number; inf or nan when an element is.
 template <typename T, typename D = Cpu>
-Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
+TRIREME_EXPORT Scalar<double, D> sum_of_squares(const T* x, std::size_t count, D = {});
 
 }  // namespace ops
 }  // namespace trireme

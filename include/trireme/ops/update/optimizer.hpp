@@ -17,16 +17,17 @@ struct LambStep;
 // Updates every element by a formula (ops/update/formula.hpp) of those in ops/update/each_optimizer.hpp. Planes that its
 // variant does not keep are null.
 template <typename Update, typename D = Cpu>
-void update_elements(const typename Update::Step& step, std::size_t count, const typename Update::Planes& planes, D = {});
+TRIREME_EXPORT void update_elements(const typename Update::Step& step, std::size_t count, const typename Update::Planes& planes,
+                                    D = {});
 
 // LAMB's first pass: moves the moments, and *squares += the sums of the squares of w and of u, in double.
 template <typename T, typename D = Cpu>
-void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
-                  const LambStep& step, UpdateSquares* squares, D = {});
+TRIREME_EXPORT void lamb_moments(const T* weight, const T* gradient, T* first_moment, T* second_moment, std::size_t count,
+                                 const LambStep& step, UpdateSquares* squares, D = {});
 
 // LARS' first pass: *squares += the sums of the squares of w and of the gradient as it is, in double.
 template <typename T, typename D = Cpu>
-void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D = {});
+TRIREME_EXPORT void lars_squares(const T* weight, const T* gradient, std::size_t count, UpdateSquares* squares, D = {});
 
 }  // namespace ops
 }  // namespace trireme

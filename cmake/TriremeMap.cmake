@@ -1,0 +1,24 @@
+# trireme_map_sources(TARGET file...): sources of a target that call map() (trireme/autograd/map.hpp), compiled so that its loops
+# become vector code. A file.cu gets what nvcc needs for expressions of a GPU's tensors.
+#
+#   add_executable(my_program main.cpp)
+#   trireme_map_sources(my_program my_operations.cpp)
+#
+# None of these flags changes a result but in the last bits: errno and floating-point traps are not read, fused multiply-add is used
+# wherever the instruction set has it.
+function(trireme_map_sources target)
+  target_sources(${target} PRIVATE ${ARGN})
+  foreach(file IN LISTS ARGN)
+    if(file MATCHES "\\.cu$")
+      set(definitions FMT_USE_CONSTEXPR=1) # without it, fmt 9 does not compile as C++20 by nvcc
+      set(options --expt-relaxed-constexpr --extended-lambda)
+    else()
+      set(definitions TRIREME_MAP_SIMD)
+      set(options -O2 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math
+                  $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
+    endif()
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS ${definitions})
+    set_property(SOURCE ${file} APPEND PROPERTY COMPILE_OPTIONS ${options})
+    set_source_files_properties(${file} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON SKIP_PRECOMPILE_HEADERS ON)
+  endforeach()
+endfunction()

@@ -1,0 +1,166 @@
+#pragma once
+
+#include "trireme/autograd/operands.hpp"
+#include "trireme/autograd/variable.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/array/array.hpp"
+
+// The functions of ops/array/array.hpp on variables, with the same arguments and the same results: views where those are views.
+// T: float, double, bfloat16, float16. transpose and reshape are in autograd/functions.hpp.
+namespace trireme TRIREME_EXPORT {
+namespace detail {
+
+template <typename T, typename D>
+const Shape& defined_shape(std::string_view function, const Variable<T, D>& x) {
+  require_operands(function, x);
+  return x.shape();
+}
+
+template <typename T, typename D>
+std::vector<Shape> defined_shapes(std::string_view function, const std::vector<Variable<T, D>>& xs) {
+  require_operands(function, xs);
+  std::vector<Shape> shapes;
+  for (const Variable<T, D>& x : xs) shapes.push_back(x.shape());
+  return shapes;
+}
+
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_movement(const Variable<T, D>& x, ops::Movement movement);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, int dim, const Slice& slice);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_joining(const std::vector<Variable<T, D>>& xs, const ops::Joining& joining);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_triangle(ops::Triangle triangle, const Variable<T, D>& x, std::int64_t diagonal);
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_view(std::string_view function, const Variable<T, D>& x, const Shape& shape);
+
+}  // namespace detail
+
+template <typename T, typename D>
+Variable<T, D> cat(const std::vector<Variable<T, D>>& xs, int dim = 0) {
+  return detail::record_joining(xs, ops::joined(detail::defined_shapes("cat", xs), dim));
+}
+template <typename T, typename D>
+Variable<T, D> cat(std::initializer_list<Variable<T, D>> xs, int dim = 0) {
+  return cat(std::vector(xs), dim);
+}
+template <typename T, typename D>
+Variable<T, D> stack(const std::vector<Variable<T, D>>& xs, int dim = 0) {
+  return detail::record_joining(xs, ops::stacked(detail::defined_shapes("stack", xs), dim));
+}
+template <typename T, typename D>
+Variable<T, D> stack(std::initializer_list<Variable<T, D>> xs, int dim = 0) {
+  return stack(std::vector(xs), dim);
+}
+
+template <typename T, typename D>
+Variable<T, D> slice(const Variable<T, D>& x, int dim, std::int64_t begin, std::int64_t end = Slice::to_end,
+                     std::int64_t step = 1) {
+  return detail::record_slice("slice", x, dim, {begin, end, step});
+}
+template <typename T, typename D>
+Variable<T, D> slice(const Variable<T, D>& x, const std::vector<Slice>& slices) {
+  return detail::record_movement(x, ops::sliced(detail::defined_shape("slice", x), slices));
+}
+template <typename T, typename D>
+Variable<T, D> narrow(const Variable<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
+  return detail::record_slice("narrow", x, dim, ops::narrowed(detail::defined_shape("narrow", x), dim, start, length));
+}
+
+template <typename T, typename D>
+std::vector<Variable<T, D>> split(const Variable<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
+  const Shape& shape = detail::defined_shape("split", x);
+  ops::require_sizes(shape[ops::dim_of("split", shape, dim)], sizes);
+  std::vector<Variable<T, D>> parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(detail::record_slice("split", x, dim, {begin, begin + size}));
+    begin += size;
+  }
+  return parts;
+}
+template <typename T, typename D>
+std::vector<Variable<T, D>> split(const Variable<T, D>& x, std::int64_t size, int dim = 0) {
+  const Shape& shape = detail::defined_shape("split", x);
+  return split(x, ops::split_sizes(shape[ops::dim_of("split", shape, dim)], size), dim);
+}
+template <typename T, typename D>
+std::vector<Variable<T, D>> chunk(const Variable<T, D>& x, std::int64_t chunks, int dim = 0) {
+  const Shape& shape = detail::defined_shape("chunk", x);
+  return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
+}
+
+template <typename T, typename D>
+Variable<T, D> permute(const Variable<T, D>& x, const std::vector<int>& dims) {
+  return detail::record_movement(x, ops::permuted(detail::defined_shape("permute", x), dims));
+}
+template <typename T, typename D>
+Variable<T, D> expand(const Variable<T, D>& x, const Shape& shape) {
+  return detail::record_movement(x, ops::expanded(detail::defined_shape("expand", x), shape));
+}
+template <typename T, typename D>
+Variable<T, D> repeat(const Variable<T, D>& x, const std::vector<std::int64_t>& times) {
+  return detail::record_movement(x, ops::repeated(detail::defined_shape("repeat", x), times));
+}
+template <typename T, typename D>
+Variable<T, D> roll(const Variable<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
+  return detail::record_movement(x, ops::rolled(detail::defined_shape("roll", x), shifts, dims));
+}
+template <typename T, typename D>
+Variable<T, D> roll(const Variable<T, D>& x, std::int64_t shift, int dim) {
+  return roll(x, std::vector{shift}, std::vector{dim});
+}
+template <typename T, typename D>
+Variable<T, D> flip(const Variable<T, D>& x, const std::vector<int>& dims) {
+  return detail::record_movement(x, ops::flipped(detail::defined_shape("flip", x), dims));
+}
+template <typename T, typename D>
+Variable<T, D> pad(const Variable<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
+  return detail::record_movement(x, ops::padded(detail::defined_shape("pad", x), amounts, options));
+}
+
+template <typename T, typename D>
+Variable<T, D> triu(const Variable<T, D>& x, std::int64_t diagonal = 0) {
+  return detail::record_triangle(ops::Triangle::upper, x, diagonal);
+}
+template <typename T, typename D>
+Variable<T, D> tril(const Variable<T, D>& x, std::int64_t diagonal = 0) {
+  return detail::record_triangle(ops::Triangle::lower, x, diagonal);
+}
+
+template <typename T, typename D>
+Variable<T, D> squeeze(const Variable<T, D>& x) {
+  return detail::record_view("squeeze", x, ops::squeezed_shape(detail::defined_shape("squeeze", x)));
+}
+template <typename T, typename D>
+Variable<T, D> squeeze(const Variable<T, D>& x, int dim) {
+  return detail::record_view("squeeze", x, ops::squeezed_shape(detail::defined_shape("squeeze", x), dim));
+}
+template <typename T, typename D>
+Variable<T, D> unsqueeze(const Variable<T, D>& x, int dim) {
+  return detail::record_view("unsqueeze", x, ops::unsqueezed_shape(detail::defined_shape("unsqueeze", x), dim));
+}
+
+// The dims from start_dim to end_dim, both included, as one; flatten(x) without dims is that of images (autograd/images.hpp).
+template <typename T, typename D>
+Variable<T, D> flatten(const Variable<T, D>& x, int start_dim, int end_dim = -1) {
+  return detail::record_view("flatten", x, ops::flattened_shape(detail::defined_shape("flatten", x), start_dim, end_dim));
+}
+
+// Constants of the shape of x.
+template <typename T, typename D>
+Variable<T, D> full_like(const Variable<T, D>& x, std::type_identity_t<T> value) {
+  require_operands("full_like", x);
+  return full_like(x.value(), value);
+}
+template <typename T, typename D>
+Variable<T, D> zeros_like(const Variable<T, D>& x) {
+  return full_like(x, T{});
+}
+template <typename T, typename D>
+Variable<T, D> ones_like(const Variable<T, D>& x) {
+  return full_like(x, static_cast<T>(1.0f));
+}
+
+}  // namespace trireme

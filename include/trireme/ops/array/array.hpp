@@ -1,0 +1,209 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <utility>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/array/create.hpp"
+#include "trireme/ops/array/joining.hpp"
+#include "trireme/ops/array/movement.hpp"
+#include "trireme/ops/array/triangle.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+// Elements in another order or number. Dims that are below 0 count from the end. A tensor is contiguous, so a result shares the
+// elements of x only where they stay side by side: squeeze, unsqueeze, flatten, and slice, narrow, split and chunk along dim 0
+// with step 1, whatever the extents. All else is a copy, expand too. T: float, double, bfloat16, float16, std::int32_t,
+// std::int64_t, bool.
+namespace trireme TRIREME_EXPORT {
+namespace ops {
+
+template <typename T, typename D>
+const Shape& defined_shape(std::string_view op, const Tensor<T, D>& x, std::string_view name = "x") {
+  require(x.defined(), "{}: {} is undefined", op, name);
+  return x.shape();
+}
+
+template <typename T, typename D>
+std::vector<Shape> defined_shapes(std::string_view op, const std::vector<Tensor<T, D>>& xs) {
+  std::vector<Shape> shapes;
+  for (std::size_t i = 0; i < xs.size(); ++i) {
+    require(xs[i].defined(), "{}: tensor {} is undefined", op, i);
+    shapes.push_back(xs[i].shape());
+  }
+  return shapes;
+}
+
+template <typename T, typename D>
+Tensor<T, D> moved(const Tensor<T, D>& x, const Movement& movement) {
+  Tensor<T, D> y(movement.to);
+  move_elements(movement, x, y);
+  return y;
+}
+
+template <typename T, typename D>
+Tensor<T, D> joined_tensors(const std::vector<Tensor<T, D>>& xs, const Joining& joining) {
+  Tensor<T, D> y(joining.to);
+  join(joining, xs, y);
+  return y;
+}
+
+// A slice along a dim: rows of dim 0 are shared.
+template <typename X>
+X part_of(std::string_view op, const X& x, int dim, const Slice& slice) {
+  const int place = dim_of(op, x.shape(), dim);
+  const auto [first, count] = slice_of(op, x.shape()[place], slice);
+  return place == 0 && slice.step == 1 ? x.narrow(first, count) : moved(x, sliced(op, x.shape(), dim, slice));
+}
+
+template <typename T, typename D>
+Tensor<T, D> triangle_of(std::string_view op, Triangle triangle, const Tensor<T, D>& x, std::int64_t diagonal) {
+  Tensor<T, D> y(defined_shape(op, x));
+  take_triangle(triangle, x, diagonal, y);
+  return y;
+}
+
+}  // namespace ops
+
+// The tensors one behind the other along a dim, in which alone they may differ; or along a new one. cat({a, b}, 1).
+template <typename T, typename D>
+Tensor<T, D> cat(const std::vector<Tensor<T, D>>& xs, int dim = 0) {
+  return ops::joined_tensors(xs, ops::joined(ops::defined_shapes("cat", xs), dim));
+}
+template <typename T, typename D>
+Tensor<T, D> cat(std::initializer_list<Tensor<T, D>> xs, int dim = 0) {
+  return cat(std::vector(xs), dim);
+}
+template <typename T, typename D>
+Tensor<T, D> stack(const std::vector<Tensor<T, D>>& xs, int dim = 0) {
+  return ops::joined_tensors(xs, ops::stacked(ops::defined_shapes("stack", xs), dim));
+}
+template <typename T, typename D>
+Tensor<T, D> stack(std::initializer_list<Tensor<T, D>> xs, int dim = 0) {
+  return stack(std::vector(xs), dim);
+}
+
+// x[begin:end:step] along a dim, as Python's; a step below 1 is an error. A view along dim 0 with step 1, otherwise a copy.
+template <typename T, typename D>
+Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int64_t end = Slice::to_end,
+                   std::int64_t step = 1) {
+  ops::defined_shape("slice", x);
+  return ops::part_of("slice", x, dim, {begin, end, step});
+}
+
+// A slice along each of the first dims, copied: slice(x, {{1, 3}, {}, {0, -1, 2}}) is x[1:3, :, 0:-1:2].
+template <typename T, typename D>
+Tensor<T, D> slice(const Tensor<T, D>& x, const std::vector<Slice>& slices) {
+  return ops::moved(x, ops::sliced(ops::defined_shape("slice", x), slices));
+}
+
+// `length` elements from `start` on along a dim, all of which x has. A view along dim 0, otherwise a copy.
+template <typename T, typename D>
+Tensor<T, D> narrow(const Tensor<T, D>& x, int dim, std::int64_t start, std::int64_t length) {
+  return ops::part_of("narrow", x, dim, ops::narrowed(ops::defined_shape("narrow", x), dim, start, length));
+}
+
+// Parts of `size` elements along a dim, the last one the rest; or of these sizes; or `chunks` parts of one size, the last one
+// the rest, and fewer where that leaves nothing for the last. Views along dim 0, otherwise copies.
+template <typename T, typename D>
+std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, const std::vector<std::int64_t>& sizes, int dim = 0) {
+  const Shape& shape = ops::defined_shape("split", x);
+  ops::require_sizes(shape[ops::dim_of("split", shape, dim)], sizes);
+  std::vector<Tensor<T, D>> parts;
+  std::int64_t begin = 0;
+  for (const std::int64_t size : sizes) {
+    parts.push_back(ops::part_of("split", x, dim, {begin, begin + size}));
+    begin += size;
+  }
+  return parts;
+}
+template <typename T, typename D>
+std::vector<Tensor<T, D>> split(const Tensor<T, D>& x, std::int64_t size, int dim = 0) {
+  const Shape& shape = ops::defined_shape("split", x);
+  return split(x, ops::split_sizes(shape[ops::dim_of("split", shape, dim)], size), dim);
+}
+template <typename T, typename D>
+std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int dim = 0) {
+  const Shape& shape = ops::defined_shape("chunk", x);
+  return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
+}
+
+// Two dims exchanged; all dims in another order: y's dim i is x's dim dims[i].
+template <typename T, typename D>
+Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
+  return ops::moved(x, ops::transposed(ops::defined_shape("transpose", x), first, second));
+}
+template <typename T, typename D>
+Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& dims) {
+  return ops::moved(x, ops::permuted(ops::defined_shape("permute", x), dims));
+}
+
+// x repeated to a shape, along dims of one element and new ones in front: [3, 1] to [2, 3, 4].
+template <typename T, typename D>
+Tensor<T, D> expand(const Tensor<T, D>& x, const Shape& shape) {
+  return ops::moved(x, ops::expanded(ops::defined_shape("expand", x), shape));
+}
+
+// x so many times along each dim, behind one another; more numbers than dims make new dims in front.
+template <typename T, typename D>
+Tensor<T, D> repeat(const Tensor<T, D>& x, const std::vector<std::int64_t>& times) {
+  return ops::moved(x, ops::repeated(ops::defined_shape("repeat", x), times));
+}
+
+// Elements go `shift` places on along a dim, the last ones to its beginning; below 0 back.
+template <typename T, typename D>
+Tensor<T, D> roll(const Tensor<T, D>& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims) {
+  return ops::moved(x, ops::rolled(ops::defined_shape("roll", x), shifts, dims));
+}
+template <typename T, typename D>
+Tensor<T, D> roll(const Tensor<T, D>& x, std::int64_t shift, int dim) {
+  return roll(x, std::vector{shift}, std::vector{dim});
+}
+
+// In reverse order along each of the dims.
+template <typename T, typename D>
+Tensor<T, D> flip(const Tensor<T, D>& x, const std::vector<int>& dims) {
+  return ops::moved(x, ops::flipped(ops::defined_shape("flip", x), dims));
+}
+
+// More elements around x. The amounts are pairs, before and after, of the last dim first, as torch's: {1, 2} adds a column on
+// the left and two on the right, {1, 2, 0, 3} also three rows below. With PadMode::constant an amount below 0 takes elements
+// away; with PadMode::reflect amounts are smaller than the dim.
+template <typename T, typename D>
+Tensor<T, D> pad(const Tensor<T, D>& x, const std::vector<std::int64_t>& amounts, const PadOptions& options = {}) {
+  return ops::moved(x, ops::padded(ops::defined_shape("pad", x), amounts, options));
+}
+
+// The upper or lower triangle of matrices [..., rows, columns], 0 elsewhere; with the diagonal that lies `diagonal` columns to
+// the right of the main one.
+template <typename T, typename D>
+Tensor<T, D> triu(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
+  return ops::triangle_of("triu", ops::Triangle::upper, x, diagonal);
+}
+template <typename T, typename D>
+Tensor<T, D> tril(const Tensor<T, D>& x, std::int64_t diagonal = 0) {
+  return ops::triangle_of("tril", ops::Triangle::lower, x, diagonal);
+}
+
+// Without the dims of one element, or without this one if it has one; with a new one before `dim`, -1: behind the last; with
+// the dims from start_dim to end_dim, both included, as one. Views.
+template <typename T, typename D>
+Tensor<T, D> squeeze(const Tensor<T, D>& x) {
+  return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x)));
+}
+template <typename T, typename D>
+Tensor<T, D> squeeze(const Tensor<T, D>& x, int dim) {
+  return x.reshape(ops::squeezed_shape(ops::defined_shape("squeeze", x), dim));
+}
+template <typename T, typename D>
+Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
+  return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
+}
+template <typename T, typename D>
+Tensor<T, D> flatten(const Tensor<T, D>& x, int start_dim = 0, int end_dim = -1) {
+  return x.reshape(ops::flattened_shape(ops::defined_shape("flatten", x), start_dim, end_dim));
+}
+
+}  // namespace trireme

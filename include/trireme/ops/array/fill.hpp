@@ -1,0 +1,23 @@
+#pragma once
+
+#include <algorithm>
+#include <type_traits>
+
+#include "trireme/core/export.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
+
+// Every element of y becomes `value`.
+template <typename T, typename D>
+void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
+  if constexpr (Tensor<T, D>::on_host) {
+    std::fill_n(y.data(), y.numel(), value);
+  } else {
+    device::fill(D{}, y.data(), &value, sizeof(T), static_cast<std::size_t>(y.numel()));
+  }
+}
+
+}  // namespace ops
+}  // namespace trireme

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "trireme/core/export.hpp"
+#include "trireme/ops/array/copy_strided.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace ops {
+
+// Tensors side by side in one, `to`: part i is [outer, widths[i]] in [outer, sum of the widths].
+struct Joining {
+  std::string_view name;
+  Shape to;
+  std::int64_t outer = 1;
+  std::vector<std::int64_t> widths = {};
+  int dim = 0;  // along which they lie
+
+  StridedCopy part(std::size_t i) const;  // from tensor i to y
+};
+
+// Of tensors that have the same extents but along `dim`; a new dim before `dim` of tensors that have the same shape.
+Joining joined(const std::vector<Shape>& shapes, int dim);
+Joining stacked(const std::vector<Shape>& shapes, int dim);
+
+template <typename T, typename D>
+void join(const Joining& joining, const std::vector<Tensor<T, D>>& xs, Tensor<T, D>& y) {
+  for (std::size_t i = 0; i < xs.size(); ++i) copy_strided(joining.part(i), xs[i], y);
+}
+
+}  // namespace ops
+}  // namespace trireme

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <initializer_list>
+#include <string_view>
+
+#include "trireme/core/export.hpp"
+#include "trireme/core/host_device.hpp"
+
+// Operands of several shapes that are computed with element by element, by NumPy's rules: shapes are aligned at their ends, and
+// a dim of extent 1, or one that a shape has not, is repeated.
+//
+//   [8, 1, 384] and [256, 1] give [8, 256, 384]
+namespace trireme TRIREME_EXPORT {
+
+class Shape;
+
+namespace ops {
+
+// The shape of the result. An error, which begins with the operation's name, where a dim has two extents and neither is 1.
+Shape broadcast_shape(std::string_view operation, const Shape& a, const Shape& b);
+
+// How the elements of operands are found from the number of an element of the result. Neighbouring dims that all operands walk
+// through alike are one.
+struct Broadcast {
+  static constexpr int most_dims = 6;
+  static constexpr int most_operands = 8;
+
+  // Of operands with these shapes, which all can be repeated to `result`.
+  Broadcast(const Shape& result, std::initializer_list<Shape> operands);
+  Broadcast(const Shape& result, const Shape* operands, int count);
+
+  std::int64_t numel = 0;
+  int dims = 1;
+  std::array<std::int64_t, most_dims> extent{};                                // the last dim is the innermost
+  std::array<std::array<std::int64_t, most_dims>, most_operands> stride = {};  // of each operand; 0: repeated
+
+  // In the innermost dim an operand is read on, or repeated: its stride is 1 or 0.
+  std::int64_t inner() const { return extent[static_cast<std::size_t>(dims - 1)]; }
+
+  // Whether the operand has the result's elements in their order; whether it is one element.
+  bool is_whole(int operand) const;
+  bool is_single(int operand) const;
+  bool are_whole_or_single(int operands) const;
+
+  // Where in the operand's memory the element `index` of the result is.
+  TRIREME_HOST_DEVICE std::int64_t offset(int operand, std::int64_t index) const;
+};
+
+TRIREME_HOST_DEVICE std::int64_t Broadcast::offset(int operand, std::int64_t index) const {
+  const std::int64_t* of = &stride[0][0] + operand * most_dims;
+  const std::int64_t* extents = &extent[0];
+  std::int64_t result = 0;
+  for (int dim = dims - 1; dim > 0; --dim) {
+    if (((index | extents[dim]) >> 32) == 0) {  // a GPU divides 32 bits in a fraction of the time
+      const auto low = static_cast<std::uint32_t>(index);
+      const auto by = static_cast<std::uint32_t>(extents[dim]);
+      result += static_cast<std::int64_t>(low % by) * of[dim];
+      index = low / by;
+    } else {
+      result += index % extents[dim] * of[dim];
+      index /= extents[dim];
+    }
+  }
+  return result + index * of[0];
+}
+
+}  // namespace ops
+}  // namespace trireme

@@ -1,0 +1,339 @@
+#pragma once
+
+#include <cmath>
+#include <string_view>
+
+#include "trireme/core/export.hpp"
+#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/pointwise/elements.hpp"
+#include "trireme/ops/pointwise/pointwise.hpp"
+
+// Functions on the elements of Tensors, and with autograd/pointwise.hpp of Variables, each with a result of its own:
+//
+//   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
+//
+// Two operands are of one element type, or one is a number; their shapes are broadcast (ops/broadcast.hpp). Functions are for
+// float, double, bfloat16 and float16; those up to `square` also for Tensors of std::int32_t and std::int64_t.
+namespace trireme TRIREME_EXPORT {
+
+template <typename T, typename D>
+Tensor<T, D> pointwise(ops::Unary kind, const Tensor<T, D>& x, const ops::UnaryNumbers& numbers = {}) {
+  require(x.defined(), "{}: x is undefined", ops::name_of(kind));
+  Tensor<T, D> y(x.shape());
+  ops::unary(kind, numbers, x, y);
+  return y;
+}
+
+namespace detail {
+
+template <typename C, typename T, typename D>
+Tensor<C, D> result_of(std::string_view operation, const ops::PointwiseOperand<T, D>& a, const ops::PointwiseOperand<T, D>& b) {
+  require(a.is_number || a.tensor.defined(), "{}: operand 1 of 2 is undefined", operation);
+  require(b.is_number || b.tensor.defined(), "{}: operand 2 of 2 is undefined", operation);
+  return Tensor<C, D>(ops::broadcast_shape(operation, a.shape(), b.shape()));
+}
+
+// Calls function(a, b) with both as operands of one type.
+template <typename A, typename B>
+auto with_pair(const A& a, const B& b, const auto& function) {
+  using Of = ElementsOf<std::conditional_t<Elements<A>, A, B>>;
+  using Operand = ops::PointwiseOperand<typename Of::T, typename Of::D>;
+  const auto operand = []<typename X>(const X& x) {
+    if constexpr (Number<X>) {
+      return Operand(number_for<typename Of::T>(x));
+    } else {
+      return Operand(value_of(x));
+    }
+  };
+  return function(operand(a), operand(b));
+}
+
+template <typename A, typename B>
+auto compared(ops::Comparison kind, const A& a, const B& b) {
+  return with_pair(a, b,
+                   [&]<typename T, typename D>(const ops::PointwiseOperand<T, D>& x, const ops::PointwiseOperand<T, D>& y) {
+                     Tensor<bool, D> mask = result_of<bool>(ops::name_of(kind), x, y);
+                     ops::compare<T>(kind, x, y, mask);
+                     return mask;
+                   });
+}
+
+template <typename X>
+auto tested(ops::FloatTest kind, const X& x) {
+  const auto& values = value_of(x);
+  require(values.defined(), "{}: x is undefined", ops::name_of(kind));
+  Tensor<bool, typename ElementsOf<X>::D> mask(values.shape());
+  ops::float_test(kind, values, mask);
+  return mask;
+}
+
+template <typename D>
+Tensor<bool, D> combined(ops::Logical kind, const Tensor<bool, D>& a, const Tensor<bool, D>& b) {
+  Tensor<bool, D> c = result_of<bool, bool, D>(ops::name_of(kind), a, b);
+  ops::logical(kind, a, b, c);
+  return c;
+}
+
+}  // namespace detail
+
+template <typename A, typename B>
+requires detail::TensorPair<A, B>
+auto pointwise(ops::Binary kind, const A& a, const B& b) {
+  return detail::with_pair(
+      a, b, [&]<typename T, typename D>(const ops::PointwiseOperand<T, D>& x, const ops::PointwiseOperand<T, D>& y) {
+        Tensor<T, D> result = detail::result_of<T>(ops::name_of(kind), x, y);
+        ops::binary(kind, x, y, result);
+        return result;
+      });
+}
+
+// Of two operands, of which one may be a number. Whole numbers wrap around; divide rounds them toward zero, and 1 / 0 is 0.
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto add(const A& a, const B& b) { return pointwise(ops::Binary::add, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto subtract(const A& a, const B& b) { return pointwise(ops::Binary::subtract, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto multiply(const A& a, const B& b) { return pointwise(ops::Binary::multiply, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto divide(const A& a, const B& b) { return pointwise(ops::Binary::divide, a, b); }
+
+// NaN where one of them is. Where they are equal, each gets half of the gradient.
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto minimum(const A& a, const B& b) { return pointwise(ops::Binary::minimum, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto maximum(const A& a, const B& b) { return pointwise(ops::Binary::maximum, a, b); }
+
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto pow(const A& x, const B& exponent) { return pointwise(ops::Binary::pow, x, exponent); }
+
+template <detail::Elements X>
+X abs(const X& x) {
+  return pointwise(ops::Unary::abs, x);
+}
+template <detail::Elements X>
+X neg(const X& x) {
+  return pointwise(ops::Unary::neg, x);
+}
+template <detail::Elements X>
+X sign(const X& x) {
+  return pointwise(ops::Unary::sign, x);
+}
+template <detail::Elements X>
+X square(const X& x) {
+  return pointwise(ops::Unary::square, x);
+}
+
+// The nearest number in [lowest, highest]; either may be infinite.
+template <detail::Elements X>
+X clamp(const X& x, double lowest, double highest) {
+  require(!std::isnan(lowest) && !std::isnan(highest), "clamp: the bounds are {} and {}, but must be numbers", lowest, highest);
+  if constexpr (!detail::FloatElements<X>) {
+    require(std::trunc(lowest) == lowest && std::trunc(highest) == highest,
+            "clamp: the bounds of whole numbers are whole numbers, not {} and {}", lowest, highest);
+  }
+  return pointwise(ops::Unary::clamp, x, {.first = lowest, .second = highest});
+}
+
+template <detail::FloatElements X>
+X exp(const X& x) {
+  return pointwise(ops::Unary::exp, x);
+}
+template <detail::FloatElements X>
+X expm1(const X& x) {
+  return pointwise(ops::Unary::expm1, x);
+}
+// The natural logarithm. log(Severity, ...) writes a line (core/log.hpp): it has more arguments, and no tensor is a Severity.
+template <detail::FloatElements X>
+X log(const X& x) {
+  return pointwise(ops::Unary::log, x);
+}
+template <detail::FloatElements X>
+X log1p(const X& x) {
+  return pointwise(ops::Unary::log1p, x);
+}
+template <detail::FloatElements X>
+X sqrt(const X& x) {
+  return pointwise(ops::Unary::sqrt, x);
+}
+template <detail::FloatElements X>
+X rsqrt(const X& x) {
+  return pointwise(ops::Unary::rsqrt, x);
+}
+template <detail::FloatElements X>
+X reciprocal(const X& x) {
+  return pointwise(ops::Unary::reciprocal, x);
+}
+template <detail::FloatElements X>
+X sin(const X& x) {
+  return pointwise(ops::Unary::sin, x);
+}
+template <detail::FloatElements X>
+X cos(const X& x) {
+  return pointwise(ops::Unary::cos, x);
+}
+template <detail::FloatElements X>
+X erf(const X& x) {
+  return pointwise(ops::Unary::erf, x);
+}
+template <detail::FloatElements X>
+X floor(const X& x) {
+  return pointwise(ops::Unary::floor, x);
+}
+template <detail::FloatElements X>
+X ceil(const X& x) {
+  return pointwise(ops::Unary::ceil, x);
+}
+template <detail::FloatElements X>
+X round(const X& x) {
+  return pointwise(ops::Unary::round, x);
+}  // to the nearest, ties to even
+
+// See ops::Unary for the formulas.
+template <detail::FloatElements X>
+X elu(const X& x, double alpha = 1) {
+  return pointwise(ops::Unary::elu, x, {.first = alpha});
+}
+template <detail::FloatElements X>
+X mish(const X& x) {
+  return pointwise(ops::Unary::mish, x);
+}
+template <detail::FloatElements X>
+X hardswish(const X& x) {
+  return pointwise(ops::Unary::hardswish, x);
+}
+template <detail::FloatElements X>
+X hardsigmoid(const X& x) {
+  return pointwise(ops::Unary::hardsigmoid, x);
+}
+template <detail::FloatElements X>
+X relu6(const X& x) {
+  return pointwise(ops::Unary::relu6, x);
+}
+template <detail::FloatElements X>
+X softsign(const X& x) {
+  return pointwise(ops::Unary::softsign, x);
+}
+template <detail::FloatElements X>
+X logsigmoid(const X& x) {
+  return pointwise(ops::Unary::logsigmoid, x);
+}
+
+// Activations of tensors; those of Variables are in autograd/functions.hpp.
+template <typename T, typename D>
+Tensor<T, D> activation(ops::Activation kind, const Tensor<T, D>& x) {
+  Tensor<T, D> y(x.shape());
+  ops::activation(kind, x, y);
+  return y;
+}
+template <typename T, typename D>
+Tensor<T, D> relu(const Tensor<T, D>& x) {
+  return activation(ops::Activation::relu, x);
+}
+template <typename T, typename D>
+Tensor<T, D> tanh(const Tensor<T, D>& x) {
+  return activation(ops::Activation::tanh, x);
+}
+template <typename T, typename D>
+Tensor<T, D> sigmoid(const Tensor<T, D>& x) {
+  return activation(ops::Activation::sigmoid, x);
+}
+template <typename T, typename D>
+Tensor<T, D> gelu(const Tensor<T, D>& x) {
+  return activation(ops::Activation::gelu_tanh, x);
+}
+template <typename T, typename D>
+Tensor<T, D> gelu_erf(const Tensor<T, D>& x) {
+  return activation(ops::Activation::gelu_erf, x);
+}
+template <typename T, typename D>
+Tensor<T, D> silu(const Tensor<T, D>& x) {
+  return activation(ops::Activation::silu, x);
+}
+
+// Comparisons give a Tensor<bool>, without a gradient. A NaN is equal to nothing, below nothing and above nothing.
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto eq(const A& a, const B& b) { return detail::compared(ops::Comparison::eq, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto ne(const A& a, const B& b) { return detail::compared(ops::Comparison::ne, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto lt(const A& a, const B& b) { return detail::compared(ops::Comparison::lt, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto le(const A& a, const B& b) { return detail::compared(ops::Comparison::le, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto gt(const A& a, const B& b) { return detail::compared(ops::Comparison::gt, a, b); }
+template <typename A, typename B>
+requires detail::Pair<A, B>
+auto ge(const A& a, const B& b) { return detail::compared(ops::Comparison::ge, a, b); }
+
+template <detail::FloatElements X>
+auto isnan(const X& x) {
+  return detail::tested(ops::FloatTest::isnan, x);
+}
+template <detail::FloatElements X>
+auto isinf(const X& x) {
+  return detail::tested(ops::FloatTest::isinf, x);
+}
+template <detail::FloatElements X>
+auto isfinite(const X& x) {
+  return detail::tested(ops::FloatTest::isfinite, x);
+}
+
+template <typename D>
+Tensor<bool, D> logical_and(const Tensor<bool, D>& a, const Tensor<bool, D>& b) {
+  return detail::combined(ops::Logical::logical_and, a, b);
+}
+template <typename D>
+Tensor<bool, D> logical_or(const Tensor<bool, D>& a, const Tensor<bool, D>& b) {
+  return detail::combined(ops::Logical::logical_or, a, b);
+}
+template <typename D>
+Tensor<bool, D> logical_xor(const Tensor<bool, D>& a, const Tensor<bool, D>& b) {
+  return detail::combined(ops::Logical::logical_xor, a, b);
+}
+template <typename D>
+Tensor<bool, D> logical_not(const Tensor<bool, D>& a) {
+  require(a.defined(), "logical_not: the operand is undefined");
+  Tensor<bool, D> c(a.shape());
+  ops::logical_not(a, c);
+  return c;
+}
+
+// a where the mask is true, b elsewhere; either may be a number, all are broadcast. What is not taken may be NaN: its gradient
+// is 0.
+template <typename D, typename A, typename B>
+requires detail::TensorPair<A, B>
+auto where(const Tensor<bool, D>& mask, const A& a, const B& b) {
+  return detail::with_pair(
+      a, b, [&]<typename T, typename On>(const ops::PointwiseOperand<T, On>& x, const ops::PointwiseOperand<T, On>& y) {
+        require(mask.defined(), "where: the mask is undefined");
+        require(x.is_number || x.tensor.defined(), "where: operand 2 of 3 is undefined");
+        require(y.is_number || y.tensor.defined(), "where: operand 3 of 3 is undefined");
+        Tensor<T, On> result(ops::broadcast_shape("where", mask.shape(), ops::broadcast_shape("where", x.shape(), y.shape())));
+        ops::where(mask, x, y, result);
+        return result;
+      });
+}
+
+// x with a number where the mask, which is repeated to the shape of x, is true.
+template <detail::Elements X>
+X masked_fill(const X& x, const Tensor<bool, typename detail::ElementsOf<X>::D>& mask, detail::Number auto number) {
+  require(detail::value_of(x).defined(), "masked_fill: x is undefined");
+  require(mask.defined(), "masked_fill: the mask is undefined");
+  require(ops::broadcast_shape("masked_fill", x.shape(), mask.shape()) == x.shape(),
+          "masked_fill: a mask of shape {} cannot be repeated to {}", mask.shape(), x.shape());
+  return where(mask, number, x);
+}
+
+}  // namespace trireme

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "trireme/autograd/model.hpp"
+#include "trireme/autograd/owned_planes.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/optim/any_optimizer.hpp"
+#include "trireme/precision/policy.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace optim {
+
+struct LookaheadOptions {
+  std::int64_t interval = 5;  // steps of the optimizer inside
+  double share = 0.5;         // of the way that the slow weights follow
+};
+
+// Slow weights that every few steps go a share of the way to those of another optimizer, which then goes on from there (Zhang
+// et al. 2019, arXiv 1907.08610). Both are of one model, and the optimizer inside outlives this one:
+//
+//   optim::AdamW adamw(net);
+//   optim::Lookahead optimizer(net, adamw, {.interval = 5});
+//   run.add(net, optimizer);
+//
+// The slow weights are a plane over the store, of which every rank keeps all. They begin as the values before the first step.
+// Steps that are left out do not count, but for those that a GPU leaves out while the host goes on. Not in a StepGraph.
+template <typename P, typename D = Cpu>
+class Lookahead final : public AnyOptimizer {
+ public:
+  using T = typename P::Master;
+
+  Lookahead(Model& model, AnyOptimizer& inside, const LookaheadOptions& options = {});
+
+  double learning_rate() const override { return inside_.learning_rate(); }
+  void set_learning_rate(double learning_rate) override { inside_.set_learning_rate(learning_rate); }
+  bool step(const StepSummary& summary, const UpdateOptions& options = {}) override;
+  void check(const StepSummary& summary) const override;
+  StepSummary decidable(StepSummary summary) const override { return inside_.decidable(std::move(summary)); }
+  void skip_step() override { inside_.skip_step(); }
+  std::int64_t skipped_steps() override { return inside_.skipped_steps(); }
+  Settings settings() const override;
+  void add_to(State& state, const std::string& prefix = "optimizer.") override;
+
+ private:
+  template <typename Action>
+  void visit(const Action& action) const;  // action(values, slow, count), over the whole trainable range
+
+  FlatStore& store_;
+  AnyOptimizer& inside_;
+  LookaheadOptions options_;
+  OwnedPlanes planes_;
+  int slow_;
+  std::int64_t steps_ = -1;  // since the slow weights moved; below 0: they have not begun
+};
+
+template <TypedModel M>
+Lookahead(const M&, AnyOptimizer&, const LookaheadOptions& = {}) -> Lookahead<typename M::Precision, typename M::Device>;
+
+extern template class Lookahead<Float32, Cpu>;
+extern template class Lookahead<MixedBfloat16, Cpu>;
+extern template class Lookahead<MixedFloat16, Cpu>;
+extern template class Lookahead<Float32, Cuda>;
+extern template class Lookahead<MixedBfloat16, Cuda>;
+extern template class Lookahead<MixedFloat16, Cuda>;
+
+}  // namespace optim
+}  // namespace trireme

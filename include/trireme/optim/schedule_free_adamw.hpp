@@ -1,0 +1,70 @@
+#pragma once
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace optim {
+
+struct ScheduleFreeAdamWOptions {
+  double learning_rate = 2.5e-3;
+  double beta1 = 0.9;  // above 0: how near to the average gradients are taken
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;  // decoupled
+  std::int64_t warmup = 0;  // the first updates of a parameter, in which its rate rises
+  Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
+};
+
+// AdamW that needs no schedule, since what it learns is the average of its steps (Defazio et al. 2024, arXiv 2405.15682,
+// algorithm 1). Keep the learning rate as it is: warmup is an option, and the average weighs updates as if the rate was one
+// after it. While it trains, the model's values are between the average and the newest step; to evaluate or save the average,
+// swap it in:
+//
+//   optim::ScheduleFreeAdamW optimizer(net, {.warmup = 100});
+//   ...
+//   optimizer.swap();
+//   evaluate(net);
+//   optimizer.swap();
+template <typename P, typename D = Cpu>
+class ScheduleFreeAdamW final : public Optimizer<P, D> {
+ public:
+  using T = typename P::Master;
+
+  explicit ScheduleFreeAdamW(Model& model, const ScheduleFreeAdamWOptions& options = {});
+
+  // Exchanges the model's values for the average, and back to the same bits; meanwhile steps and checkpoints are refused, and
+  // each rank keeps all values of both kinds. Collective.
+  void swap();
+  bool swapped_in() const { return kept_.defined(); }
+
+  Settings settings() const override;
+
+ private:
+  using Piece = typename Optimizer<P, D>::Piece;
+
+  void require_trained_values() const override;
+  void update(const Piece& piece) override;
+
+  FlatStore& store_;
+  ScheduleFreeAdamWOptions options_;
+  int offset_;  // of the newest step from the values
+  int second_moment_;
+  Tensor<T, D> kept_;  // the values that are trained, while the average is in their place
+};
+
+template <TypedModel M>
+ScheduleFreeAdamW(const M&, const ScheduleFreeAdamWOptions& = {})
+    -> ScheduleFreeAdamW<typename M::Precision, typename M::Device>;
+
+extern template class ScheduleFreeAdamW<Float32, Cpu>;
+extern template class ScheduleFreeAdamW<MixedBfloat16, Cpu>;
+extern template class ScheduleFreeAdamW<MixedFloat16, Cpu>;
+extern template class ScheduleFreeAdamW<Float32, Cuda>;
+extern template class ScheduleFreeAdamW<MixedBfloat16, Cuda>;
+extern template class ScheduleFreeAdamW<MixedFloat16, Cuda>;
+
+}  // namespace optim
+}  // namespace trireme

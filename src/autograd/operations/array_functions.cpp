@@ -1,0 +1,108 @@
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+
+namespace trireme {
+namespace {
+
+struct Move {
+  std::string_view name;
+  ops::Movement movement;
+  void forward(const auto& x, auto& y) const { ops::move_elements(movement, x, y); }
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::move_gradient(movement, dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const {
+    for (const auto& [setting, values] : movement.settings) to[std::string(setting)] = values;
+  }
+};
+
+// A slice whose elements are those of x.
+struct ShareRows : Move {
+  void forward(const auto&, auto&) const {}
+};
+
+struct Join {
+  std::string_view name;
+  ops::Joining joining;
+  void forward(const auto& xs, auto& y) const { ops::join(joining, xs, y); }
+  void backward(const auto& dy, const auto& dxs) const {
+    for (std::size_t i = 0; i < dxs.size(); ++i) {
+      dxs[i].contribute(
+          [&](auto& out, bool accumulate) { ops::copy_strided(joining.part(i).reversed(), dy, out, accumulate); });
+    }
+  }
+  void describe(Attributes& to) const { to["dim"] = std::int64_t{joining.dim}; }
+};
+
+struct TakeTriangle {
+  std::string_view name;
+  ops::Triangle triangle;
+  std::int64_t diagonal;
+  void forward(const auto& x, auto& y) const { ops::take_triangle(triangle, x, diagonal, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    Tensor<T, D> contribution(dy.shape());
+    ops::take_triangle(triangle, dy, diagonal, contribution);
+    dx.give(std::move(contribution));
+  }
+  void describe(Attributes& to) const { to["diagonal"] = diagonal; }
+};
+
+struct View {
+  std::string_view name;
+  void forward(const auto&, auto&) const {}
+  void backward(auto& dy, const auto& dx) const { dx.give(std::move(dy)); }
+};
+
+}  // namespace
+
+namespace detail {
+
+template <typename T, typename D>
+Variable<T, D> record_movement(const Variable<T, D>& x, ops::Movement movement) {
+  const Result<T, D> result{movement.to};
+  return record(Move{movement.name, std::move(movement)}, result, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, int dim, const Slice& slice) {
+  ops::Movement movement = ops::sliced(function, defined_shape(function, x), dim, slice);
+  if (ops::dim_of(function, x.shape(), dim) != 0 || slice.step != 1) return record_movement(x, std::move(movement));
+  const auto [first, count] = ops::slice_of(function, x.shape()[0], slice);
+  const Result<T, D> result{.existing = x.value().narrow(first, count)};
+  return record(ShareRows{{function, std::move(movement)}}, result, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> record_joining(const std::vector<Variable<T, D>>& xs, const ops::Joining& joining) {
+  return record(Join{joining.name, joining}, Result<T, D>{joining.to}, xs);
+}
+
+template <typename T, typename D>
+Variable<T, D> record_triangle(ops::Triangle triangle, const Variable<T, D>& x, std::int64_t diagonal) {
+  const std::string_view name = triangle == ops::Triangle::upper ? "triu" : "tril";
+  return record(
+      TakeTriangle{name, triangle, diagonal}, [&] { return Result<T, D>{x.shape()}; }, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> record_view(std::string_view function, const Variable<T, D>& x, const Shape& shape) {
+  return record(View{function}, Result<T, D>{.existing = x.value().reshape(shape)}, x);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                                \
+  template Variable<T, TRIREME_DEVICE> record_movement(const Variable<T, TRIREME_DEVICE>&, ops::Movement);                    \
+  template Variable<T, TRIREME_DEVICE> record_slice(std::string_view, const Variable<T, TRIREME_DEVICE>&, int, const Slice&); \
+  template Variable<T, TRIREME_DEVICE> record_joining(const std::vector<Variable<T, TRIREME_DEVICE>>&, const ops::Joining&);  \
+  template Variable<T, TRIREME_DEVICE> record_triangle(ops::Triangle, const Variable<T, TRIREME_DEVICE>&, std::int64_t);      \
+  template Variable<T, TRIREME_DEVICE> record_view(std::string_view, const Variable<T, TRIREME_DEVICE>&, const Shape&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace detail
+}  // namespace trireme

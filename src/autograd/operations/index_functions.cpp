@@ -1,0 +1,96 @@
+#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/array/fill.hpp"
+
+namespace trireme {
+namespace {
+
+template <typename T, typename D>
+void fill_with_copy(const Tensor<T, D>& x, Tensor<T, D>& y) {
+  device::copy_bytes(D{}, y.data(), D{}, x.data(), static_cast<std::size_t>(x.numel()) * sizeof(T));
+}
+
+struct Gather {
+  std::string_view name;
+  ops::Indexing indexing;
+  void forward(const auto& x, const auto& index, auto& y) const { ops::gather(indexing, x, index, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& index, const Gradient<T, D>& dx) const {
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
+      if (!accumulate) ops::fill_elements(out, T{});
+      ops::scatter_add(indexing, dy, index, out);
+    });
+  }
+};
+
+struct ScatterAdd {
+  std::string_view name;
+  ops::Indexing indexing;
+  void forward(const auto& x, const auto& index, const auto& source, auto& y) const {
+    fill_with_copy(x, y);
+    ops::scatter_add(indexing, source, index, y);
+  }
+  void backward(const auto& dy, const auto& index, const auto& dx, const auto& dsource) const {
+    dsource.contribute([&](auto& out, bool accumulate) { ops::gather(indexing, dy, index, out, accumulate); });
+    dx.give(dy);
+  }
+};
+
+struct Scatter {
+  std::string_view name;
+  ops::Indexing indexing;
+  void forward(const auto& x, const auto& index, const auto& source, auto& y) const {
+    fill_with_copy(x, y);
+    ops::scatter(indexing, source, index, y);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& index, const Gradient<T, D>& dx, const Gradient<T, D>& dsource) const {
+    Tensor<T, D> of_x = dy.clone();
+    Tensor<T, D> of_source(index.shape());
+    ops::scatter_backward(indexing, of_x, index, of_source);
+    dx.give(std::move(of_x));
+    dsource.give(std::move(of_source));
+  }
+};
+
+}  // namespace
+
+namespace detail {
+
+template <typename T, typename D>
+Variable<T, D> record_gather(const Variable<T, D>& x, const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
+                             const Shape& result) {
+  return record(Gather{indexing.name, indexing}, Result<T, D>{result}, x, kept(index));
+}
+
+template <typename T, typename D>
+Variable<T, D> record_scatter(const Variable<T, D>& x, const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
+                              const Variable<T, D>& source) {
+  return record(Scatter{indexing.name, indexing}, Result<T, D>{x.shape()}, x, kept(index), source);
+}
+
+template <typename T, typename D>
+Variable<T, D> record_scatter_add(const Variable<T, D>& x, const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
+                                  const Variable<T, D>& source) {
+  return record(ScatterAdd{indexing.name, indexing}, Result<T, D>{x.shape()}, x, kept(index), source);
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                      \
+  template Variable<T, TRIREME_DEVICE> record_gather(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,      \
+                                                     const Tensor<std::int64_t, TRIREME_DEVICE>&, const Shape&);    \
+  template Variable<T, TRIREME_DEVICE> record_scatter(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,     \
+                                                      const Tensor<std::int64_t, TRIREME_DEVICE>&,                  \
+                                                      const Variable<T, TRIREME_DEVICE>&);                          \
+  template Variable<T, TRIREME_DEVICE> record_scatter_add(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&, \
+                                                          const Tensor<std::int64_t, TRIREME_DEVICE>&,              \
+                                                          const Variable<T, TRIREME_DEVICE>&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+TRIREME_INSTANTIATE(bfloat16);
+TRIREME_INSTANTIATE(float16);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace detail
+}  // namespace trireme

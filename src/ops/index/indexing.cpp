@@ -1,0 +1,170 @@
+#include "trireme/ops/index/indexing.hpp"
+
+#include <cstring>
+#include <vector>
+
+#include "ops/base/parallel.hpp"
+#include "ops/index/indexing_on.hpp"
+#include "trireme/ops/array/movement.hpp"
+#include "trireme/ops/index/index.hpp"
+
+namespace trireme::ops {
+namespace {
+
+// Of dims [0, place), [place], (place, size).
+Indexing indexing_along(std::string_view name, const Shape& x, int place) {
+  Indexing indexing{.name = name, .rows = x[place]};
+  for (int dim = 0; dim < place; ++dim) indexing.outer *= x[dim];
+  for (int dim = place + 1; dim < x.size(); ++dim) indexing.inner *= x[dim];
+  return indexing;
+}
+
+// {2, 0, 1}: where the element of a number lies.
+Shape place_in(const Shape& shape, std::int64_t number) {
+  std::vector<std::int64_t> place(shape.dims().begin(), shape.dims().end());
+  for (auto extent = place.rbegin(); extent != place.rend(); ++extent) {
+    const std::int64_t at = number % *extent;
+    number /= *extent;
+    *extent = at;
+  }
+  return Shape(place);
+}
+
+// Calls use(element of the table, element of what is indexed, count) for the runs that `index` names among the rows
+// [begin, end) of all rows of the table [outer * rows, inner], in the order of the places or from the last one back.
+template <bool backwards, typename Use>
+void each_indexed_run(const Indexing& indexing, const std::int64_t* index, std::int64_t begin, std::int64_t end,
+                      const Use& use) {
+  const auto [name, outer, rows, places, inner, shared] = indexing;
+  for (std::int64_t o = begin / rows; o * rows < end; ++o) {
+    const std::int64_t first = std::max(begin - o * rows, std::int64_t{0});
+    const std::int64_t last = std::min(end - o * rows, rows);
+    for (std::int64_t number = 0; number < places; ++number) {
+      const std::int64_t place = backwards ? places - 1 - number : number;
+      const std::int64_t at = (o * places + place) * inner;
+      const std::int64_t runs = shared ? 1 : inner;
+      for (std::int64_t i = 0; i < runs; ++i) {
+        const std::int64_t row = shared ? index[place] : index[at + i];
+        if (row >= first && row < last) use((o * rows + row) * inner + i, at + i, shared ? inner : 1);
+      }
+    }
+  }
+}
+
+// The threads own rows of the table.
+template <typename Body>
+void parallel_table(const Indexing& indexing, const Body& body) {
+  if (indexing.places == 0) return;
+  parallel_rows(indexing.outer * indexing.rows, indexing.inner, body);
+}
+
+}  // namespace
+
+Shape with_extent(const Shape& shape, int dim, std::int64_t extent) {
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  dims[static_cast<std::size_t>(dim_of("index", shape, dim))] = extent;
+  return Shape(dims);
+}
+
+Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape& index) {
+  const int place = dim_of(name, x, dim);
+  require(index.size() == x.size() && with_extent(index, place, x[place]) == x,
+          "{}: index {} does not fit x {}: they may differ along dim {} alone", name, index, x, dim);
+  Indexing indexing = indexing_along(name, x, place);
+  indexing.places = index[place];
+  return indexing;
+}
+
+Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const Shape& index) {
+  Indexing indexing = indexing_along(name, x, dim_of(name, x, dim));
+  require(index.size() == 1, "{}: index {} has not one dim", name, index);
+  indexing.places = index.numel();
+  indexing.shared = true;
+  return indexing;
+}
+
+std::vector<Slice> reached_slices(const Shape& x, int dim, const Shape& index) {
+  const int place = dim_of("gather", x, dim);
+  require(index.size() == x.size(), "gather: index {} needs as many dims as x {}", index, x);
+  std::vector<Slice> slices(static_cast<std::size_t>(x.size()));
+  bool all = true;
+  for (int each = 0; each < x.size(); ++each) {
+    if (each == place) continue;
+    require(index[each] <= x[each], "gather: index {} is larger than x {} along dim {}", index, x, each);
+    slices[static_cast<std::size_t>(each)].end = index[each];
+    all = all && index[each] == x[each];
+  }
+  return all ? std::vector<Slice>() : slices;
+}
+
+template <>
+void Indexed<Cpu>::require_range(const Indexing& indexing, const Tensor<std::int64_t, Cpu>& index) {
+  for (std::int64_t number = 0; number < index.numel(); ++number) {
+    const std::int64_t row = index.data()[number];
+    if (row >= 0 && row < indexing.rows) continue;
+    require(false, "{}: index {} is {}, but must lie in [0, {})", indexing.name, place_in(index.shape(), number), row,
+            indexing.rows);
+  }
+}
+
+template <>
+template <typename T>
+void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const std::int64_t* index, T* y, bool accumulate) {
+  const std::int64_t inner = indexing.inner;
+  const auto take = [accumulate](const T& from, T& to) {
+    to = accumulate ? static_cast<T>(static_cast<Accumulate<T>>(to) + static_cast<Accumulate<T>>(from)) : from;
+  };
+  parallel_rows(indexing.outer * indexing.places, inner, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t number = begin; number < end; ++number) {
+      const T* table = x + number / indexing.places * indexing.rows * inner;
+      T* to = y + number * inner;
+      if (!indexing.shared) {
+        for (std::int64_t i = 0; i < inner; ++i) take(table[index[number * inner + i] * inner + i], to[i]);
+        continue;
+      }
+      const T* row = table + index[number % indexing.places] * inner;
+      if (accumulate) {
+        for (std::int64_t i = 0; i < inner; ++i) take(row[i], to[i]);
+      } else {
+        std::copy_n(row, inner, to);
+      }
+    }
+  });
+}
+
+template <>
+template <typename T>
+void Indexed<Cpu>::scatter(ScatterKind kind, const Indexing& indexing, const T* source, const std::int64_t* index, T* y) {
+  parallel_table(indexing, [&](std::int64_t begin, std::int64_t end) {
+    each_indexed_run<false>(indexing, index, begin, end, [&](std::int64_t row, std::int64_t place, std::int64_t count) {
+      if (kind == ScatterKind::put) {
+        std::copy_n(source + place, count, y + row);
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) {
+          y[row + i] = static_cast<T>(static_cast<Accumulate<T>>(y[row + i]) + static_cast<Accumulate<T>>(source[place + i]));
+        }
+      }
+    });
+  });
+}
+
+// From the last place back: the first that is met of equal indices stayed.
+template <>
+template <typename T>
+void Indexed<Cpu>::scatter_backward(const Indexing& indexing, T* dy, const std::int64_t* index, T* dsource) {
+  parallel_table(indexing, [&](std::int64_t begin, std::int64_t end) {
+    each_indexed_run<true>(indexing, index, begin, end, [&](std::int64_t row, std::int64_t place, std::int64_t count) {
+      std::copy_n(dy + row, count, dsource + place);
+      std::fill_n(dy + row, count, T{});
+    });
+  });
+}
+
+template <>
+void Indexed<Cpu>::widen(std::int64_t count, const std::int32_t* index, std::int64_t* wide) {
+  std::copy_n(index, count, wide);
+}
+
+TRIREME_INSTANTIATE_INDEXING(Cpu);
+
+}  // namespace trireme::ops

@@ -1,0 +1,59 @@
+#include "ops/index/indexing_cuda.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/index/indexing_on.hpp"
+
+namespace trireme::ops {
+namespace {
+
+IndexingSizes sizes_of(const Indexing& indexing) {
+  return {.outer = indexing.outer,
+          .rows = indexing.rows,
+          .places = indexing.places,
+          .inner = indexing.inner,
+          .shared = indexing.shared};
+}
+
+}  // namespace
+
+template <>
+void Indexed<Cuda>::require_range(const Indexing&, const Tensor<std::int64_t, Cuda>&) {}  // the host does not wait for it
+
+template <>
+template <typename T>
+void Indexed<Cuda>::gather(const Indexing& indexing, const T* x, const std::int64_t* index, T* y, bool accumulate) {
+  const GatherElements<T> body{sizes_of(indexing), x, index, y, accumulate};
+  device::check_cuda(cuda::gather_elements(body, device::native_stream()), indexing.name);
+}
+
+template <>
+template <typename T>
+void Indexed<Cuda>::scatter(ScatterKind kind, const Indexing& indexing, const T* source, const std::int64_t* index, T* y) {
+  const IndexingSizes sizes = sizes_of(indexing);
+  if (kind == ScatterKind::put) {
+    const ScatterLine<false, T> body{sizes, owners_of_line(sizes), source, index, y};
+    return device::check_cuda(cuda::put_lines(body, device::native_stream()), indexing.name);
+  }
+  if constexpr (std::is_same_v<T, Accumulate<T>>) {
+    const ScatterLine<true, T> body{sizes, owners_of_line(sizes), source, index, y};
+    device::check_cuda(cuda::add_lines(body, device::native_stream()), indexing.name);
+  }
+}
+
+template <>
+template <typename T>
+void Indexed<Cuda>::scatter_backward(const Indexing& indexing, T* dy, const std::int64_t* index, T* dsource) {
+  const IndexingSizes sizes = sizes_of(indexing);
+  const ScatterLineBackward<T> body{sizes, owners_of_line(sizes), dy, index, dsource};
+  device::check_cuda(cuda::scatter_lines_backward(body, device::native_stream()), indexing.name);
+}
+
+template <>
+void Indexed<Cuda>::widen(std::int64_t count, const std::int32_t* index, std::int64_t* wide) {
+  device::check_cuda(cuda::widen_index(count, {index, wide}, device::native_stream()), "an index");
+}
+
+TRIREME_INSTANTIATE_INDEXING(Cuda);
+
+}  // namespace trireme::ops

@@ -1,0 +1,137 @@
+#include "ops/pointwise/pointwise_kernels.hpp"
+
+#include "ops/pointwise/pointwise_body.hpp"
+#include "ops/pointwise/unary_body.hpp"
+
+namespace trireme::ops::TRIREME_ISA {
+namespace {
+
+// c[i] = function(a[i], b[i]), where one of the operands may be repeated.
+template <typename T, typename C, typename Function>
+TRIREME_HOST_DEVICE void map_pairs(Run<T> a, Run<T> b, C* c, std::int64_t count, Function function) {
+  if (a.repeated) {
+    const T left = *a.data;
+    const T* right = b.data;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = function(left, right[i]);
+  } else if (b.repeated) {
+    const T* left = a.data;
+    const T right = *b.data;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = function(left[i], right);
+  } else {
+    const T* left = a.data;
+    const T* right = b.data;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = function(left[i], right[i]);
+  }
+}
+
+template <typename T, typename C, typename Function>
+TRIREME_HOST_DEVICE void map_each(const T* x, C* y, std::int64_t count, Function function) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) y[i] = function(x[i]);
+}
+
+// The powers that need no pow(); whether it was one.
+template <typename T>
+bool pointwise_power(const T* x, T exponent, T* y, std::int64_t count) {
+  if (exponent == T(2)) return map_each(x, y, count, [](T of) { return of * of; }), true;
+  if (exponent == T(1)) return map_each(x, y, count, [](T of) { return of; }), true;
+  if (exponent == T(0.5)) return map_each(x, y, count, [](T of) { return math::square_root(of); }), true;
+  if (exponent == T(-0.5)) return map_each(x, y, count, [](T of) { return T(1) / math::square_root(of); }), true;
+  if (exponent == T(-1)) return map_each(x, y, count, [](T of) { return T(1) / of; }), true;
+  if (exponent == T(3)) return map_each(x, y, count, [](T of) { return of * of * of; }), true;
+  return false;
+}
+
+template <typename T>
+void pointwise_binary(Binary kind, Run<T> a, Run<T> b, T* c, std::int64_t count) {
+  if constexpr (std::is_floating_point_v<T>) {
+    if (kind == Binary::pow && b.repeated && pointwise_power(a.data, *b.data, c, count)) return;
+  }
+  with_binary(kind, [=](auto function) { map_pairs(a, b, c, count, function); });
+}
+
+template <typename T>
+void pointwise_slope(Binary kind, Side side, Run<T> a, Run<T> b, T* slope, std::int64_t count) {
+  if (kind == Binary::pow && side == Side::left && b.repeated && *b.data != T(0)) {
+    const T exponent = *b.data;
+    if (pointwise_power(a.data, exponent - T(1), slope, count)) {
+      return map_each(slope, slope, count, [=](T power) { return exponent * power; });
+    }
+  }
+  with_slope(kind, side, [=](auto function) { map_pairs(a, b, slope, count, function); });
+}
+
+template <typename T>
+void pointwise_unary(Unary kind, T first, T second, const T* x, T* y, std::int64_t count) {
+  with_unary_of<T>(kind, [=](auto formula) { map_each(x, y, count, [=](T of) { return formula.value(of, first, second); }); });
+}
+
+template <typename T>
+void pointwise_unary_slope(Unary kind, T first, T second, const T* x, T* slope, std::int64_t count) {
+  with_unary(kind,
+             [=](auto formula) { map_each(x, slope, count, [=](T of) { return formula.derivative(of, first, second); }); });
+}
+
+template <typename T>
+void pointwise_compare(Comparison kind, Run<T> a, Run<T> b, bool* mask, std::int64_t count) {
+  with_comparison(kind, [=](auto function) { map_pairs(a, b, mask, count, function); });
+}
+
+template <typename T>
+void pointwise_test(FloatTest kind, const T* x, bool* mask, std::int64_t count) {
+  if (kind == FloatTest::isnan) return map_each(x, mask, count, [](T of) { return math::is_nan(of); });
+  if (kind == FloatTest::isinf) return map_each(x, mask, count, [](T of) { return math::is_infinite(of); });
+  map_each(x, mask, count, [](T of) { return math::is_finite(of); });
+}
+
+void pointwise_logical(Logical kind, Run<std::uint8_t> a, Run<std::uint8_t> b, std::uint8_t* c, std::int64_t count) {
+  map_pairs(a, b, c, count, [=](std::uint8_t left, std::uint8_t right) { return combined(kind, left, right); });
+}
+
+template <typename Bits>
+void pointwise_where(const bool* mask, Run<Bits> a, Run<Bits> b, Bits* c, std::int64_t count) {
+  const auto* bytes = reinterpret_cast<const std::uint8_t*>(mask);
+  const Bits* left = a.data;
+  const Bits* right = b.data;
+  if (a.repeated && b.repeated) {
+    const Bits one = *left;
+    const Bits other = *right;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = bytes[i] != 0 ? one : other;
+  } else if (a.repeated) {
+    const Bits one = *left;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = bytes[i] != 0 ? one : right[i];
+  } else if (b.repeated) {
+    const Bits other = *right;
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = bytes[i] != 0 ? left[i] : other;
+  } else {
+#pragma omp simd
+    for (std::int64_t i = 0; i < count; ++i) c[i] = bytes[i] != 0 ? left[i] : right[i];
+  }
+}
+
+template <typename T>
+constexpr PointwiseKernels<T> float_kernels{pointwise_binary<T>,      pointwise_slope<T>,   pointwise_unary<T>,
+                                            pointwise_unary_slope<T>, pointwise_compare<T>, pointwise_test<T>};
+template <typename T>
+constexpr PointwiseKernels<T> whole_kernels{pointwise_binary<T>,  nullptr, pointwise_unary<T>, nullptr,
+                                            pointwise_compare<T>, nullptr};
+
+}  // namespace
+
+const PointwiseTable pointwise_kernels{float_kernels<float>,
+                                       float_kernels<double>,
+                                       whole_kernels<std::int32_t>,
+                                       whole_kernels<std::int64_t>,
+                                       pointwise_logical,
+                                       pointwise_where<std::uint8_t>,
+                                       pointwise_where<std::uint16_t>,
+                                       pointwise_where<std::uint32_t>,
+                                       pointwise_where<std::uint64_t>};
+
+}  // namespace trireme::ops::TRIREME_ISA

@@ -1,0 +1,212 @@
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+
+#include "ops/pointwise/pointwise_body.hpp"
+
+// The formulas of ops/pointwise.hpp that take one operand: the value, and the derivative at it.
+namespace trireme::ops {
+
+template <Unary kind>
+struct UnaryFormula {
+  template <typename T>
+  TRIREME_HOST_DEVICE static T value(T x, T first, T second) {
+    static_cast<void>(first);
+    static_cast<void>(second);
+    if constexpr (kind == Unary::abs) return x < T(0) ? negative(x) : x + T(0);
+    if constexpr (kind == Unary::neg) return negative(x);
+    if constexpr (kind == Unary::sign) return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
+    if constexpr (kind == Unary::clamp) return math::minimum(math::maximum(x, first), second);
+    if constexpr (kind == Unary::square) return squared(x);
+    if constexpr (std::is_floating_point_v<T>) {
+      if constexpr (kind == Unary::exp) return math::exp(x);
+      if constexpr (kind == Unary::expm1) return math::expm1(x);
+      if constexpr (kind == Unary::log) return math::log(x);
+      if constexpr (kind == Unary::log1p) return math::log1p(x);
+      if constexpr (kind == Unary::sqrt) return math::square_root(x);
+      if constexpr (kind == Unary::rsqrt) return T(1) / math::square_root(x);
+      if constexpr (kind == Unary::reciprocal) return T(1) / x;
+      if constexpr (kind == Unary::sin) return math::sin(x);
+      if constexpr (kind == Unary::cos) return math::cos(x);
+      if constexpr (kind == Unary::erf) return math::erf(x);
+      if constexpr (kind == Unary::floor) return math::floor(x);
+      if constexpr (kind == Unary::ceil) return math::ceil(x);
+      if constexpr (kind == Unary::round) return math::round(x);
+      if constexpr (kind == Unary::elu) return x > T(0) ? x : first * math::expm1(x);
+      if constexpr (kind == Unary::mish) return x * tanh_softplus(x);
+      if constexpr (kind == Unary::hardswish) return x * within(x + T(3), T(6)) / T(6);
+      if constexpr (kind == Unary::hardsigmoid) return within(x + T(3), T(6)) / T(6);
+      if constexpr (kind == Unary::relu6) return within(x, T(6));
+      if constexpr (kind == Unary::softsign) return x / (T(1) + math::absolute(x));
+      if constexpr (kind == Unary::logsigmoid) return below(x, T(0)) - math::log1p(math::exp(-math::absolute(x)));
+    }
+  }
+
+  template <typename T>
+  TRIREME_HOST_DEVICE static T derivative(T x, T first, T second) {
+    static_cast<void>(first);
+    static_cast<void>(second);
+    if constexpr (kind == Unary::abs) return x > T(0) ? T(1) : x < T(0) ? T(-1) : T(0);
+    if constexpr (kind == Unary::neg) return T(-1);
+    if constexpr (kind == Unary::clamp) return x > first && x < second ? T(1) : T(0);
+    if constexpr (kind == Unary::square) return T(2) * x;
+    if constexpr (kind == Unary::exp) return math::exp(x);
+    if constexpr (kind == Unary::expm1) return math::exp(x);
+    if constexpr (kind == Unary::log) return T(1) / x;
+    if constexpr (kind == Unary::log1p) return T(1) / (x + T(1));
+    if constexpr (kind == Unary::sqrt) return T(0.5) / math::square_root(x);
+    if constexpr (kind == Unary::rsqrt) return T(-0.5) / (x * math::square_root(x));
+    if constexpr (kind == Unary::reciprocal) return T(-1) / (x * x);
+    if constexpr (kind == Unary::sin) return math::cos(x);
+    if constexpr (kind == Unary::cos) return -math::sin(x);
+    if constexpr (kind == Unary::erf) return T(1.1283791670955126) * math::exp(-x * x);  // 2 / sqrt(pi)
+    if constexpr (kind == Unary::elu) return x > T(0) ? T(1) : first * math::exp(x);
+    if constexpr (kind == Unary::mish) {
+      const T t = tanh_softplus(x);
+      return t + x * (T(1) - t * t) * math::sigmoid(x);
+    }
+    if constexpr (kind == Unary::hardswish) return x <= T(-3) ? T(0) : x < T(3) ? x / T(3) + T(0.5) : T(1);
+    if constexpr (kind == Unary::hardsigmoid) return x > T(-3) && x < T(3) ? T(1) / T(6) : T(0);
+    if constexpr (kind == Unary::relu6) return x > T(0) && x < T(6) ? T(1) : T(0);
+    if constexpr (kind == Unary::softsign) {
+      const T divisor = T(1) + math::absolute(x);
+      return T(1) / (divisor * divisor);
+    }
+    if constexpr (kind == Unary::logsigmoid) return math::sigmoid(-x);
+    return T(0);  // of steps
+  }
+
+ private:
+  template <typename T>
+  TRIREME_HOST_DEVICE static T negative(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(std::make_unsigned_t<T>(0) - static_cast<std::make_unsigned_t<T>>(x));
+    } else {
+      return -x;
+    }
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T squared(T x) {
+    if constexpr (std::is_integral_v<T>) {
+      return static_cast<T>(static_cast<std::make_unsigned_t<T>>(x) * static_cast<std::make_unsigned_t<T>>(x));
+    } else {
+      return x * x;
+    }
+  }
+  // x in [0, highest]; NaN stays NaN.
+  template <typename T>
+  TRIREME_HOST_DEVICE static T within(T x, T highest) {
+    return x < T(0) ? T(0) : x > highest ? highest : x;
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T below(T x, T highest) {
+    return x > highest ? highest : x;
+  }
+  // tanh(log(1 + exp(x))) = n / (n + 2) with n = exp(x) (exp(x) + 2), without overflow.
+  template <typename T>
+  TRIREME_HOST_DEVICE static T tanh_softplus(T x) {
+    const T e = math::exp(-math::absolute(x));
+    const T numerator = x > T(0) ? T(1) + T(2) * e : e * (e + T(2));
+    return numerator / (numerator + T(2) * (x > T(0) ? e * e : T(1)));
+  }
+};
+
+template <typename Visit>
+TRIREME_HOST_DEVICE auto with_unary(Unary kind, Visit visit) {
+  switch (kind) {
+    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
+    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
+    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
+    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
+    case Unary::square: return visit(UnaryFormula<Unary::square>());
+    case Unary::exp: return visit(UnaryFormula<Unary::exp>());
+    case Unary::expm1: return visit(UnaryFormula<Unary::expm1>());
+    case Unary::log: return visit(UnaryFormula<Unary::log>());
+    case Unary::log1p: return visit(UnaryFormula<Unary::log1p>());
+    case Unary::sqrt: return visit(UnaryFormula<Unary::sqrt>());
+    case Unary::rsqrt: return visit(UnaryFormula<Unary::rsqrt>());
+    case Unary::reciprocal: return visit(UnaryFormula<Unary::reciprocal>());
+    case Unary::sin: return visit(UnaryFormula<Unary::sin>());
+    case Unary::cos: return visit(UnaryFormula<Unary::cos>());
+    case Unary::erf: return visit(UnaryFormula<Unary::erf>());
+    case Unary::floor: return visit(UnaryFormula<Unary::floor>());
+    case Unary::ceil: return visit(UnaryFormula<Unary::ceil>());
+    case Unary::round: return visit(UnaryFormula<Unary::round>());
+    case Unary::elu: return visit(UnaryFormula<Unary::elu>());
+    case Unary::mish: return visit(UnaryFormula<Unary::mish>());
+    case Unary::hardswish: return visit(UnaryFormula<Unary::hardswish>());
+    case Unary::hardsigmoid: return visit(UnaryFormula<Unary::hardsigmoid>());
+    case Unary::relu6: return visit(UnaryFormula<Unary::relu6>());
+    case Unary::softsign: return visit(UnaryFormula<Unary::softsign>());
+    case Unary::logsigmoid: break;
+  }
+  return visit(UnaryFormula<Unary::logsigmoid>());
+}
+
+// Of whole numbers, which have those up to Unary::square alone.
+template <typename Visit>
+TRIREME_HOST_DEVICE auto with_whole_unary(Unary kind, Visit visit) {
+  switch (kind) {
+    case Unary::abs: return visit(UnaryFormula<Unary::abs>());
+    case Unary::neg: return visit(UnaryFormula<Unary::neg>());
+    case Unary::sign: return visit(UnaryFormula<Unary::sign>());
+    case Unary::clamp: return visit(UnaryFormula<Unary::clamp>());
+    default: break;
+  }
+  return visit(UnaryFormula<Unary::square>());
+}
+template <typename T, typename Visit>
+TRIREME_HOST_DEVICE auto with_unary_of(Unary kind, Visit visit) {
+  if constexpr (std::is_integral_v<T>) {
+    return with_whole_unary(kind, visit);
+  } else {
+    return with_unary(kind, visit);
+  }
+}
+
+// Of each element, by a thread.
+template <typename T>
+struct UnaryElement {
+  using A = Accumulate<T>;
+  Unary kind;
+  A first;
+  A second;
+  const T* x;
+  T* y;
+  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
+    const A at = computed(x[i]);
+    const A p = first;
+    const A q = second;
+    y[i] = element_of<T>(with_unary_of<A>(kind, [=](auto formula) { return formula.value(at, p, q); }));
+  }
+};
+
+template <typename T>
+struct UnarySlopeElement {
+  using A = Accumulate<T>;
+  Unary kind;
+  A first;
+  A second;
+  const T* x;
+  const T* dy;
+  T* dx;
+  bool accumulate;
+  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
+    const A at = computed(x[i]);
+    const A p = first;
+    const A q = second;
+    const A product = computed(dy[i]) * with_unary(kind, [=](auto formula) { return formula.derivative(at, p, q); });
+    dx[i] = element_of<T>(accumulate ? computed(dx[i]) + product : product);
+  }
+};
+
+template <typename T>
+struct TestElement {
+  FloatTest kind;
+  const T* x;
+  bool* mask;
+  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const { mask[i] = tested(kind, computed(x[i])); }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,26 @@
+#include "ops/resize/interpolate_cuda.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/resize/interpolate_on.hpp"
+
+namespace trireme::ops {
+
+template <>
+template <typename T>
+void Interpolates<Cuda>::forward(const InterpolatePixel<T>& body) {
+  device::check_cuda(cuda::interpolate(body, device::native_stream()), "interpolate");
+}
+
+template <>
+template <typename T>
+void Interpolates<Cuda>::backward(const InterpolateBackward<T>& body) {
+  device::check_cuda(cuda::interpolate_backward(body, device::native_stream()), "interpolate");
+}
+
+TRIREME_INSTANTIATE_INTERPOLATE(float, Cuda);
+TRIREME_INSTANTIATE_INTERPOLATE(double, Cuda);
+TRIREME_INSTANTIATE_INTERPOLATE(bfloat16, Cuda);
+TRIREME_INSTANTIATE_INTERPOLATE(float16, Cuda);
+
+}  // namespace trireme::ops

@@ -1,0 +1,56 @@
+#include "trireme/autograd/index.hpp"
+
+#include "gradient_check.hpp"
+
+// Functions on indices, on variables.
+using namespace trireme;
+using namespace trireme::tests;
+using testing::check_gradients;
+
+namespace {
+
+Tensor<std::int64_t> index_of(const Shape& shape, const std::vector<std::int64_t>& values) {
+  return Tensor<std::int64_t>::from(shape, values);
+}
+
+}  // namespace
+
+TEST_CASE("gradients of functions on indices") {
+  const auto x = random({2, 3, 4}, 1);
+  const auto each = index_of({2, 2, 4}, {2, 0, 1, 1, 0, 0, 2, 1, 1, 1, 1, 0, 2, 1, 0, 0});
+  const auto twice = index_of({2, 2, 4}, {2, 0, 1, 1, 2, 0, 1, 2, 1, 1, 1, 0, 1, 1, 0, 0});
+  const auto halves = index_of({2, 2, 4}, {1, 0, 1, 1, 0, 0, 1, 1, 1, 1, 1, 0, 0, 1, 0, 0});
+  const auto rows = index_of({4}, {2, 0, 2, 2});
+  const auto source = random({2, 2, 4}, 2);
+  expect_passed(check_gradients([&](const Inputs& in) { return gather(in[0], 1, each); }, {x}));
+  expect_passed(check_gradients(
+      [&](const Inputs& in) {
+        return gather(in[0], 1, index_of({1, 2, 3}, {2, 0, 1, 1, 0, 0}));
+      },
+      {x}));
+  expect_passed(check_gradients(
+      [&](const Inputs& in) {
+        return add(sum(multiply(in[0], in[0])), sum(multiply(gather(in[0], 1, each), gather(in[0], 1, twice))));
+      },
+      {x}));
+  for (const auto& index : {each, twice}) {
+    expect_passed(check_gradients([&](const Inputs& in) { return scatter(in[0], 1, index, in[1]); }, {x, source}));
+    expect_passed(check_gradients([&](const Inputs& in) { return scatter_add(in[0], 1, index, in[1]); }, {x, source}));
+  }
+  expect_passed(check_gradients([&](const Inputs& in) { return scatter_add(in[0], 1, halves, in[0]); }, {source}));
+  expect_passed(check_gradients([&](const Inputs& in) { return index_select(in[0], 1, rows); }, {x}));
+  expect_passed(check_gradients([&](const Inputs& in) { return index_select(in[0], -1, rows); }, {x}));
+  expect_passed(check_gradients([&](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }, {x, random({2, 4, 4}, 2)}));
+}
+
+TEST_CASE("functions on indices name what is undefined") {
+  const Variable<double> none;
+  const Variable<double> x = random({2, 2}, 1);
+  const auto index = index_of({2, 2}, {0, 1, 1, 0});
+  CHECK_THROWS_WITH(gather(none, 0, index), ContainsSubstring("gather: operand 1 of 2 is undefined"));
+  CHECK_THROWS_WITH(gather(x, 0, Tensor<std::int32_t>()), ContainsSubstring("gather: operand 2 of 2 is undefined"));
+  CHECK_THROWS_WITH(scatter(x, 0, index, none), ContainsSubstring("scatter: operand 3 of 3 is undefined"));
+  CHECK_THROWS_WITH(scatter_add(none, 0, index, x), ContainsSubstring("scatter_add: operand 1 of 3 is undefined"));
+  CHECK_THROWS_WITH(index_select(none, 0, index), ContainsSubstring("index_select: operand 1 of 2 is undefined"));
+  CHECK_THROWS_WITH(index_add(none, 0, index, x), ContainsSubstring("index_add: operand 1 of 3 is undefined"));
+}
