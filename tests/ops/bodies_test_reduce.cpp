@@ -34,12 +34,13 @@ void check_sum_rows(std::int64_t rows, std::int64_t width, int size) {
   require_close(columns, as_doubles(expected), tolerance<A>(1e-5));
 }
 
-template <typename T>
-double squares_by_teams(const Tensor<T>& x, std::int64_t parts, int size) {
+template <typename Value, typename T>
+double sum_by_teams(const Tensor<T>& x, std::int64_t parts, int size) {
   const Tensor<double> sums({parts});
   double total = 0;
   device::run_host_team(size, [&](const device::HostTeam& team) {
-    for (std::int64_t part = 0; part < parts; ++part) SumSquares<4, T>{x.data(), x.numel(), parts, sums.data()}(team, part);
+    for (std::int64_t part = 0; part < parts; ++part)
+      SumParts<4, T, Value>{x.data(), x.numel(), parts, sums.data()}(team, part);
     team.wait();
     Total{sums.data(), parts, &total}(team);
     team.wait();
@@ -59,14 +60,19 @@ TEMPLATE_TEST_CASE("sums of rows by teams", "", float, double, bfloat16, float16
   }
 }
 
-TEMPLATE_TEST_CASE("sums of squares by teams", "", float, double, bfloat16, float16) {
+TEMPLATE_TEST_CASE("sums of elements and of squares by teams", "", float, double, bfloat16, float16) {
   for (const int size : {1, 3}) {
     for (const std::int64_t count : {0, 1, 3, 4, 1000, 4099}) {
       CAPTURE(size, count);
       const auto x = random_tensor<TestType>({count}, 1);
+      double total = 0;
       double squares = 0;
-      for (const double value : as_doubles(x)) squares += value * value;
-      CHECK(squares_by_teams(x, 5, size) == Approx(squares).epsilon(1e-12));
+      for (const double value : as_doubles(x)) {
+        total += value;
+        squares += value * value;
+      }
+      CHECK(sum_by_teams<Itself>(x, 5, size) == Approx(total).epsilon(1e-12).margin(1e-12));
+      CHECK(sum_by_teams<Square>(x, 5, size) == Approx(squares).epsilon(1e-12));
     }
   }
 }

@@ -90,7 +90,7 @@ TEMPLATE_TEST_CASE("gradients of reductions by the threads of a GPU", "", float,
     };
     const auto check = [&](Reduction kind, Slope slope, Scaling scaling, double factor, const Tensor<double>& by,
                            const Tensor<double>& shift) {
-      CAPTURE(name_of(kind), accumulates);
+      CAPTURE(operation_name(kind), accumulates);
       Tensor<T> y({outer, inner});
       reduce({.kind = kind, .dims = 1}, x, y);
       const auto dy = random_tensor<T>(y.shape(), 2);

@@ -19,7 +19,7 @@ TEMPLATE_TEST_CASE("reductions on the GPU", "", float, double, bfloat16, float16
     for (const Reduction kind :
          {Reduction::sum, Reduction::mean, Reduction::prod, Reduction::max, Reduction::min, Reduction::logsumexp,
           Reduction::var, Reduction::stddev, Reduction::norm1, Reduction::norm2, Reduction::norm_inf}) {
-      CAPTURE(shape.str(), name_of(kind));
+      CAPTURE(shape.str(), operation_name(kind));
       if (shape.size() == 0 && (kind == Reduction::var || kind == Reduction::stddev)) continue;
       const ReductionOptions options{.kind = kind, .dims = dims};
       Tensor<T> y(reduced_shape("test", shape, dims, false)), dx = x.clone();

@@ -271,7 +271,7 @@ TEMPLATE_TEST_CASE("gradients of reductions are added where told, through copies
     for (const Reduction kind :
          {Reduction::sum, Reduction::mean, Reduction::prod, Reduction::max, Reduction::min, Reduction::logsumexp,
           Reduction::var, Reduction::stddev, Reduction::norm1, Reduction::norm2, Reduction::norm_inf}) {
-      CAPTURE(name_of(kind));
+      CAPTURE(operation_name(kind));
       const ReductionOptions options{.kind = kind, .dims = dims};
       Tensor<T> y(reduced_shape("test", x.shape(), dims, false));
       reduce(options, x, y);

@@ -43,19 +43,19 @@ struct Reduction {
 
 template <typename T, typename D>
 auto result_of(const ops::ReductionOptions& options, const Variable<T, D>& x, bool keep_dims) {
-  return Result<T, D>{ops::reduced_shape(ops::name_of(options.kind), x.shape(), options.dims, keep_dims)};
+  return Result<T, D>{ops::reduced_shape(ops::operation_name(options.kind), x.shape(), options.dims, keep_dims)};
 }
 
 template <typename T, typename D>
 Variable<T, D> sum_or_mean(const ops::ReductionOptions& options, const Variable<T, D>& x, bool keep_dims) {
   return record(
-      SumOrMean{ops::name_of(options.kind), options}, [&] { return result_of(options, x, keep_dims); }, x);
+      SumOrMean{ops::operation_name(options.kind), options}, [&] { return result_of(options, x, keep_dims); }, x);
 }
 
 template <typename T, typename D>
 Variable<T, D> reduce(const ops::ReductionOptions& options, const Variable<T, D>& x, bool keep_dims) {
   return record(
-      Reduction{ops::name_of(options.kind), options}, [&] { return kept(result_of(options, x, keep_dims)); }, kept(x));
+      Reduction{ops::operation_name(options.kind), options}, [&] { return kept(result_of(options, x, keep_dims)); }, kept(x));
 }
 
 }  // namespace

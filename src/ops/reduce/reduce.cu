@@ -3,6 +3,23 @@
 #include "ops/reduce/reduce_cuda.hpp"
 
 namespace trireme::ops::cuda {
+namespace {
+
+template <typename T, typename Value>
+cudaError_t sum_values(const T* x, std::int64_t count, double* sums, double* total, bool accumulate, cudaStream_t stream) {
+  const std::int64_t parts = num_sum_parts(count);
+  const cudaError_t status = with_pack_width<T>(
+      0,
+      [=](auto pack) {
+        return each_row_by_block(parts, stream, SumParts<pack(), T, Value>{x, count, parts, sums});
+      },
+      x);
+  if (status != cudaSuccess) return status;
+  return by_one_block(stream, Total{sums, parts, total, accumulate});
+}
+
+}  // namespace
+
 std::int64_t num_row_parts(std::int64_t rows) {
   constexpr std::int64_t rows_of_part = 16;
   constexpr std::int64_t most = 1024;
@@ -35,21 +52,19 @@ cudaError_t sum_few_rows(const T* x, std::int64_t rows, std::int64_t width, Accu
 }
 
 template <typename T>
+cudaError_t sum(const T* x, std::int64_t count, double* sums, double* total, cudaStream_t stream) {
+  return sum_values<T, Itself>(x, count, sums, total, false, stream);
+}
+
+template <typename T>
 cudaError_t sum_of_squares(const T* x, std::int64_t count, double* sums, double* total, bool accumulate, cudaStream_t stream) {
-  const std::int64_t parts = num_sum_parts(count);
-  const cudaError_t status = with_pack_width<T>(
-      0,
-      [=](auto pack) {
-        return each_row_by_block(parts, stream, SumSquares<pack(), T>{x, count, parts, sums});
-      },
-      x);
-  if (status != cudaSuccess) return status;
-  return by_one_block(stream, Total{sums, parts, total, accumulate});
+  return sum_values<T, Square>(x, count, sums, total, accumulate, stream);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                          \
   template cudaError_t sum_row_parts(const T*, std::int64_t, std::int64_t, std::int64_t, Accumulate<T>*, cudaStream_t); \
   template cudaError_t sum_few_rows(const T*, std::int64_t, std::int64_t, Accumulate<T>*, bool, cudaStream_t);          \
+  template cudaError_t sum(const T*, std::int64_t, double*, double*, cudaStream_t);                                     \
   template cudaError_t sum_of_squares(const T*, std::int64_t, double*, double*, bool, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);

@@ -63,11 +63,17 @@ struct SumRows {
   }
 };
 
-TRIREME_TEAM double square_of(double x) { return x * x; }
+// What is summed of an element.
+struct Itself {
+  TRIREME_TEAM double operator()(double x) const { return x; }
+};
+struct Square {
+  TRIREME_TEAM double operator()(double x) const { return x * x; }
+};
 
-// sums[part] = sum of x[i]^2 over every `parts`-th run of packs, as long as a team, of `count` elements.
-template <int Width, typename T>
-struct SumSquares {
+// sums[part] = sum of value(x[i]) over every `parts`-th run of packs, as long as a team, of `count` elements.
+template <int Width, typename T, typename Value>
+struct SumParts {
   const T* x;
   std::int64_t count;
   std::int64_t parts;
@@ -81,9 +87,9 @@ struct SumSquares {
     double sum = 0;
     for (std::int64_t pack = thread; pack < packs; pack += threads) {
       const auto values = load<Width>(x + pack * Width);
-      for (int k = 0; k < Width; ++k) sum += square_of(static_cast<double>(values.at[k]));
+      for (int k = 0; k < Width; ++k) sum += Value{}(static_cast<double>(values.at[k]));
     }
-    for (std::int64_t i = packs * Width + thread; i < count; i += threads) sum += square_of(static_cast<double>(widened(x[i])));
+    for (std::int64_t i = packs * Width + thread; i < count; i += threads) sum += Value{}(static_cast<double>(widened(x[i])));
     sum = team.sum(sum);
     if (team.rank() == 0) sums[part] = sum;
   }

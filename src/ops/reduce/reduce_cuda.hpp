@@ -25,6 +25,8 @@ cudaError_t sum_few_rows(const T* x, std::int64_t rows, std::int64_t width, Accu
 
 // *total is on the GPU, as sums[num_sum_parts(count)]; accumulate: the sum is added to it.
 template <typename T>
+cudaError_t sum(const T* x, std::int64_t count, double* sums, double* total, cudaStream_t stream);
+template <typename T>
 cudaError_t sum_of_squares(const T* x, std::int64_t count, double* sums, double* total, bool accumulate, cudaStream_t stream);
 
 }  // namespace trireme::ops::cuda

@@ -47,7 +47,7 @@ Shape shape_of(const std::vector<Run>& runs) {
 
 }  // namespace
 
-std::string_view name_of(Reduction kind) {
+std::string_view operation_name(Reduction kind) {
   switch (kind) {
     case Reduction::sum: return "sum";
     case Reduction::mean: return "mean";

@@ -124,7 +124,7 @@ Accumulated<T, D> accumulate(const ReductionOptions& options, const ReduceSizes&
       default: break;
     }
   }
-  require(false, "{}: integers have sum, max and min alone", name_of(options.kind));
+  require(false, "{}: integers have sum, max and min alone", operation_name(options.kind));
   return {};
 }
 
@@ -136,7 +136,7 @@ inline bool needs_element(Reduction kind) {
 
 template <typename T, typename D>
 void reduce(const ReductionOptions& options, const Tensor<T, D>& x, Tensor<SumOf<T>, D>& y) {
-  const std::string_view op = name_of(options.kind);
+  const std::string_view op = operation_name(options.kind);
   require_defined(op, "x", x);
   const ReducePlan plan = reduce_plan(op, x.shape(), options.dims);
   require_count(op, "y", y, plan.sizes.results());
@@ -223,7 +223,7 @@ inline bool reads_elements(Reduction kind) { return kind != Reduction::sum && ki
 template <typename T, typename D>
 void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, const Tensor<T, D>& y, const Tensor<T, D>& dy,
                      Tensor<T, D>& dx, bool accumulate) {
-  const std::string_view op = name_of(options.kind);
+  const std::string_view op = operation_name(options.kind);
   require_defined(op, "dx", dx);
   const ReducePlan plan = reduce_plan(op, dx.shape(), options.dims);
   require_count(op, "dy", dy, plan.sizes.results());
@@ -250,7 +250,7 @@ namespace detail {
 
 template <typename T, typename D>
 Tensor<T, D> reduced(const ReductionOptions& options, const Tensor<T, D>& x, bool keep_dims) {
-  const std::string_view op = name_of(options.kind);
+  const std::string_view op = operation_name(options.kind);
   require_defined(op, "x", x);
   Tensor<SumOf<T>, D> y(reduced_shape(op, x.shape(), options.dims, keep_dims));
   reduce(options, x, y);

@@ -70,7 +70,7 @@ namespace ops {
 
 enum class Reduction : std::uint8_t { sum, mean, prod, max, min, logsumexp, var, stddev, norm1, norm2, norm_inf };
 
-std::string_view name_of(Reduction kind);  // "mean"; "norm" of all three
+std::string_view operation_name(Reduction kind);  // "mean"; "norm" of all three
 
 Reduction norm_of(double p);  // 1, 2 or infinity
 
