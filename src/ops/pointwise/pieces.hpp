@@ -16,7 +16,7 @@ inline constexpr std::int64_t long_inner = 256;
 
 // Copies `count` elements of the operand from the result's element `first` on.
 template <typename T>
-void gather(const Broadcast& plan, int operand, const T* data, std::int64_t first, std::int64_t count, T* to) {
+void copy_repeated(const Broadcast& plan, int operand, const T* data, std::int64_t first, std::int64_t count, T* to) {
   const auto last = static_cast<std::size_t>(plan.dims - 1);
   const auto& stride = plan.stride[static_cast<std::size_t>(operand)];
   const std::int64_t inner = plan.extent[last];
@@ -56,7 +56,7 @@ class OperandPieces {
   OperandPieces& operator=(const OperandPieces&) = delete;
 
   // At most piece_elements, unless T is computed in itself and the piece lies in one row of the innermost dim.
-  Run<A> piece(std::int64_t first, std::int64_t count) {
+  ElementRun<A> piece(std::int64_t first, std::int64_t count) {
     if (from_.data == nullptr) return repeated(from_.number);
     if (whole_) return {widened_run(from_.data + first, count), false};
     if (single_) return repeated(from_.at(0));
@@ -67,20 +67,20 @@ class OperandPieces {
       if (stride[static_cast<std::size_t>(plan_.dims - 1)] == 0) return repeated(from_.at(place));
       return {widened_run(from_.data + place, count), false};
     }
-    gather(plan_, operand_, from_.data, first, count, gathered_);
+    copy_repeated(plan_, operand_, from_.data, first, count, gathered_);
     return {widened_run(gathered_, count), false};
   }
 
   // The same without repeated elements; at most piece_elements.
   const A* elements(std::int64_t first, std::int64_t count) {
-    const Run<A> run = piece(first, count);
+    const ElementRun<A> run = piece(first, count);
     if (!run.repeated) return run.data;
     std::fill_n(filled_, count, *run.data);
     return filled_;
   }
 
  private:
-  Run<A> repeated(A element) {
+  ElementRun<A> repeated(A element) {
     element_ = element;
     return {&element_, true};
   }
