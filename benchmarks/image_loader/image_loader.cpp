@@ -51,6 +51,13 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
       {"crop, flip, rotation", {.crop_padding = 4, .horizontal_flip = true, .rotation = 15}},
       {"crop, flip, colours",
        {.crop_padding = 4, .horizontal_flip = true, .brightness = 0.2, .contrast = 0.2, .saturation = 0.2}},
+      {"crop, flip, colours, hue",
+       {.crop_padding = 4, .horizontal_flip = true, .brightness = 0.2, .contrast = 0.2, .saturation = 0.2, .hue = 0.1}},
+      {"resized crop, flip", {.random_resized_crop = data::RandomResizedCrop{}, .horizontal_flip = true}},
+      {"crop, flip, RandAugment", {.crop_padding = 4, .horizontal_flip = true, .rand_augment = data::RandAugment{}}},
+      {"crop, flip, erasing", {.crop_padding = 4, .horizontal_flip = true, .random_erasing = data::RandomErasing{}}},
+      {"crop, flip, Mixup", {.crop_padding = 4, .horizontal_flip = true, .mixup_alpha = 1}},
+      {"crop, flip, CutMix", {.crop_padding = 4, .horizontal_flip = true, .cutmix_alpha = 1}},
   };
   const data::ImageDataset dataset = random_images(shape);
   const data::Normalization normalization = data::normalization_of(dataset);
@@ -83,7 +90,7 @@ nlohmann::json measure(const char* name, const data::ImageShape& shape, std::int
   for (std::size_t i = 0; i < cases.size(); ++i) {
     const double seconds = median(of_load[i]);
     const double values = static_cast<double>(batch_size * shape.numel());
-    fmt::print("  {:<22} {:8.3f} ms  {:6.2f} ns/value  {:5.1f} % of them\n", cases[i].name, 1e3 * seconds,
+    fmt::print("  {:<24} {:8.3f} ms  {:6.2f} ns/value  {:5.1f} % of them\n", cases[i].name, 1e3 * seconds,
                1e9 * seconds / values, 100 * seconds / step_seconds);
     figures["load_seconds"][cases[i].name] = seconds;
   }

@@ -26,12 +26,13 @@ void ResNetRecipe::add_to(trainer::CommandLine& line) {
   line.add("brightness", augmentation.brightness, "the largest change, as a share");
   line.add("contrast", augmentation.contrast, "the largest change, as a share");
   line.add("saturation", augmentation.saturation, "the largest change, as a share");
+  line.add("hue", augmentation.hue, "the largest change, in turns of the circle of colours, up to 0.5");
   line.after_parsing([this] {
     require(!data.empty(), "--data is missing: name a folder of images");
     require(label_smoothing >= 0 && label_smoothing < 1, "--label-smoothing {} does not lie in [0, 1)", label_smoothing);
     require(augmentation.crop_padding >= 0 && augmentation.rotation >= 0 && augmentation.brightness >= 0 &&
-                augmentation.contrast >= 0 && augmentation.saturation >= 0,
-            "--crop-padding, --rotation, --brightness, --contrast and --saturation are 0 or more");
+                augmentation.contrast >= 0 && augmentation.saturation >= 0 && augmentation.hue >= 0,
+            "--crop-padding, --rotation, --brightness, --contrast, --saturation and --hue are 0 or more");
   });
 }
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <atomic>
 
+#include "autograd/initial_values.hpp"
 #include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/philox.hpp"
 
 namespace trireme {
 namespace {
@@ -223,19 +223,7 @@ void FlatStore::initialize(std::uint64_t seed, std::string_view module) {
     const ParameterInfo& info = parameter(index);
     if (!is_within(module, info.name)) continue;
     const Tensor<T> values(info.shape);
-    const std::uint64_t stream = hash_name(info.name);
-    const Range& zeros = info.initializer.zeros;
-    const auto draw = [&](std::int64_t element) -> double {
-      if (element >= zeros.begin && element < zeros.end) return 0;
-      const auto counter = static_cast<std::uint64_t>(element);
-      switch (info.initializer.kind) {
-        case Initializer::Kind::constant: return info.initializer.a;
-        case Initializer::Kind::normal: return info.initializer.a + info.initializer.b * philox_normal(seed, stream, counter);
-        case Initializer::Kind::uniform:
-          return info.initializer.a + (info.initializer.b - info.initializer.a) * philox_uniform(seed, stream, counter);
-      }
-      return 0;
-    };
+    const InitialValues draw(info.initializer, info.placement.shape, info.name, seed);
     const auto pieces = info.placement.pieces();
 #pragma omp parallel if (info.numel >= least_drawn_by_threads)
     for (const auto& piece : pieces) {

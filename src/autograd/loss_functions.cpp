@@ -25,27 +25,41 @@ void describe_options(const ops::CrossEntropyOptions<A, D>& options, Attributes&
 struct ElementwiseLoss {
   std::string_view name;
   ops::ElementwiseLoss kind;
-  double positive_weight = 1;
+  ops::ElementwiseLossOptions options = {};
 
   template <typename T, typename D, typename A>
   void forward(const Tensor<T, D>& x, const Tensor<A, D>& target, Tensor<A, D>& sum) const {
-    sum = ops::full<A>({}, ops::elementwise_loss(kind, x, target, positive_weight));
+    sum = ops::full<A>({}, ops::elementwise_loss(kind, x, target, options));
   }
   template <typename T, typename D, typename A>
   void backward(const Tensor<A, D>& dsum, const Tensor<T, D>& x, const Tensor<A, D>& target, const Gradient<T, D>& dx) const {
     dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
-      ops::elementwise_loss_backward(kind, x, target, Scalar<A, D>(dsum), out, accumulate, positive_weight);
+      ops::elementwise_loss_backward(kind, x, target, Scalar<A, D>(dsum), out, accumulate, options);
     });
   }
   void describe(Attributes& to) const {
-    if (kind == ops::ElementwiseLoss::binary_cross_entropy) to["positive_weight"] = positive_weight;
-    if (kind == ops::ElementwiseLoss::kl_divergence_log_target) to["log_target"] = std::int64_t{1};
+    using Kind = ops::ElementwiseLoss;
+    if (kind == Kind::binary_cross_entropy) to["positive_weight"] = options.positive_weight;
+    if (kind == Kind::kl_divergence_log_target) to["log_target"] = std::int64_t{1};
+    if (kind == Kind::huber) to["delta"] = options.delta;
+    if (kind == Kind::smooth_l1) to["beta"] = options.delta;
+    if (kind == Kind::focal) {
+      to["alpha"] = options.alpha;
+      to["gamma"] = options.gamma;
+    }
   }
 };
 
 template <typename T, typename D, typename A = Accumulate<T>>
 Variable<A, D> elementwise_sum(const ElementwiseLoss& loss, const Variable<T, D>& x, const Tensor<A, D>& target) {
   return record(loss, Result<A, D>{}, kept(x), kept(target));
+}
+
+// Every element is a target.
+template <typename T, typename D, typename A = Accumulate<T>>
+Loss<A, D> of_elements(const ElementwiseLoss& loss, const Variable<T, D>& x, const Tensor<A, D>& target) {
+  const std::int64_t count = target.numel();
+  return {.sum = elementwise_sum(loss, x, target), .target_weight = static_cast<double>(count), .nominal_targets = count};
 }
 
 template <typename A, typename D>
@@ -121,20 +135,36 @@ Variable<Accumulate<T>, D> cross_entropy_rows(const Variable<T, D>& logits, cons
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
-  const std::int64_t count = target.numel();
-  return {.sum = elementwise_sum({"mse_loss", ops::ElementwiseLoss::squared_error}, x, target),
-          .target_weight = static_cast<double>(count),
-          .nominal_targets = count};
+  return of_elements({"mse_loss", ops::ElementwiseLoss::squared_error}, x, target);
 }
 
 template <typename T, typename D>
 Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                        double positive_weight) {
-  const std::int64_t count = target.numel();
-  return {
-      .sum = elementwise_sum({"bce_with_logits", ops::ElementwiseLoss::binary_cross_entropy, positive_weight}, logits, target),
-      .target_weight = static_cast<double>(count),
-      .nominal_targets = count};
+  return of_elements({"bce_with_logits", ops::ElementwiseLoss::binary_cross_entropy, {.positive_weight = positive_weight}},
+                     logits, target);
+}
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target) {
+  return of_elements({"l1_loss", ops::ElementwiseLoss::absolute_error}, x, target);
+}
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target, double delta) {
+  return of_elements({"huber_loss", ops::ElementwiseLoss::huber, {.delta = delta}}, x, target);
+}
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target, double beta) {
+  return of_elements({"smooth_l1_loss", ops::ElementwiseLoss::smooth_l1, {.delta = beta}}, x, target);
+}
+
+template <typename T, typename D>
+Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                          const FocalLossOptions& options) {
+  return of_elements({"sigmoid_focal_loss", ops::ElementwiseLoss::focal, {.alpha = options.alpha, .gamma = options.gamma}},
+                     logits, target);
 }
 
 template <typename T, typename D>
@@ -177,6 +207,14 @@ Loss<Accumulate<T>, D> distillation_loss(const Variable<T, D>& student, const Te
                                                         const Tensor<Accumulate<T>, TRIREME_DEVICE>&);                        \
   template Loss<Accumulate<T>, TRIREME_DEVICE> bce_with_logits(const Variable<T, TRIREME_DEVICE>&,                            \
                                                                const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);         \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> l1_loss(const Variable<T, TRIREME_DEVICE>&,                                    \
+                                                       const Tensor<Accumulate<T>, TRIREME_DEVICE>&);                         \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> huber_loss(const Variable<T, TRIREME_DEVICE>&,                                 \
+                                                          const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);              \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> smooth_l1_loss(const Variable<T, TRIREME_DEVICE>&,                             \
+                                                              const Tensor<Accumulate<T>, TRIREME_DEVICE>&, double);          \
+  template Loss<Accumulate<T>, TRIREME_DEVICE> sigmoid_focal_loss(                                                            \
+      const Variable<T, TRIREME_DEVICE>&, const Tensor<Accumulate<T>, TRIREME_DEVICE>&, const FocalLossOptions&);             \
   template Loss<Accumulate<T>, TRIREME_DEVICE> kl_divergence(const Variable<T, TRIREME_DEVICE>&,                              \
                                                              const Tensor<Accumulate<T>, TRIREME_DEVICE>&, bool);             \
   template Loss<Accumulate<T>, TRIREME_DEVICE> distillation_loss(const Variable<T, TRIREME_DEVICE>&,                          \

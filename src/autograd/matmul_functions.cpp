@@ -9,6 +9,7 @@
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/linear_gelu.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/matmul/product_shapes.hpp"
 #include "trireme/ops/reduce/reduce.hpp"
 
 namespace trireme {
@@ -17,16 +18,28 @@ namespace {
 
 struct Matmul {
   static constexpr std::string_view name = "matmul";
+  ops::ProductShapes shapes = {};
 
-  void forward(const auto& a, const auto& b, auto& c) const { ops::batched_matmul(a, b, c); }
+  void forward(const auto& a, const auto& b, auto& c) const {
+    auto product = c.reshape(shapes.batch);
+    ops::batched_matmul(a.reshape(shapes.a), b.reshape(shapes.b), product);
+  }
   template <typename T, typename D, typename G>
   void backward(const Tensor<T, D>& dc, const Tensor<T, D>& a, const Tensor<T, D>& b, const Gradient<T, D>& da,
                 const Gradient<G, D>& db) const {
     da.contribute([&](Tensor<T, D>& out, bool accumulate) {
-      ops::batched_matmul_backward<T, D>({.a = a, .b = b, .dc = dc, .da = out, .accumulate_da = accumulate});
+      ops::batched_matmul_backward<T, D>({.a = a.reshape(shapes.a),
+                                          .b = b.reshape(shapes.b),
+                                          .dc = dc.reshape(shapes.batch),
+                                          .da = out.reshape(shapes.a),
+                                          .accumulate_da = accumulate});
     });
     db.contribute([&](Tensor<G, D>& out, bool accumulate) {
-      ops::batched_matmul_backward<T, D, G>({.a = a, .b = b, .dc = dc, .db = out, .accumulate_db = accumulate});
+      ops::batched_matmul_backward<T, D, G>({.a = a.reshape(shapes.a),
+                                             .b = b.reshape(shapes.b),
+                                             .dc = dc.reshape(shapes.batch),
+                                             .db = out.reshape(shapes.b),
+                                             .accumulate_db = accumulate});
     });
   }
 };
@@ -95,8 +108,9 @@ struct LinearGeluLinear {
 template <typename T, typename D, typename G>
 requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                     const Variable<T, D, G>& b) {
-  return record(
-      Matmul{}, [&] { return Result<T, D>{ops::batched_matmul_shape(a.shape(), b.shape())}; }, kept(a), kept(b));
+  require_operands(Matmul::name, a, b);
+  const ops::ProductShapes shapes = ops::product_shapes(a.shape(), b.shape());
+  return record(Matmul{shapes}, Result<T, D>{shapes.result}, kept(a), kept(b));
 }
 
 template <typename T, typename D>

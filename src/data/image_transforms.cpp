@@ -136,13 +136,13 @@ void adjust_hue(Image image, float turns) {
     const auto [least, most] = std::minmax({pixel[0], pixel[1], pixel[2]});
     const float range = most - least;
     if (range == 0) continue;
+    const int highest = pixel[0] == most ? 0 : pixel[1] == most ? 1 : 2;
     // In sixths of the circle: red at 0, green at 2, blue at 4.
-    const float sixths = most == pixel[0]   ? (pixel[1] - pixel[2]) / range
-                         : most == pixel[1] ? 2 + (pixel[2] - pixel[0]) / range
-                                            : 4 + (pixel[0] - pixel[1]) / range;
+    const float sixths =
+        2 * static_cast<float>(highest) + (pixel[(highest + 1) % 3] - pixel[(highest + 2) % 3]) / range + 6 * turns;
     for (int channel = 0; channel < 3; ++channel) {
-      const float apart = sixths + 6 * turns - 2 * static_cast<float>(channel);
-      const float distance = std::abs(apart - 6 * std::nearbyint(apart / 6));  // from the channel's own hue, at most 3
+      const float apart = std::abs(sixths - 2 * static_cast<float>(channel));  // at most 8
+      const float distance = std::min(apart, std::abs(6 - apart));             // on the shorter way around
       pixel[channel] = least + range * std::clamp(2 - distance, 0.0f, 1.0f);
     }
   }

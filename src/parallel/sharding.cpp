@@ -68,6 +68,10 @@ void SlicedShard::sum_over_ranks(std::span<double> values) {
   group_.all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_stream();
 }
 
+void SlicedShard::sum_over_ranks(std::span<float> values) {
+  group_.all_reduce(values, ReduceOp::sum, "parts of a parameter").wait_on_stream();
+}
+
 OwnerShard::OwnerShard(FlatStore& store, const HookGroups& groups, std::vector<OwnedRange> owned)
     : Shard(own_ranges(owned, groups.place), false), store_(store), node_(groups.share), owned_(std::move(owned)) {}
 
@@ -84,6 +88,10 @@ std::unique_ptr<Shard::Publication> OwnerShard::publish() {
 // Each parameter is updated by one rank of a node: the others add zeros.
 void OwnerShard::sum_over_ranks(std::span<double> values) {
   if (node_) node_->all_reduce(values, ReduceOp::sum, "parameter norms").wait_on_stream();
+}
+
+void OwnerShard::sum_over_ranks(std::span<float> values) {
+  if (node_) node_->all_reduce(values, ReduceOp::sum, "parts of a parameter").wait_on_stream();
 }
 
 void OwnerShard::gather_gradients() {

@@ -20,6 +20,7 @@ class SlicedShard final : public Shard {
 
   std::unique_ptr<Publication> publish() override;
   void sum_over_ranks(std::span<double> values) override;
+  void sum_over_ranks(std::span<float> values) override;
 
   const ShardMap& map() const { return map_; }
 
@@ -40,6 +41,7 @@ class OwnerShard final : public Shard {
 
   std::unique_ptr<Publication> publish() override;
   void sum_over_ranks(std::span<double> values) override;
+  void sum_over_ranks(std::span<float> values) override;
 
   void gather_gradients();  // the sums of all owners, on all ranks; collective
 

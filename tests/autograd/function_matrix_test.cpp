@@ -15,7 +15,9 @@
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/map.hpp"
 #include "trireme/autograd/parameter.hpp"
+#include "trireme/autograd/products.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
@@ -174,7 +176,13 @@ std::vector<Case> reduction_cases() {
              return var(in[0], {1, 2});
            }},
           {"stddev", {x}, [](const Inputs& in) { return stddev(in[0], 2); }},
-          {"norm", {x}, [](const Inputs& in) { return norm(in[0]); }}};
+          {"norm", {x}, [](const Inputs& in) { return norm(in[0]); }},
+          {"max_with_index", {x}, [](const Inputs& in) { return max_with_index(in[0], 1).values; }},
+          {"min_with_index", {x}, [](const Inputs& in) { return min_with_index(in[0], -1).values; }},
+          {"sort", {x}, [](const Inputs& in) { return sort(in[0], 0).values; }},
+          {"topk", {x}, [](const Inputs& in) { return topk(in[0], 2).values; }},
+          {"cumsum", {x}, [](const Inputs& in) { return cumsum(in[0], 1); }},
+          {"cumprod", {x}, [](const Inputs& in) { return cumprod(in[0], -1); }}};
 }
 
 std::vector<Case> product_cases() {
@@ -199,6 +207,13 @@ std::vector<Case> product_cases() {
       {"matmul, broadcast",
        {random({2, 1, 2, 3}, 1), random({4, 3, 2}, 2)},
        [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"matmul of a vector", {random({3}, 1), random({2, 3, 2}, 2)}, [](const Inputs& in) { return matmul(in[0], in[1]); }},
+      {"dot", {random({3}, 1), random({3}, 2)}, [](const Inputs& in) { return dot(in[0], in[1]); }},
+      {"dot of itself", {random({3}, 1)}, [](const Inputs& in) { return dot(in[0], in[0]); }},
+      {"outer", {random({3}, 1), random({2}, 2)}, [](const Inputs& in) { return outer(in[0], in[1]); }},
+      {"einsum",
+       {random({2, 3, 4}, 1), random({2, 4, 2}, 2)},
+       [](const Inputs& in) { return einsum("bij,bjk->ik", in[0], in[1]); }},
       {"matmul by itself", {random({2, 3, 3}, 1)}, [](const Inputs& in) { return matmul(in[0], in[0]); }},
       {"scaled_dot_product_attention, packed",
        {random({2, 3, 12}, 1)},
@@ -449,6 +464,10 @@ std::vector<std::string> operations_of(const std::string& name) {
       {"flatten", {"reshape", "transpose", "reshape"}},
       {"flatten of one channel", {"reshape", "reshape"}},
       {"unflatten", {"reshape", "transpose", "reshape"}},
+      {"dot", {"matmul"}},
+      {"dot of itself", {"matmul"}},
+      {"outer", {"reshape", "reshape", "matmul"}},
+      {"einsum", {"transpose", "reshape", "reshape", "matmul"}},
       {"add of losses", {"cross_entropy", "cross_entropy", "add"}},
       {"distillation_loss", {"scale", "log_softmax", "kl_divergence", "scale"}}};
   if (const auto found = made_of_others.find(name); found != made_of_others.end()) return found->second;

@@ -22,6 +22,7 @@ class FixedShard final : public Shard {
   explicit FixedShard(std::vector<Range> ranges) : Shard(std::move(ranges), false) {}
   std::unique_ptr<Publication> publish() override { return nullptr; }
   void sum_over_ranks(std::span<double>) override {}
+  void sum_over_ranks(std::span<float>) override {}
 };
 
 // 96 elements with gradients, then 16 without.

@@ -8,6 +8,8 @@
 #include "trireme/data/token_batch.hpp"
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/convolution.hpp"
+#include "trireme/nn/convolutions.hpp"
+#include "trireme/nn/gated.hpp"
 #include "trireme/nn/module_list.hpp"
 #include "trireme/nn/normalization.hpp"
 #include "trireme/nn/recurrent.hpp"
@@ -15,6 +17,7 @@
 #include "trireme/nn/staged.hpp"
 #include "trireme/nn/token_layers.hpp"
 #include "trireme/nn/transformer.hpp"
+#include "trireme/nn/upsampling.hpp"
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/optimizers.hpp"
 #include "trireme/optim/summary.hpp"
@@ -34,16 +37,25 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::BatchNorm2d, nn::BatchNorm2d<P, D>>);
   static_assert(same<typename Module::Carried, nn::Carried<P, D>>);
   static_assert(same<typename Module::CausalSelfAttention, nn::CausalSelfAttention<P, D>>);
+  static_assert(same<typename Module::Conv1d, nn::Conv1d<P, D>>);
   static_assert(same<typename Module::Conv2d, nn::Conv2d<P, D>>);
+  static_assert(same<typename Module::Conv3d, nn::Conv3d<P, D>>);
+  static_assert(same<typename Module::ConvTranspose1d, nn::ConvTranspose1d<P, D>>);
   static_assert(same<typename Module::ConvTranspose2d, nn::ConvTranspose2d<P, D>>);
   static_assert(same<typename Module::Dropout, nn::Dropout<P, D>>);
+  static_assert(same<typename Module::DropPath, nn::DropPath<P, D>>);
   static_assert(same<typename Module::Embedding, nn::Embedding<P, D>>);
+  static_assert(same<typename Module::GatedMlp, nn::GatedMlp<P, D>>);
   static_assert(same<typename Module::GroupNorm, nn::GroupNorm<P, D>>);
   static_assert(same<typename Module::Gru, nn::Gru<P, D>>);
+  static_assert(same<typename Module::InstanceNorm1d, nn::InstanceNorm1d<P, D>>);
+  static_assert(same<typename Module::InstanceNorm2d, nn::InstanceNorm2d<P, D>>);
   static_assert(same<typename Module::LayerNorm, nn::LayerNorm<P, D>>);
   static_assert(same<typename Module::Linear, nn::Linear<P, D>>);
   static_assert(same<typename Module::Lstm, nn::Lstm<P, D>>);
   static_assert(same<typename Module::MultiheadAttention, nn::MultiheadAttention<P, D>>);
+  static_assert(same<typename Module::PixelShuffle, nn::PixelShuffle<P, D>>);
+  static_assert(same<typename Module::PRelu, nn::PRelu<P, D>>);
   static_assert(same<typename Module::Residual, nn::Residual<P, D>>);
   static_assert(same<typename Module::RmsNorm, nn::RmsNorm<P, D>>);
   static_assert(same<typename Module::Sequential, nn::Sequential<P, D>>);
@@ -51,6 +63,7 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::TokenLogits, nn::TokenLogits<P, D>>);
   static_assert(same<typename Module::TransformerBlock, nn::TransformerBlock<P, D>>);
   static_assert(same<typename Module::TransformerMlp, nn::TransformerMlp<P, D>>);
+  static_assert(same<typename Module::Upsample, nn::Upsample<P, D>>);
   // In a layer of the library too.
   static_assert(same<typename nn::TransformerBlock<P, D>::Linear, nn::Linear<P, D>>);
 };

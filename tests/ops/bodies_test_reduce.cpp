@@ -77,21 +77,24 @@ TEMPLATE_TEST_CASE("losses of elements by teams", "", float, double, bfloat16, f
   const auto x = random_tensor<T>({count}, 1);
   auto target = random_tensor<A>({count}, 2);
   for (A& element : target.span()) element = element * element / (1 + element * element);
+  const ElementwiseLossOptions options{.positive_weight = 2, .delta = 0.5, .alpha = 0.3, .gamma = 1.5};
   for (const auto kind : {ElementwiseLoss::squared_error, ElementwiseLoss::binary_cross_entropy, ElementwiseLoss::kl_divergence,
-                          ElementwiseLoss::kl_divergence_log_target}) {
+                          ElementwiseLoss::kl_divergence_log_target, ElementwiseLoss::absolute_error, ElementwiseLoss::huber,
+                          ElementwiseLoss::smooth_l1, ElementwiseLoss::focal}) {
+    const auto of = loss_of<A>("test", kind, options);
     for (const int size : {1, 3}) {
       CAPTURE(static_cast<int>(kind), size);
       Tensor<double> sums({5});
-      with_loss(kind, A(2), [&](auto loss) {
+      with_loss(of, [&](auto loss) {
         run_rows(size, 5, SumLosses<T, decltype(loss)>{loss, x.data(), target.data(), count, 5, sums.data()});
       });
       double total = 0;
       for (const double part : sums.span()) total += part;
-      CHECK(total == Approx(elementwise_loss(kind, x, target, 2)).epsilon(tolerance<A>(1e-6)));
+      CHECK(total == Approx(elementwise_loss(kind, x, target, options)).epsilon(tolerance<A>(1e-6)));
     }
     Tensor<T> dx({count});
-    elementwise_loss_backward(kind, x, target, A(0.5), dx, false, 2);
-    with_loss(kind, A(2), [&](auto loss) {
+    elementwise_loss_backward(kind, x, target, A(0.5), dx, false, options);
+    with_loss(of, [&](auto loss) {
       const LossGradient<A, decltype(loss)> map{loss, {A(0.5)}};
       Doubles gradients;
       for (std::int64_t i = 0; i < count; ++i) gradients.push_back(static_cast<double>(map(i, x.data()[i], target.data()[i])));

@@ -122,6 +122,27 @@ TEST_CASE("an optimizer's step reads what it does not know where it runs") {
   CHECK(SgdUpdate<float>(resolved(SgdStep{.on_device = {&state.scalars, &updates}})).first == false);
 }
 
+TEST_CASE("formulas of the number of updates read it where they run") {
+  const StepState state = decided(summary_of(12, 4, 9), 0);
+  const std::int64_t updates = 7;
+  const StepOnDevice on_device{.scalars = &state.scalars, .updates = &updates};
+  const NadamUpdate<double> nadam(resolved(NadamStep{.learning_rate = 2, .on_device = on_device}));
+  const NadamUpdate<double> known_nadam({.learning_rate = 0.5, .update = 7, .gradient_scale = 2});
+  CHECK(nadam.moment_rate == known_nadam.moment_rate);
+  CHECK(nadam.gradient_rate == known_nadam.gradient_rate);
+  CHECK(RadamUpdate<double>(resolved(RadamStep{.learning_rate = 2, .on_device = on_device})).step_size ==
+        RadamUpdate<double>({.learning_rate = 0.5, .update = 7}).step_size);
+  CHECK(RadamUpdate<double>(resolved(RadamStep{.on_device = on_device})).adapts);
+  CHECK(ScheduleFreeAdamWUpdate<double>(resolved(ScheduleFreeAdamWStep{.learning_rate = 2, .on_device = on_device})).share ==
+        Approx(1.0 / 7));
+  CHECK(MuonUpdate<double>(resolved(MuonStep{.learning_rate = 2, .scale = 3, .on_device = on_device})).rate == 1.5);
+  CHECK(AdafactorMeanUpdate<double>(resolved(AdafactorMeanStep{.beta2_decay = -1, .on_device = on_device})).share ==
+        Approx(1.0 / 7));
+  const UpdateSquares squares{.weight = 16, .update = 36};
+  const AdafactorStep adafactor{.learning_rate = 2, .count = 4, .squares = &squares, .on_device = on_device};
+  CHECK(adafactor_rate(resolved(adafactor)) == Approx(2 / std::sqrt(7.0) / 3));  // below the rate of 0.5
+}
+
 TEST_CASE("LAMB and LARS find the norms of a parameter where they run") {
   const StepState state = decided(summary_of(12, 4, 9), 0);
   const std::int64_t updates = 3;

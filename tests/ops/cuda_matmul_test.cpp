@@ -13,6 +13,8 @@
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/linear_gelu.hpp"
+#include "trireme/ops/matmul/products.hpp"
+#include "trireme/ops/reduce/softmax.hpp"
 
 // Matrix products on the GPU against the same on the CPU.
 using namespace trireme;
@@ -250,4 +252,15 @@ TEST_CASE("the algorithm of a product is timed once and kept in a file") {
   CHECK_THAT(first, ContainsSubstring("64x64x64 nt float32 to float32"));
   CHECK(text_after_product() == first);
   setenv("TRIREME_PLAN_CACHE", "", 1);
+}
+
+TEMPLATE_TEST_CASE("products of vectors and einsum on the GPU", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  const auto a = random_tensor<T>({4, 30, 20}, 1), b = random_tensor<T>({4, 20, 10}, 2), v = random_tensor<T>({20}, 3);
+  const auto there = [](const Tensor<T>& x) { return x.template to<Cuda>(); };
+  require_same(matmul(there(a), there(v)), matmul(a, v));
+  require_same(dot(there(v), there(v)), dot(v, v));
+  require_same(einsum("bij,bjk->kbi", there(a), there(b)), einsum("bij,bjk->kbi", a, b));
+  require_same(einsum("bij->ib", there(a)), einsum("bij->ib", a));
+  require_same(softmax(there(a), 0), softmax(a, 0));
 }

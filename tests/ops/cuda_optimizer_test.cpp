@@ -104,6 +104,42 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
       update_elements<AdadeltaUpdate<T>>({.weight_decay = 0.1}, count, {p[0], p[1], p[2], p[3]}, device);
     });
   }
+  SECTION("schedule-free adamw, lookahead") {
+    for (const std::int64_t update : {1, 9}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        const ScheduleFreeAdamWStep step{.learning_rate = 0.01, .weight_decay = 0.1, .warmup = 4, .update = update};
+        update_elements<ScheduleFreeAdamWUpdate<T>>(step, count, {p[0], p[1], p[4], p[2]}, device);
+        update_elements<LookaheadUpdate<T>>({.share = 0.25}, count, {p[1], p[3]}, device);
+      });
+    }
+  }
+  SECTION("muon") {
+    for (const bool nesterov : {false, true}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        update_elements<MuonMomentumUpdate<T>>({.nesterov = nesterov, .gradient_scale = 0.5}, count, {p[0], p[2], p[3]},
+                                               device);
+        const auto squares = of_a_hundred<decltype(device)>();
+        update_elements<UnitNormUpdate<T>>({.squares = squares.data()}, count, {p[3]}, device);
+        update_elements<ScaledSumUpdate<T>>({.x_factor = 2, .y_factor = -0.5}, count, {p[3], p[4]}, device);
+        update_elements<MuonUpdate<T>>({.learning_rate = 0.1, .weight_decay = 0.1, .scale = 2}, count, {p[4], p[1]}, device);
+      });
+    }
+  }
+  SECTION("adafactor") {
+    for (const bool adapts : {false, true}) {
+      compare<T>([&](const auto& p, std::size_t count, auto device) {
+        update_elements<AdafactorMeanUpdate<T>>({.factor = 0.5, .update = 3}, count, {p[2], p[3]}, device);
+        update_elements<AdafactorQuotientUpdate<T>>({.factor = 0.5, .smallest = 0.1}, count, {p[2], p[3]}, device);
+        update_elements<AdafactorSquareUpdate<T>>({}, count, {p[0], p[4]}, device);
+        update_elements<AdafactorGradientUpdate<T>>({.gradient_scale = -2}, count, {p[0], p[2]}, device);
+        update_elements<AdafactorDirectionUpdate<T>>({.epsilon = 0.5}, count, {p[2], p[4]}, device);
+        const auto squares = of_a_hundred<decltype(device)>();
+        const AdafactorStep step{
+            .learning_rate = 0.1, .weight_decay = 0.1, .adapts = adapts, .count = 10, .squares = squares.data()};
+        update_elements<AdafactorUpdate<T>>(step, count, {p[4], p[1]}, device);
+      });
+    }
+  }
   SECTION("lars") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
       const auto squares = of_a_hundred<decltype(device)>();

@@ -42,16 +42,19 @@ TEMPLATE_TEST_CASE("losses of elements", "", float, double, bfloat16, float16) {
     const auto x_there = x.template to<Cuda>();
     const auto target_there = target.template to<Cuda>();
     const Scalar<A, Cuda> half_there(Tensor<A, Cuda>::full({}, A(0.5)));
-    for (const auto kind : {ElementwiseLoss::squared_error, ElementwiseLoss::binary_cross_entropy,
-                            ElementwiseLoss::kl_divergence, ElementwiseLoss::kl_divergence_log_target}) {
+    const ElementwiseLossOptions options{.positive_weight = 2, .delta = 0.5, .alpha = 0.3, .gamma = 1.5};
+    for (const auto kind :
+         {ElementwiseLoss::squared_error, ElementwiseLoss::binary_cross_entropy, ElementwiseLoss::kl_divergence,
+          ElementwiseLoss::kl_divergence_log_target, ElementwiseLoss::absolute_error, ElementwiseLoss::huber,
+          ElementwiseLoss::smooth_l1, ElementwiseLoss::focal}) {
       CAPTURE(count, static_cast<int>(kind));
-      CHECK(elementwise_loss(kind, x_there, target_there, 2).item() ==
-            Approx(elementwise_loss(kind, x, target, 2)).epsilon(tolerance<A>(1e-5)));
+      CHECK(elementwise_loss(kind, x_there, target_there, options).item() ==
+            Approx(elementwise_loss(kind, x, target, options)).epsilon(tolerance<A>(1e-5)));
       for (const bool accumulate : {false, true}) {
         Tensor<T> dx = x.clone();
         Tensor<T, Cuda> dx_there = x_there.clone();
-        elementwise_loss_backward(kind, x, target, A(0.5), dx, accumulate, 2);
-        elementwise_loss_backward(kind, x_there, target_there, half_there, dx_there, accumulate, 2);
+        elementwise_loss_backward(kind, x, target, A(0.5), dx, accumulate, options);
+        elementwise_loss_backward(kind, x_there, target_there, half_there, dx_there, accumulate, options);
         require_same(dx_there, dx);
       }
     }

@@ -24,6 +24,7 @@ class LoneShard final : public Shard {
   explicit LoneShard(std::vector<Range> ranges) : Shard(std::move(ranges), false) {}
   std::unique_ptr<Publication> publish() override { return std::make_unique<Nothing>(); }
   void sum_over_ranks(std::span<double>) override {}
+  void sum_over_ranks(std::span<float>) override {}
 
  private:
   struct Nothing final : Publication {

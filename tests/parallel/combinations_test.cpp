@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 
@@ -17,7 +18,11 @@
 #include "trireme/data/token_batch.hpp"
 #include "trireme/nn/staged.hpp"
 #include "trireme/nn/token_layers.hpp"
+#include "trireme/optim/adafactor.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/optim/lookahead.hpp"
+#include "trireme/optim/muon.hpp"
+#include "trireme/optim/schedule_free_adamw.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -36,6 +41,7 @@ constexpr int steps = 4;
 enum class Sum : std::uint8_t { plain, fixed_bits, between_ranks, between_nodes };  // the last two by a hook
 enum class Frozen : std::uint8_t { nothing, a_block, the_first_half };
 enum class Precision : std::uint8_t { float32, bfloat16, float16 };
+enum class Kind : std::uint8_t { adamw, muon, adafactor, lookahead, schedule_free };  // of optimizer
 
 struct Setup {
   Sum sum = Sum::plain;
@@ -46,17 +52,20 @@ struct Setup {
   Frozen frozen = Frozen::nothing;
   Precision precision = Precision::float32;
   bool resumed = false;
+  Kind optimizer = Kind::adamw;
   std::optional<MeshOptions> resumed_on = {};  // another mesh of as many ranks; empty: the same
 
   bool hooked() const { return sum == Sum::between_ranks || sum == Sum::between_nodes; }
   int ranks() const { return mesh.data * mesh.pipeline * mesh.tensor; }
   std::string str() const {
     return fmt::format(
-        "{}{}, data {} x pipeline {} x tensor {}, {} micro-batches, {}, frozen {}, {}{}",
+        "{}{}, data {} x pipeline {} x tensor {}, {} micro-batches, {}, frozen {}, {}, {}{}",
         std::array{"plain", "fixed bits", "int8 between ranks", "int8 between nodes"}[static_cast<std::size_t>(sum)],
         sharded ? ", sharded" : "", mesh.data, mesh.pipeline, mesh.tensor, accumulation, tied ? "tied" : "not tied",
         std::array{"nothing", "a block", "the first half"}[static_cast<std::size_t>(frozen)],
-        std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)], resumed ? ", resumed" : "");
+        std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)],
+        std::array{"AdamW", "Muon", "Adafactor", "Lookahead", "schedule-free AdamW"}[static_cast<std::size_t>(optimizer)],
+        resumed ? ", resumed" : "");
   }
   // With more micro-batches other schedules, where gradients need not be complete one after the other.
   bool overlaps() const { return sum != Sum::fixed_bits && mesh.pipeline > 1; }
@@ -71,7 +80,8 @@ struct Setup {
             .accumulation = mesh.data * accumulation,
             .tied = tied,
             .frozen = frozen,
-            .precision = precision};
+            .precision = precision,
+            .optimizer = optimizer};
   }
   bool same_bits_as_alone() const {
     return !hooked() && mesh.pipeline == 1 && mesh.tensor == 1 && (sum == Sum::fixed_bits || mesh.data == 1);
@@ -79,7 +89,7 @@ struct Setup {
 };
 
 // The factors of the covering array: the values of each, and what can't be combined, with the message that says so.
-constexpr std::array<std::size_t, 8> factor_sizes = {4, 2, 9, 3, 2, 3, 3, 2};
+constexpr std::array<std::size_t, 9> factor_sizes = {4, 2, 9, 3, 2, 3, 3, 2, 5};
 
 Setup setup_of(const tests::Combination& row) {
   constexpr std::array<MeshOptions, 9> meshes = {
@@ -91,13 +101,16 @@ Setup setup_of(const tests::Combination& row) {
           .tied = row[4] == 1,
           .frozen = static_cast<Frozen>(row[5]),
           .precision = static_cast<Precision>(row[6]),
-          .resumed = row[7] == 1};
+          .resumed = row[7] == 1,
+          .optimizer = static_cast<Kind>(row[8])};
 }
 
 const std::map<tests::ChoicePair, std::string> refusals = [] {
   std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"}};
   for (const std::size_t hooked : {2U, 3U}) {
     for (const std::size_t tensor : {5U, 6U, 7U, 8U}) {
+      pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor axis splits";
+      pairs[{{2, tensor}, {8, 2}}] = "Adafactor needs whole parameters, and a tensor axis splits";
       pairs[{{0, hooked}, {2, tensor}}] = "compression int8 rounds what the ranks of a tensor axis have in common differently";
     }
   }
@@ -219,9 +232,10 @@ class Trainer {
                                                                                  : parallel::CompressionBetween::nodes}};
     }
     replicas_.emplace(net_, mesh_, options);
-    optimizer_.emplace(net_, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2});
+    inside_ = make_optimizer();
+    if (setup.optimizer == Kind::lookahead) optimizer_.emplace(net_, *inside_, optim::LookaheadOptions{.interval = 3});
     replicas_->add_to(state_);
-    optimizer_->add_to(state_);
+    optimizer().add_to(state_);
   }
 
   const State& state() const { return state_; }
@@ -230,7 +244,7 @@ class Trainer {
     for (std::int64_t number = begin; number < end; ++number) {
       parallel::Step step = replicas_->begin(number, setup_.accumulation);
       step.backward(net_, micro_batches(number));
-      require(step.update(*optimizer_, {.clip_norm = 0.5}), "step {} was skipped", number);
+      require(step.update(optimizer(), {.clip_norm = 0.5}), "step {} was skipped", number);
       outcome.losses.push_back(step.finish().loss());
       outcome.norms.push_back(step.finish().gradient_norm);
     }
@@ -243,6 +257,21 @@ class Trainer {
   }
 
  private:
+  // Epsilons that keep differences of rounding small.
+  std::unique_ptr<optim::AnyOptimizer> make_optimizer() {
+    switch (setup_.optimizer) {
+      case Kind::muon:
+        return std::make_unique<optim::Muon<P>>(
+            net_, optim::MuonOptions{.learning_rate = 0.01, .iterations = 2, .epsilon = 1, .adamw_epsilon = 1e-2});
+      case Kind::adafactor: return std::make_unique<optim::Adafactor<P>>(net_, optim::AdafactorOptions{.epsilon1 = 1e-2});
+      case Kind::schedule_free:
+        return std::make_unique<optim::ScheduleFreeAdamW<P>>(
+            net_, optim::ScheduleFreeAdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2, .warmup = 3});
+      default: return std::make_unique<optim::AdamW<P>>(net_, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2});
+    }
+  }
+  optim::AnyOptimizer& optimizer() { return optimizer_ ? *optimizer_ : *inside_; }
+
   std::vector<data::TokenBatch> micro_batches(std::int64_t number) const {
     const std::int64_t rows = samples / setup_.mesh.data / setup_.accumulation;
     std::int64_t first = number * samples + mesh_.data().rank() * rows * setup_.accumulation;
@@ -257,7 +286,8 @@ class Trainer {
   ProcessMesh mesh_;
   Net<P> net_;
   std::optional<parallel::DataParallel> replicas_;
-  std::optional<optim::AdamW<P>> optimizer_;
+  std::unique_ptr<optim::AnyOptimizer> inside_;
+  std::optional<optim::Lookahead<P>> optimizer_;  // around it
   State state_;
 };
 
@@ -373,6 +403,32 @@ const std::vector<Setup> more_setups = {
     {.mesh = {2, 2, 1}, .tied = true, .resumed = true, .resumed_on = MeshOptions{1, 4, 1}},
     {.sharded = true, .mesh = {1, 4, 1}, .tied = true, .resumed = true, .resumed_on = MeshOptions{4, 1, 1}},
     {.sharded = true, .mesh = {2, 2, 2}, .accumulation = 3, .resumed = true, .resumed_on = MeshOptions{1, 4, 2}},
+    {.sharded = true,
+     .mesh = {2, 2, 1},
+     .tied = true,
+     .resumed = true,
+     .optimizer = Kind::muon,
+     .resumed_on = MeshOptions{1, 4, 1}},
+    {.mesh = {1, 4, 1}, .tied = true, .resumed = true, .optimizer = Kind::muon, .resumed_on = MeshOptions{4, 1, 1}},
+    {.sharded = true,
+     .mesh = {2, 2, 1},
+     .tied = true,
+     .resumed = true,
+     .optimizer = Kind::adafactor,
+     .resumed_on = MeshOptions{1, 4, 1}},
+    {.mesh = {1, 4, 1}, .tied = true, .resumed = true, .optimizer = Kind::adafactor, .resumed_on = MeshOptions{4, 1, 1}},
+    {.sharded = true,
+     .mesh = {2, 2, 1},
+     .tied = true,
+     .resumed = true,
+     .optimizer = Kind::lookahead,
+     .resumed_on = MeshOptions{1, 4, 1}},
+    {.sharded = true,
+     .mesh = {4, 1, 1},
+     .tied = true,
+     .resumed = true,
+     .optimizer = Kind::schedule_free,
+     .resumed_on = MeshOptions{1, 4, 1}},
 };
 
 std::set<tests::ChoicePair> refused_pairs() {

@@ -177,7 +177,8 @@ std::vector<std::string> hooked_sharding_problems(const Group& world) {
     comparison.compare<Float32>({.hook = hook, .between = ranks, .optimizer = optimizer, .start = late, .clip = 0.3});
     comparison.compare<MixedFloat16>({.hook = hook, .optimizer = optimizer, .bucket_bytes = 1 << 20, .clip = 0.3});
   }
-  for (const std::string optimizer : {"lamb", "lars"}) comparison.compare<Float32>({.hook = "int8", .optimizer = optimizer});
+  for (const std::string optimizer : {"lamb", "lars", "muon", "adafactor"})
+    comparison.compare<Float32>({.hook = "int8", .optimizer = optimizer});
   comparison.compare<Float32>({.hook = "momentum", .optimizer = "lamb", .micro_batches = 2, .clip = 0.3});
   return comparison.problems;
 }

@@ -1,5 +1,6 @@
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "catch.hpp"
 #include "hooked_sharding_runs.hpp"
@@ -19,6 +20,7 @@ struct FixedBitsSetup {
   std::int64_t slice_bytes = 1 << 20;
   bool tuned = false;
   bool mixed = false;
+  std::string optimizer = "adamw";
 };
 
 // Losses and norms of the steps and the values after them.
@@ -40,7 +42,7 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
          .sharding = setup.sharding,
          .buckets = {.bytes = setup.bucket_bytes, .first_bytes = 64, .slice_bytes = setup.slice_bytes}});
     require(replicas.sharded() == (setup.ranks > 1 && setup.sharding == parallel::Sharding::optimizer), "the wrong step");
-    optim::AdamW<P> optimizer(model, {.learning_rate = 0.01});
+    const auto optimizer = optim::make_optimizer<P>(setup.optimizer, model, {.learning_rate = 0.01, .weight_decay = 0.01});
     const int micro_batches = all_micro_batches / world.size();
     std::vector<double> here;
     for (int number = 0; number < (setup.tuned ? 32 : 4); ++number) {
@@ -57,7 +59,7 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
           return cross_entropy(model.output.forward(tanh(model.middle.forward(tanh(model.hidden.forward(x))))), targets);
         });
       }
-      step.update(optimizer, {.clip_norm = 0.1});
+      step.update(*optimizer, {.clip_norm = 0.1});
       if (number % 4 == 3) here.insert(here.end(), {step.finish().loss(), step.finish().gradient_norm});
     }
     const auto values = model.store().template values<typename P::Master>().span();
@@ -144,6 +146,24 @@ TEST_CASE("with fixed bits a sharded step makes the bits of every other step") {
           CHECK(train_with_fixed_bits<Float32>(setup) == wanted);
           if (bucket_bytes > 1) CHECK(train_with_fixed_bits<MixedBfloat16>(setup) == mixed);
         }
+      }
+    }
+  }
+}
+
+TEST_CASE("with fixed bits other optimizers' sharded steps make the bits of every other step, too") {
+  using parallel::Sharding;
+  for (const std::string optimizer : {"muon", "adafactor", "radam"}) {
+    CAPTURE(optimizer);
+    const std::vector<double> wanted = train_with_fixed_bits<Float32>({.optimizer = optimizer});
+    for (const int ranks : {2, 4}) {
+      for (const std::int64_t slice_bytes : {64, 1000}) {
+        CAPTURE(ranks, slice_bytes);
+        CHECK(train_with_fixed_bits<Float32>({.ranks = ranks,
+                                              .sharding = Sharding::optimizer,
+                                              .bucket_bytes = 1000,
+                                              .slice_bytes = slice_bytes,
+                                              .optimizer = optimizer}) == wanted);
       }
     }
   }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "trireme/autograd/buffer_plane.hpp"
+#include "trireme/autograd/initializer.hpp"
 #include "trireme/autograd/placement.hpp"
 #include "trireme/autograd/planes/plane_device.hpp"
 #include "trireme/autograd/planes/plane_table.hpp"
@@ -23,19 +24,6 @@
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
-
-// How a parameter's first values are made: a function of (seed, name, index), so any number of ranks gets the same ones.
-struct Initializer {
-  enum class Kind : std::uint8_t { constant, normal, uniform };
-  Kind kind = Kind::constant;
-  double a = 0;      // constant: the value; normal: the mean; uniform: the lower bound
-  double b = 0;      // normal: the standard deviation; uniform: the upper bound
-  Range zeros = {};  // elements of the whole parameter that are 0 nevertheless: an embedding's padding
-
-  static Initializer constant(double value) { return {Kind::constant, value, 0, {}}; }
-  static Initializer normal(double mean, double deviation) { return {Kind::normal, mean, deviation, {}}; }
-  static Initializer uniform(double lower, double upper) { return {Kind::uniform, lower, upper, {}}; }
-};
 
 // What the store knows of one parameter.
 struct ParameterInfo {

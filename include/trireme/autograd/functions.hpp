@@ -115,7 +115,8 @@ TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const 
                                                  const Variable<T, D, Accumulate<T>>& weight2,
                                                  const Variable<Accumulate<T>, D>& bias2);
 
-// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. b may be a parameter's variable().
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column, and
+// has no dim in the result. b may be a parameter's variable().
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
@@ -299,6 +300,27 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> mse_loss(const Variable<T, D>& x, const Te
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> bce_with_logits(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
                                                       double positive_weight = 1);
+
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target);
+// (x - target)^2 / 2 where they are within delta, a line beyond (Huber 1964); delta above 0.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> huber_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                 double delta = 1);
+// The same divided by beta; a beta of 0 is l1_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> smooth_l1_loss(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>& target,
+                                                     double beta = 1);
+
+struct FocalLossOptions {
+  double alpha = 0.25;  // of targets of 1, those of 0 have 1 - alpha; below 0: neither has a factor
+  double gamma = 2;
+};
+// bce_with_logits times (1 - probability of the target)^gamma: what is right already counts less (Lin et al. 2017, arXiv
+// 1708.02002), as torchvision.ops.sigmoid_focal_loss.
+template <typename T, typename D>
+TRIREME_EXPORT Loss<Accumulate<T>, D> sigmoid_focal_loss(const Variable<T, D>& logits, const Tensor<Accumulate<T>, D>& target,
+                                                         const FocalLossOptions& options = {});
 
 // KL(target || exp(log_probabilities)) over the last dim; mean() is that of the rows (PyTorch's batchmean for two dims).
 // The target holds probabilities, or their logarithms.

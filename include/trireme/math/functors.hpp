@@ -143,6 +143,74 @@ struct BinaryCrossEntropy {
   TRIREME_HOST_DEVICE T derivative(T x, T t) const { return (T(1) - t) - (T(1) + (positive_weight - T(1)) * t) * sigmoid(-x); }
 };
 
+// |x - t|; the derivative is 0 where they are equal.
+struct AbsoluteError {
+  template <typename T>
+  TRIREME_HOST_DEVICE static T value(T x, T t) {
+    return absolute(x - t);
+  }
+  template <typename T>
+  TRIREME_HOST_DEVICE static T derivative(T x, T t) {
+    const T difference = x - t;
+    return difference > T(0) ? T(1) : difference < T(0) ? T(-1) : difference;
+  }
+};
+
+// (x - t)^2 / 2 where x and t are within delta, else the line that goes on from there (Huber 1964).
+template <typename T>
+struct Huber {
+  T delta;
+
+  TRIREME_HOST_DEVICE T value(T x, T t) const {
+    const T distance = absolute(x - t);
+    return distance <= delta ? T(0.5) * distance * distance : delta * (distance - T(0.5) * delta);
+  }
+  TRIREME_HOST_DEVICE T derivative(T x, T t) const {
+    const T difference = x - t;
+    return difference > delta ? delta : difference < -delta ? -delta : difference;
+  }
+};
+
+// The same divided by the distance beta, which may be 0: the absolute error (Girshick 2015, arXiv 1504.08083).
+template <typename T>
+struct SmoothL1 {
+  T beta;
+
+  TRIREME_HOST_DEVICE T value(T x, T t) const {
+    const T distance = absolute(x - t);
+    return distance < beta ? T(0.5) * distance * distance / beta : distance - T(0.5) * beta;
+  }
+  TRIREME_HOST_DEVICE T derivative(T x, T t) const {
+    return absolute(x - t) < beta ? (x - t) / beta : AbsoluteError::derivative(x, t);
+  }
+};
+
+// The binary cross-entropy of the probability sigmoid(x), times wrong^gamma, wrong being the probability that it gives to what
+// is not so, and times alpha for a target of 1, 1 - alpha for one of 0; an alpha below 0 leaves that out
+// (Lin et al. 2017, arXiv 1708.02002).
+template <typename T>
+struct Focal {
+  T alpha;
+  T gamma;
+
+  TRIREME_HOST_DEVICE T value(T x, T t) const { return balance(t) * raised(wrong(x, t), gamma) * cross_entropy(x, t); }
+  TRIREME_HOST_DEVICE T derivative(T x, T t) const {
+    const T p = sigmoid(x);
+    const T q = wrong(x, t);
+    const T of_wrong = gamma * raised(q, gamma - T(1)) * (T(1) - T(2) * t) * p * sigmoid(-x);
+    const T of_factor = gamma == T(0) || q == T(0) ? T(0) : of_wrong * cross_entropy(x, t);
+    return balance(t) * (of_factor + raised(q, gamma) * (p - t));
+  }
+
+ private:
+  TRIREME_HOST_DEVICE T balance(T t) const { return alpha < T(0) ? T(1) : alpha * t + (T(1) - alpha) * (T(1) - t); }
+  TRIREME_HOST_DEVICE static T wrong(T x, T t) { return sigmoid(x) * (T(1) - t) + sigmoid(-x) * t; }
+  TRIREME_HOST_DEVICE static T raised(T q, T exponent) {
+    return exponent == T(0) ? T(1) : q == T(0) ? T(0) : exp(exponent * log(q));
+  }
+  TRIREME_HOST_DEVICE static T cross_entropy(T x, T t) { return BinaryCrossEntropy<T>{T(1)}.value(x, t); }
+};
+
 // t * (log(t) - x) for a log-probability x and a probability t; 0 where t is 0.
 struct KlDivergence {
   template <typename T>

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "trireme/autograd/computed_weight.hpp"
+#include "trireme/autograd/masked_attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 
@@ -15,9 +17,12 @@ struct MultiheadAttentionOptions {
   bool bias = true;
   bool causal = false;
   double rotary_base = 0;  // above 0: queries and keys get rotary positions
+  // Above 0: a query sees only keys that are fewer places away. This and dropout take the way of attend().
+  std::int64_t window = 0;
+  double dropout = 0;  // of the shares that keys have in a query's result, in training
 };
 
-// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself.
+// Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
 // [batch, time, embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis
 // divide the heads and the heads of keys and values. in_proj [embed_dim + 2 * width of the kv heads, embed_dim] holds the
 // projections of queries, keys and values, as in torch.nn.MultiheadAttention.
@@ -43,6 +48,12 @@ class MultiheadAttention : public Module<P, D> {
     require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
             "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
             this->name(), ranks, options.num_heads, kv_heads(options));
+    require(options.dropout == 0 || ranks == 1,
+            "{}: the ranks of a tensor axis would drop the same for different heads: leave out the dropout of attention",
+            this->name());
+    require(options.window >= 0 && options.dropout >= 0 && options.dropout < 1,
+            "{}: the window is {} and dropout {}, but must be at least 0 and lie in [0, 1)", this->name(), options.window,
+            options.dropout);
     heads_ = options.num_heads / ranks;
     kv_heads_ = kv_heads(options) / ranks;
   }
@@ -51,6 +62,7 @@ class MultiheadAttention : public Module<P, D> {
   // models.
   Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
+    if (options_.window > 0 || drops()) return attend(x, x, {.key_padding_mask = key_padding_mask});
     auto qkv = in_proj.forward(x);
     if (this->sequence_parallel()) {
       require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
@@ -63,10 +75,47 @@ class MultiheadAttention : public Module<P, D> {
     return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
   }
 
+  // Queries of x [batch, queries, embed_dim] to keys and values of `memory` [batch, keys, embed_dim]: cross-attention, or x
+  // itself with a mask or a bias. Where nothing but padding and the options' causal is asked for it is as quick as forward(x);
+  // otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back if it is causal.
+  Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
+    this->require_all_rows("attention with a mask, dropout or a memory");
+    const std::int64_t q_width = heads_ * head_size(options_);
+    const std::int64_t kv_width = kv_heads_ * head_size(options_);
+    Variable<T, D> q = project(x, 0, q_width);
+    Variable<T, D> kv = project(memory, q_width, 2 * kv_width);
+    if (options_.rotary_base > 0) {
+      q = rotary(q, {.size = head_size(options_), .heads = heads_, .base = options_.rotary_base});
+      kv = rotary(kv, {.size = head_size(options_), .heads = kv_heads_, .base = options_.rotary_base});
+    }
+    AttentionMask<T, D> all = mask;
+    all.causal = mask.causal || options_.causal;
+    all.window = mask.window == 0 ? options_.window : mask.window;
+    const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && all.window == 0 && !drops();
+    if (is_plain) {
+      const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = all.causal};
+      return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
+    }
+    const auto k = split_heads(narrow(kv, 2, 0, kv_width), kv_heads_);
+    const auto v = split_heads(narrow(kv, 2, kv_width, kv_width), kv_heads_);
+    const MaskedAttentionOptions options{.dropout = drops() ? options_.dropout : 0, .stream = this->name()};
+    return out_proj.forward(join_heads(masked_attention(split_heads(q, heads_), k, v, all, options)));
+  }
+
   Linear<P, D> in_proj;
   Linear<P, D> out_proj;
 
  private:
+  bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }
+
+  // x by `count` of the rows of in_proj that lie here.
+  Variable<T, D> project(const Variable<T, D>& x, std::int64_t first, std::int64_t count) const {
+    const auto weight = computed_weight<T>(narrow(in_proj.weight.master(), 0, first, count));
+    const auto bias = options_.bias ? narrow(in_proj.bias.master(), 0, first, count) : Variable<typename P::Master, D>();
+    if (this->tensor_axis() == nullptr) return linear(x, weight, bias);
+    return column_parallel_linear(x, weight, bias, *this->tensor_axis(), false);
+  }
+
   static int kv_heads(const MultiheadAttentionOptions& options) {
     return options.num_kv_heads == 0 ? options.num_heads : options.num_kv_heads;
   }

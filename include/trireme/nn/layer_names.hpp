@@ -14,21 +14,37 @@ class Carried;
 template <typename P, typename D>
 class CausalSelfAttention;
 template <typename P, typename D>
+class Conv1d;
+template <typename P, typename D>
 class Conv2d;
+template <typename P, typename D>
+class Conv3d;
+template <typename P, typename D>
+class ConvTranspose1d;
 template <typename P, typename D>
 class ConvTranspose2d;
 template <typename P, typename D>
 class Dropout;
 template <typename P, typename D>
+class DropPath;
+template <typename P, typename D>
 class Embedding;
 template <typename P, typename D>
+class GatedMlp;
+template <typename P, typename D>
 class GroupNorm;
+template <typename P, typename D>
+class InstanceNorm2d;
 template <typename P, typename D>
 class LayerNorm;
 template <typename P, typename D>
 class Linear;
 template <typename P, typename D>
 class MultiheadAttention;
+template <typename P, typename D>
+class PixelShuffle;
+template <typename P, typename D>
+class PRelu;
 template <typename P, ops::RecurrentCell kind, typename D>
 class Recurrent;
 template <typename P, typename D>
@@ -45,6 +61,8 @@ template <typename P, typename D>
 class TransformerBlock;
 template <typename P, typename D>
 class TransformerMlp;
+template <typename P, typename D>
+class Upsample;
 
 }  // namespace nn
 }  // namespace trireme

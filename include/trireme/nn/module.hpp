@@ -53,16 +53,25 @@ class Module {
   using BatchNorm2d = nn::BatchNorm2d<P, D>;
   using Carried = nn::Carried<P, D>;
   using CausalSelfAttention = nn::CausalSelfAttention<P, D>;
+  using Conv1d = nn::Conv1d<P, D>;
   using Conv2d = nn::Conv2d<P, D>;
+  using Conv3d = nn::Conv3d<P, D>;
+  using ConvTranspose1d = nn::ConvTranspose1d<P, D>;
   using ConvTranspose2d = nn::ConvTranspose2d<P, D>;
   using Dropout = nn::Dropout<P, D>;
+  using DropPath = nn::DropPath<P, D>;
   using Embedding = nn::Embedding<P, D>;
+  using GatedMlp = nn::GatedMlp<P, D>;
   using GroupNorm = nn::GroupNorm<P, D>;
   using Gru = nn::Recurrent<P, ops::RecurrentCell::gru, D>;
+  using InstanceNorm1d = nn::InstanceNorm2d<P, D>;
+  using InstanceNorm2d = nn::InstanceNorm2d<P, D>;
   using LayerNorm = nn::LayerNorm<P, D>;
   using Linear = nn::Linear<P, D>;
   using Lstm = nn::Recurrent<P, ops::RecurrentCell::lstm, D>;
   using MultiheadAttention = nn::MultiheadAttention<P, D>;
+  using PixelShuffle = nn::PixelShuffle<P, D>;
+  using PRelu = nn::PRelu<P, D>;
   using Residual = nn::Residual<P, D>;
   using RmsNorm = nn::RmsNorm<P, D>;
   using Sequential = nn::Sequential<P, D>;
@@ -70,6 +79,7 @@ class Module {
   using TokenLogits = nn::TokenLogits<P, D>;
   using TransformerBlock = nn::TransformerBlock<P, D>;
   using TransformerMlp = nn::TransformerMlp<P, D>;
+  using Upsample = nn::Upsample<P, D>;
 
   using T = typename P::Compute;
   using M = typename P::Master;

@@ -105,5 +105,28 @@ class GroupNorm : public Module<P, D> {
   GroupNormOptions options_;
 };
 
+struct InstanceNormOptions {
+  std::int64_t channels = 0;
+  double epsilon = 1e-5;
+  bool affine = false;  // weight and bias [channels]
+};
+
+// x [batch, height, width, channels], each channel of each sample over its pixels (Ulyanov et al. 2016, arXiv 1607.08022):
+// group norm with a group for each channel, as torch.nn.InstanceNorm2d without running statistics.
+template <typename P, typename D = Cpu>
+class InstanceNorm2d : public GroupNorm<P, D> {
+ public:
+  InstanceNorm2d(const Module<P, D>& parent, std::string_view name, const InstanceNormOptions& options)
+      : GroupNorm<P, D>(parent, name,
+                        {.groups = static_cast<int>(options.channels),
+                         .channels = options.channels,
+                         .epsilon = options.epsilon,
+                         .affine = options.affine}) {}
+};
+
+// [batch, time, channels].
+template <typename P, typename D = Cpu>
+using InstanceNorm1d = InstanceNorm2d<P, D>;
+
 }  // namespace nn
 }  // namespace trireme

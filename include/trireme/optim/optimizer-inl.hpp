@@ -1,7 +1,6 @@
 #pragma once
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -12,33 +11,12 @@
 #include "trireme/device/graph.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
 #include "trireme/ops/update/optimizer.hpp"
+#include "trireme/optim/diverged.hpp"
 #include "trireme/optim/optimizer.hpp"
 #include "trireme/optim/summary.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace optim {
-namespace detail {
-
-inline Error diverged(const StepSummary& summary, std::int64_t in_a_row) {
-  const auto& [parameter, ranks] = summary.non_finite;
-  const std::string began =
-      ranks.empty() ? std::string("in a backward pass") : fmt::format("in the loss of rank {}", fmt::join(ranks, ", "));
-  return Error(
-      {.code = ErrorCode::diverged,
-       .message = fmt::format("step {} (from 0){} has the loss {} and a gradient norm of {}: it began {}, and {}", summary.step,
-                              in_a_row > 1 ? fmt::format(", the last of {} in a row,", in_a_row) : "", summary.loss(),
-                              summary.gradient_norm, began,
-                              parameter.empty() ? std::string("all gradients are finite")
-                                                : fmt::format("the first gradient that is not finite, in the order of the "
-                                                              "backward pass, is that of {}",
-                                                              parameter)),
-       .rank = ranks.empty() ? -1 : ranks.front(),
-       .name = parameter,
-       .hint = "look at that step's data, lower the learning rate or clip; NonFinitePolicy::skip leaves such steps out"});
-}
-
-}  // namespace detail
-
 template <typename P, typename D>
 Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs needs)
     : model_(model),
@@ -72,7 +50,7 @@ void Optimizer<P, D>::make_planes() {
           "work over the ranks: make DataParallel before");
   if (has_memory_) return;
   const std::shared_ptr<Shard> shard = store_.shard();
-  require(needs_ == Needs::nothing || shard == nullptr || !shard->fixed_bits(),
+  require(needs_ != Needs::parameter_norms || shard == nullptr || !shard->fixed_bits(),
           "with FixedBits the norms of parameters that several ranks update would depend on the number of ranks: train with "
           "LAMB, LARS and others that need them with Sharding::none");
   for (const int plane : planes_.numbers()) store_.plane(plane);
@@ -134,7 +112,43 @@ void Optimizer<P, D>::update_parameters(const StepSummary& summary, const Update
     scaling = {.done = true};
   }
   if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
-  change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+  if (needs_ == Needs::whole_parameters) {
+    update_whole_parameters(ranges, summary, scaling);
+  } else {
+    change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
+  }
+}
+
+// One parameter after the other; then all ranks get the results.
+template <typename P, typename D>
+void Optimizer<P, D>::update_whole_parameters(const std::vector<Range>& ranges, const StepSummary& summary,
+                                              const Scaling& scaling) {
+  for (const int index : store_.layout()) {
+    const ParameterInfo& info = store_.parameter(index);
+    if (!info.trainable || !summary.used[static_cast<std::size_t>(index)] || info.numel == 0) continue;
+    const Range all{info.offset, info.offset + info.numel};
+    const auto first = std::ranges::partition_point(ranges, [&](const Range& range) { return range.end <= all.begin; });
+    const auto visit = [&](const std::function<void(const Piece&)>& action) {
+      for (auto range = first; range != ranges.end() && range->begin < all.end; ++range) {
+        const Range part{std::max(range->begin, all.begin), std::min(range->end, all.end)};
+        visit_pieces(part, summary, scaling, [&](const Piece& piece, int) { action(piece); });
+      }
+    };
+    const auto at = static_cast<std::size_t>(index);
+    update_parameter({.index = index,
+                      .info = info,
+                      .adapts = resolved_[at].adapts,
+                      .step = steps_[at],
+                      .on_device = place_of(index, scaling),
+                      .visit = visit});
+  }
+  if (!shard_) {
+    for (const Range& range : ranges) store_.refresh_compute_copy(range);
+    return;
+  }
+  const auto publication = shard_->publish();
+  for (std::size_t index = 0; index < ranges.size(); ++index) publication->updated(index);
+  publication->finish();
 }
 
 // Brings the results to all ranks, those of a range while the next is changed.
@@ -214,7 +228,7 @@ void Optimizer<P, D>::leave_out(const StepSummary& summary, const UpdateOptions&
   skip_step();
   ++skipped_in_a_row_;
   if (options.non_finite == NonFinitePolicy::stop || skipped_in_a_row_ > options.max_skipped) {
-    throw detail::diverged(summary, skipped_in_a_row_);
+    throw diverged(summary, skipped_in_a_row_);
   }
 }
 
@@ -237,6 +251,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   state.add(prefix + "skipped_steps", &skipped_steps_);
   state.add(prefix + "skipped_in_a_row", &skipped_in_a_row_);
   if constexpr (!on_host) on_device_->add_to(state, prefix);
+  add_more_to(state, prefix);
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& parameter = store_.parameter(index);
     if (!parameter.trainable) continue;

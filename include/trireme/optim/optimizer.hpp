@@ -23,8 +23,9 @@ namespace optim {
 
 // What an optimizer needs to know before it updates an element.
 enum class Needs : std::uint8_t {
-  nothing,          // updates any range by itself
-  parameter_norms,  // norms of each parameter: measure() comes first, in a pass of its own
+  nothing,           // updates any range by itself
+  parameter_norms,   // norms of each parameter: measure() comes first, in a pass of its own
+  whole_parameters,  // each parameter by itself, and sums over the ranks that update it: update_parameter() instead of update()
 };
 
 // Updates a model's parameters in one pass over the flat store, or over the part of it that is this rank's. Derive from it for
@@ -91,10 +92,31 @@ class Optimizer : public AnyOptimizer {
   };
   virtual void update(const Piece& piece) = 0;
 
+  // With Needs::whole_parameters: one that some rank used.
+  struct Whole {
+    int index;  // in the store
+    const ParameterInfo& info;
+    bool adapts;
+    std::int64_t step;  // as Piece has them
+    ops::StepOnDevice on_device;
+    // Calls action(piece) for the parts of it that this rank updates, ascending: for none where they are all others'.
+    std::function<void(const std::function<void(const Piece&)>& action)> visit;
+  };
+  // All ranks that share the optimizer's work are called for the same parameters in the same order.
+  virtual void update_parameter(const Whole&) {}
+
+  // For these ranks the sums of their values, in the memory of D. Collective.
+  void sum_over_ranks(std::span<T> values) const {
+    if (shard_) shard_->sum_over_ranks(values);
+  }
+
   // With Needs::parameter_norms a piece lies in one parameter, and all are measured before the first is updated: adds the
   // squares of the piece's values, and of what they are compared with, to *squares. In update() they are those of the whole
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
+
+  // What checkpoints keep besides planes and counts.
+  virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
   // An error where the model's values are not those that are trained, for an optimizer that exchanges them: asked before a
   // step, and before a checkpoint is saved or loaded.
@@ -108,6 +130,8 @@ class Optimizer : public AnyOptimizer {
   // Checkpoints keep it under this name, which no other plane of this optimizer has. It ends with the optimizer.
   int add_plane(std::string name, double value = 0, Home home = Home::device);
   static constexpr int no_plane = -1;
+
+  const ResolvedRule& rule_of(int parameter) const { return resolved_[static_cast<std::size_t>(parameter)]; }
 
   // settings() of an optimizer with these options besides the rules.
   Settings settings_of(std::string name, const std::vector<std::pair<std::string, double>>& options) const;
@@ -123,6 +147,7 @@ class Optimizer : public AnyOptimizer {
   void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
   void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
                     const Visit& visit) const;
+  void update_whole_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);
   void change_pieces(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
                      const std::function<void(const Piece&)>& change);
   void measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling);

@@ -22,7 +22,7 @@ struct ParameterGroup {
   std::string pattern;  // * stands for any characters, ? for one, [ab] for one of these: "*.bias", "h.*.ln_*.weight"
   double learning_rate_factor = 1;
   std::optional<double> weight_decay = {};  // instead of the optimizer's, whatever its Decay says
-  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is
+  bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is; Muon: AdamW's step
   std::optional<double> beta1 = {};         // instead of the optimizer's, where it has betas
   std::optional<double> beta2 = {};
   LearningRate schedule = {};  // one more factor of the learning rate, by the number of DataParallel::begin; not in a StepGraph

@@ -5,6 +5,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/ops/update/optimizer.hpp"
+#include "trireme/ops/update/scaled_sum.hpp"
 #include "trireme/ops/update/schedule_free_adamw.hpp"
 #include "trireme/optim/schedule_free_adamw.hpp"
 
@@ -50,8 +51,8 @@ void ScheduleFreeAdamW<P, D>::swap() {
   Tensor<T, D> kept({trained.count()});
   store_.device().copy(kept.data(), values, bytes);
   this->rewrite_values([this](const Piece& piece) {
-    ops::update_elements<ops::ShiftUpdate<T>>({.factor = 1 - 1 / piece.beta1}, piece.count,
-                                              {piece.plane(offset_), piece.values}, D{});
+    ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = 1 - 1 / piece.beta1}, piece.count,
+                                                  {piece.plane(offset_), piece.values}, D{});
   });
   kept_ = std::move(kept);
 }

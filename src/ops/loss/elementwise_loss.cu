@@ -8,29 +8,30 @@
 namespace trireme::ops::cuda {
 
 template <typename T>
-cudaError_t elementwise_loss(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
-                             Accumulate<T> positive_weight, double* sums, double* total, cudaStream_t stream) {
+cudaError_t elementwise_loss(const ElementwiseLossOf<Accumulate<T>>& of, std::int64_t count, const T* x,
+                             const Accumulate<T>* target, double* sums, double* total, cudaStream_t stream) {
   const std::int64_t parts = num_sum_parts(count);
-  const cudaError_t status = with_loss(kind, positive_weight, [=](auto loss) {
+  const cudaError_t status = with_loss(of, [=](auto loss) {
     return each_row_by_block(parts, stream, SumLosses<T, decltype(loss)>{loss, x, target, count, parts, sums});
   });
   return status == cudaSuccess ? by_one_block(stream, Total{sums, parts, total}) : status;
 }
 
 template <typename T>
-cudaError_t elementwise_loss_backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
-                                      Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+cudaError_t elementwise_loss_backward(const ElementwiseLossOf<Accumulate<T>>& of, std::int64_t count, const T* x,
+                                      const Accumulate<T>* target, const ScalarArgument<Accumulate<T>>& scale, T* dx,
                                       bool accumulate, cudaStream_t stream) {
-  return with_loss(kind, positive_weight, [=](auto loss) {
+  return with_loss(of, [=](auto loss) {
     return map_elements(count, dx, accumulate, stream, LossGradient<Accumulate<T>, decltype(loss)>{loss, scale}, x, target);
   });
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                                 \
-  template cudaError_t elementwise_loss(ElementwiseLoss, std::int64_t, const T*, const Accumulate<T>*, Accumulate<T>, double*, \
-                                        double*, cudaStream_t);                                                                \
-  template cudaError_t elementwise_loss_backward(ElementwiseLoss, std::int64_t, const T*, const Accumulate<T>*, Accumulate<T>, \
-                                                 const ScalarArgument<Accumulate<T>>&, T*, bool, cudaStream_t)
+  template cudaError_t elementwise_loss(const ElementwiseLossOf<Accumulate<T>>&, std::int64_t, const T*, const Accumulate<T>*, \
+                                        double*, double*, cudaStream_t);                                                       \
+  template cudaError_t elementwise_loss_backward(const ElementwiseLossOf<Accumulate<T>>&, std::int64_t, const T*,              \
+                                                 const Accumulate<T>*, const ScalarArgument<Accumulate<T>>&, T*, bool,         \
+                                                 cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

@@ -5,21 +5,25 @@
 #include "device/cuda/team.hpp"
 #include "ops/base/convert.hpp"
 #include "ops/base/scalar_argument.hpp"
+#include "ops/loss/elementwise_loss_of.hpp"
 #include "trireme/math/functors.hpp"
-#include "trireme/ops/loss/elementwise_loss_kind.hpp"
 
 // The losses of ops/elementwise_loss.hpp.
 namespace trireme::ops {
 
 template <typename A, typename Visit>
-TRIREME_HOST_DEVICE auto with_loss(ElementwiseLoss kind, A positive_weight, Visit visit) {
-  switch (kind) {
+TRIREME_HOST_DEVICE auto with_loss(const ElementwiseLossOf<A>& of, Visit visit) {
+  switch (of.kind) {
     case ElementwiseLoss::squared_error: return visit(math::SquaredError{});
-    case ElementwiseLoss::binary_cross_entropy: return visit(math::BinaryCrossEntropy<A>{positive_weight});
+    case ElementwiseLoss::binary_cross_entropy: return visit(math::BinaryCrossEntropy<A>{of.first});
     case ElementwiseLoss::kl_divergence: return visit(math::KlDivergence{});
-    case ElementwiseLoss::kl_divergence_log_target: break;
+    case ElementwiseLoss::kl_divergence_log_target: return visit(math::KlDivergenceLogTarget{});
+    case ElementwiseLoss::absolute_error: return visit(math::AbsoluteError{});
+    case ElementwiseLoss::huber: return visit(math::Huber<A>{of.first});
+    case ElementwiseLoss::smooth_l1: return visit(math::SmoothL1<A>{of.first});
+    case ElementwiseLoss::focal: break;
   }
-  return visit(math::KlDivergenceLogTarget{});
+  return visit(math::Focal<A>{of.first, of.second});
 }
 
 // sums[part] = the losses of every `parts`-th run of elements as long as a team, in double.

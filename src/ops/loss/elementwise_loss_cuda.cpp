@@ -12,21 +12,20 @@ using device::native_stream;
 
 template <>
 template <typename T>
-Scalar<double, Cuda> ElementwiseLosses<Cuda>::sum(ElementwiseLoss kind, std::int64_t count, const T* x,
-                                                  const Accumulate<T>* target, Accumulate<T> positive_weight) {
+Scalar<double, Cuda> ElementwiseLosses<Cuda>::sum(const ElementwiseLossOf<Accumulate<T>>& loss, std::int64_t count, const T* x,
+                                                  const Accumulate<T>* target) {
   const Tensor<double, Cuda> sums({cuda::num_sum_parts(count)});
   const Tensor<double, Cuda> total({1});
-  check_cuda(cuda::elementwise_loss(kind, count, x, target, positive_weight, sums.data(), total.data(), native_stream()),
-             "elementwise_loss");
+  check_cuda(cuda::elementwise_loss(loss, count, x, target, sums.data(), total.data(), native_stream()), "elementwise_loss");
   return Scalar<double, Cuda>(total);
 }
 
 template <>
 template <typename T>
-void ElementwiseLosses<Cuda>::backward(ElementwiseLoss kind, std::int64_t count, const T* x, const Accumulate<T>* target,
-                                       Accumulate<T> positive_weight, const ScalarArgument<Accumulate<T>>& scale, T* dx,
+void ElementwiseLosses<Cuda>::backward(const ElementwiseLossOf<Accumulate<T>>& loss, std::int64_t count, const T* x,
+                                       const Accumulate<T>* target, const ScalarArgument<Accumulate<T>>& scale, T* dx,
                                        bool accumulate) {
-  check_cuda(cuda::elementwise_loss_backward(kind, count, x, target, positive_weight, scale, dx, accumulate, native_stream()),
+  check_cuda(cuda::elementwise_loss_backward(loss, count, x, target, scale, dx, accumulate, native_stream()),
              "elementwise_loss_backward");
 }
 

@@ -8,18 +8,18 @@ namespace trireme::ops::TRIREME_ISA {
 namespace {
 
 template <typename T>
-double sum(ElementwiseLoss kind, const T* x, const T* target, T positive_weight, std::int64_t count) {
+double sum(const ElementwiseLossOf<T>& loss, const T* x, const T* target, std::int64_t count) {
   double total = 0;
-  with_loss(kind, positive_weight, [&total, x, target, count](auto functor) {
+  with_loss(loss, [&total, x, target, count](auto functor) {
     total = sum_of<double>(count, [=](std::int64_t i) { return static_cast<double>(functor.value(x[i], target[i])); });
   });
   return total;
 }
 
 template <typename T>
-void backward(ElementwiseLoss kind, const T* x, const T* target, T positive_weight, T scale, T* dx, std::int64_t count,
+void backward(const ElementwiseLossOf<T>& loss, const T* x, const T* target, T scale, T* dx, std::int64_t count,
               bool accumulate) {
-  with_loss(kind, positive_weight, [=](auto functor) {
+  with_loss(loss, [=](auto functor) {
     write(dx, count, accumulate, [=](std::int64_t i) { return scale * functor.derivative(x[i], target[i]); });
   });
 }

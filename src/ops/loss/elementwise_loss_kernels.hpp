@@ -6,12 +6,13 @@
 
 namespace trireme::ops {
 
-enum class ElementwiseLoss : std::uint8_t;
+template <typename A>
+struct ElementwiseLossOf;
 
 template <typename T>
 struct ElementwiseLossKernels {
-  double (*sum)(ElementwiseLoss kind, const T* x, const T* target, T positive_weight, std::int64_t count);
-  void (*backward)(ElementwiseLoss kind, const T* x, const T* target, T positive_weight, T scale, T* dx, std::int64_t count,
+  double (*sum)(const ElementwiseLossOf<T>& loss, const T* x, const T* target, std::int64_t count);
+  void (*backward)(const ElementwiseLossOf<T>& loss, const T* x, const T* target, T scale, T* dx, std::int64_t count,
                    bool accumulate);
 };
 

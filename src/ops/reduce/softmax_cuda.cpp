@@ -31,3 +31,12 @@ TRIREME_INSTANTIATE_SOFTMAX(bfloat16, Cuda);
 TRIREME_INSTANTIATE_SOFTMAX(float16, Cuda);
 
 }  // namespace trireme::ops
+
+namespace trireme {
+
+TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float, Cuda);
+TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(double, Cuda);
+TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(bfloat16, Cuda);
+TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(float16, Cuda);
+
+}  // namespace trireme

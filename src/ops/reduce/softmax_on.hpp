@@ -3,7 +3,10 @@
 #include <string_view>
 
 #include "ops/base/check.hpp"
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/core/dtype.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise/transpose.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 // The operations of ops/softmax.hpp for any device: what is checked is the same, Softmax<D> does the work.
@@ -64,6 +67,49 @@ template <typename T, typename D>
 void log_softmax_backward(const Tensor<T, D>& y, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate) {
   softmax_checks::backward("log_softmax_backward", SoftmaxKind::log_softmax, y, dy, dx, accumulate);
 }
+
+namespace softmax_checks {
+
+// function(x, y) over the last dim, applied to another one.
+template <typename T, typename D>
+Tensor<T, D> over_dim(std::string_view op, const Tensor<T, D>& x, int dim, const auto& function) {
+  require_defined(op, "x", x);
+  const auto of_rows = [&](const Tensor<T, D>& rows) {
+    Tensor<T, D> y(rows.shape());
+    function(rows, y);
+    return y;
+  };
+  if (dim == -1 || dim == x.shape().size() - 1) return of_rows(x);
+  const auto exchanged = [&](const Tensor<T, D>& from) {
+    Tensor<T, D> to(transposed_shape(from.shape(), dim, -1));
+    transpose(from, dim, -1, to);
+    return to;
+  };
+  return exchanged(of_rows(exchanged(x)));
+}
+
+}  // namespace softmax_checks
+}  // namespace trireme::ops
+
+namespace trireme {
+
+template <typename T, typename D>
+Tensor<T, D> softmax(const Tensor<T, D>& x, int dim) {
+  return ops::softmax_checks::over_dim("softmax", x, dim, [](const auto& rows, auto& y) { ops::softmax(rows, y); });
+}
+
+template <typename T, typename D>
+Tensor<T, D> log_softmax(const Tensor<T, D>& x, int dim) {
+  return ops::softmax_checks::over_dim("log_softmax", x, dim, [](const auto& rows, auto& y) { ops::log_softmax(rows, y); });
+}
+
+#define TRIREME_INSTANTIATE_SOFTMAX_OF_TENSORS(T, D)       \
+  template Tensor<T, D> softmax(const Tensor<T, D>&, int); \
+  template Tensor<T, D> log_softmax(const Tensor<T, D>&, int)
+
+}  // namespace trireme
+
+namespace trireme::ops {
 
 #define TRIREME_INSTANTIATE_SOFTMAX(T, D)                                                        \
   template void softmax(const Tensor<T, D>&, Tensor<T, D>&);                                     \

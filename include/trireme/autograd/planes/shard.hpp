@@ -42,8 +42,10 @@ class Shard {
   virtual std::unique_ptr<Publication> publish() = 0;
 
   // The values of all ranks added up, on every rank, in the memory of the store's device: for norms of parameters that several
-  // ranks update. On a GPU they are there for its next work.
+  // ranks update, or their elements, where each rank adds its own to the zeros of the others. On a GPU they are there for its
+  // next work.
   virtual void sum_over_ranks(std::span<double> values) = 0;
+  virtual void sum_over_ranks(std::span<float> values) = 0;
 
  private:
   std::vector<Range> ranges_;

@@ -9,17 +9,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// Sum over all elements, accumulated in double. positive_weight multiplies the part of the binary cross-entropy that belongs
-// to a target of 1; the other losses take no notice of it. Targets of bfloat16 and float16 are float.
+// Sum over all elements, accumulated in double. Targets of bfloat16 and float16 are float.
 template <typename T, typename D>
 TRIREME_EXPORT Scalar<double, D> elementwise_loss(ElementwiseLoss kind, const Tensor<T, D>& x,
-                                                  const Tensor<Accumulate<T>, D>& target, double positive_weight = 1);
+                                                  const Tensor<Accumulate<T>, D>& target,
+                                                  const ElementwiseLossOptions& options = {});
 
 // dx = scale * derivative in x.
 template <typename T, typename D>
 TRIREME_EXPORT void elementwise_loss_backward(ElementwiseLoss kind, const Tensor<T, D>& x,
                                               const Tensor<Accumulate<T>, D>& target, const ScalarFor<T, D>& scale,
-                                              Tensor<T, D>& dx, bool accumulate, double positive_weight = 1);
+                                              Tensor<T, D>& dx, bool accumulate, const ElementwiseLossOptions& options = {});
 
 }  // namespace ops
 }  // namespace trireme

@@ -3,8 +3,16 @@
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Over the last dim, for float, double, bfloat16 and float16; `accumulate` adds to the output.
+// exp(x) / sum(exp(x)) over one dim, and its logarithm, for float, double, bfloat16 and float16.
 namespace trireme TRIREME_EXPORT {
+
+// Over the last dim unless said; another one costs two transposed copies. Functions of Variables have the same names.
+template <typename T, typename D>
+TRIREME_EXPORT Tensor<T, D> softmax(const Tensor<T, D>& x, int dim = -1);
+template <typename T, typename D>
+TRIREME_EXPORT Tensor<T, D> log_softmax(const Tensor<T, D>& x, int dim = -1);
+
+// Over the last dim; `accumulate` adds to the output.
 namespace ops {
 
 // y = exp(x) / sum(exp(x)); exactly 0 where x is -infinity. y may be x.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/ops/update/adadelta.hpp"
+#include "trireme/ops/update/adafactor.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/clip_by_value.hpp"
@@ -9,9 +10,11 @@
 #include "trireme/ops/update/lion.hpp"
 #include "trireme/ops/update/lookahead.hpp"
 #include "trireme/ops/update/move_average.hpp"
+#include "trireme/ops/update/muon.hpp"
 #include "trireme/ops/update/nadam.hpp"
 #include "trireme/ops/update/radam.hpp"
 #include "trireme/ops/update/rmsprop.hpp"
+#include "trireme/ops/update/scaled_sum.hpp"
 #include "trireme/ops/update/schedule_free_adamw.hpp"
 #include "trireme/ops/update/sgd.hpp"
 
@@ -28,7 +31,9 @@
   X(lion, Lion, __VA_ARGS__)           \
   X(nadam, Nadam, __VA_ARGS__)         \
   X(radam, Radam, __VA_ARGS__)         \
-  X(adadelta, Adadelta, __VA_ARGS__)
+  X(adadelta, Adadelta, __VA_ARGS__)   \
+  X(muon, Muon, __VA_ARGS__)           \
+  X(adafactor, Adafactor, __VA_ARGS__)
 
 // All formulas: also those of optimizers that have no name, and those that are no optimizer's.
 #define TRIREME_EACH_FORMULA(X, ...)                     \
@@ -37,4 +42,11 @@
   X(clip_by_value, Clip, __VA_ARGS__)                    \
   X(move_average, Average, __VA_ARGS__)                  \
   X(lookahead, Lookahead, __VA_ARGS__)                   \
-  X(shift, Shift, __VA_ARGS__)
+  X(scaled_sum, ScaledSum, __VA_ARGS__)                  \
+  X(muon_momentum, MuonMomentum, __VA_ARGS__)            \
+  X(unit_norm, UnitNorm, __VA_ARGS__)                    \
+  X(adafactor_gradient, AdafactorGradient, __VA_ARGS__)  \
+  X(adafactor_square, AdafactorSquare, __VA_ARGS__)      \
+  X(adafactor_mean, AdafactorMean, __VA_ARGS__)          \
+  X(adafactor_quotient, AdafactorQuotient, __VA_ARGS__)  \
+  X(adafactor_direction, AdafactorDirection, __VA_ARGS__)

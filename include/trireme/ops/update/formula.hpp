@@ -28,7 +28,7 @@ template <typename Step>
 TRIREME_HOST_DEVICE Step resolved(Step step) {
   const auto [scalars, updates] = step.on_device;
   if (scalars == nullptr) return step;
-  step.gradient_scale *= scalars->gradient_scale;
+  if constexpr (requires { step.gradient_scale; }) step.gradient_scale *= scalars->gradient_scale;
   if constexpr (requires { step.learning_rate; }) step.learning_rate *= scalars->learning_rate;
   if constexpr (requires { step.update; }) step.update = *updates;
   return step;

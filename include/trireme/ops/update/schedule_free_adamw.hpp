@@ -79,22 +79,5 @@ struct ScheduleFreeAdamWUpdate {
         momentum_rate(static_cast<T>(learning_rate * step.beta1)) {}
 };
 
-struct ShiftStep {
-  double factor = 1;
-};
-
-// value += factor * offset.
-template <typename T>
-struct ShiftUpdate {
-  using Step = ShiftStep;
-  using Planes = ops::Planes<const T, T>;
-
-  T factor;
-
-  TRIREME_HOST_DEVICE explicit ShiftUpdate(const ShiftStep& step) : factor(static_cast<T>(step.factor)) {}
-
-  TRIREME_HOST_DEVICE void operator()(const T& offset, T& value) const { value += factor * offset; }
-};
-
 }  // namespace ops
 }  // namespace trireme

@@ -1,0 +1,80 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <type_traits>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/normalize.hpp"
+#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/reductions.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+
+// Weights that are computed from parameters, for layers that are made of others.
+namespace trireme TRIREME_EXPORT {
+
+// What linear() and conv2d() take as a weight, made of one in float: rounded to T for the product, with its gradient in float.
+// Of float and double it is the weight itself.
+//
+//   conv2d(x, computed_weight<T>(weight_norm(v.master(), g.master())), bias.master());
+template <typename T, typename D>
+Variable<T, D, Accumulate<T>> computed_weight(const Variable<Accumulate<T>, D>& weight) {
+  if constexpr (std::is_same_v<T, Accumulate<T>>) {
+    return weight;
+  } else {
+    require_operands("computed_weight", weight);
+    Tensor<T, D> rounded(weight.shape());
+    ops::cast(weight.value(), rounded);
+    return {rounded, weight.gradient()};
+  }
+}
+
+// v[out, ...] with the lengths g[out]: g * v / |v|, the length over all dims but dim 0 (Salimans, Kingma 2016, arXiv
+// 1602.07868). g may have more dims of one element, as torch's [out, 1].
+template <typename T, typename D>
+Variable<T, D> weight_norm(const Variable<T, D>& v, const Variable<T, D>& g) {
+  require_operands("weight_norm", v, g);
+  const Shape& shape = v.shape();
+  require(shape.size() > 0 && g.shape().numel() == shape[0],
+          "weight_norm: g has shape {}, but needs one element for each of {}", g.shape(), shape);
+  const std::int64_t out = shape[0];
+  const Variable<T, D> rows = reshape(v, {out, out == 0 ? 0 : shape.numel() / out});
+  const Variable<T, D> lengths = sqrt(sum(square(rows), -1, true));
+  return reshape(multiply(rows, divide(reshape(g, {out, 1}), lengths)), shape);
+}
+
+// What spectral_norm() keeps from step to step: unit vectors on the side of the rows and of the columns of the matrix.
+template <typename T, typename D>
+struct SingularVectors {
+  Tensor<T, D> left = {};   // [out]
+  Tensor<T, D> right = {};  // [numel / out]
+};
+
+// One step of the power method, without a gradient: nearer to the singular vectors of weight[out, ...] as a matrix.
+template <typename T, typename D>
+SingularVectors<T, D> power_iteration(const Tensor<T, D>& weight, const Tensor<T, D>& left, double epsilon = 1e-12) {
+  const std::int64_t out = weight.dim(0);
+  const Variable<T, D> matrix(weight.reshape({out, weight.numel() / out}));
+  const Variable<T, D> right = normalize(matmul(Variable<T, D>(left.reshape({1, out})), matrix), epsilon);
+  const Variable<T, D> after = normalize(matmul(right, transpose(matrix, 0, 1)), epsilon);
+  return {.left = after.value().reshape({out}), .right = right.value().reshape({right.shape().back()})};
+}
+
+// weight[out, ...] divided by left^T weight right, its largest singular value where these are its vectors (Miyato et al. 2018,
+// arXiv 1802.05957). The vectors are constants.
+template <typename T, typename D>
+Variable<T, D> spectral_norm(const Variable<T, D>& weight, const SingularVectors<T, D>& vectors) {
+  require_operands("spectral_norm", weight, vectors.left, vectors.right);
+  const Shape& shape = weight.shape();
+  require(shape.size() > 0 && vectors.left.numel() == shape[0] && vectors.left.numel() * vectors.right.numel() == shape.numel(),
+          "spectral_norm: vectors of {} and {} elements do not fit the weight {}", vectors.left.numel(), vectors.right.numel(),
+          shape);
+  const std::int64_t width = vectors.right.numel();
+  const Variable<T, D> matrix = reshape(weight, {shape[0], width});
+  const Variable<T, D> along = matmul(Variable<T, D>(vectors.left.reshape({1, shape[0]})), matrix);
+  const Variable<T, D> largest = matmul(along, Variable<T, D>(vectors.right.reshape({width, 1})));
+  return reshape(divide(matrix, largest), shape);
+}
+
+}  // namespace trireme

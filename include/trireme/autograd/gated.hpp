@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/pointwise.hpp"
+#include "trireme/core/export.hpp"
+
+// Activations that are products with a gate (Dauphin et al. 2016, arXiv 1612.08083; Shazeer 2020, arXiv 2002.05202), that have
+// a parameter, or that leave out whole samples.
+namespace trireme TRIREME_EXPORT {
+
+// first half * sigmoid(second half) along a dim, as torch.nn.functional.glu.
+template <typename T, typename D>
+Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
+  require_operands("glu", x);
+  const int place = ops::dim_of("glu", x.shape(), dim);
+  const std::int64_t half = x.shape()[place] / 2;
+  require(x.shape()[place] == 2 * half, "glu: dim {} of x {} has no two halves", dim, x.shape());
+  return multiply(narrow(x, place, 0, half), sigmoid(narrow(x, place, half, half)));
+}
+
+// silu(gate) * x, gelu_erf(gate) * x, relu(gate) * x; of equal shapes.
+template <typename T, typename D>
+Variable<T, D> swiglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
+  return multiply(silu(gate), x);
+}
+template <typename T, typename D>
+Variable<T, D> geglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
+  return multiply(gelu_erf(gate), x);
+}
+template <typename T, typename D>
+Variable<T, D> reglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
+  return multiply(relu(gate), x);
+}
+
+// x above 0, weight * x elsewhere (He et al. 2015, arXiv 1502.01852); weight [channels] of x[..., channels], or [1].
+template <typename T, typename D>
+Variable<T, D> prelu(const Variable<T, D>& x, const Variable<T, D>& weight) {
+  require_operands("prelu", x, weight);
+  require(
+      weight.shape().size() == 1 && (weight.shape()[0] == 1 || (x.shape().size() > 0 && weight.shape()[0] == x.shape().back())),
+      "prelu: weight has shape {}, but needs [1] or one element for each channel of x {}", weight.shape(), x.shape());
+  return where(gt(x, 0), x, multiply(x, weight));
+}
+
+// Stochastic depth (Huang et al. 2016, arXiv 1603.09382): each sample of x[batch, ...] becomes 0 with this probability, or is
+// divided by 1 - probability. For the branch that is added to a residual stream. Which ones depends on what dropout() says,
+// never on how samples are spread over ranks. Without a tape, in evaluation, x itself.
+template <typename T, typename D>
+Variable<T, D> drop_path(const Variable<T, D>& x, double probability, std::string_view stream) {
+  require_operands("drop_path", x);
+  require(x.shape().size() > 0, "drop_path: x is a scalar, but needs dims [batch, ...]");
+  std::vector<std::int64_t> dims(static_cast<std::size_t>(x.shape().size()), 1);
+  dims[0] = x.shape()[0];
+  const Variable<T, D> kept = dropout(Variable<T, D>(Tensor<T, D>::full(Shape(dims), T(1.0f))), probability, stream);
+  return Tape::current() == nullptr || probability == 0 ? x : multiply(x, kept);
+}
+
+}  // namespace trireme

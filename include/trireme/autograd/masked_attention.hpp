@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string_view>
+
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/functions.hpp"
+#include "trireme/autograd/pointwise.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/array/create.hpp"
+
+namespace trireme TRIREME_EXPORT {
+
+// Which keys a query sees, and what is added to its products with them; all that is said must hold. bias and mask are repeated
+// to [batch, heads, queries, keys].
+template <typename T, typename D = Cpu>
+struct AttentionMask {
+  Variable<Accumulate<T>, D> bias = {};           // added before the softmax, with a gradient; may be undefined
+  Tensor<bool, D> mask = {};                      // true where a key is seen; may be undefined
+  Tensor<std::int32_t, D> key_padding_mask = {};  // [batch, keys], not 0 where a key is padding; may be undefined
+  bool causal = false;                            // query i sees the keys up to i + keys - queries
+  std::int64_t window = 0;  // above 0: only keys that are fewer places away from there (Beltagy et al. 2020, arXiv 2004.05150)
+
+  bool empty() const {
+    return !bias.value().defined() && !mask.defined() && !key_padding_mask.defined() && !causal && window == 0;
+  }
+};
+
+struct MaskedAttentionOptions {
+  double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
+  double dropout = 0;            // of the softmax, as dropout()
+  std::string_view stream = {};  // named by it
+};
+
+namespace detail {
+
+// true where a query sees a key by the mask's causal and window.
+template <typename D>
+Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::int64_t window) {
+  const auto first = static_cast<double>(keys - queries);
+  const auto place = arange<std::int32_t, D>(first, first + static_cast<double>(queries)).reshape({queries, 1});
+  const auto distance = subtract(place, arange<std::int32_t, D>(static_cast<double>(keys)));
+  Tensor<bool, D> seen = ge(distance, causal ? 0 : -static_cast<std::int32_t>(keys + queries));
+  if (window == 0) return seen;
+  return logical_and(
+      seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
+}
+
+}  // namespace detail
+
+// softmax(scale * q k^T + bias) v, as torch.nn.functional.scaled_dot_product_attention: q[batch, heads, queries, size],
+// k[batch, kv heads, keys, size], v[batch, kv heads, keys, value size] -> [batch, heads, queries, value size]. heads / kv heads
+// neighbours share keys and values. A query that sees no key gets zeros. It is made of matrix products and a softmax, and holds
+// matrices of queries x keys: scaled_dot_product_attention() is several times as quick where it does what is asked.
+template <typename T, typename D>
+Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
+                                const AttentionMask<T, D>& mask = {}, const MaskedAttentionOptions& options = {}) {
+  using A = Accumulate<T>;
+  require_operands("masked_attention", q, k, v);
+  const Shape &of_q = q.shape(), &of_k = k.shape(), &of_v = v.shape();
+  require(of_q.size() == 4 && of_k.size() == 4 && of_v.size() == 4 && of_k[0] == of_q[0] && of_v[0] == of_q[0] &&
+              of_k[3] == of_q[3] && of_v[1] == of_k[1] && of_v[2] == of_k[2],
+          "masked_attention: q {}, k {} and v {} do not fit: they need [batch, heads, time, size]", of_q, of_k, of_v);
+  require(of_k[1] > 0 && of_q[1] % of_k[1] == 0, "masked_attention: {} heads of keys and values do not divide {} heads",
+          of_k[1], of_q[1]);
+  require(mask.window >= 0, "masked_attention: the window is {}, but must not be below 0", mask.window);
+  const std::int64_t batch = of_q[0], heads = of_q[1], queries = of_q[2], keys = of_k[2];
+  const std::int64_t sharing = heads / of_k[1];  // heads whose queries are rows of one product
+  const double factor = options.scale == 0 ? 1 / std::sqrt(static_cast<double>(of_q[3])) : options.scale;
+
+  const auto products = matmul(reshape(q, {batch, of_k[1], sharing * queries, of_q[3]}), transpose(k, 2, 3));
+  Variable<A, D> scores = scale(cast<A>(reshape(products, {batch, heads, queries, keys})), static_cast<A>(factor));
+  if (mask.bias.value().defined()) scores = add(scores, mask.bias);
+  require(scores.shape() == Shape{batch, heads, queries, keys},
+          "masked_attention: a bias of shape {} is not for [{}, {}, {}, {}]", mask.bias.shape(), batch, heads, queries, keys);
+
+  Tensor<bool, D> seen;
+  const auto see = [&](const Tensor<bool, D>& also) { seen = seen.defined() ? logical_and(seen, also) : also; };
+  if (mask.mask.defined()) see(mask.mask);
+  if (mask.causal || mask.window > 0) see(detail::band<D>(queries, keys, mask.causal, mask.window));
+  if (mask.key_padding_mask.defined()) {
+    require(mask.key_padding_mask.shape() == Shape{batch, keys},
+            "masked_attention: key_padding_mask has shape {}, but needs {}", mask.key_padding_mask.shape(), Shape{batch, keys});
+    see(eq(mask.key_padding_mask.reshape({batch, 1, 1, keys}), 0));
+  }
+  constexpr double never = -1e30;  // finite: a row of it alone has a softmax
+  if (seen.defined()) scores = where(seen, scores, never);
+  require(scores.shape() == Shape{batch, heads, queries, keys},
+          "masked_attention: a mask of shape {} is not for [{}, {}, {}, {}]", seen.defined() ? seen.shape() : Shape{}, batch,
+          heads, queries, keys);
+  Variable<A, D> shares = softmax(scores);
+  if (seen.defined()) shares = where(seen, shares, 0);
+  if (options.dropout > 0) shares = dropout(shares, options.dropout, options.stream);
+  const auto rows = cast<T>(reshape(shares, {batch, of_k[1], sharing * queries, keys}));
+  return reshape(matmul(rows, v), {batch, heads, queries, of_v[3]});
+}
+
+// [batch, time, heads * size] -> [batch, heads, time, size], and back.
+template <typename T, typename D>
+Variable<T, D> split_heads(const Variable<T, D>& x, std::int64_t heads) {
+  require_operands("split_heads", x);
+  require(x.shape().size() == 3 && heads > 0 && x.shape()[2] % heads == 0,
+          "split_heads: x {} needs [batch, time, width] of a width that {} heads divide", x.shape(), heads);
+  return permute(reshape(x, {x.shape()[0], x.shape()[1], heads, x.shape()[2] / heads}), {0, 2, 1, 3});
+}
+template <typename T, typename D>
+Variable<T, D> join_heads(const Variable<T, D>& x) {
+  require_operands("join_heads", x);
+  require(x.shape().size() == 4, "join_heads: x {} needs [batch, heads, time, size]", x.shape());
+  return reshape(permute(x, {0, 2, 1, 3}), {x.shape()[0], x.shape()[2], x.shape()[1] * x.shape()[3]});
+}
+
+}  // namespace trireme

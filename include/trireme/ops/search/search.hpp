@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "trireme/core/export.hpp"
+#include "trireme/tensor/tensor.hpp"
+
+// Where the largest and the smallest elements are:
+//
+//   const auto x = Tensor<float>::from({2, 3}, {1, 5, 5, 4, 2, 3});
+//   argmax(x);          // 1, of shape []: the place among all
+//   argmax(x, 0);       // {1, 0, 0}
+//   max_with_index(x, -1)  // values {5, 4}, indices {1, 0}
+//
+// Of equal elements it is the first. NaN counts as the largest, and as the smallest, as in PyTorch. Of no element it is an
+// Error. T: float, double, bfloat16, float16, std::int32_t, std::int64_t. Those of Variables are in autograd/search.hpp.
+namespace trireme TRIREME_EXPORT {
+
+// Elements, and their places in the dim that was searched.
+template <typename Values, typename D>
+struct Indexed {
+  Values values;
+  Tensor<std::int64_t, D> indices;
+};
+
+// Over one dim, or all elements in their order.
+template <typename T, typename D>
+TRIREME_EXPORT Tensor<std::int64_t, D> argmax(const Tensor<T, D>& x, std::optional<int> dim = {}, bool keep_dims = false);
+template <typename T, typename D>
+TRIREME_EXPORT Tensor<std::int64_t, D> argmin(const Tensor<T, D>& x, std::optional<int> dim = {}, bool keep_dims = false);
+
+template <typename T, typename D>
+TRIREME_EXPORT Indexed<Tensor<T, D>, D> max_with_index(const Tensor<T, D>& x, int dim, bool keep_dims = false);
+template <typename T, typename D>
+TRIREME_EXPORT Indexed<Tensor<T, D>, D> min_with_index(const Tensor<T, D>& x, int dim, bool keep_dims = false);
+
+namespace ops {
+
+enum class Extreme : std::uint8_t { max, min };
+
+// index[...] of the extreme elements over one dim of x, or over all, and the elements themselves unless values is undefined.
+template <typename T, typename D>
+TRIREME_EXPORT void find_extremes(Extreme kind, const Tensor<T, D>& x, std::optional<int> dim, Tensor<T, D>& values,
+                                  Tensor<std::int64_t, D>& indices);
+
+// The gradient of elements that were taken from x by different indices over one dim: dx[indices] = dy and 0 elsewhere, or dy is
+// added. For float, double, bfloat16 and float16.
+template <typename T, typename D>
+TRIREME_EXPORT void take_backward(int dim, const Tensor<std::int64_t, D>& indices, const Tensor<T, D>& dy, Tensor<T, D>& dx,
+                                  bool accumulate);
+
+}  // namespace ops
+}  // namespace trireme

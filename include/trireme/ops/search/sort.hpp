@@ -1,0 +1,36 @@
+#pragma once
+
+#include "trireme/core/export.hpp"
+#include "trireme/ops/search/search.hpp"
+
+// Elements in their order along one dim, the last unless said:
+//
+//   const auto x = Tensor<float>::from({4}, {3, 1, 2, 3});
+//   sort(x);      // values {1, 2, 3, 3}, indices {1, 2, 0, 3}
+//   topk(x, 2);   // values {3, 3}, indices {0, 3}
+//
+// Equal elements stay in their order, whichever way is sorted. NaN counts as the largest. T: as of argmax().
+namespace trireme TRIREME_EXPORT {
+
+template <typename T, typename D>
+TRIREME_EXPORT Indexed<Tensor<T, D>, D> sort(const Tensor<T, D>& x, int dim = -1, bool descending = false);
+
+template <typename T, typename D>
+TRIREME_EXPORT Tensor<std::int64_t, D> argsort(const Tensor<T, D>& x, int dim = -1, bool descending = false);
+
+// The k largest elements, the largest first, or the k smallest, the smallest first. k is at most the dim.
+template <typename T, typename D>
+TRIREME_EXPORT Indexed<Tensor<T, D>, D> topk(const Tensor<T, D>& x, std::int64_t k, int dim = -1, bool largest = true);
+
+namespace ops {
+
+// `shape` with another extent of one dim; an Error unless k lies in [0, extent].
+Shape topk_shape(const Shape& shape, std::int64_t k, int dim);
+
+// The first elements along `dim`, as many as values and indices have, of those that are sorted.
+template <typename T, typename D>
+TRIREME_EXPORT void sort(const Tensor<T, D>& x, int dim, bool descending, Tensor<T, D>& values,
+                         Tensor<std::int64_t, D>& indices);
+
+}  // namespace ops
+}  // namespace trireme

@@ -1,0 +1,211 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
+#include "trireme/ops/update/adam.hpp"
+#include "trireme/ops/update/muon.hpp"
+#include "trireme/ops/update/optimizer.hpp"
+#include "trireme/ops/update/scaled_sum.hpp"
+#include "trireme/optim/optimizer.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace optim {
+
+// What the direction of a matrix [rows, cols] is multiplied by, besides the learning rate.
+enum class MuonScale : std::uint8_t {
+  by_shape,  // sqrt(max(1, rows / cols)), torch's "original"
+  as_adamw,  // 0.2 * sqrt(max(rows, cols)): steps as long as AdamW's, whose learning rates then fit (torch's "match_rms_adamw")
+};
+
+struct MuonOptions {
+  double learning_rate = 1e-3;
+  double momentum = 0.95;
+  bool nesterov = true;
+  double weight_decay = 0.1;  // decoupled
+  MuonScale scale = MuonScale::by_shape;
+  int iterations = 5;                                              // of Newton-Schulz
+  std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
+  double epsilon = 1e-7;                                           // the smallest norm that divides
+  // AdamW's, of all else: parameters of less than two dims, and groups that do not adapt.
+  double adamw_factor = 1;  // of the learning rate
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double adamw_epsilon = 1e-8;
+  Decay decay = Decay::all;
+  std::vector<ParameterGroup> groups = {};
+};
+
+// Momentum whose direction, a matrix, is made orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon: an optimizer
+// for hidden layers"); the update of torch.optim.Muon, whose iterations are in bfloat16 and here in the type of the weights. A
+// parameter of more than two dims is the matrix [first, all others]. Embeddings and output layers are better left to AdamW:
+//
+//   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
+//
+// Where ranks share the work of the optimizer, they sum up each direction and each makes all of it orthogonal: Sharding::none
+// is less work. A parameter that a tensor axis splits is refused unless its group does not adapt.
+template <typename P, typename D = Cpu>
+class Muon final : public Optimizer<P, D> {
+ public:
+  using T = typename P::Master;
+
+  explicit Muon(Model& model, const MuonOptions& options = {});
+
+  Settings settings() const override;
+
+ private:
+  using Piece = typename Optimizer<P, D>::Piece;
+  using Whole = typename Optimizer<P, D>::Whole;
+
+  static bool is_matrix(const ParameterInfo& info, bool adapts) { return adapts && info.shape.size() >= 2; }
+  void update_parameter(const Whole& whole) override;
+  void update(const Piece& piece) override;  // AdamW's
+  Tensor<T, D> direction_of(const Whole& whole) const;
+  Tensor<T, D> orthogonal(Tensor<T, D> x) const;
+
+  MuonOptions options_;
+  int first_moment_;  // of AdamW; the momentum buffer of matrices
+  int second_moment_;
+};
+
+template <TypedModel M>
+Muon(const M&, const MuonOptions& = {}) -> Muon<typename M::Precision, typename M::Device>;
+
+template <typename P, typename D>
+Muon<P, D>::Muon(Model& model, const MuonOptions& options)
+    : Optimizer<P, D>(
+          model, {options.learning_rate, options.weight_decay, options.decay, options.groups, options.beta1, options.beta2},
+          Needs::whole_parameters),
+      options_(options),
+      first_moment_(this->add_plane("momentum_buffer")),
+      second_moment_(this->add_plane("exp_avg_sq")) {
+  require(options.momentum >= 0 && options.momentum < 1, "Muon's momentum lies in [0, 1), got {}", options.momentum);
+  require(options.iterations >= 0, "Muon's iterations are 0 or more, got {}", options.iterations);
+  require(options.epsilon > 0 && options.adamw_epsilon >= 0,
+          "Muon's epsilon is above 0 and its adamw_epsilon 0 or more, got {} and {}", options.epsilon, options.adamw_epsilon);
+  require(options.beta1 >= 0 && options.beta1 < 1 && options.beta2 >= 0 && options.beta2 < 1,
+          "Muon's betas, of AdamW, lie in [0, 1), got {} and {}", options.beta1, options.beta2);
+  require(std::isfinite(options.adamw_factor) && options.adamw_factor >= 0,
+          "Muon's adamw_factor is finite and 0 or more, got {}", options.adamw_factor);
+  FlatStore& store = model.store();
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& info = store.parameter(index);
+    require(!info.trainable || !info.placement.split() || !is_matrix(info, this->rule_of(index).adapts),
+            "Muon needs whole matrices, and a tensor axis splits {}: train without tensor parallelism, or leave it to AdamW by "
+            "a group "
+            "with adapts = false",
+            info.name);
+  }
+}
+
+template <typename P, typename D>
+void Muon<P, D>::update_parameter(const Whole& whole) {
+  if (!is_matrix(whole.info, whole.adapts)) return whole.visit([this](const Piece& piece) { update(piece); });
+  const Tensor<T, D> direction = orthogonal(direction_of(whole));
+  const auto rows = static_cast<double>(direction.shape()[0]);
+  const auto cols = static_cast<double>(direction.shape()[1]);
+  const double scale =
+      options_.scale == MuonScale::by_shape ? std::sqrt(std::max(1.0, rows / cols)) : 0.2 * std::sqrt(std::max(rows, cols));
+  whole.visit([&](const Piece& piece) {
+    const ops::MuonStep step{
+        .learning_rate = piece.learning_rate, .weight_decay = piece.weight_decay, .scale = scale, .on_device = piece.on_device};
+    ops::update_elements<ops::MuonUpdate<T>>(step, piece.count,
+                                             {direction.data() + (piece.range.begin - whole.info.offset), piece.values}, D{});
+  });
+}
+
+// Of the momentum: [rows, cols], the same on all ranks.
+template <typename P, typename D>
+auto Muon<P, D>::direction_of(const Whole& whole) const -> Tensor<T, D> {
+  const std::int64_t rows = whole.info.shape[0];
+  Tensor<T, D> direction = Tensor<T, D>::zeros({rows, whole.info.numel / rows});
+  whole.visit([&](const Piece& piece) {
+    const ops::MuonMomentumStep step{.momentum = options_.momentum,
+                                     .nesterov = options_.nesterov,
+                                     .gradient_scale = piece.gradient_scale,
+                                     .on_device = piece.on_device};
+    ops::update_elements<ops::MuonMomentumUpdate<T>>(
+        step, piece.count,
+        {piece.gradients, piece.plane(first_moment_), direction.data() + (piece.range.begin - whole.info.offset)}, D{});
+  });
+  this->sum_over_ranks(direction.span());
+  return direction;
+}
+
+// x / |x|, then x = a x + (b x x^T + c (x x^T)^2) x, again and again; by x^T x where that is the smaller matrix.
+template <typename P, typename D>
+auto Muon<P, D>::orthogonal(Tensor<T, D> x) const -> Tensor<T, D> {
+  const auto count = static_cast<std::size_t>(x.numel());
+  const Tensor<ops::UpdateSquares, D> squares({1});
+  plane_device<D>().zero(squares.data(), sizeof(ops::UpdateSquares));
+  ops::lars_squares<T>(x.data(), x.data(), count, squares.data(), D{});
+  ops::update_elements<ops::UnitNormUpdate<T>>({.squares = squares.data(), .epsilon = options_.epsilon}, count, {x.data()},
+                                               D{});
+  const bool tall = x.shape()[0] > x.shape()[1];
+  const std::int64_t side = std::min(x.shape()[0], x.shape()[1]);
+  Tensor<T, D> gram({side, side});
+  Tensor<T, D> polynomial({side, side});
+  Tensor<T, D> product(x.shape());
+  const auto [a, b, c] = options_.coefficients;
+  for (int iteration = 0; iteration < options_.iterations; ++iteration) {
+    ops::matmul(x, x, gram, {.transpose_a = tall, .transpose_b = !tall});
+    ops::matmul(gram, gram, polynomial);
+    ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = b, .y_factor = c}, static_cast<std::size_t>(gram.numel()),
+                                                  {gram.data(), polynomial.data()}, D{});
+    if (tall) {
+      ops::matmul(x, polynomial, product);
+    } else {
+      ops::matmul(polynomial, x, product);
+    }
+    ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = a}, count, {x.data(), product.data()}, D{});
+    std::swap(x, product);
+  }
+  return x;
+}
+
+template <typename P, typename D>
+void Muon<P, D>::update(const Piece& piece) {
+  const ops::AdamStep step{.learning_rate = piece.learning_rate * options_.adamw_factor,
+                           .beta1 = piece.beta1,
+                           .beta2 = piece.beta2,
+                           .epsilon = options_.adamw_epsilon,
+                           .weight_decay = piece.weight_decay,
+                           .decoupled = true,
+                           .update = piece.step,
+                           .gradient_scale = piece.gradient_scale,
+                           .on_device = piece.on_device};
+  ops::update_elements<ops::AdamUpdate<T>>(
+      step, piece.count, {piece.gradients, piece.values, piece.plane(first_moment_), piece.plane(second_moment_), nullptr},
+      D{});
+}
+
+template <typename P, typename D>
+Settings Muon<P, D>::settings() const {
+  return this->settings_of("Muon", {{"momentum", options_.momentum},
+                                    {"nesterov", options_.nesterov ? 1 : 0},
+                                    {"scale", static_cast<double>(options_.scale)},
+                                    {"iterations", options_.iterations},
+                                    {"coefficient 1", options_.coefficients[0]},
+                                    {"coefficient 3", options_.coefficients[1]},
+                                    {"coefficient 5", options_.coefficients[2]},
+                                    {"epsilon", options_.epsilon},
+                                    {"adamw_factor", options_.adamw_factor},
+                                    {"beta1", options_.beta1},
+                                    {"beta2", options_.beta2},
+                                    {"adamw_epsilon", options_.adamw_epsilon}});
+}
+
+extern template class Muon<Float32, Cpu>;
+extern template class Muon<MixedBfloat16, Cpu>;
+extern template class Muon<MixedFloat16, Cpu>;
+extern template class Muon<Float32, Cuda>;
+extern template class Muon<MixedBfloat16, Cuda>;
+extern template class Muon<MixedFloat16, Cuda>;
+
+}  // namespace optim
+}  // namespace trireme

@@ -1,0 +1,60 @@
+#include <string_view>
+#include <tuple>
+#include <utility>
+
+#include "trireme/autograd/losses.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/ops/loss/ctc.hpp"
+
+namespace trireme {
+namespace {
+
+struct Ctc {
+  static constexpr std::string_view name = "ctc_loss";
+  ops::CtcOptions options;
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, const Tensor<std::int32_t, D>& targets, const Tensor<std::int32_t, D>& input_lengths,
+               const Tensor<std::int32_t, D>& target_lengths, Tensor<T, D>& losses, Tensor<T, D>& alpha) const {
+    ops::ctc_loss({x, targets, input_lengths, target_lengths, options}, losses, alpha);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dlosses, const Tensor<T, D>& x, const Tensor<std::int32_t, D>& targets,
+                const Tensor<std::int32_t, D>& input_lengths, const Tensor<std::int32_t, D>& target_lengths,
+                const Tensor<T, D>& alpha, const Gradient<T, D>& dx) const {
+    Tensor<T, D> gradient(x.shape());
+    ops::ctc_loss_backward({x, targets, input_lengths, target_lengths, options}, alpha, dlosses, gradient);
+    dx.give(std::move(gradient));
+  }
+  void describe(Attributes& to) const {
+    to["blank"] = std::int64_t{options.blank};
+    to["zero_infinity"] = std::int64_t{options.zero_infinity};
+    to["per_label"] = std::int64_t{options.per_label};
+  }
+};
+
+}  // namespace
+
+template <typename T, typename D>
+Variable<T, D> ctc_losses(const Variable<T, D>& log_probabilities, const Tensor<std::int32_t, D>& targets,
+                          const Tensor<std::int32_t, D>& input_lengths, const Tensor<std::int32_t, D>& target_lengths,
+                          const ops::CtcOptions& options) {
+  const auto results = [&] {
+    const Shape& shape = log_probabilities.shape();
+    require(shape.size() == 3 && targets.shape().size() == 2,
+            "ctc_loss: log_probabilities {} and targets {} are not [batch, time, classes] and [batch, labels]", shape,
+            targets.shape());
+    return std::tuple(Result<T, D>{{shape[0]}}, internal(Result<T, D>{{shape[0], shape[1], 2 * targets.dim(1) + 1}}));
+  };
+  return record(Ctc{options}, results, kept(log_probabilities), kept(targets), kept(input_lengths), kept(target_lengths));
+}
+
+#define TRIREME_INSTANTIATE(T)                                                         \
+  template Variable<T, TRIREME_DEVICE> ctc_losses(                                     \
+      const Variable<T, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&, \
+      const Tensor<std::int32_t, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&, const ops::CtcOptions&)
+TRIREME_INSTANTIATE(float);
+TRIREME_INSTANTIATE(double);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme

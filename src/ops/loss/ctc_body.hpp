@@ -1,0 +1,193 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "device/cuda/team.hpp"
+#include "trireme/math/exponential.hpp"
+
+// The CTC loss of ops/ctc.hpp, a team for each sample. Its states are the labels with a blank before, between and behind them.
+namespace trireme::ops {
+
+template <typename T>
+struct CtcSamples {
+  const T* log_probabilities;   // [batch, time, classes]
+  const std::int32_t* targets;  // [batch, labels]
+  const std::int32_t* input_lengths;
+  const std::int32_t* target_lengths;
+  std::int64_t batch;
+  std::int64_t time;
+  std::int64_t classes;
+  std::int64_t labels;
+  std::int32_t blank;
+  bool zero_infinity;
+  bool per_label;
+
+  std::int64_t most_states() const { return 2 * labels + 1; }
+};
+
+// One of them.
+template <typename T>
+struct CtcSample {
+  const T* log_probabilities;
+  const std::int32_t* targets;
+  std::int64_t rows;
+  std::int64_t labels;
+  std::int64_t classes;
+  std::int32_t blank;
+
+  TRIREME_TEAM CtcSample(const CtcSamples<T>& of, std::int64_t sample)
+      : log_probabilities(of.log_probabilities + sample * of.time * of.classes),
+        targets(of.targets + sample * of.labels),
+        rows(of.input_lengths[sample]),
+        labels(of.target_lengths[sample]),
+        classes(of.classes),
+        blank(of.blank) {}
+
+  TRIREME_TEAM bool fits(const CtcSamples<T>& of) const {
+    if (rows < 0 || rows > of.time || labels < 0 || labels > of.labels) return false;
+    for (std::int64_t i = 0; i < labels; ++i) {
+      if (targets[i] < 0 || targets[i] >= classes || targets[i] == blank) return false;
+    }
+    return true;
+  }
+  TRIREME_TEAM std::int64_t states() const { return 2 * labels + 1; }
+  TRIREME_TEAM std::int32_t class_of(std::int64_t state) const { return state % 2 == 0 ? blank : targets[state / 2]; }
+  TRIREME_TEAM T at(std::int64_t row, std::int64_t state) const { return log_probabilities[row * classes + class_of(state)]; }
+  // Whether a path may go from the state two before to this one, over the blank.
+  TRIREME_TEAM bool skips_to(std::int64_t state) const {
+    return state % 2 == 1 && state >= 2 && targets[state / 2] != targets[state / 2 - 1];
+  }
+};
+
+template <typename T>
+TRIREME_TEAM T log_sum_exp_of(T a, T b, T c) {
+  T largest = a > b ? a : b;
+  largest = largest > c ? largest : c;
+  if (largest == -std::numeric_limits<T>::infinity()) return largest;
+  return largest + math::log(math::exp(a - largest) + math::exp(b - largest) + math::exp(c - largest));
+}
+
+// The log of the probability of the labels, from alpha of the last row.
+template <typename T>
+TRIREME_TEAM T ctc_log_likelihood(const CtcSample<T>& of, const T* alpha, std::int64_t most_states) {
+  constexpr T none = -std::numeric_limits<T>::infinity();
+  if (of.rows == 0) return of.labels == 0 ? T(0) : none;
+  const T* last = alpha + (of.rows - 1) * most_states;
+  return log_sum_exp_of(last[of.states() - 1], of.labels == 0 ? none : last[of.states() - 2], none);
+}
+
+// alpha[row, state]: the log of the probability of all paths that are in the state after the row.
+template <typename T>
+struct CtcForward {
+  CtcSamples<T> samples;
+  T* losses;
+  T* alpha;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team, std::int64_t sample) const {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const CtcSample<T> of(samples, sample);
+    if (!of.fits(samples)) {
+      if (team.rank() == 0) losses[sample] = std::numeric_limits<T>::quiet_NaN();
+      return;
+    }
+    const std::int64_t most_states = 2 * samples.labels + 1;
+    T* const first = alpha + sample * samples.time * most_states;
+    for (std::int64_t row = 0; row < of.rows; ++row) {
+      T* here = first + row * most_states;
+      const T* before = here - most_states;
+      for (std::int64_t state = team.rank(); state < of.states(); state += team.size()) {
+        if (row == 0) {
+          here[state] = state < 2 ? of.at(row, state) : none;
+        } else {
+          here[state] = of.at(row, state) + log_sum_exp_of(before[state], state >= 1 ? before[state - 1] : none,
+                                                           of.skips_to(state) ? before[state - 2] : none);
+        }
+      }
+      team.wait();
+    }
+    if (team.rank() != 0) return;
+    const T log_likelihood = ctc_log_likelihood(of, first, most_states);
+    const bool impossible = samples.zero_infinity && log_likelihood == none;
+    const T divisor = samples.per_label && of.labels > 0 ? T(of.labels) : T(1);
+    losses[sample] = impossible ? T(0) : -log_likelihood / divisor;
+  }
+};
+
+// beta[state]: the same of all paths from the state, after the row, to the end. alpha + beta - log likelihood is the log of the
+// probability that the path is in the state, which is the gradient but for its sign. The states of one class are added by one
+// thread, in their order: next[label] is the next label of the same class, -1 the last; a thread begins at the first.
+template <typename T>
+struct CtcBackward {
+  CtcSamples<T> samples;
+  const T* alpha;
+  const T* dlosses;
+  T* beta;             // [batch, 2, states]: of this row and the one after it
+  std::int32_t* next;  // [batch, labels]
+  T* dlog_probabilities;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team, std::int64_t sample) const {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const CtcSample<T> of(samples, sample);
+    T* const gradient = dlog_probabilities + sample * samples.time * samples.classes;
+    const bool fits = of.fits(samples);
+    const T rest = fits ? T(0) : std::numeric_limits<T>::quiet_NaN();
+    for (std::int64_t i = team.rank(); i < samples.time * samples.classes; i += team.size()) gradient[i] = rest;
+    if (!fits || of.rows == 0) return;
+    const std::int64_t most_states = 2 * samples.labels + 1;
+    const T* const first = alpha + sample * samples.time * most_states;
+    const T log_likelihood = ctc_log_likelihood(of, first, most_states);
+    if (samples.zero_infinity && log_likelihood == none) return;
+    const T scale = dlosses[sample] / (samples.per_label && of.labels > 0 ? T(of.labels) : T(1));
+
+    std::int32_t* const link = next + sample * samples.labels;
+    for (std::int64_t label = team.rank(); label < of.labels; label += team.size()) link[label] = following(of, label);
+    team.wait();
+    for (std::int64_t row = of.rows - 1; row >= 0; --row) {
+      T* const here = beta + (2 * sample + row % 2) * most_states;
+      const T* const after = beta + (2 * sample + (row + 1) % 2) * most_states;
+      for (std::int64_t state = team.rank(); state < of.states(); state += team.size()) {
+        here[state] = row == of.rows - 1 ? (state >= of.states() - 2 ? T(0) : none) : from(of, row + 1, state, after);
+      }
+      team.wait();
+      const T* const forward = first + row * most_states;
+      T* const of_row = gradient + row * of.classes;
+      const auto share = [&](std::int64_t state) { return math::exp(forward[state] + here[state] - log_likelihood); };
+      T of_blanks = 0;
+      for (std::int64_t i = team.rank(); i <= of.labels; i += team.size()) of_blanks += share(2 * i);
+      of_blanks = team.sum(of_blanks);
+      if (team.rank() == 0) of_row[of.blank] = -scale * of_blanks;
+      for (std::int64_t label = team.rank(); label < of.labels; label += team.size()) {
+        if (!is_first(of, label)) continue;
+        T sum = 0;
+        for (std::int64_t same = label; same >= 0; same = link[same]) sum += share(2 * same + 1);
+        of_row[of.targets[label]] = -scale * sum;
+      }
+    }
+  }
+
+ private:
+  // Of all paths from the state that go on in `row`.
+  TRIREME_TEAM static T from(const CtcSample<T>& of, std::int64_t row, std::int64_t state, const T* beta) {
+    constexpr T none = -std::numeric_limits<T>::infinity();
+    const auto to = [&](std::int64_t target) { return of.at(row, target) + beta[target]; };
+    return log_sum_exp_of(to(state), state + 1 < of.states() ? to(state + 1) : none,
+                          state + 2 < of.states() && of.skips_to(state + 2) ? to(state + 2) : none);
+  }
+  TRIREME_TEAM static std::int32_t following(const CtcSample<T>& of, std::int64_t label) {
+    for (std::int64_t other = label + 1; other < of.labels; ++other) {
+      if (of.targets[other] == of.targets[label]) return static_cast<std::int32_t>(other);
+    }
+    return -1;
+  }
+  TRIREME_TEAM static bool is_first(const CtcSample<T>& of, std::int64_t label) {
+    for (std::int64_t other = 0; other < label; ++other) {
+      if (of.targets[other] == of.targets[label]) return false;
+    }
+    return true;
+  }
+};
+
+}  // namespace trireme::ops

@@ -1,0 +1,31 @@
+#include "ops/loss/ctc_cuda.hpp"
+
+#include "device/cuda/check.hpp"
+#include "device/cuda/stream.hpp"
+#include "ops/loss/ctc_on.hpp"
+
+namespace trireme::ops {
+
+using device::check_cuda;
+using device::native_stream;
+
+template <>
+template <typename T>
+void Ctc<Cuda>::check(const CtcSamples<T>&) {}  // the host does not wait: wrong samples are NaN
+
+template <>
+template <typename T>
+void Ctc<Cuda>::forward(const CtcSamples<T>& samples, T* losses, T* alpha) {
+  check_cuda(cuda::ctc_loss(CtcForward<T>{samples, losses, alpha}, native_stream()), "ctc_loss");
+}
+
+template <>
+template <typename T>
+void Ctc<Cuda>::backward(const CtcBackward<T>& pass) {
+  check_cuda(cuda::ctc_loss_backward(pass, native_stream()), "ctc_loss_backward");
+}
+
+TRIREME_INSTANTIATE_CTC(float, Cuda);
+TRIREME_INSTANTIATE_CTC(double, Cuda);
+
+}  // namespace trireme::ops
