@@ -1,5 +1,5 @@
 # cmake -D BUILD=... -D SOURCE=... -D VERSION=... -D GENERATOR=... -D FOLDER=... -P install_test.cmake: installs the build BUILD of
-# SOURCE below FOLDER, builds its first example, own_policy.cpp and own_expression.cpp against what was installed, and runs them. Then which version
+# SOURCE below FOLDER, builds its first example and own_*.cpp against what was installed, and runs them. Then which version
 # is found, and what the project is within another one.
 file(REMOVE_RECURSE ${FOLDER})
 set(example ${SOURCE}/examples/01_first_model.cpp)

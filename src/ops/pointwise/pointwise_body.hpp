@@ -125,7 +125,7 @@ struct PointwiseSlope {
     if constexpr (kind == Binary::minimum) return share(left ? a > b : a < b, a == b, T());
     if constexpr (kind == Binary::maximum) return share(left ? a < b : a > b, a == b, T());
     if constexpr (kind == Binary::pow && left) return b == T(0) ? T(0) : b * math::pow(a, b - T(1));
-    if constexpr (kind == Binary::pow && !left) return a == T(0) && b >= T(0) ? T(0) : math::pow(a, b) * math::log(a);
+    if constexpr (kind == Binary::pow && !left) return a == T(0) && b >= T(0) ? T(0) : math::pow(a, b) * math::natural_log(a);
   }
 
  private:

@@ -64,13 +64,49 @@ void pointwise_slope(Binary kind, Side side, ElementRun<T> a, ElementRun<T> b, T
   with_slope(kind, side, [=](auto function) { map_pairs(a, b, slope, count, function); });
 }
 
+// y = sign times the sine or cosine, by vector code. Angles that are too large for it, and NaN, are left to the C library.
+void map_angles(Unary kind, float sign, const float* x, float* y, std::int64_t count) {
+  constexpr std::int64_t block = 256;
+  for (std::int64_t first = 0; first < count; first += block) {
+    const std::int64_t size = count - first < block ? count - first : block;
+    float at[block];
+    float moderate[block];
+    int large = 0;
+#pragma omp simd reduction(| : large)
+    for (std::int64_t i = 0; i < size; ++i) {
+      at[i] = x[first + i];
+      const bool fits = math::absolute(at[i]) < math::largest_angle;
+      moderate[i] = fits ? at[i] : 0.0f;
+      large |= fits ? 0 : 1;
+    }
+    float* to = y + first;
+    if (kind == Unary::sin) {
+      map_each(moderate, to, size, [=](float of) { return sign * math::sine(of); });
+    } else {
+      map_each(moderate, to, size, [=](float of) { return sign * math::cosine(of); });
+    }
+    if (large == 0) continue;
+    for (std::int64_t i = 0; i < size; ++i) {
+      if (math::absolute(at[i]) < math::largest_angle) continue;
+      to[i] = sign * (kind == Unary::sin ? math::sin(at[i]) : math::cos(at[i]));
+    }
+  }
+}
+
 template <typename T>
 void pointwise_unary(Unary kind, T first, T second, const T* x, T* y, std::int64_t count) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (kind == Unary::sin || kind == Unary::cos) return map_angles(kind, 1, x, y, count);
+  }
   with_unary_of<T>(kind, [=](auto formula) { map_each(x, y, count, [=](T of) { return formula.value(of, first, second); }); });
 }
 
 template <typename T>
 void pointwise_unary_slope(Unary kind, T first, T second, const T* x, T* slope, std::int64_t count) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (kind == Unary::sin) return map_angles(Unary::cos, 1, x, slope, count);
+    if (kind == Unary::cos) return map_angles(Unary::sin, -1, x, slope, count);
+  }
   with_unary(kind,
              [=](auto formula) { map_each(x, slope, count, [=](T of) { return formula.derivative(of, first, second); }); });
 }
