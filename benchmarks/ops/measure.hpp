@@ -100,5 +100,6 @@ struct GptSizes {
 };
 
 void measure_memory_bound(Report& report, const GptSizes& sizes);
+void measure_movements(Report& report);
 void measure_products(Report& report, const GptSizes& sizes);
 void measure_images(Report& report);

@@ -36,6 +36,7 @@ int main(int argc, char** argv) {
   Report report(measure_ceilings(), options);
   const GptSizes sizes;
   measure_memory_bound(report, sizes);
+  measure_movements(report);
   measure_products(report, sizes);
   measure_images(report);
   write_json(json, figures_of(report));

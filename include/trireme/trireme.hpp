@@ -3,11 +3,13 @@
 // Everything a training program needs.
 
 #include "trireme/amp/grad_scaler.hpp"
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/frozen_parameters.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/images.hpp"
+#include "trireme/autograd/index.hpp"
 #include "trireme/autograd/map.hpp"
 #include "trireme/autograd/model.hpp"
 #include "trireme/autograd/operators.hpp"
@@ -16,6 +18,7 @@
 #include "trireme/autograd/products.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/autograd/reductions.hpp"
+#include "trireme/autograd/resize.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"

@@ -1,5 +1,6 @@
 #include "trireme/autograd/array.hpp"
 
+#include "diary.hpp"
 #include "gradient_check.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -107,6 +108,23 @@ TEST_CASE("variables of rows share their elements, and no gradient of nothing co
   CHECK(unsqueeze(x, 1).value().storage() == x.value().storage());
   sum(slice(x, 0, 4)).backward();
   CHECK(elements(gradient) == std::vector<double>(8, 0));
+}
+
+TEST_CASE("an observer is told what is moved") {
+  Diary diary;
+  const Observation observation(diary);
+  const Variable<double> x = random({2, 3}, 1);
+  roll(x, {1, -2}, {0, -1});
+  narrow(x, 0, 1, 1);
+  pad(x, {1, 2}, {.mode = PadMode::replicate});
+  transpose(x, 0, -1);
+  cat({x, x}, 1);
+  using Numbers = std::vector<std::int64_t>;
+  CHECK(diary.names(Pass::forward) == std::vector<std::string>{"roll", "narrow", "pad", "transpose", "cat"});
+  CHECK(diary.entries[0].attributes == Attributes{{"shifts", Numbers{1, -2}}, {"dims", Numbers{0, -1}}});
+  CHECK(diary.entries[1].attributes == Attributes{{"dim", Numbers{0}}, {"slice", Numbers{1, 2, 1}}});
+  CHECK(diary.entries[2].attributes == Attributes{{"amounts", Numbers{1, 2}}, {"mode", Numbers{2}}});
+  CHECK(diary.entries[4].attributes == Attributes{{"dim", std::int64_t{1}}});
 }
 
 TEST_CASE("what is like a variable is a constant") {

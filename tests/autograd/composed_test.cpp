@@ -3,11 +3,11 @@
 #include <vector>
 
 #include "gradient_check.hpp"
-#include "trireme/autograd/computed_weight.hpp"
-#include "trireme/autograd/convolutions.hpp"
-#include "trireme/autograd/gated.hpp"
-#include "trireme/autograd/masked_attention.hpp"
-#include "trireme/autograd/pixel_shuffle.hpp"
+#include "trireme/autograd/composed/computed_weight.hpp"
+#include "trireme/autograd/composed/convolutions.hpp"
+#include "trireme/autograd/composed/gated.hpp"
+#include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/autograd/composed/pixel_shuffle.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 

@@ -10,13 +10,16 @@
 #include "backward_function.hpp"
 #include "diary.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
+#include "trireme/autograd/index.hpp"
 #include "trireme/autograd/map.hpp"
 #include "trireme/autograd/parameter.hpp"
 #include "trireme/autograd/products.hpp"
 #include "trireme/autograd/recurrent.hpp"
+#include "trireme/autograd/resize.hpp"
 #include "trireme/autograd/search.hpp"
 #include "trireme/autograd/tensor_parallel.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
@@ -183,6 +186,80 @@ std::vector<Case> reduction_cases() {
           {"topk", {x}, [](const Inputs& in) { return topk(in[0], 2).values; }},
           {"cumsum", {x}, [](const Inputs& in) { return cumsum(in[0], 1); }},
           {"cumprod", {x}, [](const Inputs& in) { return cumprod(in[0], -1); }}};
+}
+
+std::vector<Case> movement_cases() {
+  const auto x = random({2, 3, 4}, 1);
+  const auto index = Tensor<std::int64_t>::from({2, 2, 4}, {2, 0, 1, 1, 2, 0, 1, 2, 1, 1, 1, 0, 1, 1, 0, 0});
+  const auto rows = integers({4}, {2, 0, 2, 2});
+  return {{"permute",
+           {x},
+           [](const Inputs& in) {
+             return permute(in[0], {2, 0, 1});
+           }},
+          {"slice", {x}, [](const Inputs& in) { return slice(in[0], -1, 0, 4, 3); }},
+          {"slice, a view", {x}, [](const Inputs& in) { return slice(in[0], 0, 1); }},
+          {"slice, of two dims",
+           {x},
+           [](const Inputs& in) {
+             return slice(in[0], {{}, {1}, {0, -1, 2}});
+           }},
+          {"narrow", {x}, [](const Inputs& in) { return narrow(in[0], 0, 1, 1); }},
+          {"split", {x}, [](const Inputs& in) { return split(in[0], 4, 2)[0]; }},
+          {"expand",
+           {x},
+           [](const Inputs& in) {
+             return expand(in[0], {2, 2, 3, 4});
+           }},
+          {"repeat",
+           {x},
+           [](const Inputs& in) {
+             return repeat(in[0], {2, 1, 3});
+           }},
+          {"roll",
+           {x},
+           [](const Inputs& in) {
+             return roll(in[0], {1, -2}, {0, 2});
+           }},
+          {"flip",
+           {x},
+           [](const Inputs& in) {
+             return flip(in[0], {0, 2});
+           }},
+          {"pad",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {1, -2, 0, 1});
+           }},
+          {"pad, reflect",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::reflect});
+           }},
+          {"pad, replicate",
+           {x},
+           [](const Inputs& in) {
+             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::replicate});
+           }},
+          {"triu", {x}, [](const Inputs& in) { return triu(in[0], 1); }},
+          {"tril", {x}, [](const Inputs& in) { return tril(in[0]); }},
+          {"squeeze", {random({2, 1, 3}, 1)}, [](const Inputs& in) { return squeeze(in[0]); }},
+          {"unsqueeze", {x}, [](const Inputs& in) { return unsqueeze(in[0], -1); }},
+          {"cat", {x, random({2, 1, 4}, 2)}, [](const Inputs& in) { return cat(in, 1); }},
+          {"cat to itself",
+           {x},
+           [](const Inputs& in) {
+             return cat({in[0], in[0]}, -1);
+           }},
+          {"stack", {x, random({2, 3, 4}, 2)}, [](const Inputs& in) { return stack(in, 1); }},
+          {"gather", {x}, [=](const Inputs& in) { return gather(in[0], 1, index); }},
+          {"scatter", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter(in[0], 1, index, in[1]); }},
+          {"scatter_add", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter_add(in[0], 1, index, in[1]); }},
+          {"index_select", {x}, [=](const Inputs& in) { return index_select(in[0], 1, rows); }},
+          {"index_add", {x, random({2, 4, 4}, 2)}, [=](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }},
+          {"interpolate", {random({1, 2, 3, 4}, 1)}, [](const Inputs& in) {
+             return interpolate(in[0], {.size = {2, 7}, .mode = InterpolateMode::bilinear});
+           }}};
 }
 
 std::vector<Case> product_cases() {
@@ -373,8 +450,8 @@ std::vector<Case> tensor_parallel_cases() {
 
 std::vector<Case> all_cases() {
   std::vector<Case> all;
-  for (auto& cases : {elementwise_cases(), pointwise_cases(), reduction_cases(), product_cases(), norm_cases(), image_cases(),
-                      loss_cases(), tensor_parallel_cases()}) {
+  for (auto& cases : {elementwise_cases(), movement_cases(), pointwise_cases(), reduction_cases(), product_cases(),
+                      norm_cases(), image_cases(), loss_cases(), tensor_parallel_cases()}) {
     all.insert(all.end(), cases.begin(), cases.end());
   }
   return all;

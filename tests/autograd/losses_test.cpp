@@ -1,4 +1,4 @@
-#include "trireme/autograd/losses.hpp"
+#include "trireme/autograd/composed/losses.hpp"
 
 #include <cmath>
 #include <functional>

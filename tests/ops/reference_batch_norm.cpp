@@ -2,7 +2,7 @@
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme::ops {
 namespace {

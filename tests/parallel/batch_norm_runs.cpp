@@ -9,7 +9,7 @@
 #include "fixtures.hpp"
 #include "ops/reference_fixture.hpp"
 #include "trireme/core/philox.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/trireme.hpp"
 
 namespace trireme::tests {

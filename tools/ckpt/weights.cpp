@@ -11,7 +11,7 @@
 #include "trireme/core/safetensors.hpp"
 #include "trireme/data/vocabulary.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 // Weights of checkpoints as files, and files as checkpoints.
 namespace trireme::ckpt {

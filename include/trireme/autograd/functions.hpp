@@ -115,8 +115,8 @@ TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const 
                                                  const Variable<T, D, Accumulate<T>>& weight2,
                                                  const Variable<Accumulate<T>, D>& bias2);
 
-// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column, and
-// has no dim in the result. b may be a parameter's variable().
+// a[..., m, k] b[..., k, n] -> [..., m, n]; leading dims are broadcast. A vector on the left is a row, on the right a column,
+// and has no dim in the result. b may be a parameter's variable().
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);

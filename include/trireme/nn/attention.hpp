@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "trireme/autograd/computed_weight.hpp"
-#include "trireme/autograd/masked_attention.hpp"
+#include "trireme/autograd/composed/computed_weight.hpp"
+#include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "trireme/autograd/convolutions.hpp"
+#include "trireme/autograd/composed/convolutions.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"
 

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "trireme/autograd/gated.hpp"
+#include "trireme/autograd/composed/gated.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 

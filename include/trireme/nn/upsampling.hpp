@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/pixel_shuffle.hpp"
+#include "trireme/autograd/composed/pixel_shuffle.hpp"
 #include "trireme/autograd/resize.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/module.hpp"

@@ -7,7 +7,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/safetensors.hpp"
 #include "trireme/nn/weights.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace nn {

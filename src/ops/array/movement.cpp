@@ -6,6 +6,7 @@
 
 #include "ops/array/dims.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/ops/array/transpose.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -112,6 +113,19 @@ Movement permuted(const Shape& x, const std::vector<int>& dims) {
   movement.settings = {{"dims", as_setting(dims)}};
   return movement;
 }
+
+Movement transposed(const Shape& x, int first, int second) {
+  std::vector<int> dims(static_cast<std::size_t>(x.size()));
+  std::iota(dims.begin(), dims.end(), 0);
+  std::swap(dims[static_cast<std::size_t>(dim_of("transpose", x, first))],
+            dims[static_cast<std::size_t>(dim_of("transpose", x, second))]);
+  Movement movement = permuted(x, dims);
+  movement.name = "transpose";
+  movement.settings = {{"dims", {first, second}}};
+  return movement;
+}
+
+Shape transposed_shape(const Shape& shape, int first, int second) { return transposed(shape, first, second).to; }
 
 Movement expanded(const Shape& x, const Shape& y) {
   require(y.size() >= x.size(), "expand: {} has fewer dims than x {}", y, x);

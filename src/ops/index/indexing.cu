@@ -10,17 +10,17 @@ cudaError_t gather_elements(const GatherElements<T>& body, cudaStream_t stream) 
 
 template <typename T>
 cudaError_t put_lines(const ScatterLine<false, T>& body, cudaStream_t stream) {
-  return device::for_each_index(body.sizes.outer * body.sizes.inner, stream, body);
+  return device::for_each_index(body.sizes.outer * body.sizes.inner * body.owners, stream, body);
 }
 
 template <typename T>
 cudaError_t add_lines(const ScatterLine<true, T>& body, cudaStream_t stream) {
-  return device::for_each_index(body.sizes.outer * body.sizes.inner, stream, body);
+  return device::for_each_index(body.sizes.outer * body.sizes.inner * body.owners, stream, body);
 }
 
 template <typename T>
 cudaError_t scatter_lines_backward(const ScatterLineBackward<T>& body, cudaStream_t stream) {
-  return device::for_each_index(body.sizes.outer * body.sizes.inner, stream, body);
+  return device::for_each_index(body.sizes.outer * body.sizes.inner * body.owners, stream, body);
 }
 
 cudaError_t widen_index(std::int64_t count, const WidenIndex& body, cudaStream_t stream) {

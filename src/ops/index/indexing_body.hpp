@@ -60,22 +60,43 @@ struct GatherElements {
   }
 };
 
-// A thread for each [outer, inner] goes through the places in their order, so that no two write one element: line in
-// [0, outer * inner).
+// Who writes which elements: a line of the table, [rows] of each [outer, inner], belongs to `owners` threads, a power of two,
+// each of which goes through all places of the line in their order and takes those whose rows are its own. So no two threads
+// write one element.
+struct LineOwner {
+  std::int64_t o;
+  std::int64_t i;
+  std::int64_t owner;
+  std::int64_t owners;
+
+  TRIREME_TEAM LineOwner(const IndexingSizes& sizes, std::int64_t owners_of_line, std::int64_t thread)
+      : o(thread / sizes.inner % sizes.outer),
+        i(thread % sizes.inner),
+        owner(thread / sizes.inner / sizes.outer),
+        owners(owners_of_line) {}
+
+  // Of a place that names no row the first owner is the owner.
+  TRIREME_TEAM bool owns(const IndexingSizes& sizes, std::int64_t table_place) const {
+    const std::int64_t row = table_place < 0 ? 0 : table_place / sizes.inner - o * sizes.rows;
+    return (row & (owners - 1)) == owner;
+  }
+};
+
+// For thread in [0, outer * inner * owners).
 template <bool adds, typename T>
 struct ScatterLine {
   IndexingSizes sizes;
+  std::int64_t owners;
   const T* source;
   const std::int64_t* index;
   T* y;
 
-  TRIREME_TEAM void operator()(std::int64_t line) const {
-    const std::int64_t i = line % sizes.inner;
-    const std::int64_t o = line / sizes.inner;
+  TRIREME_TEAM void operator()(std::int64_t thread) const {
+    const LineOwner line(sizes, owners, thread);
     for (std::int64_t p = 0; p < sizes.places; ++p) {
-      const std::int64_t at = sizes.table_place(index, o, p, i);
-      if (at < 0) continue;
-      const T value = source[(o * sizes.places + p) * sizes.inner + i];
+      const std::int64_t at = sizes.table_place(index, line.o, p, line.i);
+      if (at < 0 || !line.owns(sizes, at)) continue;
+      const T value = source[(line.o * sizes.places + p) * sizes.inner + line.i];
       y[at] = adds ? sum_of_both(y[at], value) : value;
     }
   }
@@ -85,24 +106,33 @@ struct ScatterLine {
 template <typename T>
 struct ScatterLineBackward {
   IndexingSizes sizes;
+  std::int64_t owners;
   T* dy;
   const std::int64_t* index;
   T* dsource;
 
-  TRIREME_TEAM void operator()(std::int64_t line) const {
-    const std::int64_t i = line % sizes.inner;
-    const std::int64_t o = line / sizes.inner;
+  TRIREME_TEAM void operator()(std::int64_t thread) const {
+    const LineOwner line(sizes, owners, thread);
     for (std::int64_t p = sizes.places - 1; p >= 0; --p) {
-      const std::int64_t at = sizes.table_place(index, o, p, i);
+      const std::int64_t at = sizes.table_place(index, line.o, p, line.i);
+      if (!line.owns(sizes, at)) continue;
       T value{};
       if (at >= 0) {
         value = dy[at];
         dy[at] = T{};
       }
-      dsource[(o * sizes.places + p) * sizes.inner + i] = value;
+      dsource[(line.o * sizes.places + p) * sizes.inner + line.i] = value;
     }
   }
 };
+
+// Owners of a line that keep a GPU busy where lines are few.
+inline std::int64_t owners_of_line(const IndexingSizes& sizes) {
+  constexpr std::int64_t enough = 1 << 13;
+  std::int64_t owners = 1;
+  while (2 * owners <= sizes.rows && 2 * owners * sizes.outer * sizes.inner <= enough) owners *= 2;
+  return owners;
+}
 
 struct WidenIndex {
   const std::int32_t* index;

@@ -30,12 +30,13 @@ void Indexed<Cuda>::gather(const Indexing& indexing, const T* x, const std::int6
 template <>
 template <typename T>
 void Indexed<Cuda>::scatter(ScatterKind kind, const Indexing& indexing, const T* source, const std::int64_t* index, T* y) {
+  const IndexingSizes sizes = sizes_of(indexing);
   if (kind == ScatterKind::put) {
-    const ScatterLine<false, T> body{sizes_of(indexing), source, index, y};
+    const ScatterLine<false, T> body{sizes, owners_of_line(sizes), source, index, y};
     return device::check_cuda(cuda::put_lines(body, device::native_stream()), indexing.name);
   }
   if constexpr (std::is_same_v<T, Accumulate<T>>) {
-    const ScatterLine<true, T> body{sizes_of(indexing), source, index, y};
+    const ScatterLine<true, T> body{sizes, owners_of_line(sizes), source, index, y};
     device::check_cuda(cuda::add_lines(body, device::native_stream()), indexing.name);
   }
 }
@@ -43,7 +44,8 @@ void Indexed<Cuda>::scatter(ScatterKind kind, const Indexing& indexing, const T*
 template <>
 template <typename T>
 void Indexed<Cuda>::scatter_backward(const Indexing& indexing, T* dy, const std::int64_t* index, T* dsource) {
-  const ScatterLineBackward<T> body{sizes_of(indexing), dy, index, dsource};
+  const IndexingSizes sizes = sizes_of(indexing);
+  const ScatterLineBackward<T> body{sizes, owners_of_line(sizes), dy, index, dsource};
   device::check_cuda(cuda::scatter_lines_backward(body, device::native_stream()), indexing.name);
 }
 

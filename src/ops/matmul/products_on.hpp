@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/einsum_plan.hpp"
 #include "trireme/ops/matmul/product_shapes.hpp"

@@ -10,8 +10,8 @@
 #include "ops/reduce/reductions_body.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
 // The operations of ops/reductions.hpp for any device: what is checked is the same, Reductions<D> does the work.

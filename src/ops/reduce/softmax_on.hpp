@@ -6,7 +6,7 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 // The operations of ops/softmax.hpp for any device: what is checked is the same, Softmax<D> does the work.

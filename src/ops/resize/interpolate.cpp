@@ -1,6 +1,7 @@
 #include "trireme/ops/resize/interpolate.hpp"
 
 #include <cmath>
+#include <optional>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
@@ -47,15 +48,16 @@ struct ResizedPixels {
 
 Interpolation interpolation_of(const Shape& x, const InterpolateOptions& options) {
   require(x.size() == 4, "interpolate: x {} is not [batch, channels, height, width]", x);
-  require(options.size.has_value() != options.scale.has_value(), "interpolate: give a size or a scale, one of both");
+  const bool by_size = options.size != Extent2d();
+  const bool by_scale = options.scale.height != 0 || options.scale.width != 0;
+  require(by_size != by_scale, "interpolate: give a size or a scale, one of both");
   const bool bilinear = options.mode == InterpolateMode::bilinear;
   require(bilinear || !options.align_corners, "interpolate: align_corners belongs to InterpolateMode::bilinear");
-  const Extent2d size = options.size.value_or(Extent2d(0));
-  const auto height = options.scale ? std::optional(options.scale->height) : std::nullopt;
-  const auto width = options.scale ? std::optional(options.scale->width) : std::nullopt;
+  const auto height = by_scale ? std::optional(options.scale.height) : std::nullopt;
+  const auto width = by_scale ? std::optional(options.scale.width) : std::nullopt;
   return {.images = x[0] * x[1],
-          .height = resized_dim(x[2], size.height, height, options.align_corners),
-          .width = resized_dim(x[3], size.width, width, options.align_corners),
+          .height = resized_dim(x[2], options.size.height, height, options.align_corners),
+          .width = resized_dim(x[3], options.size.width, width, options.align_corners),
           .bilinear = bilinear,
           .align_corners = options.align_corners};
 }

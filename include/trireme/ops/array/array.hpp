@@ -11,13 +11,12 @@
 #include "trireme/ops/array/joining.hpp"
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/array/triangle.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 // Elements in another order or number. Dims that are below 0 count from the end. A tensor is contiguous, so a result shares the
 // elements of x only where they stay side by side: squeeze, unsqueeze, flatten, and slice, narrow, split and chunk along dim 0
 // with step 1, whatever the extents. All else is a copy, expand too. T: float, double, bfloat16, float16, std::int32_t,
-// std::int64_t, bool; transpose of the first four.
+// std::int64_t, bool.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
@@ -134,9 +133,7 @@ std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int 
 // Two dims exchanged; all dims in another order: y's dim i is x's dim dims[i].
 template <typename T, typename D>
 Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
-  Tensor<T, D> y(ops::transposed_shape(ops::defined_shape("transpose", x), first, second));
-  ops::transpose(x, first, second, y);
-  return y;
+  return ops::moved(x, ops::transposed(ops::defined_shape("transpose", x), first, second));
 }
 template <typename T, typename D>
 Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& dims) {

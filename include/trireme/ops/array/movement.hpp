@@ -49,6 +49,7 @@ struct Movement {
 };
 
 Movement permuted(const Shape& x, const std::vector<int>& dims);
+Movement transposed(const Shape& x, int first, int second);
 Movement expanded(const Shape& x, const Shape& y);
 Movement repeated(const Shape& x, const std::vector<std::int64_t>& times);
 Movement rolled(const Shape& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims);

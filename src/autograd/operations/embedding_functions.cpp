@@ -1,4 +1,4 @@
-#include "autograd/shapes.hpp"
+#include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/embedding/embedding.hpp"

@@ -2,7 +2,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/elementwise/transpose.hpp"
+#include "trireme/ops/array/transpose.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 namespace trireme {
@@ -19,13 +19,11 @@ struct Transpose {
   static constexpr std::string_view name = "transpose";
   int first;
   int second;
-  Shape shape;  // of the operand
   void forward(const auto& x, auto& y) const { ops::transpose(x, first, second, y); }
   template <typename T, typename D>
   void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
-    Tensor<T, D> contribution(shape);
-    ops::transpose(dy, first, second, contribution);
-    dx.give(std::move(contribution));
+    const ops::Movement back = ops::transposed(dy.shape(), first, second);
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::copy_strided(back.copies[0], dy, out, accumulate); });
   }
   void describe(Attributes& to) const { to["dims"] = std::vector<std::int64_t>{first, second}; }
 };
@@ -51,7 +49,7 @@ struct LogSoftmax {
 template <typename T, typename D>
 Variable<T, D> transpose(const Variable<T, D>& x, int first, int second) {
   return record(
-      Transpose{first, second, x.shape()}, [&] { return Result<T, D>{ops::transposed_shape(x.shape(), first, second)}; }, x);
+      Transpose{first, second}, [&] { return Result<T, D>{ops::transposed_shape(x.shape(), first, second)}; }, x);
 }
 
 template <typename T, typename D>

@@ -2,7 +2,7 @@
 #include <tuple>
 #include <utility>
 
-#include "trireme/autograd/losses.hpp"
+#include "trireme/autograd/composed/losses.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/loss/ctc.hpp"
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <type_traits>
 
+#include "trireme/autograd/composed/normalize.hpp"
 #include "trireme/autograd/functions.hpp"
-#include "trireme/autograd/normalize.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/reductions.hpp"
 #include "trireme/core/export.hpp"

@@ -1,4 +1,4 @@
-#include "autograd/shapes.hpp"
+#include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/ops/matmul/float8.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "trireme/autograd/array.hpp"
+#include "trireme/autograd/composed/gather_batch.hpp"
+#include "trireme/autograd/composed/normalize.hpp"
 #include "trireme/autograd/functions.hpp"
-#include "trireme/autograd/gather_batch.hpp"
-#include "trireme/autograd/normalize.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"

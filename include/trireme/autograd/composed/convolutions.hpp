@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "trireme/autograd/array.hpp"
-#include "trireme/autograd/computed_weight.hpp"
+#include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/base/extent3d.hpp"

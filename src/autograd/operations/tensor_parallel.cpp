@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "autograd/shapes.hpp"
+#include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/core/export.hpp"
+#include "trireme/ops/array/movement.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -12,7 +13,9 @@ Shape transposed_shape(const Shape& shape, int first, int second);
 // y = x with two dims exchanged, copied. y: transposed_shape(x.shape(), first, second). T: float, double, bfloat16, float16,
 // std::int32_t, std::int64_t, bool.
 template <typename T, typename D>
-TRIREME_EXPORT void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y);
+void transpose(const Tensor<T, D>& x, int first, int second, Tensor<T, D>& y) {
+  move_elements(transposed(x.shape(), first, second), x, y);
+}
 
 }  // namespace ops
 }  // namespace trireme

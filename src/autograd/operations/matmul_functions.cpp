@@ -1,7 +1,7 @@
 #include <memory>
 #include <utility>
 
-#include "autograd/shapes.hpp"
+#include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"

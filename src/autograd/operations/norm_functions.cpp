@@ -1,4 +1,4 @@
-#include "autograd/norm_weights.hpp"
+#include "autograd/operations/norm_weights.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"

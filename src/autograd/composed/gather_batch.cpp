@@ -1,4 +1,4 @@
-#include "trireme/autograd/gather_batch.hpp"
+#include "trireme/autograd/composed/gather_batch.hpp"
 
 #include <cstdint>
 #include <string_view>

@@ -2,7 +2,7 @@
 #include <string_view>
 #include <vector>
 
-#include "autograd/norm_weights.hpp"
+#include "autograd/operations/norm_weights.hpp"
 #include "trireme/autograd/batch_norm.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
