@@ -11,7 +11,7 @@ function(trireme_map_sources target)
   foreach(file IN LISTS ARGN)
     if(file MATCHES "\\.cu$")
       set(definitions FMT_USE_CONSTEXPR=1) # without it, fmt 9 does not compile as C++20 by nvcc
-      set(options --expt-relaxed-constexpr --extended-lambda)
+      set(options -std=c++20 --expt-relaxed-constexpr --extended-lambda) # CMake 3.25 does not know nvcc's flag for C++20
     else()
       set(definitions TRIREME_MAP_SIMD)
       set(options -O2 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math

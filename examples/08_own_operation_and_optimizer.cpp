@@ -11,18 +11,12 @@ struct SquaredRelu {  // y = max(x, 0)^2, dy/dx = 2 max(x, 0). So et al. 2021, a
   void backward(const Tensor<float>& dy, const Tensor<float>& x, const Gradient<float>& dx) const {
     dx.contribute([&](Tensor<float>& sum, bool accumulate) {  // to what others have contributed, if they have
       for (std::int64_t index = 0; index < sum.numel(); ++index) {
-        const float slope = 2 * std::max(x.data()[index], 0.0F);
-        sum.data()[index] = (accumulate ? sum.data()[index] : 0) + slope * dy.data()[index];
+        sum.data()[index] = (accumulate ? sum.data()[index] : 0) + 2 * std::max(x.data()[index], 0.0F) * dy.data()[index];
       }
     });
   }
 };
 Variable<float> squared_relu(const Variable<float>& x) { return record(SquaredRelu{}, Result<float>{x.shape()}, kept(x)); }
-
-// Element by element an expression is enough: it is differentiated, and one pass of several threads each way.
-Variable<float> squared_relu_by_map(const Variable<float>& x) {
-  return map([](auto value) { return max(value, 0) * max(value, 0); }, x);
-}
 
 // Lion (Chen et al. 2023, arXiv 2302.06675): the sign of an average of momentum and gradient.
 struct Lion final : optim::Optimizer<Float32> {
@@ -42,11 +36,10 @@ struct Lion final : optim::Optimizer<Float32> {
 
 struct Net : nn::Module<Float32> {
   using Module::Module;
-  Value forward(const data::Rows& rows) const {
-    return output.forward(squared_relu_by_map(more.forward(squared_relu(hidden.forward(rows.x)))));
+  Value forward(const data::Rows& rows) const {  // for elements alone an expression is enough: map() differentiates it
+    return output.forward(map([](auto value) { return value / (1 + value); }, squared_relu(hidden.forward(rows.x))));
   }
-  Linear hidden{*this, "hidden", {.in = 4, .out = 32}}, more{*this, "more", {.in = 32, .out = 32}};
-  Linear output{*this, "output", {.in = 32, .out = 4}};
+  Linear hidden{*this, "hidden", {.in = 4, .out = 32}}, output{*this, "output", {.in = 32, .out = 4}};
 };
 
 void train(trainer::Run& run) {

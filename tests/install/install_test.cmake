@@ -1,5 +1,5 @@
 # cmake -D BUILD=... -D SOURCE=... -D VERSION=... -D GENERATOR=... -D FOLDER=... -P install_test.cmake: installs the build BUILD of
-# SOURCE below FOLDER, builds its first example and own_policy.cpp against what was installed, and runs them. Then which version
+# SOURCE below FOLDER, builds its first example and own_*.cpp against what was installed, and runs them. Then which version
 # is found, and what the project is within another one.
 file(REMOVE_RECURSE ${FOLDER})
 set(example ${SOURCE}/examples/01_first_model.cpp)
@@ -34,6 +34,7 @@ expect("${found}" "trireme found: ${VERSION} in ${prefix}/")
 run(${CMAKE_COMMAND} --build ${FOLDER}/build)
 run(${FOLDER}/build/example)
 run(${FOLDER}/build/own_policy)
+run(${FOLDER}/build/own_expression)
 foreach(installed IN ITEMS train_gan train_gpt train_lstm train_resnet trireme-ckpt trireme-flight trireme-run trireme-schedule)
   if(EXISTS ${BUILD}/bin/${installed}) # where they are built at all
     run(${prefix}/bin/${installed} --version)

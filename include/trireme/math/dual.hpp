@@ -83,10 +83,10 @@ struct Dual {
     return chain(x, math::expm1(x.value), [&]() TRIREME_INLINED { return math::exp(x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual log(const Dual& x) {
-    return chain(x, math::log(x.value), [&]() TRIREME_INLINED { return A(1) / x.value; });
+    return chain(x, natural_log(x.value), [&]() TRIREME_INLINED { return A(1) / x.value; });
   }
   TRIREME_HOST_DEVICE friend Dual log1p(const Dual& x) {
-    return chain(x, math::log1p(x.value), [&]() TRIREME_INLINED { return A(1) / (A(1) + x.value); });
+    return chain(x, natural_log1p(x.value), [&]() TRIREME_INLINED { return A(1) / (A(1) + x.value); });
   }
   TRIREME_HOST_DEVICE friend Dual sqrt(const Dual& x) {
     const A root = square_root(x.value);
@@ -124,7 +124,7 @@ struct Dual {
     } else {
       const A p = exponent.value;
       const A in_x = p == A(0) ? A(0) : p * math::pow(x.value, p - A(1));
-      const A in_exponent = x.value == A(0) && p >= A(0) ? A(0) : power * math::log(x.value);
+      const A in_exponent = x.value == A(0) && p >= A(0) ? A(0) : power * natural_log(x.value);
       return made(power, [&](std::size_t k)
                              TRIREME_INLINED { return times(x.slope[k], in_x) + times(exponent.slope[k], in_exponent); });
     }

@@ -16,7 +16,7 @@ inline constexpr std::int64_t long_inner = 256;
 
 // Copies `count` elements of the operand from the result's element `first` on.
 template <typename T>
-void gather(const Broadcast& plan, int operand, const T* data, std::int64_t first, std::int64_t count, T* to) {
+void copy_repeated(const Broadcast& plan, int operand, const T* data, std::int64_t first, std::int64_t count, T* to) {
   const auto last = static_cast<std::size_t>(plan.dims - 1);
   const auto& stride = plan.stride[static_cast<std::size_t>(operand)];
   const std::int64_t inner = plan.extent[last];
@@ -27,11 +27,8 @@ void gather(const Broadcast& plan, int operand, const T* data, std::int64_t firs
   const T* row = data + plan.offset(operand, first - column);
   while (count > 0) {
     const std::int64_t run = std::min(count, inner - column);
-    if (stride[last] == 0) {
-      std::fill_n(to, run, *row);
-    } else {
-      std::copy_n(row + column, run, to);
-    }
+    const std::int64_t step = stride[last];
+    for (std::int64_t i = 0; i < run; ++i) to[i] = row[step * (column + i)];
     to += run;
     count -= run;
     column = 0;
@@ -51,36 +48,42 @@ class OperandPieces {
   using A = Accumulate<T>;
 
   OperandPieces(const Broadcast& plan, int operand, const OperandArgument<T>& from)
-      : plan_(plan), operand_(operand), from_(from), whole_(plan.is_whole(operand)), single_(plan.is_single(operand)) {}
+      : plan_(plan), operand_(operand), from_(from), whole_(plan.is_whole(operand)), single_(plan.is_single(operand)) {
+    const auto& stride = plan.stride[static_cast<std::size_t>(operand)];
+    periodic_ = plan.dims == 2 && stride[0] == 0 && stride[1] == 1 && plan.inner() < long_inner;
+    if (!periodic_ || from.data == nullptr) return;
+    for (std::int64_t i = 0; i < piece_elements + plan.inner(); ++i) filled_[i] = from.at(i % plan.inner());
+  }
   OperandPieces(const OperandPieces&) = delete;
   OperandPieces& operator=(const OperandPieces&) = delete;
 
   // At most piece_elements, unless T is computed in itself and the piece lies in one row of the innermost dim.
-  Run<A> piece(std::int64_t first, std::int64_t count) {
+  ElementRun<A> piece(std::int64_t first, std::int64_t count) {
     if (from_.data == nullptr) return repeated(from_.number);
     if (whole_) return {widened_run(from_.data + first, count), false};
     if (single_) return repeated(from_.at(0));
     const std::int64_t inner = plan_.inner();
+    if (periodic_) return {filled_ + first % inner, false};
     if (inner >= long_inner && first % inner + count <= inner) {
       const std::int64_t place = plan_.offset(operand_, first);
       const auto& stride = plan_.stride[static_cast<std::size_t>(operand_)];
       if (stride[static_cast<std::size_t>(plan_.dims - 1)] == 0) return repeated(from_.at(place));
       return {widened_run(from_.data + place, count), false};
     }
-    gather(plan_, operand_, from_.data, first, count, gathered_);
+    copy_repeated(plan_, operand_, from_.data, first, count, gathered_);
     return {widened_run(gathered_, count), false};
   }
 
   // The same without repeated elements; at most piece_elements.
   const A* elements(std::int64_t first, std::int64_t count) {
-    const Run<A> run = piece(first, count);
+    const ElementRun<A> run = piece(first, count);
     if (!run.repeated) return run.data;
     std::fill_n(filled_, count, *run.data);
     return filled_;
   }
 
  private:
-  Run<A> repeated(A element) {
+  ElementRun<A> repeated(A element) {
     element_ = element;
     return {&element_, true};
   }
@@ -98,9 +101,10 @@ class OperandPieces {
   OperandArgument<T> from_;
   bool whole_;
   bool single_;
+  bool periodic_ = false;  // its few elements are repeated again and again: filled_ has them for a piece from each on
   A element_{};
   T gathered_[piece_elements];
-  A filled_[piece_elements];
+  A filled_[piece_elements + long_inner];
 };
 
 // Calls body(first, count) for pieces of [begin, end), of at most `most` elements.

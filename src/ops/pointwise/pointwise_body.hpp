@@ -125,7 +125,7 @@ struct PointwiseSlope {
     if constexpr (kind == Binary::minimum) return share(left ? a > b : a < b, a == b, T());
     if constexpr (kind == Binary::maximum) return share(left ? a < b : a > b, a == b, T());
     if constexpr (kind == Binary::pow && left) return b == T(0) ? T(0) : b * math::pow(a, b - T(1));
-    if constexpr (kind == Binary::pow && !left) return a == T(0) && b >= T(0) ? T(0) : math::pow(a, b) * math::log(a);
+    if constexpr (kind == Binary::pow && !left) return a == T(0) && b >= T(0) ? T(0) : math::pow(a, b) * math::natural_log(a);
   }
 
  private:
@@ -180,7 +180,7 @@ TRIREME_HOST_DEVICE auto with_comparison(Comparison kind, Visit visit) {
 }
 
 // On bytes that are 0 or 1.
-TRIREME_HOST_DEVICE std::uint8_t combined(Logical kind, std::uint8_t a, std::uint8_t b) {
+TRIREME_HOST_DEVICE std::uint8_t logical_of(Logical kind, std::uint8_t a, std::uint8_t b) {
   const unsigned left = a;
   const unsigned right = b;
   return static_cast<std::uint8_t>(kind == Logical::logical_and  ? left & right
@@ -275,7 +275,7 @@ struct LogicalElement {
   const std::uint8_t* b;
   std::uint8_t* c;
   TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
-    c[i] = combined(kind, a[plan.offset(0, i)], b[plan.offset(1, i)]);
+    c[i] = logical_of(kind, a[plan.offset(0, i)], b[plan.offset(1, i)]);
   }
 };
 

@@ -10,7 +10,7 @@ namespace trireme::ops {
 
 // Neighbouring elements of an operand, or one that is repeated. But for `where`, at most one operand of a kernel is.
 template <typename T>
-struct Run {
+struct ElementRun {
   const T* data;
   bool repeated;
 };
@@ -18,24 +18,24 @@ struct Run {
 // Loops over `count` contiguous elements; the output may be an input.
 template <typename T>
 struct PointwiseKernels {
-  void (*binary)(Binary kind, Run<T> a, Run<T> b, T* c, std::int64_t count);
-  void (*slope)(Binary kind, Side side, Run<T> a, Run<T> b, T* slope, std::int64_t count);
+  void (*binary)(Binary kind, ElementRun<T> a, ElementRun<T> b, T* c, std::int64_t count);
+  void (*slope)(Binary kind, Side side, ElementRun<T> a, ElementRun<T> b, T* slope, std::int64_t count);
   void (*unary)(Unary kind, T first, T second, const T* x, T* y, std::int64_t count);
   void (*unary_slope)(Unary kind, T first, T second, const T* x, T* slope, std::int64_t count);
-  void (*compare)(Comparison kind, Run<T> a, Run<T> b, bool* mask, std::int64_t count);
+  void (*compare)(Comparison kind, ElementRun<T> a, ElementRun<T> b, bool* mask, std::int64_t count);
   void (*test)(FloatTest kind, const T* x, bool* mask, std::int64_t count);
 };
 
 // c = a where the mask is true, b elsewhere, of elements with that many bytes.
 template <typename Bits>
-using WhereKernel = void (*)(const bool* mask, Run<Bits> a, Run<Bits> b, Bits* c, std::int64_t count);
+using WhereKernel = void (*)(const bool* mask, ElementRun<Bits> a, ElementRun<Bits> b, Bits* c, std::int64_t count);
 
 struct PointwiseTable {
   PointwiseKernels<float> of_float;
   PointwiseKernels<double> of_double;
   PointwiseKernels<std::int32_t> of_int32;  // those for float are null
   PointwiseKernels<std::int64_t> of_int64;
-  void (*logical)(Logical kind, Run<std::uint8_t> a, Run<std::uint8_t> b, std::uint8_t* c, std::int64_t count);
+  void (*logical)(Logical kind, ElementRun<std::uint8_t> a, ElementRun<std::uint8_t> b, std::uint8_t* c, std::int64_t count);
   WhereKernel<std::uint8_t> where1;
   WhereKernel<std::uint16_t> where2;
   WhereKernel<std::uint32_t> where4;

@@ -22,8 +22,8 @@ struct UnaryFormula {
     if constexpr (std::is_floating_point_v<T>) {
       if constexpr (kind == Unary::exp) return math::exp(x);
       if constexpr (kind == Unary::expm1) return math::expm1(x);
-      if constexpr (kind == Unary::log) return math::log(x);
-      if constexpr (kind == Unary::log1p) return math::log1p(x);
+      if constexpr (kind == Unary::log) return math::natural_log(x);
+      if constexpr (kind == Unary::log1p) return math::natural_log1p(x);
       if constexpr (kind == Unary::sqrt) return math::square_root(x);
       if constexpr (kind == Unary::rsqrt) return T(1) / math::square_root(x);
       if constexpr (kind == Unary::reciprocal) return T(1) / x;
@@ -39,7 +39,7 @@ struct UnaryFormula {
       if constexpr (kind == Unary::hardsigmoid) return within(x + T(3), T(6)) / T(6);
       if constexpr (kind == Unary::relu6) return within(x, T(6));
       if constexpr (kind == Unary::softsign) return x / (T(1) + math::absolute(x));
-      if constexpr (kind == Unary::logsigmoid) return below(x, T(0)) - math::log1p(math::exp(-math::absolute(x)));
+      if constexpr (kind == Unary::logsigmoid) return below(x, T(0)) - math::natural_log1p(math::exp(-math::absolute(x)));
     }
   }
 
