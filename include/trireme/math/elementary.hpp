@@ -68,7 +68,8 @@ TRIREME_HOST_DEVICE float natural_log(float x) {
   const float y = f + (p * f * s - n * 2.12194440e-4f - 0.5f * s) + n * 0.693359375f;
   constexpr float infinity = __builtin_huge_valf();
   const float special = x == 0 ? -infinity : x < 0 ? __builtin_nanf("") : x;
-  return x > 0 && x < infinity ? y : special;
+  const bool usual = (x > 0) & (x < infinity);  // no branch
+  return usual ? y : special;
 }
 TRIREME_HOST_DEVICE double natural_log(double x) { return ::log(x); }
 
@@ -76,7 +77,8 @@ TRIREME_HOST_DEVICE double natural_log(double x) { return ::log(x); }
 TRIREME_HOST_DEVICE float natural_log1p(float x) {
   const float u = 1.0f + x;
   const float quotient = natural_log(u) * (x / (u - 1.0f));  // makes up for what 1 + x has lost
-  return u == 1.0f || u == __builtin_huge_valf() ? x : quotient;
+  const bool itself = (u == 1.0f) | (u == __builtin_huge_valf());
+  return itself ? x : quotient;
 }
 TRIREME_HOST_DEVICE double natural_log1p(double x) { return ::log1p(x); }
 
