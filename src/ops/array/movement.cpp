@@ -11,8 +11,6 @@
 namespace trireme::ops {
 namespace {
 
-using Dim = StridedCopy::Dim;
-
 std::vector<std::int64_t> as_setting(const std::vector<int>& dims) { return {dims.begin(), dims.end()}; }
 
 // The marks of dims that are named once each.

@@ -9,8 +9,8 @@
 #include "ops/convolution/convolution_on.hpp"
 #include "ops/matmul/add_bias_cuda.hpp"
 #include "trireme/device/cuda.hpp"
-#include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/array/transpose.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
 
 namespace trireme::ops {
 
