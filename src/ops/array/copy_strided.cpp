@@ -117,7 +117,8 @@ void copy_box(const ArrangedCopy& copy, const T* x, T* y) {
   constexpr std::int64_t part = 1 << 13;
   const std::int64_t most_columns = reading < 0 ? part : 128;
   const std::int64_t columns_of_part = std::min(columns.extent, most_columns);
-  const std::int64_t rows_of_part = std::min(rows.extent, std::max<std::int64_t>(part / columns_of_part / 64 * 64, 1));
+  const std::int64_t most_rows = reading < 0 ? part / columns_of_part : part / columns_of_part / 64 * 64;  // whole squares
+  const std::int64_t rows_of_part = std::min(rows.extent, std::max<std::int64_t>(most_rows, 1));
   const std::int64_t column_parts = (columns.extent + columns_of_part - 1) / columns_of_part;
   const std::int64_t row_parts = (rows.extent + rows_of_part - 1) / rows_of_part;
   const std::int64_t outer_parts = copy.kept_count / (rows.extent * columns.extent);
