@@ -1,6 +1,6 @@
 #include "trireme/ops/array/array.hpp"
 
-#include <numeric>
+#include <limits>
 
 #include "ops/compare.hpp"
 #include "ops/threads.hpp"
@@ -214,15 +214,19 @@ TEST_CASE("what moves no elements says why") {
   CHECK_THROWS_WITH(slice(x, 3, 0), "slice: x [2, 3, 4] has no dim 3");
   CHECK_THROWS_WITH(slice(x, {{}, {}, {}, {}}), "slice: 4 slices are more than the dims of x [2, 3, 4]");
   CHECK_THROWS_WITH(narrow(x, 1, 2, 2), "narrow: 2 elements from 2 on lie outside dim 1 of x [2, 3, 4]");
-  CHECK_THROWS_WITH(split(x, {1, 1}, 1), "split: the sizes add up to 2, but the dim has 3");
-  CHECK_THROWS_WITH(split(x, {4, -1}, 1), "split: a size is below 0");
+  CHECK_THROWS_WITH(split(x, {1, 1}, 1), "split: the sizes add up to 2, but the dim has 3 elements");
+  CHECK_THROWS_WITH(split(x, {2, -1, 2}, 1), "split: a size is -1");
+  CHECK_THROWS_WITH(split(x, {2, std::numeric_limits<std::int64_t>::max()}, 1),
+                    "split: the sizes add up to more than the 3 elements of the dim");
   CHECK_THROWS_WITH(split(x, 0, 1), "split: parts of 0 elements of a dim of 3");
   CHECK_THROWS_WITH(chunk(x, 0), "chunk: 0 parts");
   CHECK_THROWS_WITH(expand(x, {2, 3, 5}), "expand: x [2, 3, 4] can't become [2, 3, 5]: only dims of one element are repeated");
   CHECK_THROWS_WITH(expand(x, {3, 4}), "expand: [3, 4] has fewer dims than x [2, 3, 4]");
   CHECK_THROWS_WITH(repeat(x, {1, 1}), ContainsSubstring("needs a number for each of its dims"));
   CHECK_THROWS_WITH(repeat(x, {1, 1, -1}), "repeat: -1 times is below 0");
+  CHECK_THROWS_WITH(repeat(x, {1, 1, std::int64_t{1} << 62}), ContainsSubstring("has more than 2^63 elements"));
   CHECK_THROWS_WITH(pad(x, {1}), ContainsSubstring("pad: 1 amounts for x [2, 3, 4]"));
+  CHECK_THROWS_WITH(pad(x, {1, std::numeric_limits<std::int64_t>::max()}), ContainsSubstring("are too many elements"));
   CHECK_THROWS_WITH(pad(x, {-2, -3}), "pad: -2 and -3 take more from dim 2 of x [2, 3, 4] than it has");
   CHECK_THROWS_WITH(pad(x, {4, 0}, {.mode = PadMode::reflect}),
                     "pad: dim 2 of x [2, 3, 4] can't be reflected by 4 and 0: amounts lie in [0, 4)");

@@ -18,9 +18,21 @@ struct Move {
   }
 };
 
-// A slice whose elements are those of x.
-struct ShareRows : Move {
+// A slice of dim 0 whose elements are those of x.
+struct ShareRows {
+  std::string_view name;
+  Shape shape;  // of x
+  Slice slice;
+  int dim;
   void forward(const auto&, auto&) const {}
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute(
+        [&](auto& out, bool accumulate) { ops::move_gradient(ops::sliced(name, shape, dim, slice), dy, out, accumulate); });
+  }
+  void describe(Attributes& to) const {
+    to["dim"] = std::vector<std::int64_t>{dim};
+    to["slice"] = std::vector<std::int64_t>{slice.begin, slice.end, slice.step};
+  }
 };
 
 struct Join {
@@ -68,11 +80,12 @@ Variable<T, D> record_movement(const Variable<T, D>& x, ops::Movement movement) 
 
 template <typename T, typename D>
 Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, int dim, const Slice& slice) {
-  ops::Movement movement = ops::sliced(function, defined_shape(function, x), dim, slice);
-  if (ops::dim_of(function, x.shape(), dim) != 0 || slice.step != 1) return record_movement(x, std::move(movement));
-  const auto [first, count] = ops::slice_of(function, x.shape()[0], slice);
-  const Result<T, D> result{.existing = x.value().narrow(first, count)};
-  return record(ShareRows{{function, std::move(movement)}}, result, x);
+  const Shape& shape = defined_shape(function, x);
+  if (ops::dim_of(function, shape, dim) != 0 || slice.step != 1) {
+    return record_movement(x, ops::sliced(function, shape, dim, slice));
+  }
+  const auto [first, count] = ops::slice_of(function, shape[0], slice);
+  return record(ShareRows{function, shape, slice, dim}, Result<T, D>{.existing = x.value().narrow(first, count)}, x);
 }
 
 template <typename T, typename D>

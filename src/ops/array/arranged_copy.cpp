@@ -9,18 +9,18 @@
 namespace trireme::ops {
 namespace {
 
-using Dim = StridedCopy::Dim;
+using CopyDim = StridedCopy::Dim;
 
 std::int64_t distance(std::int64_t stride) { return std::abs(stride); }
 
 // Whether elements along `outer` follow those along `inner`, so that both are one dim.
-bool follows(const Dim& outer, const Dim& inner) {
+bool follows(const CopyDim& outer, const CopyDim& inner) {
   return outer.from == inner.from * inner.extent && outer.to == inner.to * inner.extent && (outer.to == 0) == (inner.to == 0);
 }
 
 }  // namespace
 
-void StridedCopy::add(const Dim& dim) {
+void StridedCopy::add(const CopyDim& dim) {
   require(size < max_dims, "copy_strided: a box has at most {} dims", max_dims);
   require(dim.extent >= 0, "copy_strided: a dim of {} elements", dim.extent);
   dims[static_cast<std::size_t>(size++)] = dim;
@@ -29,7 +29,7 @@ void StridedCopy::add(const Dim& dim) {
 StridedCopy StridedCopy::reversed() const {
   StridedCopy back = *this;
   std::swap(back.from, back.to);
-  for (Dim& dim : back.dims) std::swap(dim.from, dim.to);
+  for (CopyDim& dim : back.dims) std::swap(dim.from, dim.to);
   return back;
 }
 
@@ -37,10 +37,10 @@ ArrangedCopy arrange(const StridedCopy& box) {
   ArrangedCopy copy;
   copy.from = box.from;
   copy.to = box.to;
-  std::array<Dim, StridedCopy::max_dims> dims{};
+  std::array<CopyDim, StridedCopy::max_dims> dims{};
   int size = 0;
   for (int i = 0; i < box.size; ++i) {
-    Dim dim = box.dims[static_cast<std::size_t>(i)];
+    CopyDim dim = box.dims[static_cast<std::size_t>(i)];
     (dim.to == 0 ? copy.summed_count : copy.kept_count) *= dim.extent;
     if (dim.extent == 1) continue;
     if (dim.to < 0) {
@@ -51,31 +51,31 @@ ArrangedCopy arrange(const StridedCopy& box) {
     }
     dims[static_cast<std::size_t>(size++)] = dim;
   }
-  std::stable_sort(dims.begin(), dims.begin() + size, [](const Dim& a, const Dim& b) {
+  std::stable_sort(dims.begin(), dims.begin() + size, [](const CopyDim& a, const CopyDim& b) {
     return std::tuple(a.to, distance(a.from)) > std::tuple(b.to, distance(b.from));
   });
   int count = 0;
   for (int i = 0; i < size; ++i) {
-    const Dim& dim = dims[static_cast<std::size_t>(i)];
+    const CopyDim& dim = dims[static_cast<std::size_t>(i)];
     if (count > 0 && follows(copy.dims[count - 1], dim)) {
       copy.dims[count - 1] = {.extent = copy.dims[count - 1].extent * dim.extent, .from = dim.from, .to = dim.to};
     } else {
       copy.dims[count++] = dim;
     }
   }
-  copy.kept = static_cast<int>(std::count_if(copy.dims, copy.dims + count, [](const Dim& dim) { return dim.to != 0; }));
+  copy.kept = static_cast<int>(std::count_if(copy.dims, copy.dims + count, [](const CopyDim& dim) { return dim.to != 0; }));
   copy.summed = count - copy.kept;
   return copy;
 }
 
 int take_words(ArrangedCopy& copy, int element_bytes, std::int64_t alignment) {
   if (copy.kept == 0) return element_bytes;
-  Dim& last = copy.dims[copy.kept - 1];
+  CopyDim& last = copy.dims[copy.kept - 1];
   if (last.from != 1 || last.to != 1) return element_bytes;
   const auto fits = [&](std::int64_t elements) {
     return elements * element_bytes <= 16 && alignment % (elements * element_bytes) == 0 && last.extent % elements == 0 &&
            std::all_of(copy.dims, copy.dims + copy.kept - 1,
-                       [&](const Dim& dim) { return dim.from % elements == 0 && dim.to % elements == 0; });
+                       [&](const CopyDim& dim) { return dim.from % elements == 0 && dim.to % elements == 0; });
   };
   std::int64_t elements = 1;
   while (fits(2 * elements)) elements *= 2;

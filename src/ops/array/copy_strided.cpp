@@ -9,7 +9,7 @@
 namespace trireme::ops {
 namespace {
 
-using Dim = StridedCopy::Dim;
+using CopyDim = StridedCopy::Dim;
 
 // Bits at any address, of elements of any type.
 template <typename Bits>
@@ -60,7 +60,7 @@ struct AddsElements {
 // A part of the last dim, `columns`, and of another one, `rows`. Both are read and written in order: `columns` in y, `rows` in
 // x.
 template <typename Does, typename T>
-void copy_tile(const Dim& rows, const Dim& columns, const T* x, T* y) {
+void copy_tile(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
   constexpr int side = 32;  // of squares that stay in the first cache, of whole cache lines
   T square[side][side + 1];
   for (std::int64_t row = 0; row < rows.extent; row += side) {
@@ -88,7 +88,7 @@ void copy_tile(const Dim& rows, const Dim& columns, const T* x, T* y) {
 }
 
 template <typename Does, typename T>
-void copy_rows(const Dim& rows, const Dim& columns, const T* x, T* y) {
+void copy_rows(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
   for (std::int64_t row = 0; row < rows.extent; ++row, x += rows.from, y += rows.to) {
     if (columns.from == 1 && columns.to == 1) {
       Does::run(x, y, columns.extent);
@@ -102,8 +102,8 @@ template <typename Does, typename T>
 void copy_box(const ArrangedCopy& copy, const T* x, T* y) {
   if (copy.kept == 0) return Does::element(*x, *y);
   const int reading = reading_dim(copy);
-  Dim rows{};
-  Dim outer[StridedCopy::max_dims];
+  CopyDim rows{};
+  CopyDim outer[StridedCopy::max_dims];
   int size = 0;
   for (int i = 0; i + 1 < copy.kept; ++i) {
     if (i == (reading < 0 ? copy.kept - 2 : reading)) {
@@ -112,12 +112,13 @@ void copy_box(const ArrangedCopy& copy, const T* x, T* y) {
       outer[size++] = copy.dims[i];
     }
   }
-  const Dim columns = copy.dims[copy.kept - 1];
+  const CopyDim columns = copy.dims[copy.kept - 1];
   // A thread takes parts of the last two dims.
   constexpr std::int64_t part = 1 << 13;
   const std::int64_t most_columns = reading < 0 ? part : 128;
   const std::int64_t columns_of_part = std::min(columns.extent, most_columns);
-  const std::int64_t rows_of_part = std::min(rows.extent, std::max<std::int64_t>(part / columns_of_part / 64 * 64, 1));
+  const std::int64_t most_rows = reading < 0 ? part / columns_of_part : part / columns_of_part / 64 * 64;  // whole squares
+  const std::int64_t rows_of_part = std::min(rows.extent, std::max<std::int64_t>(most_rows, 1));
   const std::int64_t column_parts = (columns.extent + columns_of_part - 1) / columns_of_part;
   const std::int64_t row_parts = (rows.extent + rows_of_part - 1) / rows_of_part;
   const std::int64_t outer_parts = copy.kept_count / (rows.extent * columns.extent);
@@ -132,8 +133,8 @@ void copy_box(const ArrangedCopy& copy, const T* x, T* y) {
         from += in_x;
         to += in_y;
       });
-      const Dim part_rows{std::min(rows_of_part, rows.extent - row), rows.from, rows.to};
-      const Dim part_columns{std::min(columns_of_part, columns.extent - column), columns.from, columns.to};
+      const CopyDim part_rows{std::min(rows_of_part, rows.extent - row), rows.from, rows.to};
+      const CopyDim part_columns{std::min(columns_of_part, columns.extent - column), columns.from, columns.to};
       if (reading < 0) {
         copy_rows<Does>(part_rows, part_columns, from, to);
       } else {

@@ -11,8 +11,6 @@
 namespace trireme::ops {
 namespace {
 
-using Dim = StridedCopy::Dim;
-
 std::vector<std::int64_t> as_setting(const std::vector<int>& dims) { return {dims.begin(), dims.end()}; }
 
 // The marks of dims that are named once each.
@@ -69,6 +67,9 @@ std::vector<DimPart> padded_parts(std::int64_t extent, std::int64_t before, std:
 // The extent of a dim after padding.
 std::int64_t padded_extent(const Shape& x, int dim, std::int64_t before, std::int64_t after, PadMode mode) {
   const std::int64_t extent = x[dim];
+  constexpr std::int64_t most = std::int64_t{1} << 53;
+  require(std::max(before, after) <= most && std::min(before, after) >= -most, "pad: {} and {} are too many elements", before,
+          after);
   switch (mode) {
     case PadMode::constant:
       require(extent + std::min<std::int64_t>(before, 0) + std::min<std::int64_t>(after, 0) >= 0,
@@ -154,7 +155,8 @@ Movement repeated(const Shape& x, const std::vector<std::int64_t>& times) {
   for (int dim = 0; dim < size; ++dim) {
     const std::int64_t number = times[static_cast<std::size_t>(dim)];
     require(number >= 0, "repeat: {} times is below 0", number);
-    extents[static_cast<std::size_t>(dim)] = number * (dim < more ? 1 : x[dim - more]);
+    const bool fits = !__builtin_mul_overflow(number, dim < more ? 1 : x[dim - more], &extents[static_cast<std::size_t>(dim)]);
+    require(fits, "repeat: x {} repeated {} times has more than 2^63 elements", x, number);
   }
   Movement movement{.name = "repeat", .from = x, .to = shape_of(extents, size), .copies = {{}}, .whole = 1};
   const DimStrides from = strides_of(x);
@@ -291,10 +293,13 @@ std::vector<std::int64_t> chunk_sizes(std::int64_t extent, std::int64_t count) {
 }
 
 void require_sizes(std::int64_t extent, const std::vector<std::int64_t>& sizes) {
-  const bool positive = std::all_of(sizes.begin(), sizes.end(), [](std::int64_t size) { return size >= 0; });
-  const std::int64_t total = positive ? std::accumulate(sizes.begin(), sizes.end(), std::int64_t{0}) : -1;
-  require(positive, "split: a size is below 0");
-  require(total == extent, "split: the sizes add up to {}, but the dim has {}", total, extent);
+  std::int64_t rest = extent;
+  for (const std::int64_t size : sizes) {
+    require(size >= 0, "split: a size is {}", size);
+    require(size <= rest, "split: the sizes add up to more than the {} elements of the dim", extent);
+    rest -= size;
+  }
+  require(rest == 0, "split: the sizes add up to {}, but the dim has {} elements", extent - rest, extent);
 }
 
 Shape squeezed_shape(const Shape& x) {

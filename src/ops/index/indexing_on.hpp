@@ -75,7 +75,7 @@ void scatter_backward(const Indexing& indexing, Tensor<T, D>& dy, const Tensor<s
 
 template <typename I, typename D>
 Tensor<std::int64_t, D> wide_index(const Tensor<I, D>& index) {
-  require_defined("an index", "it", index);
+  require(index.defined(), "an index is undefined");
   if constexpr (std::is_same_v<I, std::int64_t>) {
     return index;
   } else {
