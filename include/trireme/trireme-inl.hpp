@@ -21,3 +21,4 @@
 #include "trireme/optim/named-inl.hpp"
 #include "trireme/optim/optimizer-inl.hpp"
 #include "trireme/optim/schedule_free_adamw-inl.hpp"
+#include "trireme/optim/sharpness_aware-inl.hpp"

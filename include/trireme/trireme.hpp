@@ -105,6 +105,7 @@
 #include "trireme/optim/optimizers.hpp"
 #include "trireme/optim/plateau.hpp"
 #include "trireme/optim/schedule_free_adamw.hpp"
+#include "trireme/optim/sharpness_aware.hpp"
 #include "trireme/optim/summary.hpp"
 #include "trireme/parallel/communication_hook.hpp"
 #include "trireme/parallel/compression.hpp"

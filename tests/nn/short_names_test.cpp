@@ -18,8 +18,11 @@
 #include "trireme/nn/token_layers.hpp"
 #include "trireme/nn/transformer.hpp"
 #include "trireme/nn/upsampling.hpp"
+#include "trireme/optim/lookahead.hpp"
 #include "trireme/optim/moving_average.hpp"
 #include "trireme/optim/optimizers.hpp"
+#include "trireme/optim/schedule_free_adamw.hpp"
+#include "trireme/optim/sharpness_aware.hpp"
 #include "trireme/optim/summary.hpp"
 
 using namespace trireme;
@@ -238,6 +241,14 @@ TEST_CASE("an optimizer takes its template arguments from the model") {
   optim::Lamb lamb(net);
   optim::Lars lars(net);
   optim::Lion lion{net, {.beta1 = 0.8}};
+  optim::Nadam nadam(net);
+  optim::Radam radam(net);
+  optim::Adadelta adadelta(net);
+  optim::Muon muon(net, {.momentum = 0.9});
+  optim::Adafactor adafactor(net);
+  optim::ScheduleFreeAdamW schedule_free(net, {.warmup = 3});
+  optim::Lookahead lookahead(net, lion, {.interval = 2});
+  optim::SharpnessAware sharpness(net);
   optim::ExponentialMovingAverage average(net, {.decay = 0.9});
   STATIC_REQUIRE(std::is_same_v<decltype(plain), optim::AdamW<Float32, Cpu>>);
   STATIC_REQUIRE(std::is_same_v<decltype(adamw), optim::AdamW<Float32, Cpu>>);
@@ -256,6 +267,14 @@ TEST_CASE("an optimizer takes its template arguments from the model") {
   CHECK(setting(adam, "optimizer") == "Adam");
   CHECK(setting(adam, "beta1") == "0.8");
   CHECK(setting(lion, "optimizer") == "Lion");
+  CHECK(setting(lookahead, "optimizer") == "Lion");
+  CHECK(setting(nadam, "optimizer") == "NAdam");
+  CHECK(setting(radam, "optimizer") == "RAdam");
+  CHECK(setting(adadelta, "optimizer") == "Adadelta");
+  CHECK(setting(muon, "momentum") == "0.9");
+  CHECK(setting(adafactor, "optimizer") == "Adafactor");
+  CHECK(setting(schedule_free, "warmup") == "3");
+  STATIC_REQUIRE(std::is_same_v<decltype(sharpness), optim::SharpnessAware<Float32, Cpu>>);
   CHECK(setting(lamb, "optimizer") == "LAMB");
 
   EveryLayer mixed;

@@ -16,8 +16,8 @@ namespace optim {
 struct NamedOptions {
   double learning_rate = 1e-3;
   double weight_decay = 0;
-  std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars and rmsprop
-  std::optional<double> beta2 = {};  // decay of the second moment; Lion's of the momentum, RMSprop's smoothing
+  std::optional<double> beta1 = {};  // decay of the first moment; the momentum of sgd, lars, rmsprop and muon
+  std::optional<double> beta2 = {};  // decay of the second moment; Lion's of the momentum, RMSprop's and Adadelta's smoothing
   std::optional<double> epsilon = {};
   bool nesterov = false;  // of sgd
   Decay decay = Decay::all;

@@ -26,8 +26,13 @@ TRIREME_HOST_DEVICE double momentum_of(const NadamStep& step, std::int64_t updat
 
 // The product of the momenta so far. Where it is so small that 1 minus it rounds to 1, the rest is left out.
 TRIREME_HOST_DEVICE double momentum_product(const NadamStep& step) {
+  const double factor = std::pow(0.96, step.momentum_decay);
+  double power = 1;
   double product = 1;
-  for (std::int64_t update = 1; update <= step.update && product > 1e-17; ++update) product *= momentum_of(step, update);
+  for (std::int64_t update = 1; update <= step.update && product > 1e-17; ++update) {
+    power *= factor;
+    product *= step.beta1 * (1 - 0.5 * power);
+  }
   return product;
 }
 
