@@ -544,7 +544,7 @@ std::vector<std::string> operations_of(const std::string& name) {
       {"dot", {"matmul"}},
       {"dot of itself", {"matmul"}},
       {"outer", {"reshape", "reshape", "matmul"}},
-      {"einsum", {"transpose", "reshape", "reshape", "matmul"}},
+      {"einsum", {"permute", "reshape", "reshape", "matmul"}},
       {"add of losses", {"cross_entropy", "cross_entropy", "add"}},
       {"distillation_loss", {"scale", "log_softmax", "kl_divergence", "scale"}}};
   if (const auto found = made_of_others.find(name); found != made_of_others.end()) return found->second;

@@ -5,7 +5,7 @@
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 
-// The products of ops/matmul/products.hpp, of variables: made of reshape, transpose, sum and matmul, which an observer sees and
+// The products of ops/matmul/products.hpp, of variables: made of reshape, permute, sum and matmul, which an observer sees and
 // whose gradients theirs are.
 namespace trireme TRIREME_EXPORT {
 

@@ -1,3 +1,4 @@
+#include "trireme/autograd/array.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/products.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -13,7 +14,7 @@ struct EinsumOfVariables {
   using V = Variable<T, D>;
   static V sum(const V& x, const Dims& dims) { return trireme::sum(x, dims); }
   static V reshape(const V& x, const Shape& shape) { return trireme::reshape(x, shape); }
-  static V transpose(const V& x, int first, int second) { return trireme::transpose(x, first, second); }
+  static V permute(const V& x, const std::vector<int>& order) { return trireme::permute(x, order); }
   static V multiply(const V& a, const V& b) { return matmul(a, b); }
 };
 

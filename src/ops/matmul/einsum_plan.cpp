@@ -88,30 +88,12 @@ std::int64_t product_of(std::string_view letters, const Extents& extents) {
   return product;
 }
 
-// From dims in the order of `from` to the order of `to`. Letters that stay neighbours move together; exchanges put one such
-// group after the other into its place.
-Permutation permutation(const std::string& from, const std::string& to, const Extents& extents, const Shape& result) {
-  std::vector<std::string> groups;  // in the order of `to`
-  for (const char letter : to) {
-    const auto follows = [&] { return from.find(groups.back().back()) + 1 == from.find(letter); };
-    if (!groups.empty() && follows()) {
-      groups.back() += letter;
-    } else {
-      groups.emplace_back(1, letter);
-    }
-  }
-  std::vector<std::string> places = groups;  // in the order of `from`
-  std::ranges::sort(places, {}, [&](const std::string& group) { return from.find(group.front()); });
-  Permutation found{.exchanges = {}, .result = result};
-  for (std::size_t place = 0; place < groups.size(); ++place) {
-    if (places[place] == groups[place]) continue;
-    const auto other = static_cast<std::size_t>(std::ranges::find(places, groups[place]) - places.begin());
-    std::vector<std::int64_t> dims;
-    for (const std::string& group : places) dims.push_back(product_of(group, extents));
-    found.exchanges.push_back({Shape(dims), static_cast<int>(place), static_cast<int>(other)});
-    std::swap(places[place], places[other]);
-  }
-  return found;
+// From dims in the order of `from` to the order of `to`.
+Arrangement arrangement(const std::string& from, const std::string& to, const Shape& shape) {
+  Arrangement result{.order = {}, .shape = shape};
+  if (from == to) return result;
+  for (const char letter : to) result.order.push_back(static_cast<int>(from.find(letter)));
+  return result;
 }
 
 std::string letters_where(std::string_view letters, const auto& wanted) {
@@ -148,7 +130,7 @@ EinsumPlan einsum_plan(std::string_view equation, const std::vector<Shape>& shap
     for (std::size_t dim = 0; dim < letters.size(); ++dim) {
       if (!in(to)(letters[dim])) alone.push_back(static_cast<int>(dim));
     }
-    return EinsumOperand{Dims(alone), permutation(letters_where(letters, in(to)), to, extents, result)};
+    return EinsumOperand{Dims(alone), arrangement(letters_where(letters, in(to)), to, result)};
   };
   EinsumPlan plan;
   std::string product = rows;
@@ -159,7 +141,8 @@ EinsumPlan einsum_plan(std::string_view equation, const std::vector<Shape>& shap
   } else {
     plan.operands = {operand(a, rows, shape_of(rows, extents))};
   }
-  plan.permutation = permutation(product, parts.result, extents, shape_of(parts.result, extents));
+  plan.product = shape_of(product, extents);
+  plan.arrangement = arrangement(product, parts.result, shape_of(parts.result, extents));
   return plan;
 }
 

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/array/transpose.hpp"
+#include "trireme/ops/array/array.hpp"
 #include "trireme/ops/matmul/batched_matmul.hpp"
 #include "trireme/ops/matmul/einsum_plan.hpp"
 #include "trireme/ops/matmul/product_shapes.hpp"
@@ -45,11 +45,7 @@ template <typename T, typename D>
 struct EinsumOfTensors {
   static Tensor<T, D> sum(const Tensor<T, D>& x, const Dims& dims) { return trireme::sum(x, dims); }
   static Tensor<T, D> reshape(const Tensor<T, D>& x, const Shape& shape) { return x.reshape(shape); }
-  static Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
-    Tensor<T, D> y(transposed_shape(x.shape(), first, second));
-    ops::transpose(x, first, second, y);
-    return y;
-  }
+  static Tensor<T, D> permute(const Tensor<T, D>& x, const std::vector<int>& order) { return trireme::permute(x, order); }
   static Tensor<T, D> multiply(const Tensor<T, D>& a, const Tensor<T, D>& b) { return trireme::matmul(a, b); }
 };
 

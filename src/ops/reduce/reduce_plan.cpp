@@ -1,7 +1,9 @@
 #include "ops/reduce/reduce_plan.hpp"
 
+#include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "ops/base/check.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
@@ -23,26 +25,6 @@ Marks reduced_dims(std::string_view op, const Shape& shape, const Dims& dims) {
     mark = true;
   }
   return reduced;
-}
-
-// Neighbouring dims that are all reduced, or none of them.
-struct Run {
-  std::int64_t extent;
-  bool reduced;
-};
-
-void add(std::vector<Run>& runs, const Run& run) {
-  if (!runs.empty() && runs.back().reduced == run.reduced) {
-    runs.back().extent *= run.extent;
-  } else {
-    runs.push_back(run);
-  }
-}
-
-Shape shape_of(const std::vector<Run>& runs) {
-  std::vector<std::int64_t> dims;
-  for (const Run& run : runs) dims.push_back(run.extent);
-  return Shape(dims);
 }
 
 }  // namespace
@@ -71,24 +53,28 @@ Reduction norm_of(double p) {
 
 ReducePlan reduce_plan(std::string_view op, const Shape& shape, const Dims& dims) {
   const Marks reduced = reduced_dims(op, shape, dims);
-  std::vector<Run> runs;
+  const auto is_reduced = [&](int dim) { return reduced[static_cast<std::size_t>(dim)]; };
+  int first = shape.size();  // of the dims that are reduced and have more than one element, and the last of them
+  int last = -1;
   for (int dim = 0; dim < shape.size(); ++dim) {
-    if (shape[dim] != 1) add(runs, {shape[dim], reduced[static_cast<std::size_t>(dim)]});
+    if (!is_reduced(dim) || shape[dim] == 1) continue;
+    first = std::min(first, dim);
+    last = dim;
   }
   ReducePlan plan;
-  while (runs.size() > 2) {
-    const std::size_t first = runs[0].reduced ? 0 : 1;  // the first reduced run, and behind it one that is kept
-    if (first + 2 >= runs.size()) break;
-    plan.exchanges.push_back({shape_of(runs), static_cast<int>(first)});
-    std::swap(runs[first], runs[first + 1]);
-    std::vector<Run> merged;
-    for (const Run& run : runs) add(merged, run);
-    runs = std::move(merged);
+  bool are_neighbours = true;
+  for (int dim = 0; dim < shape.size(); ++dim) {
+    std::int64_t& size = is_reduced(dim) ? plan.sizes.reduced : dim < first ? plan.sizes.outer : plan.sizes.inner;
+    size *= shape[dim];
+    if (dim > first && dim < last && !is_reduced(dim) && shape[dim] != 1) are_neighbours = false;
   }
-  std::size_t next = 0;
-  if (next < runs.size() && !runs[next].reduced) plan.sizes.outer = runs[next++].extent;
-  if (next < runs.size()) plan.sizes.reduced = runs[next++].extent;
-  if (next < runs.size()) plan.sizes.inner = runs[next].extent;
+  if (are_neighbours) return plan;
+  for (const bool wanted : {false, true}) {
+    for (int dim = 0; dim < shape.size(); ++dim) {
+      if (is_reduced(dim) == wanted) plan.order.push_back(dim);
+    }
+  }
+  plan.sizes.outer *= std::exchange(plan.sizes.inner, 1);
   return plan;
 }
 

@@ -9,16 +9,10 @@
 
 namespace trireme::ops {
 
-// Two neighbouring dims of `shape` that change places.
-struct Exchange {
-  Shape shape;
-  int first;
-};
-
-// How a tensor is reduced over some dims: transposed copies bring them together, then the sizes hold. Dims that are neighbours
-// already need no copy.
+// How a tensor is reduced over some dims. Where these are no neighbours a copy brings them together: its dim i is the tensor's
+// dim order[i]. Then the sizes hold.
 struct ReducePlan {
-  std::vector<Exchange> exchanges;
+  std::vector<int> order;  // empty: no copy is made
   ReduceSizes sizes;
 };
 

@@ -10,8 +10,7 @@
 #include "ops/reduce/reductions_body.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
-#include "trireme/ops/array/transpose.hpp"
-#include "trireme/ops/elementwise/elementwise.hpp"
+#include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 
 // The operations of ops/reductions.hpp for any device: what is checked is the same, Reductions<D> does the work.
@@ -36,25 +35,12 @@ namespace detail {
 
 // x with its dims in the plan's order: x itself where they are.
 template <typename T, typename D>
-Tensor<T, D> in_order(const ReducePlan& plan, Tensor<T, D> x) {
-  for (const Exchange& exchange : plan.exchanges) {
-    Tensor<T, D> next(transposed_shape(exchange.shape, exchange.first, exchange.first + 1));
-    transpose(x.reshape(exchange.shape), exchange.first, exchange.first + 1, next);
-    x = std::move(next);
-  }
-  return x;
-}
-
-// The way back.
-template <typename T, typename D>
-Tensor<T, D> in_first_order(const ReducePlan& plan, Tensor<T, D> x) {
-  for (auto exchange = plan.exchanges.rbegin(); exchange != plan.exchanges.rend(); ++exchange) {
-    Tensor<T, D> next(exchange->shape);
-    transpose(x.reshape(transposed_shape(exchange->shape, exchange->first, exchange->first + 1)), exchange->first,
-              exchange->first + 1, next);
-    x = std::move(next);
-  }
-  return x;
+Tensor<T, D> in_order(const ReducePlan& plan, const Tensor<T, D>& x) {
+  if (plan.order.empty()) return x;
+  const Movement movement = permuted(x.shape(), plan.order);
+  Tensor<T, D> y(movement.to);
+  move_elements(movement, x, y);
+  return y;
 }
 
 template <typename T, typename D>
@@ -235,15 +221,11 @@ void reduce_backward(const ReductionOptions& options, const Tensor<T, D>& x, con
   const bool reads = detail::reads_elements(options.kind);
   const detail::ReductionBackward<T, D> backward(options, plan.sizes, reads ? detail::in_order(plan, x) : Tensor<T, D>(), y,
                                                  dy);
-  if (plan.exchanges.empty()) return backward.write(dx, accumulate);
-  Tensor<T, D> in_order(dx.shape());
+  if (plan.order.empty()) return backward.write(dx, accumulate);
+  const Movement movement = permuted(dx.shape(), plan.order);
+  Tensor<T, D> in_order(movement.to);
   backward.write(in_order, false);
-  const Tensor<T, D> contribution = detail::in_first_order(plan, in_order).reshape(dx.shape());
-  if (accumulate) {
-    add(dx, contribution, dx);
-  } else {
-    device::copy_bytes(D{}, dx.data(), D{}, contribution.data(), static_cast<std::size_t>(dx.numel()) * sizeof(T));
-  }
+  move_gradient(movement, in_order, dx, accumulate);
 }
 
 namespace detail {
