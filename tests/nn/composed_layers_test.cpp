@@ -11,6 +11,7 @@
 #include "trireme/nn/convolutions.hpp"
 #include "trireme/nn/gated.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/normalized_weights.hpp"
 #include "trireme/nn/upsampling.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -202,17 +203,60 @@ TEST_CASE("instance norm, upsampling and pixel shuffle are PyTorch's") {
   for (const double element : dropped.value().span()) CHECK((element == 0 || element == 2));
 }
 
+TEST_CASE("layers with weight norm and with spectral norm") {
+  struct Net : nn::Module<Float64> {
+    nn::WeightNormLinear<Float64> first{*this, "first", {.in = 4, .out = 3}};
+    nn::WeightNormConv1d<Float64> conv{*this, "conv", {.in = 3, .out = 4, .kernel = 3, .arguments = {.padding = 1}}};
+    nn::SpectralNormLinear<Float64> second{*this, "second", {.in = 4, .out = 4, .bias = false}};
+    nn::SpectralNormConv2d<Float64> last{*this, "last", {.in = 4, .out = 2, .kernel = {1, 2}}};
+    Variable<double> forward(const Variable<double>& x) const {
+      return last.forward(unsqueeze(second.forward(conv.forward(first.forward(x))), 1));
+    }
+  } net;
+  net.initialize({.seed = 3});
+  CHECK(net.first.weight_g.info().shape == Shape{3, 1});
+  CHECK(net.conv.weight_g.info().shape == Shape{4, 1, 1});
+  CHECK(net.conv.weight_v.info().name == "conv.weight_v");
+  CHECK_FALSE(net.second.bias.defined());
+  const Variable<double> x(random({2, 5, 4}, 1));
+  for (int step = 0; step < 200; ++step) {
+    const Tape tape;
+    net.forward(x);
+  }
+  // The product with a matrix whose largest singular value is 1 makes no row longer, and one as long.
+  const auto u = net.second.weight_u.value();
+  CHECK(net.second.forward(Variable<double>(Tensor<double>::zeros({1, 4}))).value().at(0, 0) == 0);
+  double square = 0;
+  for (const double element : u.span()) square += element * element;
+  CHECK(square == Approx(1));
+  const auto right = power_iteration(net.second.weight.value(), u).right.reshape({1, 4});
+  const auto y = net.second.forward(Variable<double>(right));
+  for (std::int64_t i = 0; i < 4; ++i) CHECK(y.value().data()[i] == Approx(u.data()[i]).margin(1e-6));
+  net.eval();
+  const auto before = elements(u);
+  {
+    const Tape tape;
+    net.forward(x);
+  }
+  CHECK(elements(u) == before);
+  // The singular vectors are constants for the gradient; where they are right that is the gradient of the whole.
+  expect_passed(testing::check_parameter_gradients(net.store(), [&] { return net.forward(x); }, {.tolerance = 1e-4}));
+}
+
 TEST_CASE("composed layers compute in mixed precision") {
   struct Net : nn::Module<MixedBfloat16> {
     nn::Conv1d<MixedBfloat16> conv{*this, "conv", {.in = 4, .out = 4, .kernel = 3, .padding = 1}};
     nn::GatedMlp<MixedBfloat16> mlp{*this, "mlp", {.width = 4, .hidden = 8}};
     nn::PRelu<MixedBfloat16> prelu{*this, "prelu"};
     nn::MultiheadAttention<MixedBfloat16> attention{*this, "attention", {.embed_dim = 4, .num_heads = 2, .window = 2}};
+    nn::WeightNormLinear<MixedBfloat16> normal{*this, "normal", {.in = 4, .out = 4}};
+    nn::SpectralNormLinear<MixedBfloat16> spectral{*this, "spectral", {.in = 4, .out = 4}};
   } net;
   net.initialize({.seed = 1});
   Tape tape;
   const Variable<bfloat16> x(random<bfloat16>({2, 5, 4}, 1));
-  const auto y = net.attention.forward(net.prelu.forward(net.mlp.forward(net.conv.forward(x))));
+  const auto y =
+      net.attention.forward(net.prelu.forward(net.mlp.forward(net.spectral.forward(net.normal.forward(net.conv.forward(x))))));
   CHECK(y.shape() == x.shape());
   sum(cast<float>(y)).backward();
   for (int index = 0; index < net.store().num_parameters(); ++index) {

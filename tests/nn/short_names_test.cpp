@@ -12,6 +12,7 @@
 #include "trireme/nn/gated.hpp"
 #include "trireme/nn/module_list.hpp"
 #include "trireme/nn/normalization.hpp"
+#include "trireme/nn/normalized_weights.hpp"
 #include "trireme/nn/recurrent.hpp"
 #include "trireme/nn/sequential.hpp"
 #include "trireme/nn/staged.hpp"
@@ -62,11 +63,15 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::Residual, nn::Residual<P, D>>);
   static_assert(same<typename Module::RmsNorm, nn::RmsNorm<P, D>>);
   static_assert(same<typename Module::Sequential, nn::Sequential<P, D>>);
+  static_assert(same<typename Module::SpectralNormConv2d, nn::SpectralNormConv2d<P, D>>);
+  static_assert(same<typename Module::SpectralNormLinear, nn::SpectralNormLinear<P, D>>);
   static_assert(same<typename Module::TokenEmbedding, nn::TokenEmbedding<P, D>>);
   static_assert(same<typename Module::TokenLogits, nn::TokenLogits<P, D>>);
   static_assert(same<typename Module::TransformerBlock, nn::TransformerBlock<P, D>>);
   static_assert(same<typename Module::TransformerMlp, nn::TransformerMlp<P, D>>);
   static_assert(same<typename Module::Upsample, nn::Upsample<P, D>>);
+  static_assert(same<typename Module::WeightNormConv1d, nn::WeightNormConv1d<P, D>>);
+  static_assert(same<typename Module::WeightNormLinear, nn::WeightNormLinear<P, D>>);
   // In a layer of the library too.
   static_assert(same<typename nn::TransformerBlock<P, D>::Linear, nn::Linear<P, D>>);
 };

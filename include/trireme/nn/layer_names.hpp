@@ -54,6 +54,10 @@ class RmsNorm;
 template <typename P, typename D>
 class Sequential;
 template <typename P, typename D>
+class SpectralNormConv2d;
+template <typename P, typename D>
+class SpectralNormLinear;
+template <typename P, typename D>
 class TokenEmbedding;
 template <typename P, typename D>
 class TokenLogits;
@@ -63,6 +67,10 @@ template <typename P, typename D>
 class TransformerMlp;
 template <typename P, typename D>
 class Upsample;
+template <typename P, typename D>
+class WeightNormConv1d;
+template <typename P, typename D>
+class WeightNormLinear;
 
 }  // namespace nn
 }  // namespace trireme

@@ -75,11 +75,15 @@ class Module {
   using Residual = nn::Residual<P, D>;
   using RmsNorm = nn::RmsNorm<P, D>;
   using Sequential = nn::Sequential<P, D>;
+  using SpectralNormConv2d = nn::SpectralNormConv2d<P, D>;
+  using SpectralNormLinear = nn::SpectralNormLinear<P, D>;
   using TokenEmbedding = nn::TokenEmbedding<P, D>;
   using TokenLogits = nn::TokenLogits<P, D>;
   using TransformerBlock = nn::TransformerBlock<P, D>;
   using TransformerMlp = nn::TransformerMlp<P, D>;
   using Upsample = nn::Upsample<P, D>;
+  using WeightNormConv1d = nn::WeightNormConv1d<P, D>;
+  using WeightNormLinear = nn::WeightNormLinear<P, D>;
 
   using T = typename P::Compute;
   using M = typename P::Master;
