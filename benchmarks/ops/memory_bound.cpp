@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <type_traits>
 
 #include "ops/measure.hpp"
@@ -192,10 +194,10 @@ void measure_ends(Report& report, const GptSizes& sizes) {
 void measure_reductions(Report& report) {
   const auto x = filled({4096, 1024});
   const auto half = filled<bfloat16>(x.shape());
-  const std::string name = " " + x.shape().str();
+  const std::string name = fmt::format(" {}", x.shape());
   report.memory_bound("sum" + name, bytes(x.numel(), 1), [&] { sum(x); });
   for (const int dim : {0, 1}) {
-    const std::string over = " over dim " + std::to_string(dim) + name;
+    const std::string over = fmt::format(" over dim {}{}", dim, name);
     report.memory_bound("sum" + over, bytes(x.numel(), 1), [&] { sum(x, dim); });
     report.memory_bound("max" + over, bytes(x.numel(), 1), [&] { max(x, dim); });
     report.memory_bound("sum" + over + " bfloat16", bytes<bfloat16>(x.numel(), 1), [&] { sum(half, dim); });

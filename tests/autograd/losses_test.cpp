@@ -214,7 +214,9 @@ TEST_CASE("triplet margin loss is PyTorch's") {
 TEST_CASE("losses refuse undefined operands and take batches of none") {
   const Variable<double> none, rows(x());
   const auto index = integers({2}, {1, 1});
-  const auto refused = [](const auto& call, const std::string& text) { CHECK_THROWS_WITH(call(), ContainsSubstring(text + " is undefined")); };
+  const auto refused = [](const auto& call, const std::string& text) {
+    CHECK_THROWS_WITH(call(), ContainsSubstring(text + " is undefined"));
+  };
   refused([&] { l1_loss(none, x()); }, "l1_loss: operand 1 of 2");
   refused([&] { huber_loss(rows, {}); }, "huber_loss: operand 2 of 2");
   refused([&] { sigmoid_focal_loss(rows, {}); }, "sigmoid_focal_loss: operand 2 of 2");

@@ -1,7 +1,6 @@
 #include "trireme/ops/resize/interpolate.hpp"
 
 #include <cmath>
-#include <optional>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
@@ -10,19 +9,20 @@
 namespace trireme::ops {
 namespace {
 
-ResizedDim resized_dim(std::int64_t in, std::int64_t size, std::optional<double> scale, bool align_corners) {
+// `scale` counts in place of `size` with `by_scale`.
+ResizedDim resized_dim(std::int64_t in, std::int64_t size, bool by_scale, double scale, bool align_corners) {
   ResizedDim dim{.in = in, .out = size};
-  if (scale) {
-    require(std::isfinite(*scale) && *scale > 0, "interpolate: the scale {} is not above 0", *scale);
-    const double out = std::floor(static_cast<double>(in) * *scale);
-    require(out < 0x1p53, "interpolate: {} pixels scaled by {} are too many", in, *scale);
+  if (by_scale) {
+    require(std::isfinite(scale) && scale > 0, "interpolate: the scale {} is not above 0", scale);
+    const double out = std::floor(static_cast<double>(in) * scale);
+    require(out < 0x1p53, "interpolate: {} pixels scaled by {} are too many", in, scale);
     dim.out = static_cast<std::int64_t>(out);
   }
   require(in > 0 && dim.out > 0, "interpolate: {} pixels can't become {}", in, dim.out);
   if (align_corners) {
     dim.scale = dim.out > 1 ? static_cast<double>(in - 1) / static_cast<double>(dim.out - 1) : 0;
   } else {
-    dim.scale = scale ? 1 / *scale : static_cast<double>(in) / static_cast<double>(dim.out);
+    dim.scale = by_scale ? 1 / scale : static_cast<double>(in) / static_cast<double>(dim.out);
   }
   return dim;
 }
@@ -53,11 +53,9 @@ Interpolation interpolation_of(const Shape& x, const InterpolateOptions& options
   require(by_size != by_scale, "interpolate: give a size or a scale, one of both");
   const bool bilinear = options.mode == InterpolateMode::bilinear;
   require(bilinear || !options.align_corners, "interpolate: align_corners belongs to InterpolateMode::bilinear");
-  const auto height = by_scale ? std::optional(options.scale.height) : std::nullopt;
-  const auto width = by_scale ? std::optional(options.scale.width) : std::nullopt;
   return {.images = x[0] * x[1],
-          .height = resized_dim(x[2], options.size.height, height, options.align_corners),
-          .width = resized_dim(x[3], options.size.width, width, options.align_corners),
+          .height = resized_dim(x[2], options.size.height, by_scale, options.scale.height, options.align_corners),
+          .width = resized_dim(x[3], options.size.width, by_scale, options.scale.width, options.align_corners),
           .bilinear = bilinear,
           .align_corners = options.align_corners};
 }

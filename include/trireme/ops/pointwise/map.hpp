@@ -155,7 +155,8 @@ namespace ops {
 // y = function of the elements of x, whose shapes are repeated to that of y.
 template <typename F, typename T, typename D, std::size_t n>
 void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y) {
-  static_assert(detail::can_map<D>, "map() of a GPU's tensors is compiled by nvcc: put the expression into a .cu file");
+  static_assert(trireme::detail::can_map<D>,
+                "map() of a GPU's tensors is compiled by nvcc: put the expression into a .cu file");
   std::array<Shape, n> shapes;
   std::array<const T*, n> data{};
   for (std::size_t k = 0; k < n; ++k) {
@@ -165,7 +166,7 @@ void map(const F& function, std::span<const Tensor<T, D>, n> x, Tensor<T, D>& y)
   if (y.numel() == 0) return;
   const Broadcast plan(y.shape(), shapes.data(), static_cast<int>(n));
   if constexpr (std::is_same_v<D, Cpu>) {
-    run_map<T>(plan, data, y.data(), &function, detail::MapLoops<F, Accumulate<T>, n>::forward());
+    run_map<T>(plan, data, y.data(), &function, trireme::detail::MapLoops<F, Accumulate<T>, n>::forward());
   } else {
     launch_map(plan, function, data, y.data());
   }
@@ -186,7 +187,8 @@ void map_backward(const F& function, std::span<const Tensor<T, D>, n> x, const T
   if (dy.numel() == 0) return;
   const Broadcast plan(dy.shape(), shapes.data(), static_cast<int>(n));
   if constexpr (std::is_same_v<D, Cpu>) {
-    run_map_backward<T>(plan, data, dy.data(), gradients, &function, detail::MapLoops<F, Accumulate<T>, n>::backward());
+    run_map_backward<T>(plan, data, dy.data(), gradients, &function,
+                        trireme::detail::MapLoops<F, Accumulate<T>, n>::backward());
   } else {
     launch_map_backward(plan, function, data, dy.data(), gradients);
   }
