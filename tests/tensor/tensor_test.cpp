@@ -17,6 +17,13 @@ TEST_CASE("a tensor from elements that are written out") {
   CHECK_THROWS_WITH(Tensor<float>::from({2, 2}, {1, 2, 3}), "3 values do not fill the shape [2, 2]");
 }
 
+TEST_CASE("the elements as a vector") {
+  const auto x = Tensor<float>::from({2, 2}, {1, 2, 3, 4});
+  CHECK(x.narrow(1, 1).to_vector() == std::vector<float>{3, 4});
+  CHECK(Tensor<std::int64_t>({0, 3}).to_vector().empty());
+  CHECK_THROWS_AS(Tensor<float>().to_vector(), Error);
+}
+
 TEST_CASE("at() reads and writes an element, negative numbers count from the end") {
   const auto x = Tensor<float>::from({2, 3}, {1, 2, 3, 4, 5, 6});
   CHECK(x.at(0, 0) == 1);

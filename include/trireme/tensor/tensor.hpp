@@ -12,6 +12,7 @@
 #include <span>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
@@ -96,6 +97,13 @@ class Tensor {
     T element;
     device::copy_bytes(Cpu{}, &element, D{}, data_, sizeof(T));
     return element;
+  }
+
+  std::vector<T> to_vector() const requires(!std::is_same_v<T, bool>) {  // a copy on the host; row after row
+    require(defined(), "to_vector() of a tensor that is undefined");
+    std::vector<T> elements(static_cast<std::size_t>(numel_));
+    device::copy_bytes(Cpu{}, elements.data(), D{}, data_, bytes_of(shape_));
+    return elements;
   }
 
   // The same elements under another shape.
