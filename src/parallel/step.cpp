@@ -193,7 +193,7 @@ bool Step::update(optim::AnyOptimizer& optimizer, const optim::UpdateOptions& op
   phase_ = Phase::over;
   reduction_ = nullptr;
   owner_->is_in_step_ = false;
-  owner_->is_updated_ = true;
+  owner_->is_updated_ = updated;
   if (recording_ == nullptr) record(optimizer, updated);
   return updated;
 }

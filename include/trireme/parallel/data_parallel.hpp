@@ -57,8 +57,8 @@ class DataParallel {
   DataParallel& operator=(const DataParallel&) = delete;
 
   // The step with this number, from 0 on, the same on all ranks: it names random numbers, and when compression begins. Several
-  // steps of one number that follow each other, those of a critic, draw different ones. Under fixed bits as many micro-batches
-  // as FixedBits says for each rank. One step at a time is open.
+  // steps of one number that follow each other, those of a critic, draw different ones; what was given up or skipped is done
+  // over with the same. Under fixed bits as many micro-batches as FixedBits says for each rank. One step at a time is open.
   Step begin(std::int64_t number, int micro_batches = 1);
 
   // What a step that a StepGraph launches leaves to the host: asks all ranks, as Step::ask does, and each time it was called
@@ -143,7 +143,7 @@ class DataParallel {
   std::vector<std::uint64_t> compared_optimizers_;  // their serials: all ranks have the same settings
   bool is_in_step_ = false;
   std::int64_t step_ = -1;           // the number of the newest one
-  bool is_updated_ = false;          // the newest one was
+  bool is_updated_ = false;          // the newest one was, and was not skipped
   std::uint64_t earlier_steps_ = 0;  // that were updated under the same number
   std::int64_t finished_steps_ = 0;
   std::int64_t exchanges_ = 0;
