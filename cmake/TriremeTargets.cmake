@@ -21,6 +21,14 @@ if(CMAKE_UNITY_BUILD) # to GCC such a file is an included one, whose anonymous n
   add_compile_options($<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 
+# A seventh of GCC's time goes into freeing memory: where each of ninja's compilers can have 2 GiB it begins later with it.
+cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+math(EXPR needed "2048 * (${cores} + 2)")
+if(memory GREATER_EQUAL needed)
+  add_compile_options("$<$<COMPILE_LANG_AND_ID:CXX,GNU>:--param=ggc-min-heapsize=600000>")
+endif()
+
 # Of this project's own programs: a quicker linker where one is installed.
 if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_EXE_LINKER_FLAGS MATCHES "-fuse-ld")
   find_program(TRIREME_LINKER NAMES ld.mold ld.lld)
