@@ -14,8 +14,8 @@ GroupNorms::GroupNorms(Model& model, const ParameterRules& rules, const std::vec
   if (!own) return;
   count_ = static_cast<int>(rules.groups.size()) + 1;
   const device::MemoryPurpose purpose("state of the optimizer");
-  totals_ = std::make_shared<device::Storage>(model.store().device().memory(),
-                                              static_cast<std::size_t>(count_) * sizeof(StepTotals));
+  totals_ =
+      std::make_shared<device::Storage>(model.store().device().memory(), static_cast<std::size_t>(count_) * sizeof(StepTotals));
 }
 
 const StepTotals* GroupNorms::of(const ResolvedRule& rule) const {

@@ -18,8 +18,9 @@ namespace {
 constexpr auto of_layout = std::to_array<std::string_view>(
     {"micro_batch_size", "pipeline_parallel", "tensor_parallel", "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
 // ...and how the rest is trained, which is worth a line.
-constexpr auto of_training = std::to_array<std::string_view>(
-    {"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm", "clip_value", "non_finite", "max_skipped"});
+constexpr auto of_training =
+    std::to_array<std::string_view>({"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm",
+                                     "clip_value", "non_finite", "max_skipped"});
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();

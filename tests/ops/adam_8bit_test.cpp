@@ -105,7 +105,8 @@ TEST_CASE("256 codes stand for 256 numbers in their order, and each number gets 
     }
     const int code = unsigned_code(x);
     if (code == 1) continue;
-    CHECK(std::abs(without[static_cast<std::size_t>(code)] - static_cast<double>(x)) <= distance_to_nearest(without, x) + 1e-6 * x);
+    CHECK(std::abs(without[static_cast<std::size_t>(code)] - static_cast<double>(x)) <=
+          distance_to_nearest(without, x) + 1e-6 * x);
   }
 }
 
@@ -132,8 +133,9 @@ TEMPLATE_TEST_CASE("eight steps of 8-bit AdamW have the values of NumPy", "", fl
   using T = TestType;
   Coded<T> moments(600);
   const std::array<std::int64_t, 7> places{0, 1, 2, 6, 255, 256, 599};
-  const auto check = [&](const std::array<double, 7>& weights, const std::array<int, 7>& first, const std::array<int, 7>& second,
-                         const std::array<double, 3>& first_absmax, const std::array<double, 3>& second_absmax) {
+  const auto check = [&](const std::array<double, 7>& weights, const std::array<int, 7>& first,
+                         const std::array<int, 7>& second, const std::array<double, 3>& first_absmax,
+                         const std::array<double, 3>& second_absmax) {
     for (std::size_t at = 0; at < places.size(); ++at) {
       CAPTURE(places[at]);
       CHECK(static_cast<double>(moments.weight.data()[places[at]]) == Approx(weights[at]).epsilon(1e-5));

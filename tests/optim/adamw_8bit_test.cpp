@@ -102,14 +102,14 @@ TEST_CASE("8-bit AdamW keeps codes and magnitudes of large parameters, and momen
   Weights weights;
   optim::AdamW8bit<Float32> optimizer(weights.model);
   CHECK(listed(optimizer) ==
-        std::vector<std::string>{
-            "optimizer.exp_avg_codes.large uint8 300 350", "optimizer.exp_avg_absmax.large float32 411",
-            "optimizer.exp_avg_sq_codes.large uint8 300 350", "optimizer.exp_avg_sq_absmax.large float32 411",
-            "optimizer.exp_avg.small float32 4095", "optimizer.exp_avg_sq.small float32 4095",
-            "optimizer.exp_avg_codes.least uint8 4096", "optimizer.exp_avg_absmax.least float32 16",
-            "optimizer.exp_avg_sq_codes.least uint8 4096", "optimizer.exp_avg_sq_absmax.least float32 16",
-            "optimizer.exp_avg.scalar float32", "optimizer.exp_avg_sq.scalar float32", "optimizer.exp_avg.empty float32 0 3",
-            "optimizer.exp_avg_sq.empty float32 0 3"});
+        std::vector<std::string>{"optimizer.exp_avg_codes.large uint8 300 350", "optimizer.exp_avg_absmax.large float32 411",
+                                 "optimizer.exp_avg_sq_codes.large uint8 300 350",
+                                 "optimizer.exp_avg_sq_absmax.large float32 411", "optimizer.exp_avg.small float32 4095",
+                                 "optimizer.exp_avg_sq.small float32 4095", "optimizer.exp_avg_codes.least uint8 4096",
+                                 "optimizer.exp_avg_absmax.least float32 16", "optimizer.exp_avg_sq_codes.least uint8 4096",
+                                 "optimizer.exp_avg_sq_absmax.least float32 16", "optimizer.exp_avg.scalar float32",
+                                 "optimizer.exp_avg_sq.scalar float32", "optimizer.exp_avg.empty float32 0 3",
+                                 "optimizer.exp_avg_sq.empty float32 0 3"});
 }
 
 TEST_CASE("8-bit AdamW's state has 2 bytes for an element and 8 for a block") {

@@ -30,7 +30,8 @@ struct Weights {
 
   // Gradients of the loss times `loss_scale`; the optimizer is told of a mean over half as many targets.
   StepSummary with_gradients(const std::map<int, std::vector<float>>& gradients, float loss_scale = 1) {
-    StepSummary summary{.target_weight = 1, .gradient_scale = 0.5 / static_cast<double>(loss_scale), .used = {true, true, true}};
+    StepSummary summary{
+        .target_weight = 1, .gradient_scale = 0.5 / static_cast<double>(loss_scale), .used = {true, true, true}};
     double squares = 0;
     for (const auto& [parameter, elements] : gradients) {
       for (std::size_t i = 0; i < elements.size(); ++i) {
@@ -129,8 +130,9 @@ TEST_CASE("LAMB measures gradients that are clipped by group") {
 
 TEST_CASE("limits that make no sense are refused, and settings name those of groups") {
   Weights weights;
-  CHECK_THROWS_WITH(optim::Sgd<Float32>(weights.model, {.groups = {{.pattern = "embed", .clip_norm = -1}}}),
-                    ContainsSubstring("the clip_norm and clip_value of the parameter group \"embed\" are finite and 0 or more"));
+  CHECK_THROWS_WITH(
+      optim::Sgd<Float32>(weights.model, {.groups = {{.pattern = "embed", .clip_norm = -1}}}),
+      ContainsSubstring("the clip_norm and clip_value of the parameter group \"embed\" are finite and 0 or more"));
   const optim::Sgd<Float32> optimizer(weights.model, {.groups = {{.pattern = "embed", .clip_norm = 2, .clip_value = 0.5}}});
   bool found = false;
   for (const auto& [name, value] : optimizer.settings()) {

@@ -155,7 +155,7 @@ TEST_CASE("every optimizer that updates any range does it with the same bits in 
   const std::vector<Range> own{{0, 16}, {16, 16}, {16, 32}, {48, 80}};
   for (const std::string& name : all_names()) {
     if (name == "lamb" || name == "lars" || name == "muon" || name == "adafactor") continue;  // they sum over all ranks
-    if (name == "adamw_8bit in blocks") continue;                                                                // so does this
+    if (name == "adamw_8bit in blocks") continue;                                             // so does this
     CAPTURE(name);
     Weights<Float32> whole(name);
     Weights<Float32> part(name);

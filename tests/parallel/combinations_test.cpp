@@ -66,7 +66,8 @@ struct Setup {
         sharded ? ", sharded" : "", mesh.data, mesh.pipeline, mesh.tensor, accumulation, tied ? "tied" : "not tied",
         std::array{"nothing", "a block", "the first half"}[static_cast<std::size_t>(frozen)],
         std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)],
-        std::array{"AdamW", "Muon", "Adafactor", "Lookahead", "schedule-free AdamW", "8-bit AdamW"}[static_cast<std::size_t>(optimizer)],
+        std::array{"AdamW", "Muon", "Adafactor", "Lookahead", "schedule-free AdamW",
+                   "8-bit AdamW"}[static_cast<std::size_t>(optimizer)],
         resumed ? ", resumed" : "", clips_groups ? ", clips groups" : "");
   }
   // With more micro-batches other schedules, where gradients need not be complete one after the other.
@@ -274,8 +275,8 @@ class Trainer {
             net_, optim::ScheduleFreeAdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2, .warmup = 3});
       case Kind::adamw_8bit:
         return std::make_unique<optim::AdamW8bit<P>>(
-            net_, optim::AdamW8bitOptions{
-                      .learning_rate = 0.01, .epsilon = 1e-2, .min_8bit_size = 0, .groups = groups_that_clip()});
+            net_,
+            optim::AdamW8bitOptions{.learning_rate = 0.01, .epsilon = 1e-2, .min_8bit_size = 0, .groups = groups_that_clip()});
       default:
         return std::make_unique<optim::AdamW<P>>(
             net_, optim::AdamWOptions{.learning_rate = 0.01, .epsilon = 1e-2, .groups = groups_that_clip()});
@@ -501,7 +502,8 @@ TEST_CASE("what can't be combined is refused by one message on all ranks") {
     for (const std::string& error : trial.errors) CHECK_THAT(error, ContainsSubstring(message));
   }
   const Trial trial = try_out({.sum = Sum::fixed_bits, .sharded = true, .mesh = {2, 1, 1}, .clips_groups = true});
-  for (const std::string& error : trial.errors) CHECK_THAT(error, ContainsSubstring("give groups a clip_norm with Sharding::none"));
+  for (const std::string& error : trial.errors)
+    CHECK_THAT(error, ContainsSubstring("give groups a clip_norm with Sharding::none"));
 }
 
 TEST_CASE("a covering array holds every pair that is not excluded") {

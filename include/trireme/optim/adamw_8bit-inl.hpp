@@ -38,8 +38,7 @@ AdamW8bit<P, D>::AdamW8bit(Model& model, const AdamW8bitOptions& options)
 template <typename P, typename D>
 bool AdamW8bit<P, D>::is_8bit(int parameter) const {
   const ParameterInfo& info = store_.parameter(parameter);
-  return info.trainable && !this->rule_of(parameter).full_precision &&
-         info.placement.shape.numel() >= options_.min_8bit_size;
+  return info.trainable && !this->rule_of(parameter).full_precision && info.placement.shape.numel() >= options_.min_8bit_size;
 }
 
 template <typename P, typename D>
@@ -83,8 +82,8 @@ auto AdamW8bit<P, D>::shared_blocks(int parameter, std::int64_t& pairs) const ->
   const ParameterInfo& info = store_.parameter(parameter);
   const std::vector<std::int64_t>& bounds = store_.shard()->bounds();
   std::vector<Shared> shared;
-  for (auto bound = std::ranges::upper_bound(bounds, info.offset);
-       bound != bounds.end() && *bound < info.offset + info.numel; ++bound) {
+  for (auto bound = std::ranges::upper_bound(bounds, info.offset); bound != bounds.end() && *bound < info.offset + info.numel;
+       ++bound) {
     const std::int64_t inside = (*bound - info.offset) % ops::block_of_8bit;
     if (inside == 0) continue;
     const std::int64_t begin = *bound - inside;
@@ -124,9 +123,9 @@ void AdamW8bit<P, D>::add_runs(int parameter, const Range& own, const std::vecto
       run.range.end = std::min(rest.end, next->block.begin);
     }
     const std::int64_t blocks = (run.range.count() + ops::block_of_8bit - 1) / ops::block_of_8bit;
-    const bool is_whole = (run.range.begin - offset) % ops::block_of_8bit == 0 &&
-                          (run.range.count() % ops::block_of_8bit == 0 ||
-                           run.range.end == offset + store_.parameter(parameter).numel);
+    const bool is_whole =
+        (run.range.begin - offset) % ops::block_of_8bit == 0 &&
+        (run.range.count() % ops::block_of_8bit == 0 || run.range.end == offset + store_.parameter(parameter).numel);
     require(run.kind == Kind::part || is_whole,
             "8-bit AdamW: elements [{}, {}) of {} are this rank's, which are no whole blocks, and the store's shard does not "
             "say so in its bounds()",
@@ -220,11 +219,10 @@ void AdamW8bit<P, D>::update(const Piece& piece) {
 template <typename P, typename D>
 void AdamW8bit<P, D>::update_in_full(const Piece& piece, const Run& first, std::int64_t end) const {
   const std::int64_t begin = first.range.begin - piece.range.begin;
-  ops::update_elements<ops::AdamUpdate<T>>(
-      step_of(piece), static_cast<std::size_t>(end - first.range.begin),
-      {piece.gradients + begin, piece.values + begin, first_moment_.data() + first.place, second_moment_.data() + first.place,
-       nullptr},
-      D{});
+  ops::update_elements<ops::AdamUpdate<T>>(step_of(piece), static_cast<std::size_t>(end - first.range.begin),
+                                           {piece.gradients + begin, piece.values + begin, first_moment_.data() + first.place,
+                                            second_moment_.data() + first.place, nullptr},
+                                           D{});
 }
 
 // Codes have the shape of their parameter; the magnitudes are one for each block.
@@ -246,8 +244,7 @@ void AdamW8bit<P, D>::add_more_to(State& state, const std::string& prefix) {
       StateTensor elements{.name = name + (is_8bit(index) ? "_codes." : ".") + info.name,
                            .dtype = is_8bit(index) ? DType::uint8 : dtype_of<T>,
                            .shape = info.placement.shape};
-      StateTensor of_blocks{
-          .name = name + "_absmax." + info.name, .dtype = DType::float32, .shape = Shape{blocks_of(index)}};
+      StateTensor of_blocks{.name = name + "_absmax." + info.name, .dtype = DType::float32, .shape = Shape{blocks_of(index)}};
       for (const Run& run : runs_) {
         if (run.parameter != index) continue;
         const auto pieces = run.kind == Kind::full ? store_.pieces(index, run.range, moments[moment] + run.place)

@@ -12,8 +12,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace optim {
 
-// Norms of the gradients of parameter groups, in the memory of the store's device: where a group has a clip_norm, it is measured
-// by itself, and all other parameters together.
+// Norms of the gradients of parameter groups, in the memory of the store's device: where a group has a clip_norm, it is
+// measured by itself, and all other parameters together.
 class GroupNorms {
  public:
   GroupNorms(Model& model, const ParameterRules& rules, const std::vector<ResolvedRule>& resolved);

@@ -7,7 +7,6 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/update/each_optimizer.hpp"
-#include "trireme/optim/adamw_8bit.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/optim/optimizers.hpp"
 

@@ -176,7 +176,7 @@ class Optimizer : public AnyOptimizer {
   bool has_memory_ = false;
   ParameterRules rules_;
   Needs needs_;
-  std::vector<ResolvedRule> resolved_;     // by parameter
+  std::vector<ResolvedRule> resolved_;  // by parameter
   GroupNorms group_norms_;
   Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last is of none
   std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host

@@ -28,7 +28,7 @@ struct ParameterGroup {
   // Largest L2 norm of this group's gradients by themselves, which then do not count for UpdateOptions::clip_norm; 0: no limit.
   std::optional<double> clip_norm = {};
   std::optional<double> clip_value = {};  // instead of UpdateOptions::clip_value; 0: no limit
-  bool full_precision = false;  // AdamW8bit: moments in the type of the weights
+  bool full_precision = false;            // AdamW8bit: moments in the type of the weights
   LearningRate schedule = {};  // one more factor of the learning rate, by the number of DataParallel::begin; not in a StepGraph
 };
 

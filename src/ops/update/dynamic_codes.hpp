@@ -24,7 +24,7 @@ struct Decades {
     const float f = static_cast<float>(n + cells - 1) + 0.5F;
     const auto bits = __builtin_bit_cast(std::uint32_t, f);
     const auto power = __builtin_bit_cast(float, bits & 0x7F800000U);  // cells * 2^decade
-    const std::uint32_t e = (bits >> 23) + 1;  // its last three bits: of the exponent
+    const std::uint32_t e = (bits >> 23) + 1;                          // its last three bits: of the exponent
     // f / power lies in [1, 2), and 5^e / 10^e divides by the power.
     const float fives = ((e & 1) != 0 ? 5.0F : 1.0F) * ((e & 2) != 0 ? 25.0F : 1.0F) * ((e & 4) != 0 ? 625.0F : 1.0F);
     const float inside = (9.0F * f - 8.0F * power) * fives * (cells == 1 ? 1e-7F : 1e-8F);

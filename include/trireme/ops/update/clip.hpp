@@ -17,8 +17,8 @@ struct ClipStep {
   StepOnDevice on_device = {};
 };
 
-// gradient = gradient_scale * gradient, times clip_norm / norm where the norm is larger, as torch.nn.utils.clip_grad_norm_; then
-// not outside [-limit, limit]. nan stays nan.
+// gradient = gradient_scale * gradient, times clip_norm / norm where the norm is larger, as torch.nn.utils.clip_grad_norm_;
+// then not outside [-limit, limit]. nan stays nan.
 template <typename T>
 struct ClipUpdate {
   using Step = ClipStep;
