@@ -1,7 +1,5 @@
 #include "ops/update/adam_8bit_kernels.hpp"
 
-#include <algorithm>
-
 #include "ops/update/adam_8bit_body.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
@@ -16,7 +14,7 @@ struct Block {
   alignas(64) T second[block];
 };
 
-// Codes by another name: loops over vectors of one width need fewer registers.
+// Between codes and int: a loop whose vectors all have one width needs fewer registers.
 void widen(std::int64_t count, const std::uint8_t* codes, int* wide) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) wide[i] = codes[i];
@@ -96,7 +94,7 @@ void measure(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlan
   Block<T> moments;
   decode(count, planes, moments);
   T weights[block];
-  std::copy_n(planes.weight, count, weights);
+  for (std::int64_t i = 0; i < count; ++i) weights[i] = planes.weight[i];
   move(count, update, planes.gradient, weights, moments);
   absmax[0] = absmax_of(count, moments.first);
   absmax[1] = absmax_of(count, moments.second);
