@@ -117,7 +117,7 @@ class Optimizer : public AnyOptimizer {
   virtual void measure(const Piece&) {}
 
   // Before the first update() of a step, on all ranks: look(range, action) shows the pieces of a range that update() will get.
-  // For what several ranks have to find out together.
+  // For what several ranks have to find out together; not with Needs::whole_parameters, which has sum_over_ranks().
   using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
   virtual void prepare(const Look& /*look*/) {}
 
