@@ -24,7 +24,7 @@ struct SequenceModules : nn::Module<P> {
 
   nn::Embedding<P> embedding{*this, "embedding", {.rows = 11, .width = 16}};
   nn::Lstm<P> lstm{*this, "lstm", {.in = 16, .hidden = 8, .bidirectional = true}};
-  nn::Gru<P> gru{*this, "gru", {.in = 16, .hidden = 16, .layers = 2, .dropout = 0.1}};
+  nn::Gru<P> gru{*this, "gru", {.in = 16, .hidden = 8, .layers = 2, .bidirectional = true, .dropout = 0.1}};
   nn::RmsNorm<P> rms_norm{*this, "rms_norm", {.width = 16}};
   nn::MultiheadAttention<P> attention{
       *this, "attention", {.embed_dim = 16, .num_heads = 4, .num_kv_heads = 2, .rotary_base = 100}};
