@@ -20,7 +20,7 @@ namespace {
 template <typename P>
 struct SequenceModules : nn::Module<P> {
   using M = typename P::Master;
-  static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1};
+  static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1, .attention_dropout = 0.1};
 
   nn::Embedding<P> embedding{*this, "embedding", {.rows = 11, .width = 16}};
   nn::Lstm<P> lstm{*this, "lstm", {.in = 16, .hidden = 8, .bidirectional = true}};
