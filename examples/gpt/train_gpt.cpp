@@ -58,6 +58,7 @@ void GptRecipe::add_to(trainer::CommandLine& line) {
   line.add("block", block, "tokens the model sees");
   line.add("dropout", dropout, "of the embedding and of each block's output");
   line.add("attention_dropout", attention_dropout, "of the shares that tokens have in attention; above 0 it is slower");
+  line.set_differs("attention_dropout", Differs::told);
   line.add("fp8", fp8, {"none", "current", "delayed"},
            "8-bit products in the blocks' linear layers, with --precision bf16; how their operands are scaled");
   line.set_differs("fp8", Differs::told);

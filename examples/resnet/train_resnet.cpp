@@ -45,6 +45,10 @@ void ResNetRecipe::add_augmentation(trainer::CommandLine& line) {
   line.add("cutmix_alpha", augmentation.cutmix_alpha,
            "of CutMix: a box is another image's; with both each has half of the images");
   line.add("mix_probability", augmentation.mix_probability, "of an image to be mixed at all");
+  for (const char* name : {"random_resized_crop", "rand_augment", "rand_augment_magnitude", "random_erasing", "mixup_alpha",
+                           "cutmix_alpha", "mix_probability"}) {
+    line.set_differs(name, Differs::told);
+  }
 }
 
 void ResNetRecipe::finish_augmentation() {

@@ -155,6 +155,17 @@ TEST_CASE("cross-entropy with distributions ignores the rows that are not counte
   const auto got = evaluate([&](const Inputs& in) { return cross_entropy(in[0], p, options); });
   CHECK(got == evaluate(second));
   CHECK(got[0] == 0);
+  Tensor<double> broken = x().clone();
+  broken.at(0, 1) = std::nan("");
+  std::vector<double> gradient;
+  {
+    const Tape tape;
+    const auto in = watch(broken, [&](const Tensor<double>& d) { gradient = elements(d); });
+    const Loss<double> loss = cross_entropy(in, p, options);
+    loss.sum.backward();
+    gradient.insert(gradient.end(), {loss.mean(), 1});
+  }
+  CHECK(gradient == got);  // whatever lies in rows that do not count
   CHECK(cross_entropy(Variable<double>(x()), p, options).nominal_targets == 2);
   CHECK(cross_entropy(Variable<double>(x()), p, {.counted = Tensor<bool>::from({2}, {false, false})}).mean() == 0);
   CHECK_THROWS_WITH(cross_entropy(Variable<double>(x()), p, {.counted = Tensor<bool>::from({1}, {true})}),

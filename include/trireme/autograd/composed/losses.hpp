@@ -49,7 +49,8 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
           logits.shape());
   require(options.label_smoothing >= 0 && options.label_smoothing <= 1,
           "cross_entropy: label_smoothing is {}, but must lie in [0, 1]", options.label_smoothing);
-  Variable<A, D> x = log_softmax(detail::rows_of("cross_entropy", logits));
+  Variable<A, D> x = detail::rows_of("cross_entropy", logits);
+  const std::int64_t rows = x.shape()[0];
   Tensor<A, D> weights = probabilities.reshape(x.shape());
   if (options.label_smoothing > 0) {
     const auto classes = static_cast<double>(x.shape().back());
@@ -60,7 +61,6 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
             options.class_weight.shape(), x.shape().back());
     weights = multiply(weights, options.class_weight);
   }
-  const std::int64_t rows = x.shape()[0];
   Loss<A, D> loss{.sum = {}, .target_weight = static_cast<double>(rows), .nominal_targets = rows};
   if (options.counted.defined()) {
     require(options.counted.numel() == rows, "cross_entropy: counted has shape {} for logits {}", options.counted.shape(),
@@ -72,7 +72,7 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
     x = where(counted, x, A{0});
     weights = where(counted, weights, A{0});
   }
-  loss.sum = sum(multiply(x, neg(weights)));
+  loss.sum = sum(multiply(log_softmax(x), neg(weights)));
   return loss;
 }
 
