@@ -74,6 +74,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
                                    .block = recipe.block,
                                    .vocabulary = data::ByteTokenizer::vocabulary_size,
                                    .dropout = recipe.dropout,
+                                   .attention_dropout = recipe.attention_dropout,
                                    .fp8 = float8_scaling_named(recipe.fp8)};
   models::Gpt<P, D> model(options, run.context(layer_costs<P, D>(run, recipe, options)));
   recipe.load_weights(run, [&] { models::load_gpt2(model, recipe.init); });

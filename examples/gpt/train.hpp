@@ -14,6 +14,7 @@ struct GptRecipe : Recipe {
   std::int64_t width = 384;
   std::int64_t block = 256;
   double dropout = 0;
+  double attention_dropout = 0;
   std::string fp8 = "none";
   std::string layer_costs = "equal";
 

@@ -18,6 +18,8 @@ void check(const GptRecipe& recipe) {
           "--layers, --heads, --width and --block are above 0");
   require(recipe.width % recipe.heads == 0, "--heads {} does not divide --width {}", recipe.heads, recipe.width);
   require(recipe.dropout >= 0 && recipe.dropout < 1, "--dropout {} does not lie in [0, 1)", recipe.dropout);
+  require(recipe.attention_dropout >= 0 && recipe.attention_dropout < 1, "--attention-dropout {} does not lie in [0, 1)",
+          recipe.attention_dropout);
   const std::size_t costs = given_layer_costs(recipe).size();
   require(costs == 0 || costs == static_cast<std::size_t>(recipe.layers) + 2,
           "--layer-costs has {} numbers, with --layers {} it needs {}: embedding, blocks, output layer", costs, recipe.layers,
@@ -55,6 +57,8 @@ void GptRecipe::add_to(trainer::CommandLine& line) {
   line.add("width", width, "size of the residual stream");
   line.add("block", block, "tokens the model sees");
   line.add("dropout", dropout, "of the embedding and of each block's output");
+  line.add("attention_dropout", attention_dropout, "of the shares that tokens have in attention; above 0 it is slower");
+  line.set_differs("attention_dropout", Differs::told);
   line.add("fp8", fp8, {"none", "current", "delayed"},
            "8-bit products in the blocks' linear layers, with --precision bf16; how their operands are scaled");
   line.set_differs("fp8", Differs::told);

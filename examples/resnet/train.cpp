@@ -20,7 +20,7 @@ template <typename Net>
 struct Smoothed : Net {
   using Net::Net;
   auto loss(const typename Net::OutputType& logits, const typename Net::BatchType& batch) const {
-    return cross_entropy(logits, batch.labels, {.label_smoothing = label_smoothing});
+    return models::classification_loss(logits, batch, label_smoothing);
   }
   double label_smoothing = 0;
 };

@@ -64,6 +64,7 @@
 #include "trireme/device/graph.hpp"
 #include "trireme/device/stream.hpp"
 #include "trireme/mesh/process_mesh.hpp"
+#include "trireme/models/classification_loss.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/gan.hpp"
 #include "trireme/models/generate.hpp"

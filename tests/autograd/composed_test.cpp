@@ -208,6 +208,21 @@ TEST_CASE("attention with a bias, a mask, a window and shared keys is PyTorch's"
   expect_passed(check_gradients(
       [](const Inputs& in) { return masked_attention(in[0], in[1], in[2], {}, {.dropout = 0.4, .stream = "attention"}); },
       {q.value(), k.value(), v.value()}));
+  // Some of four heads drop what they drop among all.
+  const auto part = [&](const Inputs& in) {
+    return masked_attention(in[0], in[1], in[2], {}, {.dropout = 0.4, .stream = "attention", .all_heads = 4, .first_head = 2});
+  };
+  expect_passed(check_gradients(part, {q.value(), k.value(), v.value()}));
+  const Doubles two = [&] {
+    const Tape tape({.seed = 5});
+    return elements(part({q, k, v}).value());
+  }();
+  const Tape tape({.seed = 5});
+  const auto doubled = [](const Variable<double>& x) { return cat({x, x}, 1); };
+  const auto four = masked_attention(doubled(q), doubled(k), doubled(v), {}, {.dropout = 0.4, .stream = "attention"});
+  check_result(narrow(four, 1, 2, 2), {1, 2, 3, 2}, two);
+  CHECK_THROWS_WITH(masked_attention(q, k, v, {}, {.all_heads = 3, .first_head = 2}),
+                    "masked_attention: 2 heads from 2 on are not among 3");
   CHECK_THROWS_WITH(masked_attention(q, k, v, {.bias = Variable<double>(random({2, 2, 3, 5}, 1))}),
                     "masked_attention: a bias of shape [2, 2, 3, 5] is not for [1, 2, 3, 5]");
   CHECK_THROWS_WITH(masked_attention(q, v, k),

@@ -135,6 +135,43 @@ TEST_CASE("cross-entropy with distributions as targets is PyTorch's") {
                     "cross_entropy: label_smoothing is 2, but must lie in [0, 1]");
 }
 
+TEST_CASE("cross-entropy with distributions ignores the rows that are not counted") {
+  const auto p = doubles({2, 3}, {0.2, 0.5, 0.3, 0.0, 0.9, 0.1});
+  const auto counted = Tensor<bool>::from({2}, {false, true});
+  const SoftTargetOptions<double, Cpu> options{.label_smoothing = 0.1, .counted = counted};
+  const auto second = [&](const Inputs& in) {
+    return cross_entropy(narrow(in[0], 0, 1, 1), p.narrow(1, 1), {.label_smoothing = 0.1});
+  };
+  const auto evaluate = [](const auto& loss) {
+    std::vector<double> gradient;
+    const Tape tape;
+    const auto in = watch(x(), [&](const Tensor<double>& d) { gradient = elements(d); });
+    const Loss<double> found = loss(Inputs{in});
+    found.sum.backward();
+    gradient.push_back(found.mean());
+    gradient.push_back(found.target_weight.item());
+    return gradient;
+  };
+  const auto got = evaluate([&](const Inputs& in) { return cross_entropy(in[0], p, options); });
+  CHECK(got == evaluate(second));
+  CHECK(got[0] == 0);
+  Tensor<double> broken = x().clone();
+  broken.at(0, 1) = std::nan("");
+  std::vector<double> gradient;
+  {
+    const Tape tape;
+    const auto in = watch(broken, [&](const Tensor<double>& d) { gradient = elements(d); });
+    const Loss<double> loss = cross_entropy(in, p, options);
+    loss.sum.backward();
+    gradient.insert(gradient.end(), {loss.mean(), 1});
+  }
+  CHECK(gradient == got);  // whatever lies in rows that do not count
+  CHECK(cross_entropy(Variable<double>(x()), p, options).nominal_targets == 2);
+  CHECK(cross_entropy(Variable<double>(x()), p, {.counted = Tensor<bool>::from({2}, {false, false})}).mean() == 0);
+  CHECK_THROWS_WITH(cross_entropy(Variable<double>(x()), p, {.counted = Tensor<bool>::from({1}, {true})}),
+                    "cross_entropy: counted has shape [1] for logits [2, 3]");
+}
+
 TEST_CASE("NLL of log-probabilities is PyTorch's") {
   const auto logits = Variable<double>(x());
   const auto at = log_softmax(logits).value();

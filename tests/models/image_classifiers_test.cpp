@@ -1,10 +1,14 @@
+#include <cmath>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
+#include "trireme/models/classification_loss.hpp"
 #include "trireme/models/cnn.hpp"
 #include "trireme/models/resnet.hpp"
 #include "trireme/optim/sgd.hpp"
@@ -112,9 +116,20 @@ data::ImageBatch batch_of(std::int64_t first_sample, const Shape& images) {
   return batch;
 }
 
+// What Mixup makes of a batch's labels.
+data::ImageBatch softened(data::ImageBatch batch) {
+  const std::int64_t rows = batch.labels.numel();
+  batch.soft_labels = Tensor<float>::zeros({rows, 10});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    batch.soft_labels.at(row, batch.labels.at(row)) += 0.75F;
+    batch.soft_labels.at(row, batch.labels.at(row == 0 ? rows - 1 : row - 1)) += 0.25F;
+  }
+  return batch;
+}
+
 // Weights, running statistics and logits after three steps of two micro-batches.
 template <typename Model, typename Options>
-Values trained(const Options& options, const Shape& images, int ranks) {
+Values trained(const Options& options, const Shape& images, int ranks, bool soft = false) {
   Values all;
   std::mutex mutex;
   const auto train = [&](const Group& world) {
@@ -125,8 +140,10 @@ Values trained(const Options& options, const Shape& images, int ranks) {
     optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.05, .momentum = 0.9});
     for (std::int64_t number = 0; number < 3; ++number) {
       const std::int64_t first = number * 2 * images[0];
+      std::vector batches{batch_of(first, images), batch_of(first + images[0], images)};
+      if (soft) batches = {softened(batches[0]), softened(batches[1])};
       parallel::Step step = replicas.begin(number, 2);
-      step.backward(model, std::vector{batch_of(first, images), batch_of(first + images[0], images)});
+      step.backward(model, batches);
       step.update(optimizer);
     }
     model.eval();
@@ -152,6 +169,98 @@ TEST_CASE("a CNN and a ResNet train in a pipeline as on one rank, bit by bit") {
   CHECK(trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 2) == trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 1));
   const models::ResNetOptions resnet{.widths = {16, 32}, .blocks = {1, 1}};
   CHECK(trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 2) == trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 1));
+}
+
+TEST_CASE("soft labels train a CNN and a ResNet in a pipeline as on one rank, and not as hard labels do") {
+  const models::CnnOptions cnn{.image = 8, .first = 4, .second = 4, .hidden = 8, .dropout = 0.2};
+  const auto alone = trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 1, true);
+  CHECK(trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 2, true) == alone);
+  CHECK(trained<models::Cnn<Float32>>(cnn, {3, 8, 8, 1}, 1, false) != alone);
+  const models::ResNetOptions resnet{.widths = {16, 32}, .blocks = {1, 1}};
+  CHECK(trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 2, true) ==
+        trained<models::ResNet<Float32>>(resnet, {3, 8, 8, 3}, 1, true));
+}
+
+namespace {
+
+// Logits and soft labels of three images, for which torch gives what is expected below.
+Tensor<float> three_logits() {
+  Tensor<float> logits({3, 4});
+  for (std::int64_t i = 0; i < 12; ++i) logits.data()[i] = static_cast<float>(std::sin(1.3 * static_cast<double>(i)));
+  return logits;
+}
+
+data::ImageBatch three_images() {
+  return {.images = {},
+          .labels = Tensor<std::int32_t>::from({3}, {0, 2, 2}),
+          .soft_labels = Tensor<float>::from({3, 4}, {0.7F, 0.3F, 0, 0, 0, 0, 1, 0, 0.25F, 0.25F, 0.5F, 0})};
+}
+
+}  // namespace
+
+TEMPLATE_TEST_CASE("the loss of a model of images is torch's cross-entropy with soft labels, where the batch has them", "",
+                   (models::Cnn<Float32>), (models::ResNet<Float32>)) {
+  const auto model = [] {
+    if constexpr (std::is_same_v<TestType, models::Cnn<Float32>>) {
+      return std::make_unique<TestType>(models::CnnOptions{.image = 8, .first = 4, .second = 4, .hidden = 8, .classes = 4});
+    } else {
+      return std::make_unique<TestType>(models::ResNetOptions{.widths = {4}, .blocks = {1}, .classes = 4});
+    }
+  }();
+  const Variable<float> logits(three_logits());
+  data::ImageBatch batch = three_images();
+  std::vector<float> gradient;
+  {
+    const Tape tape;
+    const auto watched = watch(three_logits(), [&](const Tensor<float>& d) { gradient = elements(d); });
+    const Loss<float> loss = model->loss(watched, batch);
+    CHECK(loss.mean() == Approx(1.3454310126927584));
+    loss.backward();
+  }
+  const std::vector<double> wanted{-0.175844044252,  0.0506797673814,  0.0962645398788,  0.0288997369913,
+                                   0.0239892668187,  0.0719650912893,  -0.17580512929,   0.0798507711821,
+                                   -0.0548189729392, -0.0528783170481, -0.0673412655851, 0.175038555572};
+  REQUIRE(gradient.size() == wanted.size());
+  for (std::size_t i = 0; i < wanted.size(); ++i) CHECK(gradient[i] == Approx(wanted[i]).margin(1e-7));
+  CHECK(models::classification_loss(logits, batch, 0.1).mean() == Approx(1.3716246613461314));
+
+  batch.labels.at(2) = data::no_label;  // the last row holds no image: the batch of the first two
+  const Loss<float> of_two = model->loss(logits, batch);
+  CHECK(of_two.target_weight.item() == 2);
+  CHECK(of_two.nominal_targets == 3);
+  CHECK(of_two.mean() == Approx(1.1090076779325457));
+  CHECK(models::classification_loss(logits, batch, 0.1).mean() == Approx(1.155380712505705));
+
+  batch = three_images();
+  batch.labels = {};
+  CHECK(model->loss(logits, batch).mean() == Approx(1.3454310126927584));
+  batch = three_images();
+  batch.soft_labels = {};
+  CHECK(model->loss(logits, batch).mean() == cross_entropy(logits, batch.labels).mean());
+  CHECK(models::classification_loss(logits, batch, 0.1).mean() ==
+        cross_entropy(logits, batch.labels, {.label_smoothing = 0.1}).mean());
+}
+
+TEST_CASE("soft labels or labels of another shape are an error that names both shapes") {
+  const Variable<float> logits(three_logits());
+  data::ImageBatch batch = three_images();
+  for (const Shape& shape : {Shape{3, 5}, Shape{2, 4}, Shape{12}}) {
+    batch.soft_labels = Tensor<float>::zeros(shape);
+    CHECK_THROWS_WITH(models::classification_loss(logits, batch),
+                      ContainsSubstring("soft labels " + shape.str() + " for logits [3, 4]"));
+  }
+  batch = three_images();
+  batch.labels = Tensor<std::int32_t>::zeros({2});
+  CHECK_THROWS_WITH(models::classification_loss(logits, batch), ContainsSubstring("labels [2] for logits [3, 4]"));
+}
+
+TEMPLATE_TEST_CASE("soft labels have the master type of a mixed model", "", MixedBfloat16, MixedFloat16) {
+  using T = typename TestType::Compute;
+  Tensor<T> logits({3, 4});
+  for (std::int64_t i = 0; i < 12; ++i) logits.data()[i] = static_cast<T>(three_logits().data()[i]);
+  const models::Cnn<TestType> model({.image = 8, .first = 4, .second = 4, .hidden = 8, .classes = 4});
+  const Loss<float> loss = model.loss(Variable<T>(logits), three_images());
+  CHECK(loss.mean() == Approx(1.3454310126927584).epsilon(5e-3));
 }
 
 TEST_CASE("a ResNet is cut where its convolutions multiply equally often") {

@@ -154,6 +154,60 @@ TEST_CASE("ranks of a tensor axis attend to a memory as one does") {
   }
 }
 
+TEST_CASE("ranks of a tensor axis drop the shares that one rank drops, and a sequence-parallel model has windows too") {
+  const auto x = random({2, 4, 8}, 1);
+  struct Net : nn::Module<Float64> {
+    using Module::Module;
+    nn::MultiheadAttention<Float64> dropping{
+        *this, "dropping", {.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2, .causal = true, .dropout = 0.4}};
+    nn::MultiheadAttention<Float64> local{
+        *this, "local", {.embed_dim = 8, .num_heads = 4, .causal = true, .rotary_base = 100, .window = 2, .dropout = 0.3}};
+  };
+  const auto run = [&](const ModelContext& context) {
+    Net net(context);
+    net.initialize({.seed = 4});
+    Doubles found;
+    const Tape tape({.seed = 3});
+    if (!context.sequence_parallel) {
+      const Variable<double> y = net.dropping.forward(x);
+      const auto append = [&](const Tensor<double>& values) {
+        found.insert(found.end(), values.span().begin(), values.span().end());
+      };
+      append(y.value());
+      append(net.local.attend(y, x).value());
+      append(net.local.forward(y).value());
+      return found;
+    }
+    const int rank = context.tensor->rank();  // its rows of the batch's eight
+    const Variable<double> mine(x.reshape({8, 8}).narrow(rank * 4, 4));
+    for (const auto* attention : {&net.dropping, &net.local}) {
+      const auto y = gather_rows(attention->forward(mine, {}, 4), *context.tensor);
+      found.insert(found.end(), y.value().span().begin(), y.value().span().end());
+    }
+    return found;
+  };
+  const auto check = [](const Doubles& part, const Doubles& whole) {
+    test::expect(part.size() == whole.size(), "{} numbers instead of {}", part.size(), whole.size());
+    for (std::size_t i = 0; i < whole.size(); ++i) {
+      test::expect(std::abs(part[i] - whole[i]) < 1e-12, "{} instead of {}", part[i], whole[i]);
+    }
+  };
+  const Doubles whole = run({});
+  const Doubles sequences = [&] {  // both layers on x
+    Net net;
+    net.initialize({.seed = 4});
+    const Tape tape({.seed = 3});
+    Doubles found = elements(net.dropping.forward(x).value());
+    const Doubles local = elements(net.local.forward(x).value());
+    found.insert(found.end(), local.begin(), local.end());
+    return found;
+  }();
+  testing::run_ranks(2, [&](const Group& world) {
+    check(run({.tensor = std::make_shared<Group>(world)}), whole);
+    check(run({.tensor = std::make_shared<Group>(world), .sequence_parallel = true}), sequences);
+  });
+}
+
 TEST_CASE("layers of sequences and volumes have torch's names, shapes and first values") {
   struct Net : nn::Module<Float64> {
     nn::Conv1d<Float64> down{*this, "down", {.in = 4, .out = 6, .kernel = 3, .stride = 2, .groups = 2}};

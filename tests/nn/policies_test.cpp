@@ -20,11 +20,11 @@ namespace {
 template <typename P>
 struct SequenceModules : nn::Module<P> {
   using M = typename P::Master;
-  static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1};
+  static constexpr nn::TransformerOptions block_options{.heads = 2, .width = 16, .dropout = 0.1, .attention_dropout = 0.1};
 
   nn::Embedding<P> embedding{*this, "embedding", {.rows = 11, .width = 16}};
   nn::Lstm<P> lstm{*this, "lstm", {.in = 16, .hidden = 8, .bidirectional = true}};
-  nn::Gru<P> gru{*this, "gru", {.in = 16, .hidden = 16, .layers = 2, .dropout = 0.1}};
+  nn::Gru<P> gru{*this, "gru", {.in = 16, .hidden = 8, .layers = 2, .bidirectional = true, .dropout = 0.1}};
   nn::RmsNorm<P> rms_norm{*this, "rms_norm", {.width = 16}};
   nn::MultiheadAttention<P> attention{
       *this, "attention", {.embed_dim = 16, .num_heads = 4, .num_kv_heads = 2, .rotary_base = 100}};

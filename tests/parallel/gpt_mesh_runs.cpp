@@ -62,7 +62,9 @@ GptTraining train_gpt(const Group& world, const GptLayout& layout) {
                                                       .num_chunks = layout.chunks,
                                                       .layer_costs = layout.layer_costs,
                                                       .seed = 3});
-  auto model = std::make_unique<models::Gpt<Float64>>(gpt_options, context);
+  models::GptOptions options = gpt_options;
+  options.attention_dropout = layout.attention_dropout;
+  auto model = std::make_unique<models::Gpt<Float64>>(options, context);
   model->initialize({.seed = 7});
   parallel::DataParallel replicas(*model, mesh,
                                   {.sharding = layout.sharding,

@@ -19,6 +19,7 @@ struct GptLayout {
   int chunks = 1;
   std::vector<double> layer_costs = {};
   parallel::Sharding sharding = parallel::Sharding::none;
+  double attention_dropout = 0;
 
   int ranks() const { return data * pipeline * tensor; }
   std::string str() const;

@@ -58,6 +58,27 @@ TEST_CASE("a GPT trains on every mesh as on one rank") {
   }
 }
 
+TEST_CASE("a GPT drops the same shares of attention on every mesh") {
+  GptTraining wanted, without;
+  testing::run_ranks(1, [&](const Group& world) {
+    wanted = train_gpt(world, {.attention_dropout = 0.2});
+    without = train_gpt(world, {});
+  });
+  CHECK_THROWS_AS(require_same_training(without, wanted), Error);
+  std::mutex whole;
+  for (const GptLayout& layout : std::vector<GptLayout>{
+           {.data = 2, .pipeline = 2, .schedule = "zb", .attention_dropout = 0.2},
+           {.data = 2, .tensor = 2, .attention_dropout = 0.2},
+           {.pipeline = 2, .tensor = 2, .sequence_parallel = true, .schedule = "zb", .attention_dropout = 0.2}}) {
+    INFO(layout.str());
+    testing::run_ranks(layout.ranks(), [&](const Group& world) {
+      const GptTraining training = train_gpt(world, layout);
+      const std::lock_guard lock(whole);
+      require_same_training(training, wanted);
+    });
+  }
+}
+
 TEST_CASE("an overflow on one stage makes every rank skip the step") {
   testing::run_ranks(4, [](const Group& world) {
     const ProcessMesh mesh(world, {.pipeline = 2, .tensor = 2});

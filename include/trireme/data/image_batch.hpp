@@ -21,8 +21,9 @@ struct BasicImageBatch {
   std::int64_t first_sample = 0;   // the number of the first row's sample
   std::int64_t valid = 0;          // the rows that hold a sample, the first ones; the others are zeros with no_label
 
-  // Of images mixed by Mixup or CutMix; otherwise undefined. The loss is cross_entropy against soft_labels, or, row by row,
-  // lambda times that against labels + (1 - lambda) times that against partner_labels.
+  // Of images mixed by Mixup or CutMix; otherwise undefined. The loss is cross_entropy against soft_labels, as
+  // models::classification_loss() has it, or, row by row, lambda times that against labels + (1 - lambda) times that against
+  // partner_labels.
   Tensor<std::int32_t, D> partner_labels = {};  // [batch]: the class of what was mixed in
   Tensor<T, D> lambda = {};                     // [batch]: the share that is of the row's own class
   Tensor<T, D> soft_labels = {};                // [batch, classes]: both shares, zeros where a row holds no sample

@@ -2,6 +2,7 @@
 
 #include "trireme/autograd/images.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/models/classification_loss.hpp"
 #include "trireme/models/cnn.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -63,6 +64,11 @@ Cnn<P, D>::Cnn(const CnnOptions& options, const ModelContext& context)
   const auto& [height, width] = options_.image;
   this->layers(nn::chain(this->layer({}, read), convolution(conv1_, bn1_, height * width)),
                convolution(conv2_, bn2_, (height / 2) * (width / 2)), this->layer({fc1_, dropout_}, hidden), fc2_);
+}
+
+template <typename P, typename D>
+Loss<typename P::Master, D> Cnn<P, D>::loss(const Variable<T, D>& logits, const Batch& batch) const {
+  return classification_loss(logits, batch);
 }
 
 }  // namespace models

@@ -22,6 +22,7 @@ inline nn::TransformerOptions block_options(const GptOptions& options) {
   return {.heads = options.heads,
           .width = options.width,
           .dropout = options.dropout,
+          .attention_dropout = options.attention_dropout,
           .weight_deviation = 0.02,
           .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers),
           .fp8 = options.fp8};

@@ -16,6 +16,7 @@ struct GptOptions {
   std::int64_t block = 256;  // longest sequence
   std::int64_t vocabulary = 256;
   double dropout = 0;                       // of the embedding and of what each block adds to the residual stream
+  double attention_dropout = 0;             // of attention's shares, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;  // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
 };
 

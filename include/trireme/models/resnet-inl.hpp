@@ -11,6 +11,7 @@
 
 #include "trireme/autograd/images.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/models/classification_loss.hpp"
 #include "trireme/models/resnet.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -159,6 +160,11 @@ ResNet<P, D>::ResNet(const ResNetOptions& options, const ModelContext& context)
 
 template <typename P, typename D>
 ResNet<P, D>::~ResNet() = default;
+
+template <typename P, typename D>
+Loss<typename P::Master, D> ResNet<P, D>::loss(const Variable<T, D>& logits, const Batch& batch) const {
+  return classification_loss(logits, batch);
+}
 
 }  // namespace models
 }  // namespace trireme

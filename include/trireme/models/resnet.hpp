@@ -50,8 +50,8 @@ class ResNet : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Mast
   // images [batch, height, width, channels] -> [batch, classes]
   Variable<T, D> logits(const Tensor<M, D>& images) const { return this->forward({.images = images, .labels = {}}); }
 
-  // labels [batch]
-  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const { return cross_entropy(logits, batch.labels); }
+  // labels [batch], soft_labels [batch, classes] where the batch has them: see classification_loss().
+  Loss<M, D> loss(const Variable<T, D>& logits, const Batch& batch) const;
   Loss<M, D> loss(const Tensor<M, D>& images, const Tensor<std::int32_t, D>& labels) const {
     return nn::loss_of(*this, {.images = images, .labels = labels});
   }

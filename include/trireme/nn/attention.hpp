@@ -17,9 +17,9 @@ struct MultiheadAttentionOptions {
   bool bias = true;
   bool causal = false;
   double rotary_base = 0;  // above 0: queries and keys get rotary positions
-  // Above 0: a query sees only keys that are fewer places away. This and dropout take the way of attend().
+  // Above 0: a query sees only keys that are fewer places away. This and dropout take the way of masked_attention().
   std::int64_t window = 0;
-  double dropout = 0;  // of the shares that keys have in a query's result, in training
+  double dropout = 0;  // of the shares that keys have in a query's result, in training; the same on any number of ranks
 };
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
@@ -48,21 +48,18 @@ class MultiheadAttention : public Module<P, D> {
     require(options.num_heads % ranks == 0 && kv_heads(options) % ranks == 0,
             "{}: {} ranks of a tensor axis can't divide {} heads and {} of keys and values; a number that divides both can",
             this->name(), ranks, options.num_heads, kv_heads(options));
-    require(options.dropout == 0 || ranks == 1,
-            "{}: the ranks of a tensor axis would drop the same for different heads: leave out the dropout of attention",
-            this->name());
     require(options.window >= 0 && options.dropout >= 0 && options.dropout < 1,
             "{}: the window is {} and dropout {}, but must be at least 0 and lie in [0, 1)", this->name(), options.window,
             options.dropout);
     heads_ = options.num_heads / ranks;
     kv_heads_ = kv_heads(options) / ranks;
+    if (ranks > 1) first_head_ = this->tensor_axis()->rank() * heads_;
   }
 
   // key_padding_mask [batch, time], not 0 where a key is padding; may be undefined. time: of a sequence, for sequence-parallel
   // models.
   Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
-    if (options_.window > 0 || drops()) return attend(x, x, {.key_padding_mask = key_padding_mask});
     auto qkv = in_proj.forward(x);
     if (this->sequence_parallel()) {
       require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
@@ -70,6 +67,13 @@ class MultiheadAttention : public Module<P, D> {
     }
     if (options_.rotary_base > 0) {
       qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
+    }
+    if (options_.window > 0 || drops()) {
+      const std::int64_t q_width = heads_ * head_size(options_), kv_width = kv_heads_ * head_size(options_);
+      const AttentionMask<T, D> mask{
+          .key_padding_mask = key_padding_mask, .causal = options_.causal, .window = options_.window};
+      return out_proj.forward(masked(narrow(qkv, 2, 0, q_width), narrow(qkv, 2, q_width, kv_width),
+                                     narrow(qkv, 2, q_width + kv_width, kv_width), mask));
     }
     const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal};
     return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
@@ -79,7 +83,7 @@ class MultiheadAttention : public Module<P, D> {
   // itself with a mask or a bias. Where nothing but padding and the options' causal is asked for it is as quick as forward(x);
   // otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back if it is causal.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
-    this->require_all_rows("attention with a mask, dropout or a memory");
+    this->require_all_rows("attention with a mask or a memory");
     const std::int64_t q_width = heads_ * head_size(options_);
     const std::int64_t kv_width = kv_heads_ * head_size(options_);
     Variable<T, D> q = project(x, 0, q_width);
@@ -96,10 +100,7 @@ class MultiheadAttention : public Module<P, D> {
       const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = all.causal};
       return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
     }
-    const auto k = split_heads(narrow(kv, 2, 0, kv_width), kv_heads_);
-    const auto v = split_heads(narrow(kv, 2, kv_width, kv_width), kv_heads_);
-    const MaskedAttentionOptions options{.dropout = drops() ? options_.dropout : 0, .stream = this->name()};
-    return out_proj.forward(join_heads(masked_attention(split_heads(q, heads_), k, v, all, options)));
+    return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));
   }
 
   Linear<P, D> in_proj;
@@ -107,6 +108,17 @@ class MultiheadAttention : public Module<P, D> {
 
  private:
   bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }
+
+  // q, k, v [batch, time, heads of this rank * size]
+  Variable<T, D> masked(const Variable<T, D>& q, const Variable<T, D>& k, const Variable<T, D>& v,
+                        const AttentionMask<T, D>& mask) const {
+    const MaskedAttentionOptions options{.dropout = drops() ? options_.dropout : 0,
+                                         .stream = this->name(),
+                                         .all_heads = options_.num_heads,
+                                         .first_head = first_head_};
+    return join_heads(
+        masked_attention(split_heads(q, heads_), split_heads(k, kv_heads_), split_heads(v, kv_heads_), mask, options));
+  }
 
   // x by `count` of the rows of in_proj that lie here.
   Variable<T, D> project(const Variable<T, D>& x, std::int64_t first, std::int64_t count) const {
@@ -128,6 +140,7 @@ class MultiheadAttention : public Module<P, D> {
   MultiheadAttentionOptions options_;
   int heads_ = 0;  // of this rank
   int kv_heads_ = 0;
+  int first_head_ = 0;
 };
 
 }  // namespace nn

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <utility>
 
+#include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
 
@@ -13,6 +14,9 @@ struct TransformerOptions {
   int heads = 1;
   std::int64_t width = 0;
   double dropout = 0;
+  // Of the shares that keys have in a query's result, in training: GPT-2's attn_pdrop. Takes the way of masked_attention(),
+  // which is slower and holds matrices of time x time.
+  double attention_dropout = 0;
   double weight_deviation = 0.02;           // standard deviation of first weights
   double projection_deviation = 0.02;       // of those that write into the residual stream
   Float8Scaling fp8 = Float8Scaling::none;  // of the linear layers
@@ -42,7 +46,10 @@ class CausalSelfAttention : public Module<P, D> {
                 .fp8 = options.fp8,
                 .weight_initializer = Initializer::normal(0, options.projection_deviation),
                 .bias_initializer = Initializer::constant(0)}),
-        resid_dropout(*this, "resid_dropout", options.dropout) {
+        resid_dropout(*this, "resid_dropout", options.dropout),
+        options_(options) {
+    require(options.attention_dropout >= 0 && options.attention_dropout < 1, "{}: attention_dropout {} does not lie in [0, 1)",
+            this->name(), options.attention_dropout);
     require(options.heads > 0 && options.width % options.heads == 0, "{}: {} heads do not divide a width of {}", this->name(),
             options.heads, options.width);
     const int ranks = this->tensor_axis() == nullptr ? 1 : this->tensor_axis()->size();
@@ -55,7 +62,8 @@ class CausalSelfAttention : public Module<P, D> {
     auto qkv = c_attn.forward(x);
     require(time > 0, "{}: a sequence has at least one token", this->name());
     if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
-    const auto attended = scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
+    const bool drops = options_.attention_dropout > 0 && this->training() && Tape::current() != nullptr;
+    const auto attended = drops ? dropped(qkv) : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
     return resid_dropout.forward(c_proj.forward(attended), time);
   }
 
@@ -64,6 +72,18 @@ class CausalSelfAttention : public Module<P, D> {
   Dropout<P, D> resid_dropout;
 
  private:
+  Variable<T, D> dropped(const Variable<T, D>& qkv) const {
+    const std::int64_t width = qkv.shape().back() / 3;
+    const auto part = [&](std::int64_t number) { return split_heads(narrow(qkv, 2, number * width, width), heads_); };
+    const std::int64_t first_head = this->tensor_axis() == nullptr ? 0 : this->tensor_axis()->rank() * heads_;
+    return join_heads(masked_attention(part(0), part(1), part(2), {.causal = true},
+                                       {.dropout = options_.attention_dropout,
+                                        .stream = this->name(),
+                                        .all_heads = options_.heads,
+                                        .first_head = first_head}));
+  }
+
+  TransformerOptions options_;
   int heads_ = 0;  // of this rank
 };
 

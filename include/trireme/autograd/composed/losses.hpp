@@ -36,6 +36,7 @@ template <typename A, typename D>
 struct SoftTargetOptions {
   double label_smoothing = 0;      // of each distribution so much is spread evenly over all classes
   Tensor<A, D> class_weight = {};  // [classes]; undefined: 1
+  Tensor<bool, D> counted = {};    // [...], one for each row: those that count, the others are ignored; undefined: all count
 };
 
 // Cross-entropy of logits[..., classes] with distributions over the classes, of the same shape: every row is one target.
@@ -48,7 +49,8 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
           logits.shape());
   require(options.label_smoothing >= 0 && options.label_smoothing <= 1,
           "cross_entropy: label_smoothing is {}, but must lie in [0, 1]", options.label_smoothing);
-  const Variable<A, D> x = log_softmax(detail::rows_of("cross_entropy", logits));
+  Variable<A, D> x = detail::rows_of("cross_entropy", logits);
+  const std::int64_t rows = x.shape()[0];
   Tensor<A, D> weights = probabilities.reshape(x.shape());
   if (options.label_smoothing > 0) {
     const auto classes = static_cast<double>(x.shape().back());
@@ -59,8 +61,19 @@ Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<
             options.class_weight.shape(), x.shape().back());
     weights = multiply(weights, options.class_weight);
   }
-  const std::int64_t rows = x.shape()[0];
-  return {.sum = sum(multiply(x, neg(weights))), .target_weight = static_cast<double>(rows), .nominal_targets = rows};
+  Loss<A, D> loss{.sum = {}, .target_weight = static_cast<double>(rows), .nominal_targets = rows};
+  if (options.counted.defined()) {
+    require(options.counted.numel() == rows, "cross_entropy: counted has shape {} for logits {}", options.counted.shape(),
+            logits.shape());
+    const Tensor<bool, D> counted = options.counted.reshape({rows, 1});
+    const Tensor<A, D> zeros = Tensor<A, D>::zeros({rows, 1});
+    const Tensor<A, D> ones = where(counted, Tensor<A, D>::full({rows, 1}, A{1}), A{0});
+    loss.target_weight = ops::elementwise_loss(ops::ElementwiseLoss::absolute_error, ones, zeros);  // their number
+    x = where(counted, x, A{0});
+    weights = where(counted, weights, A{0});
+  }
+  loss.sum = sum(multiply(log_softmax(x), neg(weights)));
+  return loss;
 }
 
 template <typename A, typename D>

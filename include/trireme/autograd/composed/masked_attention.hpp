@@ -31,6 +31,10 @@ struct MaskedAttentionOptions {
   double scale = 0;              // of the products of queries and keys; 0: 1 / sqrt(size)
   double dropout = 0;            // of the softmax, as dropout()
   std::string_view stream = {};  // named by it
+  // Where q holds some of `all_heads` heads, those from first_head on: what is dropped is what would be if q held all. 0: it
+  // does.
+  std::int64_t all_heads = 0;
+  std::int64_t first_head = 0;
 };
 
 namespace detail {
@@ -45,6 +49,19 @@ Tensor<bool, D> band(std::int64_t queries, std::int64_t keys, bool causal, std::
   if (window == 0) return seen;
   return logical_and(
       seen, logical_and(lt(distance, static_cast<std::int32_t>(window)), gt(distance, static_cast<std::int32_t>(-window))));
+}
+
+// dropout() of the shares [batch, heads, queries, keys] of some heads or all. For some the numbers of all are drawn.
+template <typename A, typename D>
+Variable<A, D> drop_shares(const Variable<A, D>& shares, const MaskedAttentionOptions& options) {
+  const Shape& shape = shares.shape();
+  const std::int64_t all = options.all_heads == 0 ? shape[1] : options.all_heads;
+  require(options.first_head >= 0 && options.first_head <= all - shape[1],
+          "masked_attention: {} heads from {} on are not among {}", shape[1], options.first_head, all);
+  if (options.dropout == 0 || Tape::current() == nullptr) return shares;
+  if (all == shape[1]) return dropout(shares, options.dropout, options.stream);
+  const Variable<A, D> ones(Tensor<A, D>::full({shape[0], all, shape[2], shape[3]}, A{1}));
+  return multiply(shares, narrow(dropout(ones, options.dropout, options.stream), 1, options.first_head, shape[1]));
 }
 
 }  // namespace detail
@@ -91,8 +108,7 @@ Variable<T, D> masked_attention(const Variable<T, D>& q, const Variable<T, D>& k
           heads, queries, keys);
   Variable<A, D> shares = softmax(scores);
   if (seen.defined()) shares = where(seen, shares, 0);
-  if (options.dropout > 0) shares = dropout(shares, options.dropout, options.stream);
-  const auto rows = cast<T>(reshape(shares, {batch, of_k[1], sharing * queries, keys}));
+  const auto rows = cast<T>(reshape(detail::drop_shares(shares, options), {batch, of_k[1], sharing * queries, keys}));
   return reshape(matmul(rows, v), {batch, heads, queries, of_v[3]});
 }
 
