@@ -93,8 +93,8 @@ TRIREME_HOST_DEVICE W combined(Accumulation kind, W a, W b) {
   switch (kind) {
     case Accumulation::product: return a * b;
     case Accumulation::maximum:
-    case Accumulation::largest_magnitude: return (a > b) | (a != a) ? a : b;
-    case Accumulation::minimum: return (a < b) | (a != a) ? a : b;
+    case Accumulation::largest_magnitude: return ((a > b) | (a != a)) ? a : b;
+    case Accumulation::minimum: return ((a < b) | (a != a)) ? a : b;
     default: return a + b;
   }
 }
