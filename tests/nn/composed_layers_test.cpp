@@ -53,8 +53,8 @@ struct Attention : nn::Module<Float64> {
 TEST_CASE("cross-attention, and attention with a bias, are those of torch.nn.MultiheadAttention") {
   Attention model;
   auto& store = model.store();
-  store.write_values(store.find("attention.in_proj.weight"), cosines({12, 4}));
-  store.write_values(store.find("attention.in_proj.bias"), sines({12}));
+  store.write_values(store.find("attention.in_proj_weight"), cosines({12, 4}));
+  store.write_values(store.find("attention.in_proj_bias"), sines({12}));
   store.write_values(store.find("attention.out_proj.weight"), sines({4, 4}));
   store.write_values(store.find("attention.out_proj.bias"), cosines({4}));
   const Variable<double> x(sines({2, 3, 4})), memory(cosines({2, 4, 4}));
@@ -92,7 +92,7 @@ TEST_CASE("a window and dropout of attention are options of the layer") {
   } net;
   net.initialize({.seed = 2});
   auto& store = net.store();
-  for (const char* name : {"in_proj.weight", "in_proj.bias", "out_proj.weight", "out_proj.bias"}) {
+  for (const char* name : {"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"}) {
     store.write_values(store.find(std::string("local.") + name),
                        store.read_values<double>(store.find(std::string("whole.") + name)));
   }

@@ -282,6 +282,15 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
+// Its mean is `factor` times that of the loss. operators.hpp has 0.5 * (a + b) for losses.
+template <typename T, typename D>
+Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
+  return {.sum = scale(loss.sum, static_cast<Accumulate<T>>(factor)),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
+}
+
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.
 template <typename T, typename D>
 TRIREME_EXPORT Loss<Accumulate<T>, D> cross_entropy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& targets,

@@ -11,19 +11,22 @@ void Casts<Cpu>::cast(std::int64_t count, const From* x, To* y, bool accumulate)
   parallel_elements(count, [&](std::int64_t begin, std::int64_t end) {
     const From* from = x + begin;
     To* to = y + begin;
-    if (!accumulate) {
+    if constexpr (std::is_integral_v<From>) {
+      for (std::int64_t i = 0; i < end - begin; ++i)
+        to[i] = static_cast<To>((accumulate ? to[i] : To{0}) + static_cast<To>(from[i]));
+    } else if (!accumulate) {
       if constexpr (is_half<From>) {
         widen(from, to, end - begin);
       } else {
         narrow(from, to, end - begin);
       }
-      return;
-    }
-    for (std::int64_t first = 0; first < end - begin; first += piece_elements) {
-      const std::int64_t part = std::min(piece_elements, end - begin - first);
-      const Input<From> addend(from + first, part);
-      Output<To> sum(to + first, part, true);
-      elementwise_kernels().of<float>().add(sum.data(), addend.data(), sum.data(), part);
+    } else {
+      for (std::int64_t first = 0; first < end - begin; first += piece_elements) {
+        const std::int64_t part = std::min(piece_elements, end - begin - first);
+        const Input<From> addend(from + first, part);
+        Output<To> sum(to + first, part, true);
+        elementwise_kernels().of<float>().add(sum.data(), addend.data(), sum.data(), part);
+      }
     }
   });
 }

@@ -3,15 +3,41 @@
 #include "ops/elementwise/elementwise_body.hpp"
 
 namespace trireme::ops::cuda {
+namespace {
+
+template <typename To>
+struct Converted {
+  template <typename From>
+  TRIREME_HOST_DEVICE To operator()(std::int64_t, From x) const {
+    return static_cast<To>(x);
+  }
+};
+
+}  // namespace
 
 template <typename From, typename To>
 cudaError_t cast(std::int64_t count, const From* x, To* y, bool accumulate, cudaStream_t stream) {
-  return map_elements(count, y, accumulate, stream, Same{}, x);
+  if constexpr (std::is_integral_v<From>) {
+    return map_elements(count, y, accumulate, stream, Converted<To>{}, x);
+  } else {
+    return map_elements(count, y, accumulate, stream, Same{}, x);
+  }
 }
 
-template cudaError_t cast(std::int64_t, const float*, bfloat16*, bool, cudaStream_t);
-template cudaError_t cast(std::int64_t, const float*, float16*, bool, cudaStream_t);
-template cudaError_t cast(std::int64_t, const bfloat16*, float*, bool, cudaStream_t);
-template cudaError_t cast(std::int64_t, const float16*, float*, bool, cudaStream_t);
+#define TRIREME_INSTANTIATE(From, To) template cudaError_t cast(std::int64_t, const From*, To*, bool, cudaStream_t)
+TRIREME_INSTANTIATE(float, bfloat16);
+TRIREME_INSTANTIATE(float, float16);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
+TRIREME_INSTANTIATE(bool, float);
+TRIREME_INSTANTIATE(bool, double);
+TRIREME_INSTANTIATE(bool, std::int32_t);
+TRIREME_INSTANTIATE(bool, std::int64_t);
+TRIREME_INSTANTIATE(std::int32_t, float);
+TRIREME_INSTANTIATE(std::int32_t, double);
+TRIREME_INSTANTIATE(std::int32_t, std::int64_t);
+TRIREME_INSTANTIATE(std::int64_t, float);
+TRIREME_INSTANTIATE(std::int64_t, double);
+TRIREME_INSTANTIATE(std::int64_t, std::int32_t);
 
 }  // namespace trireme::ops::cuda
