@@ -69,6 +69,12 @@ TEST_CASE("gradients of functions that move elements") {
       [](const Inputs& in) {
         return add(split(in[0], {1, 2}, 1)[0], chunk(in[0], 3, 1)[2]);
       },
+      [](const Inputs& in) {
+        const auto [first, second] = chunk<2>(in[0], -1);
+        return multiply(first, second);
+      },
+      [](const Inputs& in) { return multiply(select(in[0], 0, -1), select(in[0], 0, 0)); },
+      [](const Inputs& in) { return select(in[0], 1, 2); },
       [](const Inputs& in) { return add(split(in[0], 1)[0], split(in[0], 1)[1]); },
       [](const Inputs& in) { return squeeze(slice(in[0], 1, 0, 1)); },
       [](const Inputs& in) { return flatten(in[0], 1); }};

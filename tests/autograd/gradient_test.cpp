@@ -3,6 +3,7 @@
 
 #include "backward_function.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/operators.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;
@@ -219,6 +220,16 @@ TEST_CASE("the mean of a sum of losses is the sum of their means; losses of othe
   expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
   const auto smaller = mse_loss(Variable<double>(random({3, 3}, 1)), Tensor<double>::zeros({3, 3}));
   CHECK_THROWS_AS(add(loss({x}), smaller), Error);
+}
+
+TEST_CASE("losses are added and scaled by operators") {
+  const auto x = random({3, 4}, 1);
+  const auto zeros = Tensor<double>::zeros({3, 4});
+  const auto loss = [&](const Variable<double>& in) { return 0.5 * (mse_loss(in, zeros) + l1_loss(in, zeros) * 3) / 4; };
+  CHECK(loss({x}).mean() ==
+        Approx((mse_loss(Variable<double>(x), zeros).mean() + 3 * l1_loss(Variable<double>(x), zeros).mean()) / 8));
+  CHECK((loss({x}).target_weight == 12 && loss({x}).nominal_targets == 12));
+  expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
 }
 
 TEST_CASE("gradients of dropout") {

@@ -134,6 +134,16 @@ TEMPLATE_TEST_CASE("casts, to the nearest", "", bfloat16, float16) {
   }
 }
 
+TEST_CASE("casts of whole numbers and of double") {
+  const auto x = random_index(1000, 5000, 1);
+  const auto there = x.to<Cuda>();
+  require_identical(cast<float>(there).to<Cpu>(), cast<float>(x));
+  require_identical(cast<double>(cast<std::int64_t>(there)).to<Cpu>(), cast<double>(x));
+  require_identical(cast<std::int32_t>(gt(there, 2500)).to<Cpu>(), cast<std::int32_t>(gt(x, 2500)));
+  const auto y = random_tensor<double>({1000}, 2);
+  require_identical(cast<float>(y.to<Cuda>()).to<Cpu>(), cast<float>(y));
+}
+
 TEST_CASE("positions in their sequences") {
   Tensor<std::int32_t> y({77});
   Tensor<std::int32_t, Cuda> y_there({77});

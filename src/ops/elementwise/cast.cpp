@@ -1,4 +1,5 @@
 #include "ops/base/parallel.hpp"
+#include "ops/elementwise/cast_body.hpp"
 #include "ops/elementwise/cast_on.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
@@ -11,9 +12,9 @@ void Casts<Cpu>::cast(std::int64_t count, const From* x, To* y, bool accumulate)
   parallel_elements(count, [&](std::int64_t begin, std::int64_t end) {
     const From* from = x + begin;
     To* to = y + begin;
-    if constexpr (std::is_integral_v<From>) {
-      for (std::int64_t i = 0; i < end - begin; ++i)
-        to[i] = static_cast<To>((accumulate ? to[i] : To{0}) + static_cast<To>(from[i]));
+    if constexpr (!is_half<From> && !is_half<To>) {
+      const CastElements<From, To> element{from, to, accumulate};
+      for (std::int64_t i = 0; i < end - begin; ++i) element(i);
     } else if (!accumulate) {
       if constexpr (is_half<From>) {
         widen(from, to, end - begin);

@@ -1,24 +1,14 @@
 #include "ops/base/map.cuh"
+#include "ops/elementwise/cast_body.hpp"
 #include "ops/elementwise/cast_cuda.hpp"
 #include "ops/elementwise/elementwise_body.hpp"
 
 namespace trireme::ops::cuda {
-namespace {
-
-template <typename To>
-struct Converted {
-  template <typename From>
-  TRIREME_HOST_DEVICE To operator()(std::int64_t, From x) const {
-    return static_cast<To>(x);
-  }
-};
-
-}  // namespace
 
 template <typename From, typename To>
 cudaError_t cast(std::int64_t count, const From* x, To* y, bool accumulate, cudaStream_t stream) {
-  if constexpr (std::is_integral_v<From>) {
-    return map_elements(count, y, accumulate, stream, Converted<To>{}, x);
+  if constexpr (std::is_same_v<From, Accumulate<From>> && std::is_same_v<To, Accumulate<To>>) {
+    return device::for_each_index(count, stream, CastElements<From, To>{x, y, accumulate});
   } else {
     return map_elements(count, y, accumulate, stream, Same{}, x);
   }
@@ -29,6 +19,8 @@ TRIREME_INSTANTIATE(float, bfloat16);
 TRIREME_INSTANTIATE(float, float16);
 TRIREME_INSTANTIATE(bfloat16, float);
 TRIREME_INSTANTIATE(float16, float);
+TRIREME_INSTANTIATE(float, double);
+TRIREME_INSTANTIATE(double, float);
 TRIREME_INSTANTIATE(bool, float);
 TRIREME_INSTANTIATE(bool, double);
 TRIREME_INSTANTIATE(bool, std::int32_t);

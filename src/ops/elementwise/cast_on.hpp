@@ -25,6 +25,8 @@ void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate) {
   TRIREME_INSTANTIATE_CAST_OF(float, float16, D);             \
   TRIREME_INSTANTIATE_CAST_OF(bfloat16, float, D);            \
   TRIREME_INSTANTIATE_CAST_OF(float16, float, D);             \
+  TRIREME_INSTANTIATE_CAST_OF(float, double, D);              \
+  TRIREME_INSTANTIATE_CAST_OF(double, float, D);              \
   TRIREME_INSTANTIATE_CAST_OF(bool, float, D);                \
   TRIREME_INSTANTIATE_CAST_OF(bool, double, D);               \
   TRIREME_INSTANTIATE_CAST_OF(bool, std::int32_t, D);         \
