@@ -179,6 +179,15 @@ TEST_CASE("a known number of parts, and one index of a dim") {
   CHECK_THROWS_WITH(select(Tensor<float>::full({}, 1), 0, 0), "select: x [] has no dim 0");
 }
 
+TEST_CASE("one dim of a shape may be left open, and numbers may be whole") {
+  const auto x = arange<float>(std::int64_t{12});
+  CHECK(x.reshape({-1, 4}).shape() == Shape{3, 4});
+  CHECK(x.reshape({3, -1}).data() == x.data());
+  CHECK_THROWS_AS(x.reshape({5, -1}), Error);
+  CHECK(arange<std::int64_t>(3).to_vector() == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(arange<double>(2.5).numel() == 3);
+}
+
 TEST_CASE("new tensors") {
   require_close(arange<float>(0, 1, 0.3), {0, 0.3, 0.6, 0.9}, 1e-7);
   expect("down", arange<std::int64_t>(5, -5, -3), {4}, {5, 2, -1, -4});

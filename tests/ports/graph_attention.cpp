@@ -11,7 +11,7 @@ struct GraphAttention : nn::Module<Float32> {
   GraphAttention(const Module& parent, std::string_view name, std::int64_t in, std::int64_t size, std::int64_t count)
       : Module(parent, name), width(in), out(size), heads(count) {}
   Value forward(const Value& x, const Index& source, const Index& target) const {
-    const Value h = reshape(linear.forward(x), {x.shape()[0], heads, out});
+    const Value h = reshape(linear.forward(x), {-1, heads, out});
     Value scores = index_select(sum(h * of_source.variable(), -1), 0, source);
     scores = leaky_relu(scores + index_select(sum(h * of_target.variable(), -1), 0, target), 0.2);
     const auto index = expand(unsqueeze(target, 1), scores.shape());

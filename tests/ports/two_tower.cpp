@@ -21,7 +21,7 @@ struct TwoTower : nn::Module<Float32> {
   Loss<float> loss(const Tensor<std::int32_t>& of_queries, const Tensor<std::int32_t>& of_items) const {
     const Value cosines = matmul(queries.forward(of_queries), transpose(items.forward(of_items), 0, 1));
     const Value logits = exp(log_scale.variable()) * cosines;
-    const auto labels = arange<std::int32_t>(static_cast<double>(of_queries.dim(0)));
+    const auto labels = arange<std::int32_t>(of_queries.dim(0));
     return 0.5 * (cross_entropy(logits, labels) + cross_entropy(transpose(logits, 0, 1), labels));
   }
 

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -28,8 +29,14 @@ namespace trireme TRIREME_EXPORT {
 template <typename To, typename From, typename D>
 TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 
+// The same elements under another shape. In reshape(x, {-1, 4}) a dim of -1 is what the others leave.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
+template <typename T, typename D>
+Variable<T, D> reshape(const Variable<T, D>& x, std::initializer_list<std::int64_t> dims) {
+  require_operands("reshape", x);
+  return reshape(x, shape_for(x.value().numel(), dims));
+}
 
 // Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
@@ -120,6 +127,17 @@ TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const 
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
+
+// Of a Variable and a Tensor, which is a constant.
+template <typename T, typename D, typename G>
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Tensor<T, D>& a,
+                                                                                     const Variable<T, D, G>& b) {
+  return matmul(Variable<T, D>(a), b);
+}
+template <typename T, typename D>
+Variable<T, D> matmul(const Variable<T, D>& a, const Tensor<T, D>& b) {
+  return matmul(a, Variable<T, D>(b));
+}
 
 // Over the last `dims` dims together; weight and bias, which have these dims, may be undefined.
 template <typename T, typename D>
