@@ -222,9 +222,11 @@ TEST_CASE("sums of losses of PyTorch in C++") {
   // begin: loss_sums
   const auto loss = 0.5 * (cross_entropy(logits, labels) + cross_entropy(transpose(logits, 0, 1), labels));
   const Variable<float> total = mse_loss(logits, target).sum;  // a Variable of one element is a loss too
+  const auto penalised = loss + 0.01 * mean(square(logits));
   // end
   CHECK(loss.mean() == Approx((std::log(1 + std::exp(1)) + 2 * std::log(1 + std::exp(2)) + std::log(1 + std::exp(1))) / 4));
   CHECK(total.value().item() == 5);
+  CHECK(penalised.mean() == Approx(loss.mean() + 0.0125));
 }
 
 TEST_CASE("the loop of PyTorch in C++") {

@@ -300,6 +300,19 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
 }
 
+// Its mean is that of the loss plus a Variable of one element, as a penalty; where ranks or micro-batches have different ones,
+// the mean of these over the targets. The host waits for counts that a GPU has.
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
+  require_operands("add", loss.sum, value);
+  require(value.shape().numel() == 1, "add: to a loss one element is added, not a Variable of shape {}", value.shape());
+  const Variable<T, D> of_targets = scale(cast<T>(value), static_cast<Accumulate<T>>(loss.target_weight.item()));
+  return {.sum = add(loss.sum, reshape(of_targets, loss.sum.shape())),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
+}
+
 // Its mean is `factor` times that of the loss. operators.hpp has 0.5 * (a + b) for losses.
 template <typename T, typename D>
 Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
