@@ -2,6 +2,7 @@
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/embedding/positions.hpp"
+#include "trireme/ops/pointwise/functions.hpp"
 
 // Every operation on the GPU against the same on the CPU, which other tests compare with PyTorch and with plain loops.
 using namespace trireme;

@@ -1,4 +1,5 @@
-// A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597). unet.py is the same in PyTorch.
+// A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), without kinks at which rounding would
+// decide. unet.py is the same in PyTorch.
 #include "ports.hpp"
 using namespace trireme;
 
@@ -6,8 +7,8 @@ struct Convolutions : nn::Module<Float32> {
   Convolutions(const Module& parent, std::string_view name, std::int64_t channels, std::int64_t size)
       : Module(parent, name), in(channels), out(size) {}
   Value forward(Value x) const {
-    x = relu(norm1.forward(conv1.forward(x)));
-    return relu(norm2.forward(conv2.forward(x)));
+    x = silu(norm1.forward(conv1.forward(x)));
+    return silu(norm2.forward(conv2.forward(x)));
   }
 
   std::int64_t in, out;
@@ -21,8 +22,8 @@ struct UNet : nn::Module<Float32> {
   using Module::Module;
   Value forward(const Value& images) const {
     Value fine = down1.forward(images);
-    Value coarse = down2.forward(max_pool2d(fine, {.kernel = 2}));
-    const Value middle_of_all = middle.forward(max_pool2d(coarse, {.kernel = 2}));
+    Value coarse = down2.forward(avg_pool2d(fine, {.kernel = 2}));
+    const Value middle_of_all = middle.forward(avg_pool2d(coarse, {.kernel = 2}));
     coarse = merge2.forward(cat({up2.forward(middle_of_all), coarse}, -1));
     fine = merge1.forward(cat({up1.forward(coarse), fine}, -1));
     return output.forward(fine);

@@ -1,4 +1,5 @@
-# A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597). unet.cpp is the same in C++.
+# A U-Net that finds regions of images (Ronneberger et al. 2015, arXiv 1505.04597), without kinks at which rounding would decide.
+# unet.cpp is the same in C++.
 import torch
 from torch import nn
 from torch.nn import functional as F
@@ -13,8 +14,8 @@ class Convolutions(nn.Module):
         self.norm2 = nn.BatchNorm2d(out)
 
     def forward(self, x):
-        x = F.relu(self.norm1(self.conv1(x)))
-        return F.relu(self.norm2(self.conv2(x)))
+        x = F.silu(self.norm1(self.conv1(x)))
+        return F.silu(self.norm2(self.conv2(x)))
 
 
 class UNet(nn.Module):
@@ -31,8 +32,8 @@ class UNet(nn.Module):
 
     def forward(self, images):
         fine = self.down1(images)
-        coarse = self.down2(F.max_pool2d(fine, 2))
-        middle = self.middle(F.max_pool2d(coarse, 2))
+        coarse = self.down2(F.avg_pool2d(fine, 2))
+        middle = self.middle(F.avg_pool2d(coarse, 2))
         coarse = self.merge2(torch.cat([self.up2(middle), coarse], 1))
         fine = self.merge1(torch.cat([self.up1(coarse), fine], 1))
         return self.output(fine)

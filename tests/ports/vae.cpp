@@ -5,12 +5,12 @@ using namespace trireme;
 struct Vae : nn::Module<Float32> {
   using Module::Module;
   std::array<Value, 2> encode(const Value& images) const {
-    const Value x = relu(encode2.forward(relu(encode1.forward(images))));
+    const Value x = silu(encode2.forward(silu(encode1.forward(images))));
     return chunk<2>(moments.forward(flatten(x)), 1);
   }
   Value decode(const Value& z) const {
-    const Value x = unflatten(relu(expand.forward(z)), 3, 16);
-    return decode2.forward(relu(decode1.forward(x)));
+    const Value x = unflatten(silu(expand.forward(z)), 3, 16);
+    return decode2.forward(silu(decode1.forward(x)));
   }
   Value loss(const Tensor<float>& images, const Tensor<float>& noise) const {
     const auto [mean, log_variance] = encode(images);
@@ -31,7 +31,7 @@ struct Vae : nn::Module<Float32> {
 ports::Losses ports::vae(const Group& world, const std::string& weights, const Data& data) {
   Vae net;
   nn::load_weights<float>(net, weights);
-  optim::Adam optimizer(net, {.learning_rate = 0.003});
+  optim::Adam optimizer(net, {.learning_rate = 0.01});
   parallel::DataParallel replicas(net, world);
   Losses losses;
   for (int number = 0; number < 20; ++number) {

@@ -15,12 +15,12 @@ class Vae(nn.Module):
         self.decode2 = nn.ConvTranspose2d(8, 1, 4, stride=2, padding=1)
 
     def encode(self, images):
-        x = F.relu(self.encode2(F.relu(self.encode1(images))))
+        x = F.silu(self.encode2(F.silu(self.encode1(images))))
         return self.moments(x.flatten(1)).chunk(2, dim=1)
 
     def decode(self, z):
-        x = F.relu(self.expand(z)).unflatten(1, (16, 3, 3))
-        return self.decode2(F.relu(self.decode1(x)))
+        x = F.silu(self.expand(z)).unflatten(1, (16, 3, 3))
+        return self.decode2(F.silu(self.decode1(x)))
 
     def loss(self, images, noise):
         mean, log_variance = self.encode(images)
@@ -34,7 +34,7 @@ def train(weights, data):
     net = Vae()
     net.load_state_dict(weights)
     images = data["images"].permute(0, 3, 1, 2)
-    optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
     losses = []
     for step in range(20):
         loss = net.loss(images, data["noise"][step])

@@ -61,8 +61,7 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
 }
 
 // A copy of x with y[i, index[i, j, k], k] = the largest, or smallest, of that and all such source[i, j, k] for dim 1, as
-// torch's. Of tensors alone: it has no gradient. What is the maximum of each group of edges, rows or words starts from
-// -infinity.
+// torch's. Of tensors alone: it has no gradient. Maxima of groups, as of the edges of each node, start from an x of -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {
