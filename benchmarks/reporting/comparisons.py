@@ -71,6 +71,23 @@ def training_step(name, question, program, script, ways, precision, peak):
                    peer=pytorch.Peer(script, ways, arguments, ranks=2), memory=True)
 
 
+FUNCTIONS = ("add", "add_row", "add_column", "exp", "where", "expression", "sum_first", "sum_middle", "sum_last", "max_first",
+             "max_last", "var_last", "cumsum", "cat", "permute", "transpose", "flip", "gather", "index_select")
+FUNCTION_SIZES = (4 << 10, 256 << 10, 16 << 20)
+
+
+def functions(name, ways, wanted_seconds, least_seconds, copies):
+    rows = [Row(f"{function} of {size_of(size)} beside PyTorch", "", f"{function}.{size}", f"{function}.{size}", SPEED, of_peer=True)
+            for size in FUNCTION_SIZES for function in FUNCTIONS]
+    if copies:
+        largest = FUNCTION_SIZES[-1]
+        rows += [Row(f"{function} of {size_of(largest)} beside copying", "memcpy of as many bytes", f"{function}.{largest}",
+                     f"{function}.{largest}.copy", SHARE) for function in FUNCTIONS]
+    return InTurns(name, "functions on tensors, each result allocated by its call, one thread", "functions_benchmark",
+                   wanted_seconds=wanted_seconds, least_seconds=least_seconds, rows=tuple(rows),
+                   peer=pytorch.Peer("functions_torch.py", ways))
+
+
 def optimizer_rows():
     rows = [Row("adamw beside PyTorch", "", "adamw", "adamw", SPEED, of_peer=True)]
     for name in ("sgd", "adam", "adamw", "lamb", "lars", "rmsprop", "adagrad", "lion"):
@@ -121,6 +138,8 @@ COMPARISONS = (
     InTurns("optimizers", "a step over 42M parameters, one thread", "optimizer_benchmark", ("--layers=6",), wanted_seconds=90,
             least_seconds=15, peer=pytorch.Peer("optimizer_torch.py", pytorch.OPTIMIZER_WAYS, ("--layers=6",)),
             rows=optimizer_rows()),
+    functions("functions", pytorch.ONE_WAY, 60, 15, copies=True),
+    functions("functions compiled", pytorch.COMPILED, 300, 240, copies=False),
     ByItself("all-reduce", "a sum over two ranks of one machine", "allreduce",
              ("--least-bytes=4096", f"--most-bytes={64 << 20}", "--rounds={pairs}"), ranks=2, wanted_seconds=60,
              least_seconds=20, rows_of=allreduce_rows),

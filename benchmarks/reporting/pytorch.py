@@ -75,6 +75,7 @@ RESNET_WAYS = (Way("channels first", ("--layout=channels_first",)), Way("channel
                Way("channels last, compiled", ("--layout=channels_last", "--compile"), 2))
 OPTIMIZER_WAYS = (Way("foreach", ("--form=foreach",)), Way("fused", ("--form=fused",), 2))
 ONE_WAY = (Way("eager"),)
+COMPILED = (Way("compiled", ("--compile",), 2),)
 
 
 def free_port():

@@ -16,6 +16,7 @@
 #include "trireme/models/layer_costs-inl.hpp"
 #include "trireme/models/lstm_lm-inl.hpp"
 #include "trireme/models/resnet-inl.hpp"
+#include "trireme/optim/adamw_8bit-inl.hpp"
 #include "trireme/optim/lookahead-inl.hpp"
 #include "trireme/optim/moving_average-inl.hpp"
 #include "trireme/optim/named-inl.hpp"

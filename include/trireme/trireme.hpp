@@ -109,6 +109,7 @@
 #include "trireme/ops/search/cumulative.hpp"
 #include "trireme/ops/search/search.hpp"
 #include "trireme/ops/search/sort.hpp"
+#include "trireme/optim/adamw_8bit.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/learning_rate.hpp"
 #include "trireme/optim/lookahead.hpp"

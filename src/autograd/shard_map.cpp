@@ -58,4 +58,15 @@ std::vector<Range> ShardMap::of(int rank, int ranks) const {
   return parts;
 }
 
+std::vector<std::int64_t> ShardMap::bounds(int ranks) const {
+  std::vector<std::int64_t> begins;
+  for (const Range& slice : slices_) {
+    for (int rank = 0; rank < ranks; ++rank) {
+      const Range part = part_of(slice.count(), rank, ranks);
+      if (part.count() > 0) begins.push_back(slice.begin + part.begin);
+    }
+  }
+  return begins;
+}
+
 }  // namespace trireme

@@ -1,5 +1,6 @@
 #include "trireme/optim/parameter_rules.hpp"
 
+#include <fmt/format.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -26,6 +27,12 @@ void check(const ParameterRules& rules, const FlatStore& store) {
             group.pattern, group.learning_rate_factor, group.weight_decay.value_or(0));
     require((!group.beta1 || rules.beta1) && (!group.beta2 || rules.beta2),
             "the parameter group \"{}\" has betas of its own, and this optimizer has none", group.pattern);
+    require(fits(group.clip_norm.value_or(0)) && fits(group.clip_value.value_or(0)),
+            "the clip_norm and clip_value of the parameter group \"{}\" are finite and 0 or more, got {} and {}", group.pattern,
+            group.clip_norm.value_or(0), group.clip_value.value_or(0));
+    require(!group.full_precision || rules.quantizes,
+            "the parameter group \"{}\" asks for full_precision, which all state of this optimizer has: AdamW8bit's has not",
+            group.pattern);
     const auto decays = [](double beta) { return beta >= 0 && beta < 1; };
     require(decays(group.beta1.value_or(0)) && decays(group.beta2.value_or(0)),
             "the betas of the parameter group \"{}\" lie in [0, 1), got {} and {}", group.pattern, group.beta1.value_or(0),
@@ -37,6 +44,19 @@ void check(const ParameterRules& rules, const FlatStore& store) {
 }
 
 }  // namespace
+
+std::string to_text(const ParameterGroup& group) {
+  std::string text = fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
+                                 group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
+                                 group.adapts ? "adapts" : "does not adapt");
+  if (group.clip_norm) text += fmt::format(", clip_norm {}", *group.clip_norm);
+  if (group.clip_value) text += fmt::format(", clip_value {}", *group.clip_value);
+  if (group.full_precision) text += ", in full precision";
+  if (group.schedule) text += ", a schedule";
+  if (group.beta1) text += fmt::format(", beta1 {}", *group.beta1);
+  if (group.beta2) text += fmt::format(", beta2 {}", *group.beta2);
+  return text;
+}
 
 double learning_rate_factor(const ParameterRules& rules, const ResolvedRule& rule, std::int64_t step) {
   if (rule.schedule < 0) return rule.learning_rate_factor;
@@ -61,6 +81,10 @@ std::vector<ResolvedRule> resolve(const ParameterRules& rules, FlatStore& store)
       if (group->schedule) rule.schedule = static_cast<int>(group - rules.groups.begin());
       rule.weight_decay = group->weight_decay.value_or(rule.weight_decay);
       rule.adapts = group->adapts;
+      rule.full_precision = group->full_precision;
+      rule.clip_norm = group->clip_norm;
+      rule.clip_value = group->clip_value;
+      if (group->clip_norm) rule.clips_with = static_cast<int>(group - rules.groups.begin()) + 1;
       rule.beta1 = group->beta1.value_or(rule.beta1);
       rule.beta2 = group->beta2.value_or(rule.beta2);
     }

@@ -47,7 +47,10 @@ std::vector<Range> own_ranges(std::span<const OwnedRange> owned, int place) {
 }  // namespace
 
 SlicedShard::SlicedShard(FlatStore& store, const Group& group, ShardMap map, bool fixed_bits)
-    : Shard(map.of(group.rank(), group.size()), fixed_bits), store_(store), group_(group), map_(std::move(map)) {
+    : Shard(map.of(group.rank(), group.size()), fixed_bits, map.bounds(group.size())),
+      store_(store),
+      group_(group),
+      map_(std::move(map)) {
   for (const ShardMap::Block& block : map_.blocks()) {
     for (std::size_t slice = names_.size(); slice < block.slices_end; ++slice) {
       names_.push_back(fmt::format("new values of slice {} ({} to {})", slice, store.parameter(block.parameters.front()).name,

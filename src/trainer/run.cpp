@@ -192,8 +192,10 @@ optim::UpdateOptions Run::update_options(const optim::AnyOptimizer& optimizer) c
   const Options& options = impl_->options;
   const auto found = std::ranges::find(impl_->models, &optimizer, &Impl::Trained::optimizer);
   require(found != impl_->models.end(), "update() got an optimizer that the run does not know: call run.add(model, optimizer)");
-  optim::UpdateOptions update{
-      .clip_norm = options.clip_norm, .non_finite = options.non_finite, .max_skipped = options.max_skipped};
+  optim::UpdateOptions update{.clip_norm = options.clip_norm,
+                              .clip_value = options.clip_value,
+                              .non_finite = options.non_finite,
+                              .max_skipped = options.max_skipped};
   if (options.learning_rate) {
     update.learning_rate = options.learning_rate(impl_->done);
   } else if (impl_->steps) {

@@ -137,6 +137,7 @@ void CommandLine::add_training(Options& options) {
   add("warmup", options.warmup, "steps over which the learning rate rises");
   add("min-learning-rate-ratio", options.minimum_learning_rate_ratio, "the last learning rate, as a share of the highest");
   add("clip", options.clip_norm, "largest norm of all gradients together; 0: no limit");
+  add("clip-value", options.clip_value, "largest magnitude of an element of the gradients after that; 0: no limit");
   impl_
       ->add_text("non-finite", options.non_finite == optim::NonFinitePolicy::stop ? "stop" : "skip",
                  "a step whose loss or gradients are inf or nan: stop, or skip it",

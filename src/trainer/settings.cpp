@@ -18,8 +18,9 @@ namespace {
 constexpr auto of_layout = std::to_array<std::string_view>(
     {"micro_batch_size", "pipeline_parallel", "tensor_parallel", "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
 // ...and how the rest is trained, which is worth a line.
-constexpr auto of_training = std::to_array<std::string_view>(
-    {"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm", "non_finite", "max_skipped"});
+constexpr auto of_training =
+    std::to_array<std::string_view>({"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm",
+                                     "clip_value", "non_finite", "max_skipped"});
 
 bool contains(std::span<const std::string_view> names, std::string_view name) {
   return std::ranges::find(names, name) != names.end();
@@ -40,8 +41,9 @@ void check(const Options& options) {
   require(options.warmup >= 0 && options.minimum_learning_rate_ratio >= 0 && options.minimum_learning_rate_ratio <= 1,
           "a run's warmup is 0 or more steps, and its minimum_learning_rate_ratio lies in [0, 1]: {} and {} are not",
           options.warmup, options.minimum_learning_rate_ratio);
-  require(options.clip_norm >= 0 && options.max_skipped >= 0, "clip_norm and max_skipped are 0 or more, not {} and {}",
-          options.clip_norm, options.max_skipped);
+  require(options.clip_norm >= 0 && options.clip_value >= 0 && options.max_skipped >= 0,
+          "clip_norm, clip_value and max_skipped are 0 or more, not {}, {} and {}", options.clip_norm, options.clip_value,
+          options.max_skipped);
 }
 
 optim::Settings settings_of(const Options& options) {
@@ -54,6 +56,7 @@ optim::Settings settings_of(const Options& options) {
           {"warmup", text(options.warmup)},
           {"minimum_learning_rate_ratio", text(options.minimum_learning_rate_ratio)},
           {"clip_norm", text(options.clip_norm)},
+          {"clip_value", text(options.clip_value)},
           {"non_finite", options.non_finite == optim::NonFinitePolicy::stop ? "stop" : "skip"},
           {"max_skipped", text(options.max_skipped)},
           {"data_parallel", text(options.mesh.data)},

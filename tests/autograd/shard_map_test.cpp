@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "catch.hpp"
@@ -66,11 +67,16 @@ TEST_CASE("slices hold every trainable element once, whatever their size") {
     for (const int ranks : {1, 2, 3}) {
       std::int64_t parts = 0;
       std::int64_t slices = 0;
+      std::set<std::int64_t> begins;
       for (int rank = 0; rank < ranks; ++rank) {
-        for (const Range& part : map.of(rank, ranks)) parts += part.count();
+        for (const Range& part : map.of(rank, ranks)) {
+          parts += part.count();
+          if (part.count() > 0) begins.insert(part.begin);
+        }
       }
       for (const Range& slice : map.slices()) slices += slice.count();
       CHECK(parts == slices);
+      CHECK(map.bounds(ranks) == std::vector<std::int64_t>(begins.begin(), begins.end()));
     }
   }
 }

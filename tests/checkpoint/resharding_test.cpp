@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "catch.hpp"
@@ -13,7 +14,9 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/nn/layers.hpp"
 #include "trireme/optim/adamw.hpp"
+#include "trireme/optim/adamw_8bit.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -151,4 +154,94 @@ TEST_CASE("a GPT in any of 20 layouts loads what any has saved") {
     });
   }
   CHECK(pairs == 400);
+}
+
+namespace {
+
+// Parameters whose blocks of 256 elements parts of slices cut, and their 8-bit optimizer.
+class Coded {
+ public:
+  Coded(const Group& world, parallel::Sharding sharding, bool fixed_bits) {
+    root_.initialize({.seed = 1});
+    replicas_.emplace(
+        root_, ProcessMesh(world),
+        parallel::ParallelOptions{.sum = fixed_bits ? parallel::GradientSum(parallel::FixedBits{.micro_batches = 4})
+                                                    : parallel::GradientSum(parallel::Plain{}),
+                                  .sharding = sharding,
+                                  .buckets = {.bytes = 3000, .slice_bytes = 3000}});
+    optimizer_.emplace(root_, optim::AdamW8bitOptions{.min_8bit_size = 500});
+    root_.store().add_to(state_, "model.");
+    optimizer_->add_to(state_);
+  }
+  const State& state() const { return state_; }
+
+  // As many micro-batches of a row as there are ranks in the largest layout.
+  void train(const Group& world, int steps) {
+    const int each = 4 / world.size();
+    for (int number = 0; number < steps; ++number) {
+      parallel::Step step = replicas_->begin(number, each);
+      for (int micro = 0; micro < each; ++micro) {
+        const int row = number * 4 + world.rank() * each + micro;
+        Tensor<float> x({1, 31});
+        for (std::int64_t i = 0; i < 31; ++i) x.data()[i] = std::sin(static_cast<float>(row * 31 + i));
+        step.backward(row, [&] {
+          const auto y = root_.down.forward(root_.up.forward(x));
+          return Loss<float>{.sum = sum(multiply(y, y)), .target_weight = 1, .nominal_targets = 1};
+        });
+      }
+      step.update(*optimizer_, {.clip_norm = 0.5});
+    }
+  }
+
+ private:
+  struct Root : nn::Module<Float32> {
+    nn::Linear<Float32> up{*this, "up", {.in = 31, .out = 67}};
+    nn::Linear<Float32> down{*this, "down", {.in = 67, .out = 29}};
+  };
+  Root root_;
+  std::optional<parallel::DataParallel> replicas_;
+  std::optional<optim::AdamW8bit<Float32>> optimizer_;
+  State state_;
+};
+
+}  // namespace
+
+TEST_CASE("8-bit AdamW has the same bits with any number of ranks, whose checkpoints each other load") {
+  struct Ranks {
+    int ranks;
+    parallel::Sharding sharding;
+  };
+  const std::array<Ranks, 5> all{{{1, parallel::Sharding::none},
+                                  {2, parallel::Sharding::none},
+                                  {2, parallel::Sharding::optimizer},
+                                  {4, parallel::Sharding::optimizer},
+                                  {1, parallel::Sharding::optimizer}}};
+  std::vector<std::shared_ptr<SimulatedFileSystem>> systems;
+  for (const auto& [ranks, sharding] : all) {
+    systems.push_back(std::make_shared<SimulatedFileSystem>());
+    testing::run_ranks(ranks, [&](const Group& world) {
+      Coded run(world, sharding, true);
+      run.train(world, 3);
+      Checkpoints checkpoints(world, {.directory = "/run", .asynchronous = false, .file_system = systems.back()});
+      checkpoints.save(1, run.state());
+    });
+    CHECK(digest_on(*systems.back(), 1) == digest_on(*systems.front(), 1));
+  }
+  // Also two steps later.
+  for (std::size_t layout = 0; layout < all.size(); ++layout) {
+    testing::run_ranks(all[layout].ranks, [&](const Group& world) {
+      Coded run(world, all[layout].sharding, true);
+      Checkpoints checkpoints(world,
+                              {.directory = "/run", .asynchronous = false, .file_system = systems[(layout + 3) % all.size()]});
+      checkpoints.load(1, run.state());
+      checkpoints.save(2, run.state());
+      run.train(world, 2);
+      checkpoints.save(3, run.state());
+    });
+  }
+  for (const auto& system : systems) {
+    CHECK(digest_on(*system, 2) == digest_on(*system, 1));
+    CHECK(digest_on(*system, 3) == digest_on(*systems.front(), 3));
+    CHECK(digest_on(*system, 3) != digest_on(*system, 2));
+  }
 }

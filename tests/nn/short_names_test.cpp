@@ -239,6 +239,7 @@ TEST_CASE("an optimizer takes its template arguments from the model") {
   const Table& constant = net;
   optim::AdamW plain(net);
   optim::AdamW adamw(constant, {.weight_decay = 0.1});
+  optim::AdamW8bit adamw_8bit(net, {.min_8bit_size = 1});
   optim::Adam adam(net, {.beta1 = 0.8});
   optim::Sgd sgd(net, {.momentum = 0.9});
   optim::Rmsprop rmsprop(net);
@@ -269,6 +270,7 @@ TEST_CASE("an optimizer takes its template arguments from the model") {
   };
   CHECK(setting(plain, "weight_decay") == "0.01");
   CHECK(setting(adamw, "weight_decay") == "0.1");
+  CHECK(setting(adamw_8bit, "min_8bit_size") == "1");
   CHECK(setting(adam, "optimizer") == "Adam");
   CHECK(setting(adam, "beta1") == "0.8");
   CHECK(setting(lion, "optimizer") == "Lion");

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "ops/compare.hpp"
+#include "trireme/ops/update/adam_8bit.hpp"
 #include "trireme/ops/update/each_optimizer.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/ops/update/step.hpp"
@@ -160,8 +161,38 @@ TEMPLATE_TEST_CASE("passes of the optimizers", "", float, double) {
   SECTION("clipping and averages") {
     compare<T>([&](const auto& p, std::size_t count, auto device) {
       update_elements<ClipUpdate<T>>({.limit = 0.25, .gradient_scale = 0.5}, count, {p[0]}, device);
+      const auto totals = Tensor<StepTotals, decltype(device)>::from({1}, std::vector<StepTotals>{{.squares = 100}});
+      update_elements<ClipUpdate<T>>({.clip_norm = 0.5, .totals = totals.data(), .gradient_scale = 0.5}, count, {p[4]}, device);
       update_elements<AverageUpdate<T>>({.rate = 0.1}, count, {p[1], p[2]}, device);
     });
+  }
+}
+
+TEMPLATE_TEST_CASE("8-bit AdamW on the GPU", "", float, double) {
+  using T = TestType;
+  const auto update = [](const auto& p, std::int64_t count, auto device) {
+    using D = decltype(device);
+    const auto codes = Tensor<std::uint8_t, D>::zeros({2, count});
+    const auto absmax = Tensor<float, D>::zeros({2, (count + 255) / 256});
+    const auto measured = Tensor<float, D>::zeros({1, 2});
+    const Adam8bitPlanes<T> planes{
+        p[0], p[1], codes.data(), codes.data() + count, absmax.data(), absmax.data() + (count + 255) / 256};
+    for (int number = 1; number <= 2; ++number) {
+      const AdamStep step{.learning_rate = 0.01, .weight_decay = 0.1, .decoupled = true, .update = number};
+      const std::size_t part = std::min<std::size_t>(static_cast<std::size_t>(count), 48);
+      measure_adam_8bit(step, part, planes, measured.data(), device);
+      adam_8bit(step, static_cast<std::size_t>(count), planes, device);
+      if (number == 1) continue;
+      adam_8bit_part(step, part, planes, measured.data(), 1, device);
+    }
+    return absmax.template to<Cpu>();
+  };
+  for (const std::int64_t count : {1, 256, 1000, 100'003}) {
+    CAPTURE(count);
+    const RandomPlanes<T, Cpu> here(count);
+    const RandomPlanes<T, Cuda> there(count);
+    require_close(update(there, count, Cuda{}), as_doubles(update(here, count, Cpu{})), 1e-5);
+    require_close(there.planes[1].template to<Cpu>(), as_doubles(here.planes[1]), 1e-4);
   }
 }
 

@@ -95,6 +95,18 @@ class BuildTime(unittest.TestCase):
                 self.assertEqual(build_time.report(), code, (ratio, figure))
             self.assertEqual("not judged" in printed.getvalue(), ratio > 1.5)
 
+    def test_what_a_run_may_take_follows_the_machine(self):
+        code, output = self.run_rows("allowed")
+        self.assertEqual(code, 0, output)
+        self.assertIn("2400", output.splitlines())
+        self.assertIn("calibration", self.figures())
+        self.keep(kernel=44.0, calibration=3.1)  # the machine was slower when the run began
+        code, output = self.run_rows("report")
+        self.assertEqual(code, 1, output)
+        self.keep(kernel=41.0, calibration=3.1)
+        code, output = self.run_rows("report")
+        self.assertEqual(code, 0, output)
+
     def test_figures_within_their_bounds_pass(self):
         self.keep(build=419.0, tests=539.0)
         code, output = self.run_rows("--ci-seconds", "2399", "report")

@@ -9,6 +9,7 @@ FOLDER = ROOT / "tests" / "reference"
 LARGEST = 8_000_000  # bytes of all fixtures together
 KINDS = {
     "op",
+    "functions",
     "optimizer_inputs",
     "optimizer",
     "clip",

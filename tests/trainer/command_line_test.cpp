@@ -54,12 +54,15 @@ TEST_CASE("what is not given stays as the program has it") {
   const Options defaults{.until = Epochs{20},
                          .batch_size = 7,
                          .clip_norm = 0.5,
+                         .clip_value = 0.1,
                          .checkpoints = {.directory = "run", .keep = 5},
                          .parallel = {.sum = parallel::FixedBits{.micro_batches = 4}, .buckets = {.bytes = 1000}}};
   const Told told = parse({}, defaults);
   CHECK(told.options.until == Amount(Epochs{20}));
   CHECK(told.options.batch_size == 7);
   CHECK(told.options.clip_norm == 0.5);
+  CHECK(told.options.clip_value == 0.1);
+  CHECK(parse({"--clip", "2", "--clip-value", "0.25"}).options.clip_value == 0.25);
   CHECK(told.options.checkpoints.directory == "run");
   CHECK(told.options.checkpoints.keep == 5);
   CHECK(std::get<parallel::FixedBits>(told.options.parallel.sum).micro_batches == 4);

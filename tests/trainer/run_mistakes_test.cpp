@@ -186,6 +186,8 @@ TEST_CASE("a wish to go on that can't be met") {
         "no checkpoint whose model could be evaluated");
     expect_error(
         ErrorCode::invalid_argument, [&] { const Run run(world, {.clip_norm = -1}); }, "clip_norm");
+    expect_error(
+        ErrorCode::invalid_argument, [&] { const Run run(world, {.clip_value = -1}); }, "clip_value");
   });
   CHECK(!std::filesystem::exists(folder.path / "run"));
 }

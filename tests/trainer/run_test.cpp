@@ -57,7 +57,7 @@ std::vector<float> trained_by_run(const Group& world, const Options& options) {
 
 // The loop that docs show, with the defaults of Options.
 std::vector<float> trained_by_hand(const Group& world, std::int64_t batch_size, std::int64_t micro_batch_size,
-                                   std::int64_t steps) {
+                                   std::int64_t steps, double clip_value = 0) {
   const ProcessMesh mesh(world);
   PointNet net(parallel::model_context(mesh, {.batch_size = batch_size}));
   net.initialize();
@@ -72,7 +72,7 @@ std::vector<float> trained_by_hand(const Group& world, std::int64_t batch_size, 
       const PointBatch batch = loader.load(number, micro);
       step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
     }
-    step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1});
+    step.update(optimizer, {.learning_rate = rate(number), .clip_norm = 1, .clip_value = clip_value});
   }
   return values_of(net);
 }
@@ -88,6 +88,9 @@ TEST_CASE("a run and the loop by hand: the same bits") {
       expect(trained_by_run(world, {.until = Epochs{2}, .batch_size = 12, .micro_batch_size = 3}) ==
                  trained_by_hand(world, 12, 3, 10),
              "equal values with micro-batches");
+      const auto clipped = trained_by_run(world, {.until = Steps{20}, .batch_size = 12, .clip_value = 1e-3});
+      expect(clipped == trained_by_hand(world, 12, 0, 20, 1e-3), "equal values with elements that are clipped");
+      expect(clipped != trained_by_hand(world, 12, 0, 20), "elements that are clipped");
     });
   }
 }

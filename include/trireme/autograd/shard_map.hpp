@@ -30,7 +30,8 @@ class ShardMap {
 
   std::span<const Range> slices() const { return slices_; }  // ascending
   std::span<const Block> blocks() const { return blocks_; }
-  std::vector<Range> of(int rank, int ranks) const;  // its part of each slice; some may be empty
+  std::vector<Range> of(int rank, int ranks) const;   // its part of each slice; some may be empty
+  std::vector<std::int64_t> bounds(int ranks) const;  // where parts begin that are not empty, ascending
 
  private:
   std::vector<Range> slices_;

@@ -22,8 +22,10 @@ enum class NonFinitePolicy : std::uint8_t {
 
 struct UpdateOptions {
   std::optional<double> learning_rate = {};  // of this step and later ones; otherwise it stays as it is
-  double clip_norm = 0;   // largest L2 norm of all gradients together, as torch.nn.utils.clip_grad_norm_; 0: no limit
-  double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass; 0: no limit
+  // Of the gradients as they are without a loss scale, averaged over all targets; 0: no limit. A ParameterGroup may have its
+  // own.
+  double clip_norm = 0;   // largest L2 norm of all together, as torch.nn.utils.clip_grad_norm_
+  double clip_value = 0;  // largest magnitude of an element after that, as clip_grad_value_; one more pass
   NonFinitePolicy non_finite = NonFinitePolicy::stop;
   int max_skipped = 10;
 };

@@ -22,7 +22,7 @@ class DeviceSteps {
   // Decides over the step with this summary and counts the updates of `used` parameters.
   void begin(const StepSummary& summary, double clip_norm, const std::vector<bool>& used);
 
-  // Where kernels find the step of a parameter, whose gradients clip_by_value may have multiplied by their scale.
+  // Where kernels find the step of a parameter, whose gradients ops::ClipUpdate may have multiplied by their scale.
   ops::StepOnDevice of(int parameter, bool clipped) const;
 
   // Whether both parameters were updated equally often, as far as the host can tell.

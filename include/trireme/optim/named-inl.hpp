@@ -43,7 +43,8 @@ using Make = std::unique_ptr<Optimizer<P, D>> (*)(Model&, const NamedOptions&);
 #define TRIREME_MAKER(name, Name, ...) {#name, make<Name, Name##Options, P, D>},
 template <typename P, typename D>
 constexpr std::pair<const char*, Make<P, D>> makers[] = {
-    TRIREME_EACH_OPTIMIZER(TRIREME_MAKER){"adamw", make<AdamW, AdamWOptions, P, D>}};
+    TRIREME_EACH_OPTIMIZER(TRIREME_MAKER){"adamw", make<AdamW, AdamWOptions, P, D>},
+    {"adamw_8bit", make<AdamW8bit, AdamW8bitOptions, P, D>}};
 #undef TRIREME_MAKER
 
 }  // namespace detail

@@ -24,7 +24,7 @@ struct NamedOptions {
   std::vector<ParameterGroup> groups = {};
 };
 
-// Those of ops/update/each_optimizer.hpp, and adamw.
+// Those of ops/update/each_optimizer.hpp, adamw and adamw_8bit.
 template <typename D = Cpu>
 TRIREME_EXPORT std::vector<std::string> optimizer_names();
 extern template std::vector<std::string> optimizer_names<Cpu>();

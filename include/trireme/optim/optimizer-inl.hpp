@@ -9,7 +9,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/device/graph.hpp"
-#include "trireme/ops/update/clip_by_value.hpp"
+#include "trireme/ops/update/clip.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 #include "trireme/optim/diverged.hpp"
 #include "trireme/optim/optimizer.hpp"
@@ -26,6 +26,7 @@ Optimizer<P, D>::Optimizer(Model& model, const ParameterRules& rules, Needs need
       rules_(rules),
       needs_(needs),
       resolved_(resolve(rules, store_)),
+      group_norms_(model, rules, resolved_),
       steps_(static_cast<std::size_t>(store_.num_parameters()), 0) {
   if constexpr (!on_host) on_device_.emplace(store_, rules.learning_rate);
   const device::MemoryPurpose purpose("state of the optimizer");
@@ -107,14 +108,17 @@ template <typename P, typename D>
 void Optimizer<P, D>::update_parameters(const StepSummary& summary, const UpdateOptions& options) {
   Scaling scaling = begin_updates(summary, options);
   const std::vector<Range> ranges = own_ranges();
-  if (options.clip_value > 0) {
-    clip_by_value(ranges, scaling, options.clip_value);
+  if (clips_elements(options)) {
+    clip(ranges, summary, scaling, options);
     scaling = {.done = true};
   }
   if (needs_ == Needs::parameter_norms) measure_parameters(ranges, summary, scaling);
   if (needs_ == Needs::whole_parameters) {
     update_whole_parameters(ranges, summary, scaling);
   } else {
+    prepare([&](const Range& range, const std::function<void(const Piece&)>& action) {
+      visit_pieces(range, summary, scaling, [&](const Piece& piece, int) { action(piece); });
+    });
     change_pieces(ranges, summary, scaling, [this](const Piece& piece) { update(piece); });
   }
 }
@@ -188,26 +192,41 @@ auto Optimizer<P, D>::begin_updates(const StepSummary& summary, const UpdateOpti
     const bool stays = rules_.learning_rate * learning_rate_factor(rules_, resolved_[parameter], summary.step) == 0;
     if (used[parameter] && !stays) store_.count_change(static_cast<int>(parameter));
   }
+  const double clip_norm = group_norms_.are_needed() ? 0 : options.clip_norm;  // clip() does it
   if constexpr (!on_host) {
     const bool scheduled =
         std::ranges::any_of(rules_.groups, [](const ParameterGroup& group) { return group.schedule != nullptr; });
     if (scheduled) device::require_not_capturing("an update with the schedule of a parameter group");
-    on_device_->begin(summary, options.clip_norm, used);
+    on_device_->begin(summary, clip_norm, used);
     return {};
   } else {
     for (std::size_t parameter = 0; parameter < used.size(); ++parameter) steps_[parameter] += used[parameter] ? 1 : 0;
-    const double clip = options.clip_norm > 0 ? std::min(1.0, options.clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
+    const double clip = clip_norm > 0 ? std::min(1.0, clip_norm / (summary.gradient_norm + 1e-6)) : 1.0;
     return {.scale = summary.gradient_scale * clip};
   }
 }
 
+// Whether gradients are clipped in a pass of their own.
 template <typename P, typename D>
-void Optimizer<P, D>::clip_by_value(const std::vector<Range>& ranges, const Scaling& scaling, double limit) {
-  const ops::ClipStep step{.limit = limit, .gradient_scale = scaling.scale, .on_device = place_of(0, scaling)};
-  store_.visit(std::array{FlatStore::gradients_number}, ranges, [&](const FlatStore::Piece& piece) {
-    ops::update_elements<ops::ClipUpdate<T>>(step, static_cast<std::size_t>(piece.range.count()),
-                                             {static_cast<T*>(piece.elements[0])}, D{});
-  });
+bool Optimizer<P, D>::clips_elements(const UpdateOptions& options) const {
+  const auto clips = [](const ParameterGroup& group) { return group.clip_value.value_or(0) > 0; };
+  return group_norms_.are_needed() || options.clip_value > 0 || std::ranges::any_of(rules_.groups, clips);
+}
+
+template <typename P, typename D>
+void Optimizer<P, D>::clip(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling,
+                           const UpdateOptions& options) {
+  group_norms_.measure(ranges, summary.used);
+  T* all = store_.template gradients<T, D>().data();
+  for (const Range& range : ranges) {
+    visit_pieces(range, summary, scaling, [&](const Piece& piece, int parameter) {
+      const ResolvedRule& rule = rule_of(parameter);
+      ops::ClipStep step{.totals = group_norms_.of(rule), .gradient_scale = scaling.scale, .on_device = piece.on_device};
+      if (group_norms_.are_needed()) step.clip_norm = rule.clip_norm.value_or(options.clip_norm);
+      if (const double limit = rule.clip_value.value_or(options.clip_value); limit > 0) step.limit = limit;
+      ops::update_elements<ops::ClipUpdate<T>>(step, piece.count, {all + piece.range.begin}, D{});
+    });
+  }
 }
 
 template <typename P, typename D>
@@ -369,15 +388,7 @@ Settings Optimizer<P, D>::settings_of(std::string name, const std::vector<std::p
                     {"weight_decay", fmt::format("{}", rules_.weight_decay)},
                     {"decay", rules_.decay == Decay::all ? "all" : "matrices"}};
   for (const auto& [option, value] : options) settings.emplace_back(option, fmt::format("{}", value));
-  for (const ParameterGroup& group : rules_.groups) {
-    std::string text = fmt::format("learning rate times {}, weight decay {}, {}", group.learning_rate_factor,
-                                   group.weight_decay ? fmt::format("{}", *group.weight_decay) : "as the others",
-                                   group.adapts ? "adapts" : "does not adapt");
-    if (group.schedule) text += ", a schedule";
-    if (group.beta1) text += fmt::format(", beta1 {}", *group.beta1);
-    if (group.beta2) text += fmt::format(", beta2 {}", *group.beta2);
-    settings.emplace_back("group " + group.pattern, std::move(text));
-  }
+  for (const ParameterGroup& group : rules_.groups) settings.emplace_back("group " + group.pattern, to_text(group));
   return settings;
 }
 

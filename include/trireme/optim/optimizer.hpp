@@ -15,6 +15,7 @@
 #include "trireme/core/step_summary.hpp"
 #include "trireme/optim/any_optimizer.hpp"
 #include "trireme/optim/device_steps.hpp"
+#include "trireme/optim/group_norms.hpp"
 #include "trireme/optim/parameter_rules.hpp"
 #include "trireme/precision/policy.hpp"
 
@@ -115,6 +116,11 @@ class Optimizer : public AnyOptimizer {
   // parameter, whoever updates it.
   virtual void measure(const Piece&) {}
 
+  // Before the first update() of a step, on all ranks: look(range, action) shows the pieces of a range that update() will get.
+  // For what several ranks have to find out together; not with Needs::whole_parameters, which has sum_over_ranks().
+  using Look = std::function<void(const Range& range, const std::function<void(const Piece&)>& action)>;
+  virtual void prepare(const Look& /*look*/) {}
+
   // What checkpoints keep besides planes and counts.
   virtual void add_more_to(State&, const std::string& /*prefix*/) {}
 
@@ -142,7 +148,7 @@ class Optimizer : public AnyOptimizer {
   using Visit = std::function<void(Piece& piece, int parameter)>;  // the first parameter of the piece
   struct Scaling {                                                 // of gradients
     double scale = 1;
-    bool done = false;  // by clip_by_value
+    bool done = false;  // by clip()
   };
   void visit_pieces(const Range& range, const StepSummary& summary, const Scaling& scaling, const Visit& visit) const;
   void cut_by_rules(const FlatStore::Piece& whole, const StepSummary& summary, const Scaling& scaling,
@@ -155,7 +161,8 @@ class Optimizer : public AnyOptimizer {
   void leave_out(const StepSummary& summary, const UpdateOptions& options);
   void update_parameters(const StepSummary& summary, const UpdateOptions& options);
   Scaling begin_updates(const StepSummary& summary, const UpdateOptions& options);
-  void clip_by_value(const std::vector<Range>& ranges, const Scaling& scaling, double limit);
+  bool clips_elements(const UpdateOptions& options) const;
+  void clip(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling, const UpdateOptions& options);
   bool same_updates(int first, int second) const;
   ops::StepOnDevice place_of(int parameter, const Scaling& scaling) const;
 
@@ -169,7 +176,8 @@ class Optimizer : public AnyOptimizer {
   bool has_memory_ = false;
   ParameterRules rules_;
   Needs needs_;
-  std::vector<ResolvedRule> resolved_;     // by parameter
+  std::vector<ResolvedRule> resolved_;  // by parameter
+  GroupNorms group_norms_;
   Tensor<ops::UpdateSquares, D> squares_;  // by parameter, with Needs::parameter_norms; the last is of none
   std::vector<std::int64_t> steps_;        // by parameter, where the store lies on the host
   std::optional<DeviceSteps> on_device_;   // where it lies on a GPU, which decides

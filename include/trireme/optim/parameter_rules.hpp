@@ -25,8 +25,14 @@ struct ParameterGroup {
   bool adapts = true;                       // LAMB and LARS: false takes the learning rate as it is; Muon: AdamW's step
   std::optional<double> beta1 = {};         // instead of the optimizer's, where it has betas
   std::optional<double> beta2 = {};
+  // Largest L2 norm of this group's gradients by themselves, which then do not count for UpdateOptions::clip_norm; 0: no limit.
+  std::optional<double> clip_norm = {};
+  std::optional<double> clip_value = {};  // instead of UpdateOptions::clip_value; 0: no limit
+  bool full_precision = false;            // AdamW8bit: moments in the type of the weights
   LearningRate schedule = {};  // one more factor of the learning rate, by the number of DataParallel::begin; not in a StepGraph
 };
+
+std::string to_text(const ParameterGroup& group);  // all but its pattern: for a comparison between ranks
 
 // How an optimizer treats the parameters. A parameter belongs to the first group whose pattern matches its name.
 struct ParameterRules {
@@ -36,6 +42,7 @@ struct ParameterRules {
   std::vector<ParameterGroup> groups = {};
   std::optional<double> beta1 = {};  // of an optimizer that has betas: decays of its moments
   std::optional<double> beta2 = {};
+  bool quantizes = false;  // of an optimizer that keeps some parameters' state in few bits: groups may have full_precision
 };
 
 // What the rules say of one parameter.
@@ -44,6 +51,10 @@ struct ResolvedRule {
   int schedule = -1;  // that of this group; below 0: none
   double weight_decay = 0;
   bool adapts = true;
+  bool full_precision = false;
+  int clips_with = 0;  // parameters with the same number are clipped by one norm; 0: those without a norm of their own
+  std::optional<double> clip_norm = {};
+  std::optional<double> clip_value = {};
   double beta1 = 0;  // of an optimizer that has betas
   double beta2 = 0;
 

@@ -52,7 +52,8 @@ struct Options {
   std::int64_t warmup = 0;  // steps; more than the run has are as many as it has
   double minimum_learning_rate_ratio = 0;
 
-  double clip_norm = 1;  // largest L2 norm of all gradients together; 0: no limit
+  double clip_norm = 1;   // largest L2 norm of all gradients together; 0: no limit
+  double clip_value = 0;  // largest magnitude of an element of the gradients after that; 0: no limit
   optim::NonFinitePolicy non_finite = optim::NonFinitePolicy::stop;
   int max_skipped = 10;  // steps in a row
 

@@ -106,8 +106,8 @@ struct LinearGeluLinear {
 }  // namespace
 
 template <typename T, typename D, typename G>
-requires std::same_as<G, T> || std::same_as<G, Accumulate<T>> Variable<T, D> matmul(const Variable<T, D>& a,
-                                                                                    const Variable<T, D, G>& b) {
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Variable<T, D>& a,
+                                                                                     const Variable<T, D, G>& b) {
   require_operands(Matmul::name, a, b);
   const ops::ProductShapes shapes = ops::product_shapes(a.shape(), b.shape());
   return record(Matmul{shapes}, Result<T, D>{shapes.result}, kept(a), kept(b));

@@ -30,11 +30,12 @@ void copy_bytes(Cuda, void* target, Cuda, const void* source, std::size_t bytes)
 }
 
 void fill(Cuda, void* target, const void* element, std::size_t element_bytes, std::size_t count) {
+  if (count == 0) return;
   if (element_bytes == 1) {
     check_cuda(cudaMemsetAsync(target, *static_cast<const unsigned char*>(element), count, native_stream()), "cudaMemsetAsync");
     return;
   }
-  if (count > 0) check_cuda(fill_elements(target, element, element_bytes, count, native_stream()), "fill");
+  check_cuda(fill_elements(target, element, element_bytes, count, native_stream()), "fill");
 }
 
 }  // namespace trireme::device

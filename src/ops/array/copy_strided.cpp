@@ -92,6 +92,9 @@ void copy_rows(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
   for (std::int64_t row = 0; row < rows.extent; ++row, x += rows.from, y += rows.to) {
     if (columns.from == 1 && columns.to == 1) {
       Does::run(x, y, columns.extent);
+    } else if (columns.from == -1 && columns.to == 1) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[-i], y[i]);
     } else {
       for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[i * columns.from], y[i * columns.to]);
     }

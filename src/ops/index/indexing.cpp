@@ -1,6 +1,7 @@
 #include "trireme/ops/index/indexing.hpp"
 
-#include <cstring>
+#include <algorithm>
+#include <atomic>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
@@ -100,6 +101,16 @@ std::vector<Slice> reached_slices(const Shape& x, int dim, const Shape& index) {
 
 template <>
 void Indexed<Cpu>::require_range(const Indexing& indexing, const Tensor<std::int64_t, Cpu>& index) {
+  std::atomic<bool> any_outside = false;
+  parallel_elements(index.numel(), [&](std::int64_t begin, std::int64_t end) {
+    bool outside = false;
+    for (std::int64_t number = begin; number < end; ++number) {
+      const std::int64_t row = index.data()[number];
+      outside |= (row < 0) | (row >= indexing.rows);
+    }
+    if (outside) any_outside = true;
+  });
+  if (!any_outside) return;
   for (std::int64_t number = 0; number < index.numel(); ++number) {
     const std::int64_t row = index.data()[number];
     if (row >= 0 && row < indexing.rows) continue;
@@ -116,18 +127,27 @@ void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const std::int64
     to = accumulate ? static_cast<T>(static_cast<Accumulate<T>>(to) + static_cast<Accumulate<T>>(from)) : from;
   };
   parallel_rows(indexing.outer * indexing.places, inner, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t number = begin; number < end; ++number) {
-      const T* table = x + number / indexing.places * indexing.rows * inner;
-      T* to = y + number * inner;
-      if (!indexing.shared) {
-        for (std::int64_t i = 0; i < inner; ++i) take(table[index[number * inner + i] * inner + i], to[i]);
-        continue;
+    while (begin < end) {
+      const std::int64_t o = begin / indexing.places;
+      const T* table = x + o * indexing.rows * inner;
+      const std::int64_t first = o * indexing.places;
+      const std::int64_t last = std::min(first + indexing.places, end);
+      if (!indexing.shared && inner == 1) {
+        for (std::int64_t number = begin; number < last; ++number) take(table[index[number]], y[number]);
+        begin = last;
       }
-      const T* row = table + index[number % indexing.places] * inner;
-      if (accumulate) {
-        for (std::int64_t i = 0; i < inner; ++i) take(row[i], to[i]);
-      } else {
-        std::copy_n(row, inner, to);
+      for (; begin < last; ++begin) {
+        T* to = y + begin * inner;
+        if (!indexing.shared) {
+          for (std::int64_t i = 0; i < inner; ++i) take(table[index[begin * inner + i] * inner + i], to[i]);
+          continue;
+        }
+        const T* row = table + index[begin - first] * inner;
+        if (accumulate) {
+          for (std::int64_t i = 0; i < inner; ++i) take(row[i], to[i]);
+        } else {
+          std::copy_n(row, inner, to);
+        }
       }
     }
   });

@@ -18,8 +18,8 @@ struct Matmul {
 };
 
 template <typename T, typename C, typename D>
-requires std::same_as<C, T> || std::same_as<C, Accumulate<T>>
-void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options) {
+requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b,
+                                                                           Tensor<C, D>& c, MatmulOptions options) {
   require_defined("matmul", "a", a);
   require_defined("matmul", "b", b);
   require_defined("matmul", "c", c);

@@ -52,7 +52,10 @@ class OperandPieces {
     const auto& stride = plan.stride[static_cast<std::size_t>(operand)];
     periodic_ = plan.dims == 2 && stride[0] == 0 && stride[1] == 1 && plan.inner() < long_inner;
     if (!periodic_ || from.data == nullptr) return;
-    for (std::int64_t i = 0; i < piece_elements + plan.inner(); ++i) filled_[i] = from.at(i % plan.inner());
+    const std::int64_t inner = plan.inner();
+    const std::int64_t all = piece_elements + inner;
+    for (std::int64_t i = 0; i < inner; ++i) filled_[i] = from.at(i);
+    for (std::int64_t done = inner; done < all; done *= 2) std::copy_n(filled_, std::min(done, all - done), filled_ + done);
   }
   OperandPieces(const OperandPieces&) = delete;
   OperandPieces& operator=(const OperandPieces&) = delete;

@@ -193,7 +193,12 @@ template <>
 template <typename Y, typename V>
 void Reductions<Cpu>::finish(std::int64_t count, const FinishReduction<Y, V>& body) {
   parallel_elements(count, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end; ++i) body(i);
+    if (body.kind != Finish::itself) {
+      for (std::int64_t i = begin; i < end; ++i) body(i);
+    } else {
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) body.write(Finish::itself, i);
+    }
   });
 }
 

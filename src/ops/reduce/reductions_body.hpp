@@ -87,20 +87,21 @@ TRIREME_HOST_DEVICE W accumulated(Accumulation kind, X x, W shift) {
   }
 }
 
-// NaN is the result of all comparisons with it.
+// NaN is the result of all comparisons with it. Both conditions are computed, so that compilers make vector code of it.
 template <typename W>
 TRIREME_HOST_DEVICE W combined(Accumulation kind, W a, W b) {
   switch (kind) {
     case Accumulation::product: return a * b;
     case Accumulation::maximum:
-    case Accumulation::largest_magnitude: return a > b || a != a ? a : b;
-    case Accumulation::minimum: return a < b || a != a ? a : b;
+    case Accumulation::largest_magnitude: return (a > b) | (a != a) ? a : b;
+    case Accumulation::minimum: return (a < b) | (a != a) ? a : b;
     default: return a + b;
   }
 }
 
 // y of a value that was accumulated.
 enum class Finish : std::uint8_t {
+  itself,        // the value
   quotient,      // value / divisor
   root,          // its square root
   logarithm,     // shift + log(value)
@@ -118,14 +119,17 @@ struct FinishReduction {
   double divisor;
   Y* y;
 
-  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const {
+  TRIREME_HOST_DEVICE void operator()(std::int64_t i) const { write(kind, i); }
+
+  // `which` is the kind, known where this is compiled or not.
+  TRIREME_HOST_DEVICE void write(Finish which, std::int64_t i) const {
     if constexpr (std::is_same_v<Y, bool>) {
       y[i] = values[i] > 0;
     } else if constexpr (std::is_integral_v<Y>) {
       y[i] = static_cast<Y>(values[i]);
     } else {
       const double value = static_cast<double>(widened(values[i]));
-      const double result = finished(value, i);
+      const double result = finished(which, value, i);
       if constexpr (std::is_same_v<Y, double>) {
         y[i] = result;
       } else {
@@ -135,14 +139,15 @@ struct FinishReduction {
   }
 
  private:
-  TRIREME_HOST_DEVICE double finished(double value, std::int64_t i) const {
+  TRIREME_HOST_DEVICE double finished(Finish which, double value, std::int64_t i) const {
     constexpr double infinity = std::numeric_limits<double>::infinity();
-    switch (kind) {
+    switch (which) {
+      case Finish::quotient: return value / divisor;
       case Finish::root: return math::square_root(value / divisor);
       case Finish::logarithm: return shift[i] + math::log(value);
       case Finish::finite: return math::absolute(value) == infinity ? 0 : value;
       case Finish::above_lowest: return value == -infinity ? 0 : value;
-      default: return value / divisor;
+      default: return value;
     }
   }
 };

@@ -34,28 +34,41 @@ TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
   }
 }
 
+// In what elements of X are compared, or added: the largest of floats is a float.
+template <Accumulation kind>
+inline constexpr bool is_extreme =
+    kind == Accumulation::maximum || kind == Accumulation::minimum || kind == Accumulation::largest_magnitude;
+template <Accumulation kind, typename X, typename W>
+using Partial = std::conditional_t<std::is_same_v<X, float> && is_extreme<kind>, X, W>;
+
 // Independent results hide the latency of an addition.
 constexpr std::int64_t lanes = 32;
 
 template <Accumulation kind, typename X, typename W>
 TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
-  W total = nothing<W>(kind);
+  using P = Partial<kind, X, W>;
+  const P partial_shift = static_cast<P>(shift);
+  P total = nothing<P>(kind);
   if (count < lanes) {
-    for (std::int64_t i = 0; i < count; ++i) total = combined(kind, total, accumulated(kind, x[i], shift));
-    return total;
+    for (std::int64_t i = 0; i < count; ++i) total = combined(kind, total, accumulated(kind, x[i], partial_shift));
+    return static_cast<W>(total);
   }
-  W parts[lanes];
-  for (W& part : parts) part = nothing<W>(kind);
+  P parts[lanes];
+  for (P& part : parts) part = nothing<P>(kind);
   std::int64_t i = 0;
   for (; i + lanes <= count; i += lanes) {
 #pragma omp simd
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
-      parts[lane] = combined(kind, parts[lane], accumulated(kind, x[i + lane], shift));
+      parts[lane] = combined(kind, parts[lane], accumulated(kind, x[i + lane], partial_shift));
     }
   }
-  for (; i < count; ++i) parts[0] = combined(kind, parts[0], accumulated(kind, x[i], shift));
-  for (const W part : parts) total = combined(kind, total, part);
-  return total;
+  for (std::int64_t lane = 0; i + lane < count; ++lane) {
+    parts[lane] = combined(kind, parts[lane], accumulated(kind, x[i + lane], partial_shift));
+  }
+  for (std::int64_t half = lanes / 2; half > 0; half /= 2) {
+    for (std::int64_t lane = 0; lane < half; ++lane) parts[lane] = combined(kind, parts[lane], parts[lane + half]);
+  }
+  return static_cast<W>(parts[0]);
 }
 
 template <typename X, typename W>
@@ -67,32 +80,54 @@ void rows(Accumulation kind, const X* x, std::int64_t count, std::int64_t width,
   });
 }
 
+// The extremes of columns, which need no shift, in their own type.
+template <Accumulation kind, typename X, typename W>
+void extremes_of_columns(const X* x, std::int64_t count, std::int64_t stride, std::int64_t width, W* results, bool further) {
+  using P = Partial<kind, X, W>;
+  constexpr std::int64_t block = 128;
+  for (; width > 0; x += block, results += block, width -= block) {
+    const std::int64_t columns_here = width < block ? width : block;
+    P best[block];
+    for (std::int64_t j = 0; j < columns_here; ++j) best[j] = further ? static_cast<P>(results[j]) : nothing<P>(kind);
+    for (std::int64_t row = 0; row < count; ++row) {
+      const X* from = x + row * stride;
+#pragma omp simd
+      for (std::int64_t j = 0; j < columns_here; ++j) best[j] = combined(kind, best[j], accumulated(kind, from[j], P(0)));
+    }
+    for (std::int64_t j = 0; j < columns_here; ++j) results[j] = static_cast<W>(best[j]);
+  }
+}
+
 template <typename X, typename W>
 void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t stride, std::int64_t width, const W* shift,
              W* results, bool further) {
   with_kind<W>(kind, [=](auto which) {
-    const auto with_shift = [=](auto has_shift) {
-      const auto of = [=](std::int64_t row, std::int64_t j) {
-        return accumulated(which(), x[row * stride + j], has_shift() ? shift[j] : W(0));
-      };
-      if (!further) {
-        for (std::int64_t j = 0; j < width; ++j) results[j] = nothing<W>(which());
-      }
-      std::int64_t row = 0;
-      for (; row + 4 <= count; row += 4) {
-#pragma omp simd
-        for (std::int64_t j = 0; j < width; ++j) {
-          const W first = combined(which(), of(row, j), of(row + 1, j));
-          const W second = combined(which(), of(row + 2, j), of(row + 3, j));
-          results[j] = combined(which(), results[j], combined(which(), first, second));
+    if constexpr (is_extreme<which()>) {
+      extremes_of_columns<which()>(x, count, stride, width, results, further);
+    } else {
+      const auto with_shift = [=](auto has_shift) {
+        const auto of = [=](std::int64_t row, std::int64_t j) {
+          return accumulated(which(), x[row * stride + j], has_shift() ? shift[j] : W(0));
+        };
+        if (!further) {
+          for (std::int64_t j = 0; j < width; ++j) results[j] = nothing<W>(which());
         }
-      }
-      for (; row < count; ++row) {
+        std::int64_t row = 0;
+        for (; row + 4 <= count; row += 4) {
 #pragma omp simd
-        for (std::int64_t j = 0; j < width; ++j) results[j] = combined(which(), results[j], of(row, j));
-      }
-    };
-    shift == nullptr ? with_shift(std::false_type()) : with_shift(std::true_type());
+          for (std::int64_t j = 0; j < width; ++j) {
+            const W first = combined(which(), of(row, j), of(row + 1, j));
+            const W second = combined(which(), of(row + 2, j), of(row + 3, j));
+            results[j] = combined(which(), results[j], combined(which(), first, second));
+          }
+        }
+        for (; row < count; ++row) {
+#pragma omp simd
+          for (std::int64_t j = 0; j < width; ++j) results[j] = combined(which(), results[j], of(row, j));
+        }
+      };
+      shift == nullptr ? with_shift(std::false_type()) : with_shift(std::true_type());
+    }
   });
 }
 

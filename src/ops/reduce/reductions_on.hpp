@@ -78,7 +78,7 @@ inline double freedom(const ReductionOptions& options, const ReduceSizes& sizes)
 template <typename T, typename D>
 struct Accumulated {
   Tensor<Wide<T>, D> values;
-  Finish finish = Finish::quotient;
+  Finish finish = Finish::itself;
   double divisor = 1;
   Tensor<double, D> shift = {};
 };
@@ -172,7 +172,7 @@ class ReductionBackward {
     return result;
   }
   Tensor<double, D> scale(double factor = 1) const { return scaled(Scaling::times, factor, {}); }
-  Tensor<double, D> results() const { return finished(Finish::quotient, y_); }
+  Tensor<double, D> results() const { return finished(Finish::itself, y_); }
 
   // For roots: 0 where the result is 0.
   Tensor<double, D> over_results(double factor) const { return scaled(Scaling::quotient_or_zero, factor, results()); }
@@ -240,7 +240,7 @@ Tensor<T, D> reduced(const ReductionOptions& options, const Tensor<T, D>& x, boo
     return y;
   } else {
     Tensor<T, D> narrow(y.shape());
-    Reductions<D>::finish(y.numel(), FinishReduction<T, SumOf<T>>{Finish::quotient, y.data(), nullptr, 1, narrow.data()});
+    Reductions<D>::finish(y.numel(), FinishReduction<T, SumOf<T>>{Finish::itself, y.data(), nullptr, 1, narrow.data()});
     return narrow;
   }
 }
@@ -251,7 +251,7 @@ Tensor<bool, D> truth_of(std::string_view op, Accumulation kind, const Tensor<bo
   const ReducePlan plan = reduce_plan(op, x.shape(), dims);
   Tensor<bool, D> y(reduced_shape(op, x.shape(), dims, keep_dims));
   const auto values = accumulated_values(kind, plan.sizes, in_order(plan, x));
-  Reductions<D>::finish(y.numel(), FinishReduction<bool, std::int64_t>{Finish::quotient, values.data(), nullptr, 1, y.data()});
+  Reductions<D>::finish(y.numel(), FinishReduction<bool, std::int64_t>{Finish::itself, values.data(), nullptr, 1, y.data()});
   return y;
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/base/parallel.hpp"
 #include "ops/search/cumulative_on.hpp"
 
@@ -5,6 +7,21 @@ namespace trireme::ops {
 namespace {
 
 constexpr std::int64_t columns_of_part = 256;
+constexpr int rows_at_once = 4;  // whose additions do not wait for each other
+
+// The rows [row, row + rows_at_once) of x[rows, reduced].
+template <Accumulation kind, typename T, typename Y>
+void cumulate_rows(const CumulateChunks<T>& of, std::int64_t row, Y* y, bool accumulate) {
+  Wide<T> totals[rows_at_once];
+  std::fill_n(totals, rows_at_once, nothing<Wide<T>>(kind));
+  for (std::int64_t r = 0; r < of.sizes.reduced; ++r) {
+    for (int k = 0; k < rows_at_once; ++k) {
+      const std::int64_t place = of.place(row + k, r, 0);
+      totals[k] = combined<Wide<T>>(kind, totals[k], widened(of.x[place]));
+      write_total(y[place], totals[k], accumulate);
+    }
+  }
+}
 
 // Columns [begin, begin + count) of x[rows, width], row after row.
 template <typename T, typename Y>
@@ -30,7 +47,14 @@ void Cumulate<Cpu>::run(Accumulation kind, const ReduceSizes& sizes, bool backwa
   if (sizes.inner == 1) {
     const CumulateChunk<T, SumOf<T>> body{of, nullptr, y, accumulate};
     parallel_rows(sizes.outer, sizes.reduced, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row) body(row);
+      for (; begin + rows_at_once <= end; begin += rows_at_once) {
+        if (kind == Accumulation::sum) {
+          cumulate_rows<Accumulation::sum>(of, begin, y, accumulate);
+        } else {
+          cumulate_rows<Accumulation::product>(of, begin, y, accumulate);
+        }
+      }
+      for (; begin < end; ++begin) body(begin);
     });
     return;
   }

@@ -6,25 +6,6 @@
 #include "ops/update/update.cuh"
 
 namespace trireme::ops::cuda {
-namespace {
-
-// How a kernel makes the update of one element: from the step, with what it reads of it in memory.
-template <typename Update>
-struct MadeOf {
-  typename Update::Step step;
-
-  __device__ bool skipped() const {
-    if constexpr (requires { step.on_device; }) return is_skipped(step.on_device);
-    return false;
-  }
-  __device__ Update operator()() const {
-    if constexpr (requires { step.on_device; }) return Update(resolved(step));
-    return Update(step);
-  }
-};
-
-}  // namespace
-
 template <typename Update>
 cudaError_t update_elements(const typename Update::Step& step, std::size_t count, const typename Update::Planes& planes,
                             cudaStream_t stream) {

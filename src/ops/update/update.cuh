@@ -8,12 +8,29 @@
 #include "device/cuda/launch.cuh"
 #include "device/cuda/teams.cuh"
 #include "ops/base/pack.hpp"
+#include "trireme/ops/update/formula.hpp"
 #include "trireme/ops/update/planes.hpp"
 
 // Passes over planes of equal length, which read and write every element once: update(plane[i]...), planes of const elements
 // are only read, NotKept stands for one that is not there. The update is what make() returns; where make.skipped() nothing
 // changes.
 namespace trireme::ops {
+
+// How a kernel makes the update of one element: from the step, with what it reads of it in memory.
+template <typename Update>
+struct MadeOf {
+  typename Update::Step step;
+
+  __device__ bool skipped() const {
+    if constexpr (requires { step.on_device; }) return is_skipped(step.on_device);
+    return false;
+  }
+  __device__ Update operator()() const {
+    if constexpr (requires { step.on_device; }) return Update(resolved(step));
+    return Update(step);
+  }
+};
+
 namespace kernels {
 
 // No part of the kernel, whose registers are for the elements.

@@ -16,7 +16,8 @@ namespace trireme TRIREME_EXPORT {
 // the parameters inside ranges(), in their order, and tells a Publication what is done.
 class Shard {
  public:
-  Shard(std::vector<Range> ranges, bool fixed_bits) : ranges_(std::move(ranges)), fixed_bits_(fixed_bits) {
+  Shard(std::vector<Range> ranges, bool fixed_bits, std::vector<std::int64_t> bounds = {})
+      : ranges_(std::move(ranges)), fixed_bits_(fixed_bits), bounds_(std::move(bounds)) {
     for (const Range& range : ranges_) numel_ += range.count();
   }
   Shard(const Shard&) = delete;
@@ -25,6 +26,10 @@ class Shard {
 
   const std::vector<Range>& ranges() const { return ranges_; }  // ascending; some may be empty
   std::int64_t numel() const { return numel_; }                 // of all ranges together
+
+  // Where ranges of any rank begin, ascending: the same on all ranks. What is updated by blocks finds here the parameters that
+  // are not one rank's. Without them each parameter lies in one range.
+  const std::vector<std::int64_t>& bounds() const { return bounds_; }
 
   // Whether training gives the same bits with any number of ranks.
   bool fixed_bits() const { return fixed_bits_; }
@@ -51,6 +56,7 @@ class Shard {
   std::vector<Range> ranges_;
   std::int64_t numel_ = 0;
   bool fixed_bits_;
+  std::vector<std::int64_t> bounds_;
 };
 
 }  // namespace trireme

@@ -4,7 +4,7 @@
 #include "trireme/ops/update/adafactor.hpp"
 #include "trireme/ops/update/adagrad.hpp"
 #include "trireme/ops/update/adam.hpp"
-#include "trireme/ops/update/clip_by_value.hpp"
+#include "trireme/ops/update/clip.hpp"
 #include "trireme/ops/update/lamb.hpp"
 #include "trireme/ops/update/lars.hpp"
 #include "trireme/ops/update/lion.hpp"
@@ -39,7 +39,7 @@
 #define TRIREME_EACH_FORMULA(X, ...)                     \
   TRIREME_EACH_OPTIMIZER(X, __VA_ARGS__)                 \
   X(schedule_free_adamw, ScheduleFreeAdamW, __VA_ARGS__) \
-  X(clip_by_value, Clip, __VA_ARGS__)                    \
+  X(clip, Clip, __VA_ARGS__)                             \
   X(move_average, Average, __VA_ARGS__)                  \
   X(lookahead, Lookahead, __VA_ARGS__)                   \
   X(scaled_sum, ScaledSum, __VA_ARGS__)                  \

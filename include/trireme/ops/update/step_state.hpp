@@ -11,7 +11,7 @@ namespace ops {
 // What an optimizer keeps in a GPU's memory.
 struct StepState {
   StepScalars scalars = {};  // whose learning rate the host writes
-  StepScalars clipped = {};  // the same for gradients that clip_by_value has multiplied by their scale
+  StepScalars clipped = {};  // the same for gradients that a ClipUpdate has multiplied by their scale
   bool diverged = false;     // the step is skipped because it is not finite
   std::int64_t skipped = 0;  // such steps
 };
