@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "trireme/core/error.hpp"
 
 namespace trireme {
@@ -45,6 +48,18 @@ std::int64_t Shape::place_of(std::span<const std::int64_t> index) const {
     place = place * dim + in_dim;
   }
   return place;
+}
+
+Shape shape_for(std::int64_t numel, std::initializer_list<std::int64_t> dims) {
+  const auto open = std::ranges::find(dims, -1);
+  if (open == dims.end()) return Shape(dims);
+  std::vector<std::int64_t> all(dims);
+  std::int64_t& rest = all[static_cast<std::size_t>(open - dims.begin())];
+  rest = 1;
+  const std::int64_t others = Shape(all).numel();
+  require(others > 0 && numel % others == 0, "{} elements do not fill a shape [{}]", numel, fmt::join(dims, ", "));
+  rest = numel / others;
+  return Shape(all);
 }
 
 std::string Shape::str() const { return fmt::format("[{}]", fmt::join(dims(), ", ")); }

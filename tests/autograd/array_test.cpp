@@ -69,6 +69,21 @@ TEST_CASE("gradients of functions that move elements") {
       [](const Inputs& in) {
         return add(split(in[0], {1, 2}, 1)[0], chunk(in[0], 3, 1)[2]);
       },
+      [](const Inputs& in) {
+        return reshape(in[0], {4, -1});
+      },
+      [](const Inputs& in) {
+        return matmul(in[0], Tensor<double>::full({4, 2}, 2));
+      },
+      [](const Inputs& in) {
+        return matmul(Tensor<double>::full({5, 3}, 2), in[0]);
+      },
+      [](const Inputs& in) {
+        const auto [first, second] = chunk<2>(in[0], -1);
+        return multiply(first, second);
+      },
+      [](const Inputs& in) { return multiply(select(in[0], 0, -1), select(in[0], 0, 0)); },
+      [](const Inputs& in) { return select(in[0], 1, 2); },
       [](const Inputs& in) { return add(split(in[0], 1)[0], split(in[0], 1)[1]); },
       [](const Inputs& in) { return squeeze(slice(in[0], 1, 0, 1)); },
       [](const Inputs& in) { return flatten(in[0], 1); }};
@@ -144,6 +159,10 @@ TEST_CASE("functions that move elements name what is undefined") {
   CHECK_THROWS_WITH(split(none, 1), ContainsSubstring("split: operand 1 of 1 is undefined"));
   CHECK_THROWS_WITH(triu(none), ContainsSubstring("triu: operand 1 of 1 is undefined"));
   CHECK_THROWS_WITH(squeeze(none), ContainsSubstring("squeeze: operand 1 of 1 is undefined"));
+  CHECK_THROWS_WITH(select(none, 0, 0), ContainsSubstring("select: operand 1 of 1 is undefined"));
+  CHECK_THROWS_WITH(chunk<2>(none), ContainsSubstring("chunk: operand 1 of 1 is undefined"));
+  CHECK_THROWS_WITH(reshape(none, {-1, 2}), ContainsSubstring("reshape: operand 1 of 1 is undefined"));
+  CHECK_THROWS_WITH(matmul(Tensor<double>(), one), ContainsSubstring("matmul: operand 1 of 2 is undefined"));
   CHECK_THROWS_WITH(cat({one, none}), ContainsSubstring("cat: operand 1 of 1 is undefined"));
   CHECK_THROWS_WITH(zeros_like(none), ContainsSubstring("full_like: operand 1 of 1 is undefined"));
   CHECK_THROWS_WITH(triu(squeeze(one)), "triu: x [] has no rows and columns");

@@ -3,6 +3,7 @@
 
 #include "backward_function.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/operators.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
 using namespace trireme;
@@ -219,6 +220,32 @@ TEST_CASE("the mean of a sum of losses is the sum of their means; losses of othe
   expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
   const auto smaller = mse_loss(Variable<double>(random({3, 3}, 1)), Tensor<double>::zeros({3, 3}));
   CHECK_THROWS_AS(add(loss({x}), smaller), Error);
+}
+
+TEST_CASE("losses are added and scaled by operators") {
+  const auto x = random({3, 4}, 1);
+  const auto zeros = Tensor<double>::zeros({3, 4});
+  const auto loss = [&](const Variable<double>& in) { return 0.5 * (mse_loss(in, zeros) + l1_loss(in, zeros) * 3) / 4; };
+  CHECK(loss({x}).mean() ==
+        Approx((mse_loss(Variable<double>(x), zeros).mean() + 3 * l1_loss(Variable<double>(x), zeros).mean()) / 8));
+  CHECK((loss({x}).target_weight == 12 && loss({x}).nominal_targets == 12));
+  expect_passed(check_gradients([&](const Inputs& in) { return loss(in[0]).sum; }, {x}));
+}
+
+TEST_CASE("a penalty is added to the mean of a loss") {
+  const auto x = random({3, 4}, 1);
+  const auto logits = random({3, 5}, 2);
+  const auto labels = Tensor<std::int32_t>::from({3}, {4, -100, 0});
+  const auto loss = [&](const Inputs& in) { return cross_entropy(in[0], labels) + 0.1 * sum(square(in[1])); };
+  const double squares = sum(square(Variable<double>(x))).value().item();
+  CHECK(loss({logits, x}).mean() == Approx(cross_entropy(Variable<double>(logits), labels).mean() + 0.1 * squares));
+  CHECK((loss({logits, x}).target_weight.item() == 2 && loss({logits, x}).nominal_targets == 3));
+  expect_passed(check_gradients([&](const Inputs& in) { return loss(in).sum; }, {logits, x}));
+  CHECK_THROWS_WITH(cross_entropy(Variable<double>(logits), labels) + Variable<double>(x),
+                    "add: to a loss one element is added, not a Variable of shape [3, 4]");
+  const auto half = mse_loss(Variable<float>(Tensor<float>::full({2}, 1)), Tensor<float>::zeros({2})) +
+                    Variable<bfloat16>(Tensor<bfloat16>::full({1}, bfloat16(0.5F)));
+  CHECK(half.mean() == 1.5);
 }
 
 TEST_CASE("gradients of dropout") {

@@ -43,6 +43,18 @@ TEST_CASE("gradients of functions on indices") {
   expect_passed(check_gradients([&](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }, {x, random({2, 4, 4}, 2)}));
 }
 
+TEST_CASE("of a Variable and a Tensor the Tensor is a constant") {
+  const auto x = random({2, 3}, 1), source = random({4, 3}, 2);
+  const auto rows = index_of({4}, {1, 0, 1, 1});
+  const auto each = index_of({4, 3}, {1, 0, 1, 1, 0, 0, 0, 1, 1, 0, 1, 0});
+  expect_passed(check_gradients([&](const Inputs& in) { return index_add(x, 0, rows, in[0]); }, {source}));
+  expect_passed(check_gradients([&](const Inputs& in) { return index_add(in[0], 0, rows, source); }, {x}));
+  expect_passed(check_gradients([&](const Inputs& in) { return scatter_add(x, 0, each, in[0]); }, {source}));
+  expect_passed(check_gradients([&](const Inputs& in) { return scatter_add(in[0], 0, each, source); }, {x}));
+  expect_passed(check_gradients([&](const Inputs& in) { return scatter(x, 0, each, in[0]); }, {source}));
+  expect_passed(check_gradients([&](const Inputs& in) { return scatter(in[0], 0, each, source); }, {x}));
+}
+
 TEST_CASE("functions on indices name what is undefined") {
   const Variable<double> none;
   const Variable<double> x = random({2, 2}, 1);

@@ -43,6 +43,21 @@ struct Deep : nn::Module<Float32> {
 };
 // end
 
+// begin: sizes
+struct FeedForward : nn::Module<Float32> {
+  FeedForward(const Module& parent, std::string_view name, std::int64_t in, std::int64_t middle)
+      : Module(parent, name), width(in), hidden(middle) {}
+  Value forward(const Value& x) const { return down.forward(gelu_erf(up.forward(x))); }
+
+  std::int64_t width, hidden;
+  Linear up{*this, "up", {.in = width, .out = hidden}};
+  Linear down{*this, "down", {.in = hidden, .out = width}};
+};
+struct Around : nn::Module<Float32> {
+  FeedForward mlp{*this, "mlp", 8, 32};
+};
+// end
+
 // begin: parameter
 struct Scores : nn::Module<Float32> {
   Value forward(const Value& x) const { return matmul(x, weight.variable()); }
@@ -116,6 +131,10 @@ TEST_CASE("models of PyTorch in C++") {
   Deep deep;
   deep.initialize();
   CHECK(deep.forward(x).shape() == Shape{2, 4});
+  Around around;
+  around.initialize();
+  CHECK(around.mlp.forward(Tensor<float>::full({2, 8}, 1)).shape() == Shape{2, 8});
+  CHECK(around.store().find("mlp.down.bias") >= 0);
   Scores scores;
   scores.initialize();
   CHECK(scores.forward(x).shape() == Shape{2, 2});
@@ -149,6 +168,20 @@ TEST_CASE("tensors of PyTorch in C++") {
   CHECK(only == 7);
 }
 
+TEST_CASE("parts of PyTorch's tensors in C++") {
+  const Variable<float> x = Tensor<float>::from({2, 4}, {1, 2, -3, 4, 5, -6, -7, 8});
+  // begin: views
+  const auto rows = reshape(x, {-1, 2});
+  const auto [first, second] = chunk<2>(x, -1);
+  const auto column = select(x, 1, 0);
+  const auto shares = cast<float>(sum(x > 0, 1)) / x.shape()[1];
+  // end
+  CHECK(rows.shape() == Shape{4, 2});
+  CHECK((first.value().at(1, 0) == 5 && second.value().at(0, 0) == -3));
+  CHECK(column.value().to_vector() == std::vector<float>{1, 5});
+  CHECK(shares.to_vector() == std::vector<float>{0.75, 0.5});
+}
+
 TEST_CASE("gradients of PyTorch in C++") {
   // begin: backward
   Tensor<float> gradient;
@@ -180,6 +213,20 @@ TEST_CASE("losses of PyTorch in C++") {
   CHECK(loss.target_weight.item() == 2);
   CHECK(mean > 0);
   CHECK(squares.mean() == Approx(5));
+}
+
+TEST_CASE("sums of losses of PyTorch in C++") {
+  const Variable<float> logits = Tensor<float>::from({2, 2}, {0, 1, 2, 0});
+  const auto labels = arange<std::int32_t>(2);
+  const auto target = Tensor<float>::zeros({2, 2});
+  // begin: loss_sums
+  const auto loss = 0.5 * (cross_entropy(logits, labels) + cross_entropy(transpose(logits, 0, 1), labels));
+  const Variable<float> total = mse_loss(logits, target).sum;  // a Variable of one element is a loss too
+  const auto penalised = loss + 0.01 * mean(square(logits));
+  // end
+  CHECK(loss.mean() == Approx((std::log(1 + std::exp(1)) + 2 * std::log(1 + std::exp(2)) + std::log(1 + std::exp(1))) / 4));
+  CHECK(total.value().item() == 5);
+  CHECK(penalised.mean() == Approx(loss.mean() + 0.0125));
 }
 
 TEST_CASE("the loop of PyTorch in C++") {

@@ -53,8 +53,8 @@ struct Attention : nn::Module<Float64> {
 TEST_CASE("cross-attention, and attention with a bias, are those of torch.nn.MultiheadAttention") {
   Attention model;
   auto& store = model.store();
-  store.write_values(store.find("attention.in_proj.weight"), cosines({12, 4}));
-  store.write_values(store.find("attention.in_proj.bias"), sines({12}));
+  store.write_values(store.find("attention.in_proj_weight"), cosines({12, 4}));
+  store.write_values(store.find("attention.in_proj_bias"), sines({12}));
   store.write_values(store.find("attention.out_proj.weight"), sines({4, 4}));
   store.write_values(store.find("attention.out_proj.bias"), cosines({4}));
   const Variable<double> x(sines({2, 3, 4})), memory(cosines({2, 4, 4}));
@@ -82,6 +82,26 @@ TEST_CASE("cross-attention, and attention with a bias, are those of torch.nn.Mul
   }
 }
 
+TEST_CASE("attention has the parameters of torch.nn.MultiheadAttention, and may do without biases") {
+  struct Net : nn::Module<Float64> {
+    nn::MultiheadAttention<Float64> whole{*this, "whole", {.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2}};
+    nn::MultiheadAttention<Float64> plain{*this, "plain", {.embed_dim = 4, .num_heads = 2, .bias = false}};
+  } net;
+  net.initialize({.seed = 1});
+  std::vector<std::string> names;
+  for (int i = 0; i < net.store().num_parameters(); ++i) names.push_back(net.store().parameter(i).name);
+  CHECK(names == std::vector<std::string>{"whole.in_proj_weight", "whole.in_proj_bias", "whole.out_proj.weight",
+                                          "whole.out_proj.bias", "plain.in_proj_weight", "plain.out_proj.weight"});
+  CHECK(net.whole.in_proj_bias.info().shape == Shape{16});
+  const Variable<double> x(random({2, 3, 4}, 1));
+  check_result(net.plain.attend(x, x), {2, 3, 4}, elements(net.plain.forward(x).value()));
+  const Net other;
+  CHECK_THROWS_WITH(nn::MultiheadAttention<Float64>(other, "none", {.num_heads = 2}),
+                    ContainsSubstring("none: attention needs embed_dim above 0"));
+  CHECK_THROWS_WITH(nn::MultiheadAttention<Float64>(other, "odd", {.embed_dim = 6, .num_heads = 4}),
+                    ContainsSubstring("odd: 4 heads do not divide a width of 6"));
+}
+
 TEST_CASE("a window and dropout of attention are options of the layer") {
   struct Net : nn::Module<Float64> {
     nn::MultiheadAttention<Float64> whole{
@@ -92,7 +112,7 @@ TEST_CASE("a window and dropout of attention are options of the layer") {
   } net;
   net.initialize({.seed = 2});
   auto& store = net.store();
-  for (const char* name : {"in_proj.weight", "in_proj.bias", "out_proj.weight", "out_proj.bias"}) {
+  for (const char* name : {"in_proj_weight", "in_proj_bias", "out_proj.weight", "out_proj.bias"}) {
     store.write_values(store.find(std::string("local.") + name),
                        store.read_values<double>(store.find(std::string("whole.") + name)));
   }

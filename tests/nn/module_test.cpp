@@ -301,7 +301,7 @@ TEST_CASE("gradients of a layer with RMS norm and grouped-query attention with r
         *this, "attention", {.embed_dim = 8, .num_heads = 4, .num_kv_heads = 2, .causal = true, .rotary_base = 100}};
   } layer;
   layer.initialize({.seed = 2});
-  CHECK(layer.attention.in_proj.weight.info().shape == Shape{16, 8});
+  CHECK(layer.attention.in_proj_weight.info().shape == Shape{16, 8});
   Tensor<double> x({2, 5, 8});
   for (std::int64_t index = 0; index < x.numel(); ++index) {
     x.data()[index] = philox_normal(1, 1, static_cast<std::uint64_t>(index));

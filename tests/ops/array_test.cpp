@@ -162,6 +162,32 @@ TEST_CASE("parts of a dim have torch's sizes") {
   expect("second", parts[1], {2, 2}, {1, 2, 4, 5});
 }
 
+TEST_CASE("a known number of parts, and one index of a dim") {
+  const auto x = arange<float>(12).reshape({2, 6});
+  const auto [a, b, c] = chunk<3>(x, -1);
+  CHECK((a.shape() == Shape{2, 2} && b.at(0, 0) == 2 && c.at(1, 1) == 11));
+  CHECK_THROWS_WITH(chunk<4>(x, 1), "chunk: dim 1 of x [2, 6] gives 3 parts, not 4");
+  CHECK_THROWS_WITH(chunk<2>(Tensor<float>()), "chunk: x is undefined");
+  CHECK(select(x, 0, 1).to_vector() == std::vector<float>{6, 7, 8, 9, 10, 11});
+  CHECK(select(x, 0, 1).data() == x.data() + 6);  // a view
+  CHECK(select(x, -1, -2).to_vector() == std::vector<float>{4, 10});
+  CHECK(select(Tensor<float>::full({1, 1, 3}, 2), 0, 0).shape() == Shape{1, 3});
+  CHECK(select(Tensor<bool>::full({2}, true), 0, 1).item());
+  CHECK_THROWS_WITH(select(x, 1, 6), "select: index 6 lies outside dim 1 of x [2, 6]");
+  CHECK_THROWS_WITH(select(x, 0, -3), "select: index -3 lies outside dim 0 of x [2, 6]");
+  CHECK_THROWS_WITH(select(Tensor<float>({0, 2}), 0, 0), "select: index 0 lies outside dim 0 of x [0, 2]");
+  CHECK_THROWS_WITH(select(Tensor<float>::full({}, 1), 0, 0), "select: x [] has no dim 0");
+}
+
+TEST_CASE("one dim of a shape may be left open, and numbers may be whole") {
+  const auto x = arange<float>(std::int64_t{12});
+  CHECK(x.reshape({-1, 4}).shape() == Shape{3, 4});
+  CHECK(x.reshape({3, -1}).data() == x.data());
+  CHECK_THROWS_AS(x.reshape({5, -1}), Error);
+  CHECK(arange<std::int64_t>(3).to_vector() == std::vector<std::int64_t>{0, 1, 2});
+  CHECK(arange<double>(2.5).numel() == 3);
+}
+
 TEST_CASE("new tensors") {
   require_close(arange<float>(0, 1, 0.3), {0, 0.3, 0.6, 0.9}, 1e-7);
   expect("down", arange<std::int64_t>(5, -5, -3), {4}, {5, 2, -1, -4});

@@ -42,6 +42,16 @@ TEMPLATE_TEST_CASE("elements by their index, by threads", "", float, double, bfl
   for (std::int64_t i = 0; i < 12 * owners; ++i)
     ScatterLine<false, T>{sizes, owners, source.data(), index.data(), put_by_lines.data()}(i);
   require_identical(put_by_lines, put);
+  for (const auto kind : {ScatterReduction::amax, ScatterReduction::amin}) {
+    Tensor<T> extremes = table.clone();
+    const Tensor<T> extremes_by_lines = table.clone();
+    scatter_extreme(kind, indexing, source, index, extremes);
+    for (std::int64_t i = 0; i < 12 * owners; ++i) {
+      ScatterExtremeLine<T>{
+          sizes, owners, source.data(), index.data(), extremes_by_lines.data(), kind == ScatterReduction::amax}(i);
+    }
+    require_identical(extremes_by_lines, extremes);
+  }
   if constexpr (std::is_same_v<T, Accumulate<T>>) {
     Tensor<T> sums = table.clone();
     const Tensor<T> sums_by_lines = table.clone();

@@ -18,6 +18,10 @@ TEMPLATE_TEST_CASE("functions on indices on the GPU", "", float, double, bfloat1
   require_identical(gather(x_there, 1, each_there).template to<Cpu>(), gather(x, 1, each));
   require_identical(index_select(x_there, 1, rows_there).template to<Cpu>(), index_select(x, 1, rows));
   require_identical(scatter(x_there, 1, each_there, source_there).template to<Cpu>(), scatter(x, 1, each, source));
+  for (const auto kind : {ScatterReduction::amax, ScatterReduction::amin}) {
+    require_identical(scatter_reduce(x_there, 1, each_there, source_there, kind).template to<Cpu>(),
+                      scatter_reduce(x, 1, each, source, kind));
+  }
   require_same(scatter_add(x_there, 1, each_there, source_there), scatter_add(x, 1, each, source), 100);
   require_same(index_add(x_there, 1, rows_there, source_there), index_add(x, 1, rows, source), 100);
   require_identical(one_hot<T>(rows_there, 200).template to<Cpu>(), one_hot<T>(rows, 200));

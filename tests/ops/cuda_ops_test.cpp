@@ -2,6 +2,7 @@
 #include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 #include "trireme/ops/embedding/positions.hpp"
+#include "trireme/ops/pointwise/functions.hpp"
 
 // Every operation on the GPU against the same on the CPU, which other tests compare with PyTorch and with plain loops.
 using namespace trireme;
@@ -132,6 +133,16 @@ TEMPLATE_TEST_CASE("casts, to the nearest", "", bfloat16, float16) {
     cast(halves_there, back_there, true);
     require_identical(back_there.to<Cpu>(), back);
   }
+}
+
+TEST_CASE("casts of whole numbers and of double") {
+  const auto x = random_index(1000, 5000, 1);
+  const auto there = x.to<Cuda>();
+  require_identical(cast<float>(there).to<Cpu>(), cast<float>(x));
+  require_identical(cast<double>(cast<std::int64_t>(there)).to<Cpu>(), cast<double>(x));
+  require_identical(cast<std::int32_t>(gt(there, 2500)).to<Cpu>(), cast<std::int32_t>(gt(x, 2500)));
+  const auto y = random_tensor<double>({1000}, 2);
+  require_identical(cast<float>(y.to<Cuda>()).to<Cpu>(), cast<float>(y));
 }
 
 TEST_CASE("positions in their sequences") {

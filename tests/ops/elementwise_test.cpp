@@ -265,3 +265,28 @@ TEST_CASE("operations refuse tensors that are undefined, by name") {
     CHECK_THROWS_WITH(call(), ContainsSubstring(message + " is undefined"));
   }
 }
+
+TEST_CASE("casts of whole numbers, of bool and of double") {
+  const auto counts = Tensor<std::int64_t>::from({3}, {-2, 0, (std::int64_t{1} << 32) + 5});
+  CHECK(cast<float>(counts).to_vector() == std::vector<float>{-2, 0, 4294967296});
+  CHECK(cast<double>(counts).to_vector() == std::vector<double>{-2, 0, 4294967301});
+  CHECK(cast<std::int32_t>(counts).to_vector() == std::vector<std::int32_t>{-2, 0, 5});  // wraps around
+  const auto narrow = Tensor<std::int32_t>::from({2}, {-7, 16777217});
+  CHECK(cast<std::int64_t>(narrow).to_vector() == std::vector<std::int64_t>{-7, 16777217});
+  CHECK(cast<float>(narrow).to_vector() == std::vector<float>{-7, 16777216});  // to the nearest
+  Tensor<bool> mask = Tensor<bool>::full({2, 1}, true);
+  mask.at(0, 0) = false;
+  CHECK(cast<float>(mask).to_vector() == std::vector<float>{0, 1});
+  CHECK(cast<std::int64_t>(mask).shape() == Shape{2, 1});
+  CHECK(cast<float>(Tensor<double>::from({1}, {0.1})).item() == 0.1F);
+  CHECK(cast<double>(Tensor<float>::from({1}, {0.1F})).item() == static_cast<double>(0.1F));
+  CHECK(cast<float>(Tensor<std::int32_t>({0, 3})).shape() == Shape{0, 3});
+  CHECK(cast<std::int32_t>(narrow).data() == narrow.data());
+  CHECK_THROWS_WITH(cast<float>(Tensor<std::int64_t>()), "cast: x is undefined");
+  Tensor<float> sums = Tensor<float>::full({2}, 1);
+  ops::cast(narrow, sums, true);
+  CHECK(sums.at(0) == -6);
+  Tensor<std::int32_t> wrapped = Tensor<std::int32_t>::full({1}, 2147483647);
+  ops::cast(Tensor<std::int64_t>::full({1}, 1), wrapped, true);
+  CHECK(wrapped.item() == -2147483648);
+}

@@ -56,6 +56,33 @@ TEMPLATE_TEST_CASE("elements by their index", "", float, double, float16, std::i
          {0, 1, 0, 1, 0, 0, 0, 0, 1, 0, 0, 1});
 }
 
+TEMPLATE_TEST_CASE("extremes by index", "", float, double, bfloat16, std::int32_t, std::int64_t) {
+  using T = TestType;
+  const auto x = numbers<T>({2, 3, 4});
+  const auto index = index_of<std::int32_t>({2, 2, 4}, {2, 0, 1, 1, 0, 0, 2, 1, 1, 1, 1, 0, 2, 1, 0, 0});
+  std::vector<T> values;
+  for (const int value : {0, 3, 6, 9, 12, 15, 1, 4, 7, 10, 13, 16, 2, 5, 8, 11})
+    values.push_back(static_cast<T>(Accumulate<T>(value)));
+  const auto source = Tensor<T>::from({2, 2, 4}, values);
+  expect("amax", scatter_reduce(x, 1, index, source, ScatterReduction::amax), {2, 3, 4},
+         {12, 15, 2, 3, 4, 5, 6, 9, 8, 9, 10, 11, 12, 13, 14, 16, 16, 17, 18, 19, 20, 21, 22, 23});
+  expect("amin", scatter_reduce(x, -2, index, source, ScatterReduction::amin), {2, 3, 4},
+         {0, 1, 2, 3, 4, 5, 6, 4, 0, 9, 1, 11, 12, 13, 8, 11, 7, 5, 13, 19, 2, 21, 22, 23});
+  expect("x itself", x, {2, 3, 4}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23});
+}
+
+TEST_CASE("an extreme of NaN is NaN") {
+  const float nan = std::numeric_limits<float>::quiet_NaN(), infinity = std::numeric_limits<float>::infinity();
+  const auto x = Tensor<float>::from({4}, {1, nan, -infinity, infinity});
+  const auto index = index_of<std::int64_t>({7}, {0, 0, 1, 2, 2, 2, 3});
+  const auto source = Tensor<float>::from({7}, {5, nan, 7, 1, 3, 2, -infinity});
+  const auto largest = scatter_reduce(x, 0, index, source, ScatterReduction::amax);
+  CHECK((std::isnan(largest.at(0)) && std::isnan(largest.at(1)) && largest.at(2) == 3 && largest.at(3) == infinity));
+  const auto smallest = scatter_reduce(x, 0, index, source, ScatterReduction::amin);
+  CHECK(
+      (std::isnan(smallest.at(0)) && std::isnan(smallest.at(1)) && smallest.at(2) == -infinity && smallest.at(3) == -infinity));
+}
+
 TEST_CASE("sums by index are the same bits with any number of threads") {
   const auto source = random_tensor<float>({3, 700, 50}, 1);
   Tensor<std::int64_t> rows({700}), each({3, 700, 50});
@@ -94,6 +121,8 @@ TEST_CASE("empty indices and tables") {
   CHECK(gather(x, 1, Tensor<std::int64_t>({2, 0})).shape() == Shape{2, 0});
   CHECK(index_select(x, 0, Tensor<std::int64_t>({0})).shape() == Shape{0, 3});
   expect("scatter", scatter(x, 1, Tensor<std::int64_t>({2, 0}), Tensor<float>({2, 0})), {2, 3}, {0, 1, 2, 3, 4, 5});
+  expect("scatter_reduce", scatter_reduce(x, 0, Tensor<std::int64_t>({0, 3}), Tensor<float>({0, 3}), ScatterReduction::amax),
+         {2, 3}, {0, 1, 2, 3, 4, 5});
   expect("index_add", index_add(x, 0, Tensor<std::int64_t>({0}), Tensor<float>({0, 3})), {2, 3}, {0, 1, 2, 3, 4, 5});
   CHECK(index_add(Tensor<float>({0, 3}), 0, Tensor<std::int64_t>({0}), Tensor<float>({0, 3})).shape() == Shape{0, 3});
   CHECK(index_select(Tensor<float>({3, 0}), 0, index_of<std::int64_t>({2}, {2, 2})).shape() == Shape{2, 0});
@@ -109,6 +138,11 @@ TEST_CASE("an index that is wrong says where") {
   CHECK_THROWS_WITH(gather(x, 1, index), "gather: index [1, 1] is 3, but must lie in [0, 3)");
   CHECK_THROWS_WITH(scatter(x, 1, index, Tensor<float>({2, 2})), "scatter: index [1, 1] is 3, but must lie in [0, 3)");
   CHECK_THROWS_WITH(scatter_add(x, 1, index, Tensor<float>({2, 2})), "scatter_add: index [1, 1] is 3, but must lie in [0, 3)");
+  CHECK_THROWS_WITH(scatter_reduce(x, 1, index, Tensor<float>({2, 2}), ScatterReduction::amax),
+                    "scatter_reduce: index [1, 1] is 3, but must lie in [0, 3)");
+  CHECK_THROWS_WITH(scatter_reduce(x, 1, index, x, ScatterReduction::amin),
+                    "scatter_reduce: source [2, 3] needs the shape [2, 2]");
+  CHECK_THROWS_WITH(scatter_reduce(Tensor<float>(), 1, index, x, ScatterReduction::amin), "scatter_reduce: x is undefined");
   const auto negative = index_of<std::int32_t>({2}, {0, -1});
   CHECK_THROWS_WITH(index_select(x, 0, negative), "index_select: index [1] is -1, but must lie in [0, 2)");
   CHECK_THROWS_WITH(index_add(x, 0, negative, x), "index_add: index [1] is -1, but must lie in [0, 2)");

@@ -11,10 +11,11 @@ import pathlib
 
 import torch
 
-from generator import convergence, functions, gan_models, image_models, operations, optimizers, pictures, precision, pretrained, samples, word_models
+from generator import convergence, functions, gan_models, image_models, operations, optimizers, pictures, ports, precision, pretrained
+from generator import samples, word_models
 from generator.fixture_set import FixtureSet
 
-PARTS = (operations, functions, optimizers, precision, word_models, image_models, gan_models, pretrained, samples, pictures)
+PARTS = (operations, functions, optimizers, precision, word_models, image_models, gan_models, pretrained, samples, pictures, ports)
 
 
 def main():

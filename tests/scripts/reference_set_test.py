@@ -21,6 +21,8 @@ KINDS = {
     "batches",
     "training_run",
     "pictures",
+    "port",
+    "port_weights",
     "pretrained_and_convergence",
     "accept_reject",
 }

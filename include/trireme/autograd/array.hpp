@@ -90,6 +90,10 @@ std::vector<Variable<T, D>> chunk(const Variable<T, D>& x, std::int64_t chunks, 
   const Shape& shape = detail::defined_shape("chunk", x);
   return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
 }
+template <std::size_t n, typename T, typename D>
+std::array<Variable<T, D>, n> chunk(const Variable<T, D>& x, int dim = 0) {
+  return ops::parts_of<n>(detail::defined_shape("chunk", x), dim, chunk(x, n, dim));
+}
 
 template <typename T, typename D>
 Variable<T, D> permute(const Variable<T, D>& x, const std::vector<int>& dims) {
@@ -140,6 +144,13 @@ Variable<T, D> squeeze(const Variable<T, D>& x, int dim) {
 template <typename T, typename D>
 Variable<T, D> unsqueeze(const Variable<T, D>& x, int dim) {
   return detail::record_view("unsqueeze", x, ops::unsqueezed_shape(detail::defined_shape("unsqueeze", x), dim));
+}
+
+template <typename T, typename D>
+Variable<T, D> select(const Variable<T, D>& x, int dim, std::int64_t index) {
+  const Shape& shape = detail::defined_shape("select", x);
+  const int place = ops::dim_of("select", shape, dim);
+  return squeeze(narrow(x, place, ops::selected(shape, place, index), 1), place);
 }
 
 // The dims from start_dim to end_dim, both included, as one; flatten(x) without dims is that of images (autograd/images.hpp).

@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -28,8 +29,14 @@ namespace trireme TRIREME_EXPORT {
 template <typename To, typename From, typename D>
 TRIREME_EXPORT Variable<To, D> cast(const Variable<From, D>& x);
 
+// The same elements under another shape. In reshape(x, {-1, 4}) a dim of -1 is what the others leave.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> reshape(const Variable<T, D>& x, const Shape& shape);
+template <typename T, typename D>
+Variable<T, D> reshape(const Variable<T, D>& x, std::initializer_list<std::int64_t> dims) {
+  require_operands("reshape", x);
+  return reshape(x, shape_for(x.value().numel(), dims));
+}
 
 // Element by element; shapes are broadcast. Operators say the same: a + b, a - b, a * b, a / b (autograd/operators.hpp).
 template <typename T, typename D>
@@ -120,6 +127,17 @@ TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const 
 template <typename T, typename D, typename G>
 requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) TRIREME_EXPORT Variable<T, D> matmul(const Variable<T, D>& a,
                                                                                                     const Variable<T, D, G>& b);
+
+// Of a Variable and a Tensor, which is a constant.
+template <typename T, typename D, typename G>
+requires(std::same_as<G, T> || std::same_as<G, Accumulate<T>>) Variable<T, D> matmul(const Tensor<T, D>& a,
+                                                                                     const Variable<T, D, G>& b) {
+  return matmul(Variable<T, D>(a), b);
+}
+template <typename T, typename D>
+Variable<T, D> matmul(const Variable<T, D>& a, const Tensor<T, D>& b) {
+  return matmul(a, Variable<T, D>(b));
+}
 
 // Over the last `dims` dims together; weight and bias, which have these dims, may be undefined.
 template <typename T, typename D>
@@ -280,6 +298,28 @@ Loss<T, D> add(const Loss<T, D>& a, const Loss<T, D>& b) {
           "add: losses of {} of {} and of {} of {} targets, scaled by {} and {}; the mean of a sum needs equal ones",
           a.target_weight.item(), a.nominal_targets, b.target_weight.item(), b.nominal_targets, a.scale.item(), b.scale.item());
   return {.sum = add(a.sum, b.sum), .target_weight = a.target_weight, .nominal_targets = a.nominal_targets, .scale = a.scale};
+}
+
+// Its mean is that of the loss plus a Variable of one element, as a penalty; where ranks or micro-batches have different ones,
+// the mean of these over the targets. The host waits for counts that a GPU has.
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D> add(const Loss<T, D>& loss, const Variable<V, D>& value) {
+  require_operands("add", loss.sum, value);
+  require(value.shape().numel() == 1, "add: to a loss one element is added, not a Variable of shape {}", value.shape());
+  const Variable<T, D> of_targets = scale(cast<T>(value), static_cast<Accumulate<T>>(loss.target_weight.item()));
+  return {.sum = add(loss.sum, reshape(of_targets, loss.sum.shape())),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
+}
+
+// Its mean is `factor` times that of the loss. operators.hpp has 0.5 * (a + b) for losses.
+template <typename T, typename D>
+Loss<T, D> scale(const Loss<T, D>& loss, double factor) {
+  return {.sum = scale(loss.sum, static_cast<Accumulate<T>>(factor)),
+          .target_weight = loss.target_weight,
+          .nominal_targets = loss.nominal_targets,
+          .scale = loss.scale};
 }
 
 // Softmax cross-entropy of logits[..., classes] with one class number for each row; rows of ignore_index count for nothing.

@@ -58,4 +58,30 @@ Variable<T, D> index_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& i
   return detail::record_scatter_add(x, indexing, ops::wide_index(index), source);
 }
 
+// Of a Variable and a Tensor, which is a constant: index_add(Tensor<float>::zeros({nodes, width}), 0, target, messages).
+template <typename T, typename D, IsIndex I>
+Variable<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
+  return scatter(Variable<T, D>(x), dim, index, source);
+}
+template <typename T, typename D, IsIndex I>
+Variable<T, D> scatter(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
+  return scatter(x, dim, index, Variable<T, D>(source));
+}
+template <typename T, typename D, IsIndex I>
+Variable<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
+  return scatter_add(Variable<T, D>(x), dim, index, source);
+}
+template <typename T, typename D, IsIndex I>
+Variable<T, D> scatter_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
+  return scatter_add(x, dim, index, Variable<T, D>(source));
+}
+template <typename T, typename D, IsIndex I>
+Variable<T, D> index_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
+  return index_add(Variable<T, D>(x), dim, index, source);
+}
+template <typename T, typename D, IsIndex I>
+Variable<T, D> index_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
+  return index_add(x, dim, index, Variable<T, D>(source));
+}
+
 }  // namespace trireme

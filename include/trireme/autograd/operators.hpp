@@ -145,4 +145,25 @@ Variable<T, D> operator/(detail::Number auto number, const Variable<T, D>& x) {
   return divide(number, x);
 }
 
+// Of losses, see add() and scale(): 0.5 * (cross_entropy(a, targets) + cross_entropy(b, targets)) + 0.01 * sum(square(x)).
+template <typename T, typename D>
+Loss<T, D> operator+(const Loss<T, D>& a, const Loss<T, D>& b) {
+  return add(a, b);
+}
+template <typename T, typename D, typename V>
+requires std::same_as<Accumulate<V>, T> Loss<T, D>
+operator+(const Loss<T, D>& loss, const Variable<V, D>& value) { return add(loss, value); }
+template <typename T, typename D>
+Loss<T, D> operator*(const Loss<T, D>& loss, detail::Number auto factor) {
+  return scale(loss, static_cast<double>(factor));
+}
+template <typename T, typename D>
+Loss<T, D> operator*(detail::Number auto factor, const Loss<T, D>& loss) {
+  return loss * factor;
+}
+template <typename T, typename D>
+Loss<T, D> operator/(const Loss<T, D>& loss, detail::Number auto divisor) {
+  return loss * (1 / static_cast<double>(divisor));
+}
+
 }  // namespace trireme

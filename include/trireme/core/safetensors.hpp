@@ -41,8 +41,9 @@ class SafetensorsFile {
   std::span<const SafetensorsEntry> tensors() const noexcept { return tensors_; }  // sorted by name
   const SafetensorsMetadata& metadata() const noexcept { return metadata_; }
 
-  const SafetensorsEntry* find(std::string_view name) const;  // null when there is none
-  const SafetensorsEntry& at(std::string_view name) const;    // throws when there is none
+  const SafetensorsEntry* find(std::string_view name) const;            // null when there is none
+  const SafetensorsEntry& at(std::string_view name) const;              // throws when there is none
+  void check_dtype(const SafetensorsEntry& entry, DType wanted) const;  // throws when the entry has another one
 
   // The bytes of one tensor, row-major, little-endian; `into` has its size.
   void read(std::string_view name, std::span<std::byte> into) const;
@@ -59,8 +60,6 @@ class SafetensorsFile {
   }
 
  private:
-  void check_dtype(const SafetensorsEntry& entry, DType wanted) const;
-
   File file_;
   std::vector<SafetensorsEntry> tensors_;
   SafetensorsMetadata metadata_;

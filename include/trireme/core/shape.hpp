@@ -43,6 +43,9 @@ class Shape {
   int size_ = 0;
 };
 
+// A shape of so many elements, in which one dim may be -1: what the others leave. {-1, 4} of 12 is [3, 4].
+Shape shape_for(std::int64_t numel, std::initializer_list<std::int64_t> dims);
+
 }  // namespace trireme
 
 // So that require(ok, "... {}", shape) makes a text of the shape only when it throws.

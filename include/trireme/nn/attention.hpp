@@ -1,6 +1,9 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <string_view>
 
 #include "trireme/autograd/composed/computed_weight.hpp"
 #include "trireme/autograd/composed/masked_attention.hpp"
@@ -24,21 +27,18 @@ struct MultiheadAttentionOptions {
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
 // [batch, time, embed_dim] -> the same; in a sequence-parallel model this rank's rows of that. The ranks of a tensor axis
-// divide the heads and the heads of keys and values. in_proj [embed_dim + 2 * width of the kv heads, embed_dim] holds the
-// projections of queries, keys and values, as in torch.nn.MultiheadAttention.
+// divide the heads and the heads of keys and values. in_proj_weight [embed_dim + 2 * width of the kv heads, embed_dim] and
+// in_proj_bias hold the projections of queries, keys and values, and have the names of torch.nn.MultiheadAttention.
 template <typename P, typename D = Cpu>
 class MultiheadAttention : public Module<P, D> {
  public:
   using T = typename P::Compute;
+  using M = typename P::Master;
 
   MultiheadAttention(const Module<P, D>& parent, std::string_view name, const MultiheadAttentionOptions& options)
       : Module<P, D>(parent, name),
-        in_proj(*this, "in_proj",
-                {.in = options.embed_dim,
-                 .out = options.embed_dim + 2 * kv_width(options),
-                 .bias = options.bias,
-                 .split = TensorSplit::column,
-                 .packed = {options.embed_dim, kv_width(options), kv_width(options)}}),
+        in_proj_weight(add_projections("in_proj_weight", options, {projections(options), options.embed_dim})),
+        in_proj_bias(options.bias ? add_projections("in_proj_bias", options, {projections(options)}) : Parameter<T, D, M>()),
         out_proj(*this, "out_proj",
                  {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias, .split = TensorSplit::row}),
         options_(options) {
@@ -60,7 +60,7 @@ class MultiheadAttention : public Module<P, D> {
   // models.
   Variable<T, D> forward(const Variable<T, D>& x, const Tensor<std::int32_t, D>& key_padding_mask = {},
                          std::int64_t time = 0) const {
-    auto qkv = in_proj.forward(x);
+    auto qkv = projected(x, in_proj_weight.variable(), in_proj_bias.master());
     if (this->sequence_parallel()) {
       require(time > 0, "{}: a sequence-parallel model has to give the length of a sequence", this->name());
       qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
@@ -103,10 +103,30 @@ class MultiheadAttention : public Module<P, D> {
     return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));
   }
 
-  Linear<P, D> in_proj;
+  Parameter<T, D, M> in_proj_weight;
+  Parameter<T, D, M> in_proj_bias;
   Linear<P, D> out_proj;
 
  private:
+  // Of queries, keys and values, each of which the ranks of a tensor axis divide.
+  Parameter<T, D, M> add_projections(std::string_view name, const MultiheadAttentionOptions& options, const Shape& shape) {
+    require(options.embed_dim > 0 && options.num_kv_heads >= 0,
+            "{}: attention needs embed_dim above 0 and num_kv_heads not below, got {} and {}", this->name(), options.embed_dim,
+            options.num_kv_heads);
+    Placement placement{.shape = shape};
+    if (const Collectives* axis = this->tensor_axis()) {
+      placement.dim = 0;
+      std::int64_t first = 0;
+      for (const std::int64_t count : {options.embed_dim, kv_width(options), kv_width(options)}) {
+        const Range part = even_part(count, *axis);
+        placement.ranges.push_back({first + part.begin, first + part.end});
+        first += count;
+      }
+    }
+    const double bound = 1 / std::sqrt(static_cast<double>(options.embed_dim));
+    return this->add_parameter(name, placement, Initializer::uniform(-bound, bound));
+  }
+
   bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }
 
   // q, k, v [batch, time, heads of this rank * size]
@@ -120,12 +140,16 @@ class MultiheadAttention : public Module<P, D> {
         masked_attention(split_heads(q, heads_), split_heads(k, kv_heads_), split_heads(v, kv_heads_), mask, options));
   }
 
-  // x by `count` of the rows of in_proj that lie here.
+  // x by `count` of the rows of in_proj_weight that lie here.
   Variable<T, D> project(const Variable<T, D>& x, std::int64_t first, std::int64_t count) const {
-    const auto weight = computed_weight<T>(narrow(in_proj.weight.master(), 0, first, count));
-    const auto bias = options_.bias ? narrow(in_proj.bias.master(), 0, first, count) : Variable<typename P::Master, D>();
+    const auto weight = computed_weight<T>(narrow(in_proj_weight.master(), 0, first, count));
+    const auto bias = options_.bias ? narrow(in_proj_bias.master(), 0, first, count) : Variable<M, D>();
+    return projected(x, weight, bias);
+  }
+
+  Variable<T, D> projected(const Variable<T, D>& x, const Variable<T, D, M>& weight, const Variable<M, D>& bias) const {
     if (this->tensor_axis() == nullptr) return linear(x, weight, bias);
-    return column_parallel_linear(x, weight, bias, *this->tensor_axis(), false);
+    return column_parallel_linear(x, weight, bias, *this->tensor_axis(), this->sequence_parallel());
   }
 
   static int kv_heads(const MultiheadAttentionOptions& options) {
@@ -135,6 +159,9 @@ class MultiheadAttention : public Module<P, D> {
     return options.embed_dim / std::max(options.num_heads, 1);
   }
 
+  static std::int64_t projections(const MultiheadAttentionOptions& options) {
+    return options.embed_dim + 2 * kv_width(options);
+  }
   static std::int64_t kv_width(const MultiheadAttentionOptions& options) { return kv_heads(options) * head_size(options); }
 
   MultiheadAttentionOptions options_;

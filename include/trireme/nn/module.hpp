@@ -2,6 +2,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <string>
@@ -136,6 +137,10 @@ class Module {
 
   Parameter<T, D, M> add_parameter(std::string_view name, const Shape& shape, const Initializer& initializer) {
     return add_parameter(name, Placement{.shape = shape}, initializer);
+  }
+  Parameter<T, D, M> add_parameter(std::string_view name, std::initializer_list<std::int64_t> dims,  // {}: one number
+                                   const Initializer& initializer) {
+    return add_parameter(name, Shape(dims), initializer);
   }
   Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));

@@ -53,6 +53,10 @@ class DataParallel {
   // buffers with the same values: Error{rank_mismatch} names the one that differs. The model keeps what it is given, memory,
   // shard and batch norm's sum over the ranks, when DataParallel is gone.
   DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options = {});
+
+  // Of a whole model on each rank of a group: no pipeline and no tensor axis.
+  DataParallel(Model& model, const Group& world, const ParallelOptions& options = {})
+      : DataParallel(model, ProcessMesh(world), options) {}
   DataParallel(const DataParallel&) = delete;  // its steps know where it is
   DataParallel& operator=(const DataParallel&) = delete;
 

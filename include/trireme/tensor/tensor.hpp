@@ -106,13 +106,15 @@ class Tensor {
     return elements;
   }
 
-  // The same elements under another shape.
+  // The same elements under another shape. In x.reshape({-1, 4}) a dim of -1 is what the others leave.
   Tensor reshape(const Shape& shape) const {
     require(shape.numel() == numel_, "a tensor of shape {} cannot become {}", shape_, shape);
     Tensor result = *this;
     result.shape_ = shape;
     return result;
   }
+
+  Tensor reshape(std::initializer_list<std::int64_t> dims) const { return reshape(shape_for(numel_, dims)); }
 
   // Rows [begin, begin + count) of the leading dim; the elements are shared.
   Tensor narrow(std::int64_t begin, std::int64_t count) const {

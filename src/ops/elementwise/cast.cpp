@@ -1,4 +1,5 @@
 #include "ops/base/parallel.hpp"
+#include "ops/elementwise/cast_body.hpp"
 #include "ops/elementwise/cast_on.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
@@ -11,19 +12,22 @@ void Casts<Cpu>::cast(std::int64_t count, const From* x, To* y, bool accumulate)
   parallel_elements(count, [&](std::int64_t begin, std::int64_t end) {
     const From* from = x + begin;
     To* to = y + begin;
-    if (!accumulate) {
+    if constexpr (!is_half<From> && !is_half<To>) {
+      const CastElements<From, To> element{from, to, accumulate};
+      for (std::int64_t i = 0; i < end - begin; ++i) element(i);
+    } else if (!accumulate) {
       if constexpr (is_half<From>) {
         widen(from, to, end - begin);
       } else {
         narrow(from, to, end - begin);
       }
-      return;
-    }
-    for (std::int64_t first = 0; first < end - begin; first += piece_elements) {
-      const std::int64_t part = std::min(piece_elements, end - begin - first);
-      const Input<From> addend(from + first, part);
-      Output<To> sum(to + first, part, true);
-      elementwise_kernels().of<float>().add(sum.data(), addend.data(), sum.data(), part);
+    } else {
+      for (std::int64_t first = 0; first < end - begin; first += piece_elements) {
+        const std::int64_t part = std::min(piece_elements, end - begin - first);
+        const Input<From> addend(from + first, part);
+        Output<To> sum(to + first, part, true);
+        elementwise_kernels().of<float>().add(sum.data(), addend.data(), sum.data(), part);
+      }
     }
   });
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "ops/base/parallel.hpp"
+#include "ops/index/indexing_body.hpp"
 #include "ops/index/indexing_on.hpp"
 #include "trireme/ops/array/movement.hpp"
 #include "trireme/ops/index/index.hpp"
@@ -159,9 +160,13 @@ void Indexed<Cpu>::scatter(ScatterKind kind, const Indexing& indexing, const T* 
     each_indexed_run<false>(indexing, index, begin, end, [&](std::int64_t row, std::int64_t place, std::int64_t count) {
       if (kind == ScatterKind::put) {
         std::copy_n(source + place, count, y + row);
-      } else {
+      } else if (kind == ScatterKind::add) {
         for (std::int64_t i = 0; i < count; ++i) {
           y[row + i] = static_cast<T>(static_cast<Accumulate<T>>(y[row + i]) + static_cast<Accumulate<T>>(source[place + i]));
+        }
+      } else {
+        for (std::int64_t i = 0; i < count; ++i) {
+          y[row + i] = extreme_of_both(kind == ScatterKind::largest, y[row + i], source[place + i]);
         }
       }
     });

@@ -19,6 +19,11 @@ cudaError_t add_lines(const ScatterLine<true, T>& body, cudaStream_t stream) {
 }
 
 template <typename T>
+cudaError_t extreme_lines(const ScatterExtremeLine<T>& body, cudaStream_t stream) {
+  return device::for_each_index(body.sizes.outer * body.sizes.inner * body.owners, stream, body);
+}
+
+template <typename T>
 cudaError_t scatter_lines_backward(const ScatterLineBackward<T>& body, cudaStream_t stream) {
   return device::for_each_index(body.sizes.outer * body.sizes.inner * body.owners, stream, body);
 }
@@ -27,9 +32,10 @@ cudaError_t widen_index(std::int64_t count, const WidenIndex& body, cudaStream_t
   return device::for_each_index(count, stream, body);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                  \
-  template cudaError_t gather_elements(const GatherElements<T>&, cudaStream_t); \
-  template cudaError_t put_lines(const ScatterLine<false, T>&, cudaStream_t);   \
+#define TRIREME_INSTANTIATE(T)                                                    \
+  template cudaError_t gather_elements(const GatherElements<T>&, cudaStream_t);   \
+  template cudaError_t put_lines(const ScatterLine<false, T>&, cudaStream_t);     \
+  template cudaError_t extreme_lines(const ScatterExtremeLine<T>&, cudaStream_t); \
   template cudaError_t scatter_lines_backward(const ScatterLineBackward<T>&, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);

@@ -33,6 +33,18 @@ TRIREME_TEAM T sum_of_both(T a, T b) {
   }
 }
 
+// The larger or smaller one; NaN where one is NaN.
+template <typename T>
+TRIREME_TEAM T extreme_of_both(bool largest, T a, T b) {
+  if constexpr (std::is_integral_v<T>) {
+    return (largest ? b > a : b < a) ? b : a;
+  } else {
+    const auto x = widened(a);
+    const auto y = widened(b);
+    return (largest ? y > x : y < x) || y != y ? b : a;
+  }
+}
+
 // A thread for each element of y: number in [0, outer * places * inner).
 template <typename T>
 struct GatherElements {
@@ -98,6 +110,25 @@ struct ScatterLine {
       if (at < 0 || !line.owns(sizes, at)) continue;
       const T value = source[(line.o * sizes.places + p) * sizes.inner + line.i];
       y[at] = adds ? sum_of_both(y[at], value) : value;
+    }
+  }
+};
+
+template <typename T>
+struct ScatterExtremeLine {
+  IndexingSizes sizes;
+  std::int64_t owners;
+  const T* source;
+  const std::int64_t* index;
+  T* y;
+  bool largest;
+
+  TRIREME_TEAM void operator()(std::int64_t thread) const {
+    const LineOwner line(sizes, owners, thread);
+    for (std::int64_t p = 0; p < sizes.places; ++p) {
+      const std::int64_t at = sizes.table_place(index, line.o, p, line.i);
+      if (at < 0 || !line.owns(sizes, at)) continue;
+      y[at] = extreme_of_both(largest, y[at], source[(line.o * sizes.places + p) * sizes.inner + line.i]);
     }
   }
 };

@@ -35,6 +35,10 @@ void Indexed<Cuda>::scatter(ScatterKind kind, const Indexing& indexing, const T*
     const ScatterLine<false, T> body{sizes, owners_of_line(sizes), source, index, y};
     return device::check_cuda(cuda::put_lines(body, device::native_stream()), indexing.name);
   }
+  if (kind != ScatterKind::add) {
+    const ScatterExtremeLine<T> body{sizes, owners_of_line(sizes), source, index, y, kind == ScatterKind::largest};
+    return device::check_cuda(cuda::extreme_lines(body, device::native_stream()), indexing.name);
+  }
   if constexpr (std::is_same_v<T, Accumulate<T>>) {
     const ScatterLine<true, T> body{sizes, owners_of_line(sizes), source, index, y};
     device::check_cuda(cuda::add_lines(body, device::native_stream()), indexing.name);

@@ -14,6 +14,8 @@ cudaError_t put_lines(const ScatterLine<false, T>& body, cudaStream_t stream);
 template <typename T>
 cudaError_t add_lines(const ScatterLine<true, T>& body, cudaStream_t stream);
 template <typename T>
+cudaError_t extreme_lines(const ScatterExtremeLine<T>& body, cudaStream_t stream);
+template <typename T>
 cudaError_t scatter_lines_backward(const ScatterLineBackward<T>& body, cudaStream_t stream);
 cudaError_t widen_index(std::int64_t count, const WidenIndex& body, cudaStream_t stream);
 

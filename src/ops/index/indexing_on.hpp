@@ -13,7 +13,7 @@
 // The functions of ops/index/indexing.hpp for any device: Indexed<D> does the work.
 namespace trireme::ops {
 
-enum class ScatterKind : std::uint8_t { put, add };
+enum class ScatterKind : std::uint8_t { put, add, largest, smallest };
 
 template <typename D>
 struct Indexed {
@@ -68,6 +68,14 @@ void scatter(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<
 }
 
 template <typename T, typename D>
+void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
+                     const Tensor<std::int64_t, D>& index, Tensor<T, D>& y) {
+  require_indexed(indexing, y, source, index);
+  Indexed<D>::scatter(kind == ScatterReduction::amax ? ScatterKind::largest : ScatterKind::smallest, indexing, source.data(),
+                      index.data(), y.data());
+}
+
+template <typename T, typename D>
 void scatter_backward(const Indexing& indexing, Tensor<T, D>& dy, const Tensor<std::int64_t, D>& index, Tensor<T, D>& dsource) {
   require_indexed(indexing, dy, dsource, index);
   Indexed<D>::scatter_backward(indexing, dy.data(), index.data(), dsource.data());
@@ -85,10 +93,12 @@ Tensor<std::int64_t, D> wide_index(const Tensor<I, D>& index) {
   }
 }
 
-#define TRIREME_INSTANTIATE_INDEXED(T, D)                                                                          \
-  template void gather(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&, bool); \
-  template void scatter_add(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);  \
-  template void scatter(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);      \
+#define TRIREME_INSTANTIATE_INDEXED(T, D)                                                                               \
+  template void gather(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&, bool);      \
+  template void scatter_add(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);       \
+  template void scatter(const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&);           \
+  template void scatter_extreme(ScatterReduction, const Indexing&, const Tensor<T, D>&, const Tensor<std::int64_t, D>&, \
+                                Tensor<T, D>&);                                                                         \
   template void scatter_backward(const Indexing&, Tensor<T, D>&, const Tensor<std::int64_t, D>&, Tensor<T, D>&)
 #define TRIREME_INSTANTIATE_INDEXING(D)                                        \
   TRIREME_INSTANTIATE_INDEXED(float, D);                                       \

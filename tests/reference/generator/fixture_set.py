@@ -69,7 +69,7 @@ class Random:
         self.generator = torch.Generator().manual_seed(zlib.crc32(f"{seed}/{name}".encode()))
 
     def normal(self, *shape, deviation=1.0):
-        return torch.randn(*shape, generator=self.generator) * deviation
+        return torch.randn(shape, generator=self.generator) * deviation
 
     def uniform(self, *shape, low=0.0, high=1.0):
         return torch.rand(*shape, generator=self.generator) * (high - low) + low

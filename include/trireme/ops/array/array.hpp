@@ -1,5 +1,8 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <utility>
@@ -56,6 +59,20 @@ X part_of(std::string_view op, const X& x, int dim, const Slice& slice) {
   const int place = dim_of(op, x.shape(), dim);
   const auto [first, count] = slice_of(op, x.shape()[place], slice);
   return place == 0 && slice.step == 1 ? x.narrow(first, count) : moved(x, sliced(op, x.shape(), dim, slice));
+}
+
+template <std::size_t n, typename X>
+std::array<X, n> parts_of(const Shape& x, int dim, std::vector<X> parts) {
+  require(parts.size() == n, "chunk: dim {} of x {} gives {} parts, not {}", dim, x, parts.size(), n);
+  std::array<X, n> all;
+  std::move(parts.begin(), parts.end(), all.begin());
+  return all;
+}
+
+// The index of select(), from 0 on.
+inline std::int64_t selected(const Shape& x, int dim, std::int64_t index) {
+  require(index >= -x[dim] && index < x[dim], "select: index {} lies outside dim {} of x {}", index, dim, x);
+  return index < 0 ? index + x[dim] : index;
 }
 
 template <typename T, typename D>
@@ -130,6 +147,12 @@ std::vector<Tensor<T, D>> chunk(const Tensor<T, D>& x, std::int64_t chunks, int 
   return split(x, ops::chunk_sizes(shape[ops::dim_of("chunk", shape, dim)], chunks), dim);
 }
 
+// const auto [mean, log_variance] = chunk<2>(x, -1). Another number of parts than n is an error.
+template <std::size_t n, typename T, typename D>
+std::array<Tensor<T, D>, n> chunk(const Tensor<T, D>& x, int dim = 0) {
+  return ops::parts_of<n>(x.defined() ? x.shape() : Shape(), dim, chunk(x, n, dim));
+}
+
 // Two dims exchanged; all dims in another order: y's dim i is x's dim dims[i].
 template <typename T, typename D>
 Tensor<T, D> transpose(const Tensor<T, D>& x, int first, int second) {
@@ -200,6 +223,14 @@ Tensor<T, D> squeeze(const Tensor<T, D>& x, int dim) {
 template <typename T, typename D>
 Tensor<T, D> unsqueeze(const Tensor<T, D>& x, int dim) {
   return x.reshape(ops::unsqueezed_shape(ops::defined_shape("unsqueeze", x), dim));
+}
+
+// x[index] of a dim, which the result lacks; an index below 0 counts from the end. A view of dim 0, otherwise a copy.
+template <typename T, typename D>
+Tensor<T, D> select(const Tensor<T, D>& x, int dim, std::int64_t index) {
+  const Shape& shape = ops::defined_shape("select", x);
+  const int place = ops::dim_of("select", shape, dim);
+  return squeeze(narrow(x, place, ops::selected(shape, place, index), 1), place);
 }
 template <typename T, typename D>
 Tensor<T, D> flatten(const Tensor<T, D>& x, int start_dim = 0, int end_dim = -1) {

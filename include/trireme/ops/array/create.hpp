@@ -39,6 +39,10 @@ template <typename T, typename D = Cpu>
 Tensor<T, D> arange(double end) {
   return arange<T, D>(0, end);
 }
+template <typename T, typename D = Cpu>
+Tensor<T, D> arange(std::integral auto end) {
+  return arange<T, D>(0, static_cast<double>(end));
+}
 
 // `count` numbers from begin to end, both included.
 template <typename T, typename D = Cpu>

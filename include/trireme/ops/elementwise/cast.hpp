@@ -1,14 +1,40 @@
 #pragma once
 
+#include <cstdint>
+#include <type_traits>
+
+#include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
-// y = x in another element type, to the nearest, ties to even. From, To: float and bfloat16 or float16, either way.
+// y = x in another element type, to the nearest, ties to even: float to bfloat16, float16 or double and back; bool,
+// std::int32_t and std::int64_t to float, double and the integers, where what does not fit wraps around.
 template <typename From, typename To, typename D>
 TRIREME_EXPORT void cast(const Tensor<From, D>& x, Tensor<To, D>& y, bool accumulate = false);
 
+// What this can do.
+template <typename From, typename To>
+inline constexpr bool can_cast = std::is_same_v<From, To> || [] {
+  constexpr bool has_float = std::is_same_v<From, float> || std::is_same_v<To, float>;
+  if constexpr (std::is_integral_v<From>) return !std::is_same_v<To, bool> && std::is_arithmetic_v<To> && sizeof(To) >= 4;
+  return has_float && !std::is_integral_v<To> && sizeof(From) > 1 && sizeof(To) > 1;
+}();
+
 }  // namespace ops
+
+// cast<float>(sum(x > 0, 1)), with the types that ops::cast() takes; of Variables: autograd/functions.hpp.
+template <typename To, typename From, typename D>
+requires ops::can_cast<From, To> Tensor<To, D> cast(const Tensor<From, D>& x) {
+  if constexpr (std::is_same_v<To, From>) {
+    return x;
+  } else {
+    Tensor<To, D> y(x.shape());
+    ops::cast(x, y);
+    return y;
+  }
+}
+
 }  // namespace trireme

@@ -60,6 +60,19 @@ Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& ind
   return y;
 }
 
+// A copy of x with y[i, index[i, j, k], k] = the largest, or smallest, of that and all such source[i, j, k] for dim 1, as
+// torch's. Of tensors alone: it has no gradient. Maxima of groups, as of the edges of each node, start from an x of -infinity.
+template <typename T, typename D, IsIndex I>
+Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
+                            ScatterReduction reduction) {
+  const Shape& shape = ops::defined_shape("scatter_reduce", x);
+  ops::require_source("scatter_reduce", source, ops::defined_shape("scatter_reduce", index, "index"));
+  Tensor<T, D> y = x.clone();
+  ops::scatter_extreme(reduction, ops::indexing_of("scatter_reduce", shape, dim, index.shape()), source, ops::wide_index(index),
+                       y);
+  return y;
+}
+
 // x's rows along a dim, by an index [n]: y[:, j] = x[:, index[j]] for dim 1.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> index_select(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {

@@ -7,6 +7,9 @@
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
+
+enum class ScatterReduction : std::uint8_t { amax, amin };
+
 namespace ops {
 
 // How the dim `rows` of a table [outer, rows, inner] is indexed: by index[outer, places, inner], or by the same index[places]
@@ -42,6 +45,11 @@ TRIREME_EXPORT void scatter_add(const Indexing& indexing, const Tensor<T, D>& so
 template <typename T, typename D>
 TRIREME_EXPORT void scatter(const Indexing& indexing, const Tensor<T, D>& source, const Tensor<std::int64_t, D>& index,
                             Tensor<T, D>& y);
+
+// y[o, index, i] = the larger or smaller one of that and source[o, p, i]; NaN where one is NaN.
+template <typename T, typename D>
+TRIREME_EXPORT void scatter_extreme(ScatterReduction kind, const Indexing& indexing, const Tensor<T, D>& source,
+                                    const Tensor<std::int64_t, D>& index, Tensor<T, D>& y);
 
 // The gradients of scatter(): dsource[o, p, i] = dy[o, index, i] for the places that stayed, 0 for others; dy becomes the
 // gradient of what y was before, 0 where it was overwritten.
