@@ -51,9 +51,9 @@ TRIREME_HOST_DEVICE float natural_log(float x) {
   const bool tiny = x < 1.17549435e-38f;  // a subnormal number, 0 or below it
   const float scaled = tiny ? x * 8388608.0f : x;
   // x = 2^e m with m in [sqrt(1 / 2), sqrt(2)).
-  const auto bits = __builtin_bit_cast(std::int32_t, scaled);
-  const std::int32_t e = (bits - 0x3f3504f3) >> 23;
-  const float f = __builtin_bit_cast(float, bits - e * 0x800000) - 1.0f;
+  const auto bits = __builtin_bit_cast(std::uint32_t, scaled);  // numbers below 0 wrap around
+  const auto e = static_cast<std::int32_t>(bits - 0x3f3504f3u) >> 23;
+  const float f = __builtin_bit_cast(float, bits - (static_cast<std::uint32_t>(e) << 23)) - 1.0f;
   const float n = static_cast<float>(e) - (tiny ? 23.0f : 0.0f);
   const float s = f * f;
   float p = 7.0376836292e-2f;
