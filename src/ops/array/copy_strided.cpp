@@ -93,7 +93,6 @@ void copy_rows(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
     if (columns.from == 1 && columns.to == 1) {
       Does::run(x, y, columns.extent);
     } else if (columns.from == -1 && columns.to == 1) {
-#pragma omp simd
       for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[-i], y[i]);
     } else {
       for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[i * columns.from], y[i * columns.to]);
