@@ -1,6 +1,7 @@
 #pragma once
 
-// What programs may use of a shared library of trireme: every public header opens its namespace with this, all else is hidden.
+// What programs may use of a shared library of trireme: every public header opens its namespace with this, all else is hidden
+// where GCC compiles the library.
 //
 //   namespace trireme TRIREME_EXPORT {
 //   class Mesh;
