@@ -1,5 +1,9 @@
 #include "trireme/autograd/observer.hpp"
 
+#include <utility>
+
+#include "trireme/autograd/operands.hpp"
+
 namespace trireme {
 
 namespace detail {
@@ -20,6 +24,15 @@ void call(void (Observation::*what)(Pass, const OperationView&) const, Pass pass
 }
 
 }  // namespace
+
+void add_view(std::vector<Operand>& to, std::shared_ptr<const device::Storage> storage, std::int64_t offset, const Shape& shape,
+              DType dtype, const GradientSlot* slot) {
+  to.push_back({.storage = std::move(storage),
+                .offset = offset,
+                .shape = shape,
+                .dtype = dtype,
+                .parameter = slot == nullptr ? std::string_view() : slot->parameter()});
+}
 
 void call_before(Pass pass, const OperationView& view) { call(&Observation::before, pass, view); }
 void call_after(Pass pass, const OperationView& view) { call(&Observation::after, pass, view); }

@@ -168,26 +168,26 @@ inline constexpr bool is_operand = true;
 template <typename X>
 inline constexpr bool is_operand<Written<X>> = false;
 
+// One more of what an observer sees.
+void add_view(std::vector<Operand>& to, std::shared_ptr<const device::Storage> storage, std::int64_t offset, const Shape& shape,
+              DType dtype, const GradientSlot* slot);
+
 template <typename T, typename D>
-Operand view_of(const Tensor<T, D>& tensor, const GradientSlot* slot = nullptr) {
-  return {.storage = tensor.storage(),
-          .offset = tensor.offset_in_bytes(),
-          .shape = tensor.shape(),
-          .dtype = dtype_of<T>,
-          .parameter = slot == nullptr ? std::string_view() : slot->parameter()};
+void add_view(std::vector<Operand>& to, const Tensor<T, D>& tensor, const GradientSlot* slot = nullptr) {
+  add_view(to, tensor.storage(), tensor.offset_in_bytes(), tensor.shape(), dtype_of<T>, slot);
 }
 template <typename T, typename D, typename G>
-Operand view_of(const Variable<T, D, G>& variable) {
-  return view_of(variable.value(), variable.slot());
+void add_view(std::vector<Operand>& to, const Variable<T, D, G>& variable) {
+  add_view(to, variable.value(), variable.slot());
 }
 template <typename X>
 void add_views(const Given<Written<X>>&, std::vector<Operand>&) {}
 template <typename X>
 void add_views(const Given<X>& given, std::vector<Operand>& to) {
   if constexpr (requires { given.x.begin(); }) {
-    for (const auto& each : given.x) to.push_back(view_of(each));
+    for (const auto& each : given.x) add_view(to, each);
   } else {
-    to.push_back(view_of(given.x));
+    add_view(to, given.x);
   }
 }
 

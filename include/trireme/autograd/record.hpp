@@ -202,7 +202,8 @@ template <typename O, typename... Results, typename... Operands>
                                                   const Given<Operands>&... given) {
   std::vector<Operand> operands;
   (add_views(given, operands), ...);
-  const auto views = std::apply([](const auto&... result) { return std::vector<Operand>{view_of(result.value)...}; }, results);
+  std::vector<Operand> views;
+  std::apply([&](const auto&... result) { (add_view(views, result.value), ...); }, results);
   OperationView view = view_of_operation(operation, number);
   view.operands = operands;
   view.results = views;

@@ -38,6 +38,9 @@ TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
 template <Accumulation kind>
 inline constexpr bool is_extreme =
     kind == Accumulation::maximum || kind == Accumulation::minimum || kind == Accumulation::largest_magnitude;
+template <Accumulation kind>
+inline constexpr bool has_shift = kind == Accumulation::deviations || kind == Accumulation::exponentials ||
+                                  kind == Accumulation::equals || kind == Accumulation::equal_magnitudes;
 template <Accumulation kind, typename X, typename W>
 using Partial = std::conditional_t<std::is_same_v<X, float> && is_extreme<kind>, X, W>;
 
@@ -105,9 +108,9 @@ void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t str
     if constexpr (is_extreme<which()>) {
       extremes_of_columns<which()>(x, count, stride, width, results, further);
     } else {
-      const auto with_shift = [=](auto has_shift) {
+      const auto with_shift = [=](auto is_given) {
         const auto of = [=](std::int64_t row, std::int64_t j) {
-          return accumulated(which(), x[row * stride + j], has_shift() ? shift[j] : W(0));
+          return accumulated(which(), x[row * stride + j], is_given() ? shift[j] : W(0));
         };
         if (!further) {
           for (std::int64_t j = 0; j < width; ++j) results[j] = nothing<W>(which());
@@ -126,7 +129,10 @@ void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t str
           for (std::int64_t j = 0; j < width; ++j) results[j] = combined(which(), results[j], of(row, j));
         }
       };
-      shift == nullptr ? with_shift(std::false_type()) : with_shift(std::true_type());
+      if constexpr (has_shift<which()>) {
+        if (shift != nullptr) return with_shift(std::true_type());
+      }
+      with_shift(std::false_type());
     }
   });
 }
