@@ -34,13 +34,14 @@ TRIREME_HOST_DEVICE void with_kind(Accumulation kind, Body body) {
   }
 }
 
-// In what elements of X are compared, or added: the largest of floats is a float.
+// Kinds that take one of the elements as it is, and kinds that read a shift.
 template <Accumulation kind>
 inline constexpr bool is_extreme =
     kind == Accumulation::maximum || kind == Accumulation::minimum || kind == Accumulation::largest_magnitude;
 template <Accumulation kind>
 inline constexpr bool has_shift = kind == Accumulation::deviations || kind == Accumulation::exponentials ||
                                   kind == Accumulation::equals || kind == Accumulation::equal_magnitudes;
+// The type of a result on its way: the largest of floats is a float, all else is added or multiplied in W.
 template <Accumulation kind, typename X, typename W>
 using Partial = std::conditional_t<std::is_same_v<X, float> && is_extreme<kind>, X, W>;
 
