@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "catch.hpp"
@@ -41,17 +42,19 @@ double tolerance(double float_tolerance) {
   return sizeof(T) == 4 ? float_tolerance : float_tolerance * 1e-8;
 }
 
-// |got - expected| <= tolerance * (1 + |expected|), elementwise.
+// |got - expected| <= tolerance * (1 + |expected|), elementwise, or both are the same infinity.
 template <typename T>
 void require_close(const Tensor<T>& got, const Doubles& expected, double tolerance) {
   REQUIRE(static_cast<std::size_t>(got.numel()) == expected.size());
   const auto close = [&](std::size_t i) {
-    return std::abs(static_cast<double>(got.span()[i]) - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
+    const auto value = static_cast<double>(got.span()[i]);
+    return value == expected[i] || std::abs(value - expected[i]) <= tolerance * (1 + std::abs(expected[i]));
   };
   std::size_t i = 0;
   while (i < expected.size() && close(i)) ++i;
-  const double at_i = i < expected.size() ? static_cast<double>(got.span()[i]) : 0;
-  INFO("element " << i << " of " << expected.size() << " is " << at_i << ", tolerance " << tolerance);
+  const auto [value, wanted] =
+      i < expected.size() ? std::pair(static_cast<double>(got.span()[i]), expected[i]) : std::pair(0.0, 0.0);
+  INFO("element " << i << " of " << expected.size() << " is " << value << ", not " << wanted << ", tolerance " << tolerance);
   REQUIRE(i == expected.size());  // all are within `tolerance`
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/cuda_compare.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
 
@@ -29,6 +31,7 @@ TEMPLATE_TEST_CASE("embedding on the GPU", "", float, double) {
     const auto index_there = index.to<Cuda>();
     const auto weight = random_tensor<T>({rows, width}, 1);
     const auto dy = random_tensor<T>({count, width}, 2);
+    const std::int64_t padding_idx = std::min<std::int64_t>(3, rows - 1);
     for (const bool accumulate : {false, true}) {
       Tensor<T> y = dy.clone();
       Tensor<T, Cuda> y_there = dy.template to<Cuda>();
@@ -38,11 +41,11 @@ TEMPLATE_TEST_CASE("embedding on the GPU", "", float, double) {
 
       Tensor<T> dweight = weight.clone();
       Tensor<T, Cuda> dweight_there = weight.template to<Cuda>();
-      embedding_backward(index, dy, dweight, accumulate, 3);
-      embedding_backward(index_there, dy.template to<Cuda>(), dweight_there, accumulate, 3);
+      embedding_backward(index, dy, dweight, accumulate, padding_idx);
+      embedding_backward(index_there, dy.template to<Cuda>(), dweight_there, accumulate, padding_idx);
       require_same(dweight_there, dweight, 1000);
       Tensor<T, Cuda> again = weight.template to<Cuda>();
-      embedding_backward(index_there, dy.template to<Cuda>(), again, accumulate, 3);
+      embedding_backward(index_there, dy.template to<Cuda>(), again, accumulate, padding_idx);
       require_identical(again.template to<Cpu>(), dweight_there.template to<Cpu>());
     }
   }

@@ -13,7 +13,7 @@ namespace {
 template <typename F>
 Tensor<float> dequantized(const Float8Operand<F>& operand) {
   const Tensor<float> floats(operand.codes.shape());
-  const float inverse = operand.scale.data()[1];
+  const float inverse = operand.scale.data()[0];
   parallel_elements(floats.numel(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) floats.data()[i] = static_cast<float>(operand.codes.data()[i]) * inverse;
   });
@@ -33,8 +33,8 @@ void Float8Products<Cpu>::amax(const T* x, std::int64_t count, float* result) {
 template <>
 template <typename F>
 void Float8Products<Cpu>::scale(const float* amaxes, std::int64_t count, float* scale) {
-  scale[0] = power_of_two_scale<F>(*std::max_element(amaxes, amaxes + count));
-  scale[1] = 1 / scale[0];
+  scale[1] = power_of_two_scale<F>(*std::max_element(amaxes, amaxes + count));
+  scale[0] = 1 / scale[1];
 }
 
 template <>
@@ -60,7 +60,7 @@ void Float8Products<Cpu>::quantize(const T* x, std::int64_t rows, std::int64_t c
   parallel_rows(rows, columns, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t row = begin; row < end; ++row) {
       for (std::int64_t column = 0; column < columns; ++column) {
-        const F code = quantized<F>(widened(x[row * columns + column]), scale[0]);
+        const F code = quantized<F>(widened(x[row * columns + column]), scale[1]);
         if (codes != nullptr) codes[row * columns + column] = code;
         if (transposed != nullptr) transposed[column * rows + row] = code;
       }

@@ -113,8 +113,8 @@ struct ScaleOfAmaxes {
     const float other = largest_of(team, others);
     const float found = power_of_two_scale<F>(largest > other ? largest : other);
     if (team.rank() != 0) return;
-    scale[0] = found;
-    scale[1] = 1 / found;
+    scale[0] = 1 / found;
+    scale[1] = found;
   }
 };
 
@@ -160,7 +160,7 @@ struct QuantizeTile {
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t tile, Memory& memory) const {
     constexpr int packs = quantize_tile / quantize_pack;
-    const float factor = *scale;
+    const float factor = scale[1];
     const std::int64_t first_row = tile / column_tiles() * quantize_tile;
     const std::int64_t first_column = tile % column_tiles() * quantize_tile;
     float largest = 0;

@@ -73,8 +73,8 @@ void Float8Products<Cuda>::multiply(const Float8Operand<F, Cuda>& a, const Float
                                       .b = b.codes.data(),
                                       .bias = added.data(),
                                       .c = c.data(),
-                                      .scale_a = a.scale.data() + 1,
-                                      .scale_b = b.scale.data() + 1});
+                                      .scale_a = a.scale.data(),
+                                      .scale_b = b.scale.data()});
 }
 
 TRIREME_INSTANTIATE_FLOAT8(Cuda);

@@ -26,10 +26,14 @@ TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std
   }
   device::TimedEvent start;
   device::TimedEvent end;
+  cublasStatus_t refusal = CUBLAS_STATUS_SUCCESS;
   TimedAlgorithm best{.seconds = std::numeric_limits<double>::infinity()};
   for (const MatmulAlgorithm& algorithm : algorithms) {
     const auto run = [&] { return plan.run(algorithm, operands, workspace, stream); };
-    if (run() != CUBLAS_STATUS_SUCCESS) continue;  // the first run also loads the kernel
+    if (const cublasStatus_t status = run(); status != CUBLAS_STATUS_SUCCESS) {  // the first run also loads the kernel
+      refusal = status;
+      continue;
+    }
     start.record(stream);
     for (int i = 0; i < repetitions; ++i) check_cublas(run(), "cublasLtMatmul", problem);
     end.record(stream);
@@ -38,9 +42,11 @@ TimedAlgorithm fastest(MatmulPlan& plan, const MatmulProblem& problem, const std
   }
   if (best.seconds < std::numeric_limits<double>::infinity()) return best;
   throw Error({.code = ErrorCode::not_available,
-               .message = fmt::format("matmul: none of {} algorithms runs on this GPU", algorithms.size()),
+               .message = fmt::format("matmul: none of {} algorithms runs on this GPU, the last one ended with {}",
+                                      algorithms.size(), cublaslt().status_string(refusal)),
                .operation = "cublasLtMatmul",
-               .name = describe(problem)});
+               .name = describe(problem),
+               .hint = "CUBLASLT_LOG_LEVEL=5 shows what the library was asked for"});
 }
 
 }  // namespace trireme::ops::cuda

@@ -16,8 +16,9 @@ inline constexpr std::int64_t float8_multiple = 16;  // of all dims of operands
 template <typename T, typename D>
 TRIREME_EXPORT void amax(const Tensor<T, D>& x, Tensor<float, D>& result);
 
-// scale[2] = the largest power of two that takes the largest of all `amaxes` to at most F's largest value, and its inverse; 1
-// where they are 0. Of x's own amax: current scaling.
+// scale[2] = 1 / factor and the factor, the largest power of two that takes the largest of all `amaxes` to at most F's largest
+// value; 1 where they are 0. Of x's own amax: current scaling. The inverse stands first, as cuBLASLt reads it and wants it
+// aligned.
 template <typename F, typename D>
 TRIREME_EXPORT void float8_scale(const Tensor<float, D>& amaxes, Tensor<float, D>& scale);
 
@@ -30,7 +31,7 @@ TRIREME_EXPORT void delayed_float8_scale(const Tensor<T, D>& x, const Tensor<flo
 template <typename D>
 TRIREME_EXPORT void push_amax(const Tensor<float, D>& amax, Tensor<float, D>& history);
 
-// Elements are x * scale to the nearest, ties to even. What is too large becomes the largest, what is not finite NaN: an
+// Elements are x * factor to the nearest, ties to even. What is too large becomes the largest, what is not finite NaN: an
 // infinite gradient must not pass for a large one. x[rows, columns] is a tensor with its leading dims folded; both are
 // multiples of 16.
 template <typename F, typename D = Cpu>
