@@ -177,27 +177,29 @@ TEMPLATE_TEST_CASE("a linear layer with the GELU behind it, forward and backward
 }
 
 TEST_CASE("products of float round to TF32 only where that is allowed") {
-  const auto a = random_tensor<float>({256, 256}, 1);
-  const auto b = random_tensor<float>({256, 256}, 2);
-  Tensor<float> exact({256, 256});
+  // So large that TF32 is faster by far: cuBLASLt may stay with float where that is as fast.
+  const auto a = random_tensor<float>({2048, 512}, 1);
+  const auto b = random_tensor<float>({512, 2048}, 2);
+  Tensor<float> exact({2048, 2048});
   matmul(a, b, exact);
   const auto error = [&] {
-    Tensor<float, Cuda> c({256, 256});
+    Tensor<float, Cuda> c(exact.shape());
     matmul(a.to<Cuda>(), b.to<Cuda>(), c);
     const auto back = c.to<Cpu>();
     double largest = 0;
     for (std::int64_t i = 0; i < back.numel(); ++i) {
-      largest = std::max(largest, std::abs(static_cast<double>(back.data()[i]) - static_cast<double>(exact.data()[i])));
+      const double difference = std::abs(static_cast<double>(back.data()[i]) - static_cast<double>(exact.data()[i]));
+      if (!(difference <= largest)) largest = difference;  // NaN too
     }
     return largest;
   };
-  CHECK(error() < 1e-4);
+  CHECK(error() < 5e-4);
   device::allow_tf32(true);
   const double rounded = error();
   device::allow_tf32(false);
-  CHECK(rounded > 1e-3);
+  CHECK(rounded > 5e-3);
   CHECK(rounded < 0.2);
-  CHECK(error() < 1e-4);
+  CHECK(error() < 5e-4);
 }
 
 TEST_CASE("a product sees the result of the one before") {

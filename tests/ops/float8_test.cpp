@@ -60,9 +60,9 @@ TEMPLATE_TEST_CASE("amax is the largest finite magnitude", "", float, bfloat16) 
 
 TEST_CASE("a scale is the largest power of two that keeps the largest value representable") {
   CHECK(scale_of<float8_e4m3>({448}) == std::vector<float>{1, 1});
-  CHECK(scale_of<float8_e4m3>({449}) == std::vector<float>{0.5F, 2});
-  CHECK(scale_of<float8_e4m3>({1, 3, 2}) == std::vector<float>{128, 1.0F / 128});
-  CHECK(scale_of<float8_e5m2>({0.001F, 0}) == std::vector<float>{0x1p25F, 0x1p-25F});
+  CHECK(scale_of<float8_e4m3>({449}) == std::vector<float>{2, 0.5F});
+  CHECK(scale_of<float8_e4m3>({1, 3, 2}) == std::vector<float>{1.0F / 128, 128});
+  CHECK(scale_of<float8_e5m2>({0.001F, 0}) == std::vector<float>{0x1p-25F, 0x1p25F});
   CHECK(scale_of<float8_e4m3>({0}) == std::vector<float>{1, 1});
   CHECK(scale_of<float8_e4m3>({1e-42F}) == std::vector<float>{0x1p-126F, 0x1p126F});
   CHECK(scale_of<float8_e5m2>({std::numeric_limits<float>::max()})[1] == 0x1p-113F);
