@@ -36,7 +36,7 @@ NO_TORCH = {"python3": "exit 1"}
 
 
 class GpuCheck(unittest.TestCase):
-    def check(self, programs, gpu="echo 'A GPU, 580.1, 1 MiB'", part=1, change=("", "")):
+    def check(self, programs, gpu="echo 'A GPU, 580.1, 1 MiB'", part=1, seconds=500, change=("", "")):
         """Its exit code and reports; `change` is made to the script, `self.order` is what the programs have noted."""
         with tempfile.TemporaryDirectory() as name:
             folder = pathlib.Path(name)
@@ -47,7 +47,8 @@ class GpuCheck(unittest.TestCase):
                 (folder / program).write_text(f"#!/bin/sh\n{text}\n")
                 (folder / program).chmod(0o755)
             environment = dict(os.environ, PATH=f"{folder}:/usr/bin:/bin")
-            code = subprocess.run([sys.executable, script, "--part", str(part), "--programs", folder, "--report", folder / "report"],
+            code = subprocess.run([sys.executable, script, "--part", str(part), "--seconds", str(seconds), "--programs", folder,
+                                   "--report", folder / "report"],
                                   env=environment, capture_output=True, check=False).returncode
             reports = folder / "report"
             self.order = (folder / "order").read_text().splitlines() if (folder / "order").exists() else []
@@ -79,7 +80,7 @@ class GpuCheck(unittest.TestCase):
     def test_a_program_that_never_ends_is_out_of_time(self):
         for sleeps in ("exec sleep 60", "sleep 60 & exec sleep 60"):  # what it started holds its output open
             code, report, text = self.check(PASSES | {"cuda_ops_test": sleeps},
-                                            change=("PART_SECONDS = 500", "PART_SECONDS = 1"))
+                                            seconds=1)
             self.assertEqual(code, 1)
             self.assertLess(max(run["seconds"] for run in report["runs"]), 30)
             self.assertIn("| `cuda_ops_test` | out of time |", text)
@@ -180,9 +181,9 @@ class GpuCheck(unittest.TestCase):
 
     def test_what_does_not_fit_is_said(self):
         slow = {"gpu_kernels": "sleep 1.5\n" + TRAINS["gpu_kernels"], "gpu_gpt": "sleep 1.5\n" + TRAINS["gpu_gpt"]}
-        _, report, _ = self.check(TRAINS | slow, part=3, change=("PART_SECONDS = 500", "PART_SECONDS = 2"))
+        _, report, _ = self.check(TRAINS | slow, part=3, seconds=2)
         self.assertIn("GPT-2 1.5B, trireme: not run, the time was over.", report["notes"])
-        _, report, _ = self.check(TRAINS | slow, part=2, change=("PART_SECONDS = 500", "PART_SECONDS = 2"))
+        _, report, _ = self.check(TRAINS | slow, part=2, seconds=2)
         self.assertIn("1 of 3 rounds were run; another did not fit into 2 seconds.", report["notes"])
 
 
