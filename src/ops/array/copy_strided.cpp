@@ -34,6 +34,21 @@ struct MovesBits {
       for (std::int64_t i = 0; i < count; ++i) y[i] = x[i];
     }
   }
+  // x points to the last one of those that are read. 16 bytes at a time: what compilers make a shuffle of.
+  template <typename Word>
+  static void reversed_run(const Word* x, Word* y, std::int64_t count) {
+    using Bits = decltype(Word::bits);
+    constexpr std::int64_t words = 16 / sizeof(Bits);
+    std::int64_t i = 0;
+    for (; i + words <= count; i += words) {
+      Bits forwards[words];
+      Bits backwards[words];
+      std::memcpy(forwards, x - i - (words - 1), sizeof(forwards));
+      for (std::int64_t k = 0; k < words; ++k) backwards[k] = forwards[words - 1 - k];
+      std::memcpy(y + i, backwards, sizeof(backwards));
+    }
+    for (; i < count; ++i) y[i] = x[-i];
+  }
 };
 
 struct AddsElements {
@@ -54,6 +69,10 @@ struct AddsElements {
       }
     }
     for (std::int64_t i = 0; i < count; ++i) element(x[i], y[i]);
+  }
+  template <typename T>
+  static void reversed_run(const T* x, T* y, std::int64_t count) {
+    for (std::int64_t i = 0; i < count; ++i) element(x[-i], y[i]);
   }
 };
 
@@ -93,7 +112,7 @@ void copy_rows(const CopyDim& rows, const CopyDim& columns, const T* x, T* y) {
     if (columns.from == 1 && columns.to == 1) {
       Does::run(x, y, columns.extent);
     } else if (columns.from == -1 && columns.to == 1) {
-      for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[-i], y[i]);
+      Does::reversed_run(x, y, columns.extent);
     } else {
       for (std::int64_t i = 0; i < columns.extent; ++i) Does::element(x[i * columns.from], y[i * columns.to]);
     }
