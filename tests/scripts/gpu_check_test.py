@@ -79,8 +79,7 @@ class GpuCheck(unittest.TestCase):
 
     def test_a_program_that_never_ends_is_out_of_time(self):
         for sleeps in ("exec sleep 60", "sleep 60 & exec sleep 60"):  # what it started holds its output open
-            code, report, text = self.check(PASSES | {"cuda_ops_test": sleeps},
-                                            seconds=1)
+            code, report, text = self.check(PASSES | {"cuda_ops_test": sleeps}, seconds=1)
             self.assertEqual(code, 1)
             self.assertLess(max(run["seconds"] for run in report["runs"]), 30)
             self.assertIn("| `cuda_ops_test` | out of time |", text)

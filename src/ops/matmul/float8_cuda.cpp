@@ -60,6 +60,8 @@ template <>
 template <typename F, typename C>
 void Float8Products<Cuda>::multiply(const Float8Operand<F, Cuda>& a, const Float8Operand<float8_e4m3, Cuda>& b,
                                     const Tensor<float, Cuda>& bias, Tensor<C, Cuda>& c, bool accumulate) {
+  require(is_aligned(a.scale.data()) && is_aligned(b.scale.data()),
+          "float8_matmul: scales must begin at multiples of 16 bytes");
   const Tensor<C, Cuda> added = cuda::bias_for<C>(bias);
   const MatmulShape shape{.m = a.codes.dim(0),
                           .n = b.codes.dim(0),
