@@ -123,11 +123,15 @@ void measure_image_norms(Report& report, const Shape& shape) {
     ops::batch_norm<T, Cpu>(
         {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = weight, .residual = added, .relu = relu, .y = y});
   };
-  const auto backward = [&](const Tensor<T>& result, const Tensor<T>& through_residual) {
-    const ops::BatchNormBackward<T, Cpu> pass{
-        .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = result, .dy = residual};
-    ops::batch_norm_backward_sums(pass, sums);
-    ops::batch_norm_backward(pass, sums, 1, dx, false, through_residual);
+  const auto backward = [&](bool relu, const Tensor<T>& result, const Tensor<T>& through_residual) {
+    ops::BatchNormBackward<T, Cpu> pass{
+        .x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = weight, .relu = relu, .y = result, .dy = residual};
+    ops::batch_norm_backward_sums(pass, sums, through_residual);
+    if (through_residual.defined()) {
+      pass.dy = through_residual;
+      pass.relu = false;
+    }
+    ops::batch_norm_backward(pass, sums, 1, dx, false);
   };
   row("batch_norm sums", 1, [&] { ops::batch_norm_sums(x, sums); });
   row("batch_norm", 3, [&] { forward({}, false); });
@@ -142,13 +146,13 @@ void measure_image_norms(Report& report, const Shape& shape) {
     ops::add(y, residual, dx);
     ops::activation(ops::Activation::relu, dx, dx);
   });
-  row("batch_norm backward", 5, [&] { backward({}, {}); });
-  row("batch_norm backward, relu", 7, [&] { backward(y, {}); });
+  row("batch_norm backward", 5, [&] { backward(false, {}, {}); });
+  row("batch_norm backward, relu", 5, [&] { backward(true, {}, {}); });
   row("batch_norm backward, relu before it", 8, [&] {
     ops::activation_backward(ops::Activation::relu, y, residual, dresidual, false);
-    backward({}, {});
+    backward(false, {}, {});
   });
-  row("batch_norm backward, add, relu", 8, [&] { backward(y, dresidual); });
+  row("batch_norm backward, add, relu", 7, [&] { backward(true, y, dresidual); });
   const int groups = channels % 4 == 0 ? 4 : 1;
   const Tensor<double> group_mean({shape[0], groups}), group_rstd({shape[0], groups});
   row("group_norm", 3, [&] {

@@ -74,10 +74,20 @@ void LayerPasses<T>::batch_norms() {
   }
   for (Operands& a : std::views::reverse(layers_)) {
     Tensor<double> sums({2 * a.layer.out});
-    const ops::BatchNormBackward<T, Cpu> pass{
-        .x = a.y, .mean = a.mean, .rstd = a.rstd, .weight = a.scale, .y = a.layer.relu ? a.normal : Tensor<T>(), .dy = a.y};
-    ops::batch_norm_backward_sums(pass, sums);
-    ops::batch_norm_backward(pass, sums, 1, a.dnormal, false, a.residual);
+    ops::BatchNormBackward<T, Cpu> pass{.x = a.y,
+                                        .mean = a.mean,
+                                        .rstd = a.rstd,
+                                        .weight = a.scale,
+                                        .bias = a.scale,
+                                        .relu = a.layer.relu,
+                                        .y = a.residual.defined() ? a.normal : Tensor<T>(),
+                                        .dy = a.y};
+    ops::batch_norm_backward_sums(pass, sums, a.residual);
+    if (a.residual.defined()) {
+      pass.dy = a.residual;
+      pass.relu = false;
+    }
+    ops::batch_norm_backward(pass, sums, 1, a.dnormal, false);
   }
 }
 

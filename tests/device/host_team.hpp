@@ -33,6 +33,10 @@ class HostTeam {
     return reduce(x, [](T a, T b) { return a + b; });
   }
   template <typename T>
+  Two<T> sum(Two<T> x) const {
+    return {sum(x.first), sum(x.second)};
+  }
+  template <typename T>
   T max(T x) const {
     return reduce(x, [](T a, T b) { return a > b ? a : b; });
   }

@@ -23,18 +23,48 @@ Tensor<double> sums_by_teams(const Terms& terms, std::int64_t rows, std::int64_t
   return sums;
 }
 
+template <int Width, Counts counts, typename T>
+void check_backward(const BatchNormBackward<T, Cpu>& pass, bool residual, const ChannelStrands& strands, int team_size) {
+  using A = Accumulate<T>;
+  const auto rows = static_cast<double>(strands.rows);
+  const auto tensor_of_residual = [&] { return residual ? Tensor<T>::zeros(pass.x.shape()) : Tensor<T>(); };
+  const auto expected_dresidual = tensor_of_residual(), dresidual = tensor_of_residual();
+  Tensor<double> sums({2 * strands.channels});
+  batch_norm_backward_sums(pass, sums, expected_dresidual);
+  const BatchNormGradients<T> of{.norm = {pass.mean.data(), pass.rstd.data(), pass.weight.data(), pass.bias.data()},
+                                 .x = pass.x.data(),
+                                 .counts = counts,
+                                 .y = pass.y.data(),
+                                 .dy = pass.dy.data()};
+  const ChannelGradientMoments<Width, counts, T> moments{{of, dresidual.data()}};
+  require_close(sums_by_teams<Width>(moments, strands.rows, strands.channels, 4, team_size), as_doubles(sums),
+                tolerance<A>(1e-5));
+  if (residual) require_identical(dresidual, expected_dresidual);
+  for (const bool accumulate : {false, true}) {
+    for (const auto& averaged : {sums, Tensor<double>()}) {
+      auto expected_dx = random_tensor<T>(pass.x.shape(), 6);
+      const Tensor<T> dx = expected_dx.clone();
+      batch_norm_backward(pass, averaged, rows, expected_dx, accumulate);
+      const ChannelGradient<Width, counts, T> gradient{
+          strands, {.of = of, .sums = averaged.data(), .rows = rows, .dx = dx.data(), .accumulate_dx = accumulate}};
+      for (std::int64_t i = 0; i < strands.strands * strands.channels / Width; ++i) gradient(i);
+      require_close(dx, as_doubles(expected_dx), rounding<T>(1e-5));
+    }
+  }
+}
+
 struct Case {
   std::int64_t rows;
   std::int64_t channels;
   bool weighted;
   bool residual;
-  bool relu;
 };
 
-template <int Width, typename T>
+template <int Width, Counts counts, typename T>
 void check(const Case& with, int team_size) {
   using A = Accumulate<T>;
-  CAPTURE(Width, with.rows, with.channels, with.weighted, with.residual, with.relu, team_size);
+  CAPTURE(Width, counts, with.rows, with.channels, with.weighted, with.residual, team_size);
+  constexpr bool relu = counts != Counts::everywhere;
   const Shape shape{with.rows, with.channels};
   const Shape of_channels{with.channels};
   const auto x = random_tensor<T>(shape, 1, 2);
@@ -58,43 +88,24 @@ void check(const Case& with, int team_size) {
                       .weight = weight,
                       .bias = bias,
                       .residual = residual,
-                      .relu = with.relu,
+                      .relu = relu,
                       .y = expected_y});
   const ChannelStrands strands{.rows = with.rows, .channels = with.channels, .strands = 3};
-  const ChannelNormalization<T> norm{mean.data(), rstd.data(), weight.data()};
-  const NormalizeChannels<Width, T> normalize{strands, {norm, bias.data(), x.data(), residual.data(), with.relu, y.data()}};
+  const ChannelNormalization<T> norm{mean.data(), rstd.data(), weight.data(), bias.data()};
+  const NormalizeChannels<Width, T> normalize{strands, {norm, x.data(), residual.data(), relu, y.data()}};
   const std::int64_t threads = strands.strands * with.channels / Width;
   for (std::int64_t i = 0; i < threads; ++i) normalize(i);
   require_close(y, as_doubles(expected_y), rounding<T>(1e-6));
 
-  const auto dy = random_tensor<T>(shape, 5);
-  const BatchNormBackward<T, Cpu> back{
-      .x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = with.relu ? expected_y : Tensor<T>(), .dy = dy};
-  batch_norm_backward_sums(back, sums);
-  const ChannelGradientMoments<Width, T> moments{{x.data(), back.y.data(), dy.data(), mean.data(), rstd.data()}};
-  require_close(sums_by_teams<Width>(moments, with.rows, with.channels, 4, team_size), as_doubles(sums), tolerance<A>(1e-5));
-  for (const bool accumulate : {false, true}) {
-    for (const auto& averaged : {sums, Tensor<double>()}) {
-      auto expected_dx = random_tensor<T>(shape, 6);
-      const Tensor<T> dx = expected_dx.clone();
-      const auto tensor_of_residual = [&] { return with.residual ? Tensor<T>::zeros(shape) : Tensor<T>(); };
-      const auto expected_dresidual = tensor_of_residual(), dresidual = tensor_of_residual();
-      batch_norm_backward(back, averaged, rows, expected_dx, accumulate, expected_dresidual);
-      const ChannelGradient<Width, T> gradient{strands,
-                                               {.norm = norm,
-                                                .x = x.data(),
-                                                .y = back.y.data(),
-                                                .dy = dy.data(),
-                                                .sums = averaged.data(),
-                                                .rows = rows,
-                                                .dx = dx.data(),
-                                                .accumulate_dx = accumulate,
-                                                .dresidual = dresidual.data()}};
-      for (std::int64_t i = 0; i < threads; ++i) gradient(i);
-      require_close(dx, as_doubles(expected_dx), rounding<T>(1e-5));
-      if (with.residual) require_identical(dresidual, expected_dresidual);
-    }
-  }
+  check_backward<Width, counts, T>({.x = x,
+                                    .mean = mean,
+                                    .rstd = rstd,
+                                    .weight = weight,
+                                    .bias = bias,
+                                    .relu = relu,
+                                    .y = counts == Counts::where_y ? expected_y : Tensor<T>(),
+                                    .dy = random_tensor<T>(shape, 5)},
+                                   with.residual, strands, team_size);
 }
 
 }  // namespace
@@ -102,10 +113,13 @@ void check(const Case& with, int team_size) {
 TEMPLATE_TEST_CASE("batch norm by teams", "", float, double, bfloat16, float16) {
   constexpr int pack = 16 / sizeof(TestType);
   for (const int team_size : {1, 3}) {
-    check<pack, TestType>({.rows = 50, .channels = 8, .weighted = true, .residual = true, .relu = true}, team_size);
-    check<pack, TestType>({.rows = 7, .channels = 40, .weighted = false, .residual = false, .relu = false}, team_size);
-    check<1, TestType>({.rows = 33, .channels = 5, .weighted = true, .residual = false, .relu = true}, team_size);
-    check<1, TestType>({.rows = 20, .channels = 1, .weighted = true, .residual = true, .relu = false}, team_size);
+    using enum Counts;
+    check<pack, where_y, TestType>({.rows = 50, .channels = 8, .weighted = true, .residual = true}, team_size);
+    check<pack, where_x, TestType>({.rows = 50, .channels = 8, .weighted = true, .residual = false}, team_size);
+    check<pack, everywhere, TestType>({.rows = 7, .channels = 40, .weighted = false, .residual = false}, team_size);
+    check<1, where_x, TestType>({.rows = 33, .channels = 5, .weighted = true, .residual = false}, team_size);
+    check<1, where_x, TestType>({.rows = 33, .channels = 5, .weighted = false, .residual = false}, team_size);
+    check<1, everywhere, TestType>({.rows = 20, .channels = 1, .weighted = true, .residual = true}, team_size);
   }
 }
 

@@ -16,6 +16,26 @@ struct Case {
   int team_size;
 };
 
+template <int Width, bool centers, typename T, typename Row>
+void check_row(const NormForward<T, Cpu>& got, const NormForward<T, Cpu>& expected, const Case& sizes) {
+  using A = Accumulate<T>;
+  const NormForwardPointers<T> pointers{.x = got.x.data(),
+                                        .residual = got.residual.data(),
+                                        .weight = got.weight.data(),
+                                        .bias = got.bias.data(),
+                                        .epsilon = static_cast<A>(got.epsilon),
+                                        .x_sum = got.x_sum.data(),
+                                        .y = got.y.data(),
+                                        .mean = got.mean.data(),
+                                        .rstd = got.rstd.data(),
+                                        .width = sizes.width};
+  run_rows(sizes.team_size, sizes.rows, NormalizeRow<Width, centers, T, Row>{pointers});
+  require_close(got.y, as_doubles(expected.y), rounding<T>(1e-5));
+  require_close(got.rstd, as_doubles(expected.rstd), tolerance<A>(1e-5));
+  if (centers) require_close(got.mean, as_doubles(expected.mean), tolerance<A>(1e-5));
+  if (sizes.residual) require_identical(got.x_sum, expected.x_sum);
+}
+
 template <int Width, bool centers, typename T>
 void check_forward(const Case& sizes) {
   using A = Accumulate<T>;
@@ -34,22 +54,9 @@ void check_forward(const Case& sizes) {
                                    .bias = centers ? vector(4) : Tensor<A>()};
   const auto expected = outputs(inputs);
   centers ? layer_norm(expected) : rms_norm(expected);
-  const auto got = outputs(inputs);
-  const NormForwardPointers<T> pointers{.x = got.x.data(),
-                                        .residual = got.residual.data(),
-                                        .weight = got.weight.data(),
-                                        .bias = got.bias.data(),
-                                        .epsilon = static_cast<A>(got.epsilon),
-                                        .x_sum = got.x_sum.data(),
-                                        .y = got.y.data(),
-                                        .mean = got.mean.data(),
-                                        .rstd = got.rstd.data(),
-                                        .width = sizes.width};
-  run_rows(sizes.team_size, sizes.rows, NormalizeRow<Width, centers, T>{pointers});
-  require_close(got.y, as_doubles(expected.y), rounding<T>(1e-5));
-  require_close(got.rstd, as_doubles(expected.rstd), tolerance<A>(1e-5));
-  if (centers) require_close(got.mean, as_doubles(expected.mean), tolerance<A>(1e-5));
-  if (sizes.residual) require_identical(got.x_sum, expected.x_sum);
+  check_row<Width, centers, T, RowInMemory<Width, T>>(outputs(inputs), expected, sizes);
+  constexpr int packs = 64 / Width;  // a row of one thread
+  check_row<Width, centers, T, RowInRegisters<Width, packs, T>>(outputs(inputs), expected, sizes);
 }
 
 template <int Width, bool centers, typename T>
@@ -62,8 +69,8 @@ void check_backward(const Case& sizes, bool accumulate) {
   const auto weight = sizes.weight ? random_tensor<A>({sizes.width}, 4) : Tensor<A>();
   const auto dy = random_tensor<T>(shape, 5);
   const auto expected_dx = random_tensor<A>(shape, 6);
-  const auto dx = expected_dx.clone();
-  const Tensor<T> expected_dresidual(shape), dresidual(shape);
+  const auto old_dx = expected_dx.clone();
+  const Tensor<T> expected_dresidual(shape);
   const Tensor<A> expected_dweight({sizes.width});
   const Tensor<A> expected_dbias = centers ? Tensor<A>({sizes.width}) : Tensor<A>();
   const NormBackward<T, Cpu> pass{.x = x,
@@ -78,23 +85,31 @@ void check_backward(const Case& sizes, bool accumulate) {
                                   .dbias = expected_dbias};
   centers ? layer_norm_backward(pass) : rms_norm_backward(pass);
 
-  const Tensor<A> dweight({sizes.width}), dbias({sizes.width});
-  const NormBackwardPointers<T> pointers{.x = x.data(),
-                                         .weight = weight.data(),
-                                         .mean = mean.data(),
-                                         .rstd = rstd.data(),
-                                         .dy = dy.data(),
-                                         .dx = dx.data(),
-                                         .accumulate_dx = accumulate,
-                                         .dresidual = dresidual.data(),
-                                         .width = sizes.width};
-  device::run_host_team(sizes.team_size, [&](const device::HostTeam& team) {
-    NormGradientOfRows<Width, centers, T>{pointers}(team, 0, sizes.rows, dweight.data(), centers ? dbias.data() : nullptr);
-  });
-  require_close(dx, as_doubles(expected_dx), 10 * tolerance<A>(1e-5));
-  require_close(dresidual, as_doubles(expected_dresidual), rounding<T>(1e-5));
-  require_close(dweight, as_doubles(expected_dweight), 10 * tolerance<A>(1e-5));
-  if (centers) require_close(dbias, as_doubles(expected_dbias), tolerance<A>(1e-5));
+  const auto check_body = [&](auto make, int team_size) {
+    const auto dx = old_dx.clone();
+    const Tensor<T> dresidual(shape);
+    const Tensor<A> dweight({sizes.width}), dbias({sizes.width});
+    const auto body = make(NormBackwardPointers<T>{.x = x.data(),
+                                                   .weight = weight.data(),
+                                                   .mean = mean.data(),
+                                                   .rstd = rstd.data(),
+                                                   .dy = dy.data(),
+                                                   .dx = dx.data(),
+                                                   .accumulate_dx = accumulate,
+                                                   .dresidual = dresidual.data(),
+                                                   .width = sizes.width});
+    device::run_host_team(team_size, [&](const device::HostTeam& team) {
+      body(team, 0, sizes.rows, dweight.data(), centers ? dbias.data() : nullptr);
+    });
+    require_close(dx, as_doubles(expected_dx), 10 * tolerance<A>(1e-5));
+    require_close(dresidual, as_doubles(expected_dresidual), rounding<T>(1e-5));
+    require_close(dweight, as_doubles(expected_dweight), 10 * tolerance<A>(1e-5));
+    if (centers) require_close(dbias, as_doubles(expected_dbias), tolerance<A>(1e-5));
+  };
+  check_body([](const auto& pointers) { return NormGradientOfRows<Width, centers, T>{pointers}; }, sizes.team_size);
+  // A thread for each pack, and threads beside the row.
+  check_body([](const auto& pointers) { return NormGradientInRegisters<Width, centers, T>{pointers}; },
+             static_cast<int>(sizes.width) / Width + sizes.team_size - 1);
 }
 
 template <int Width, typename T>

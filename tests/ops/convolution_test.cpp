@@ -42,6 +42,9 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
   check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // channels and tiles enough for Winograd
   check({32, 6, 6, 64}, {32, 64, 3, 3}, {});
+  check({3, 14, 14, 64}, {32, 64, 1, 1}, {});
+  check({2, 5, 5, 6}, {4, 3, 1, 1}, {.groups = 2});
+  check({2, 5, 5, 5}, {7, 5, 1, 1}, {.padding = 1});
   // Wrong now and then by oneDNN's own 1x1 convolution.
   for (int repetition = 0; repetition < 20; ++repetition) {
     for (const std::int64_t channels : {1, 3, 4, 7, 12}) check({8, 8, 8, channels}, {8, channels, 1, 1}, {.stride = 2});

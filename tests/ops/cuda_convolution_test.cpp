@@ -86,6 +86,8 @@ TEMPLATE_TEST_CASE("convolutions on the GPU", "", float, double, bfloat16, float
   check_conv2d<T>({4, 28, 28, 32}, {64, 32, 3, 3}, {.padding = 1});
   check_conv2d<T>({2, 32, 32, 3}, {16, 3, 7, 7}, {.stride = 2, .padding = 3});
   check_conv2d<T>({3, 14, 14, 64}, {32, 64, 1, 1}, {.stride = 2});
+  check_conv2d<T>({3, 14, 14, 64}, {32, 64, 1, 1}, {});
+  check_conv2d<T>({2, 5, 5, 5}, {7, 5, 1, 1}, {});
   check_conv2d<T>({2, 9, 11, 12}, {8, 3, 3, 2}, {.stride = {1, 2}, .padding = 1, .dilation = {2, 1}, .groups = 4});
   check_conv2d<T>({2, 10, 10, 16}, {16, 1, 3, 3}, {.padding = 1, .groups = 16});
   check_conv2d<T>({4, 28, 28, 32}, {32, 1, 3, 3}, {.stride = 2, .padding = 1, .groups = 32});

@@ -84,6 +84,7 @@ TEMPLATE_TEST_CASE("norms on the GPU", "", float, double, bfloat16, float16) {
     check<TestType>(layer, {3, 47, 7}, true, false);
     check<TestType>(layer, {2, 1024, 768}, true, true);
     check<TestType>(layer, {9000, 100}, false, true);
+    check<TestType>(layer, {140, 1600}, true, true);  // threads beside the row
     check<TestType>(layer, {37, 4096}, true, true);
     check<TestType>(layer, {17, 12'800}, false, true);  // sums that shared memory does not hold
   }

@@ -4,7 +4,11 @@
 // never takes one instruction set's copy for another's.
 #ifdef __CUDACC__
 #define TRIREME_HOST_DEVICE __host__ __device__ __forceinline__
-#define TRIREME_UNROLL(times)  // nvcc unrolls such loops by itself
+#ifdef __CUDA_ARCH__
+#define TRIREME_UNROLL(times) _Pragma("unroll")  // all times
+#else
+#define TRIREME_UNROLL(times)
+#endif
 #define TRIREME_INLINED
 #else
 #define TRIREME_HOST_DEVICE [[gnu::always_inline]] inline

@@ -56,36 +56,39 @@ struct BatchNormalization {
   }
 
   template <typename T, typename D, typename A = Accumulate<T>>
-  void run_backward(const ops::BatchNormBackward<T, D>& pass, const Gradient<T, D>& dx, const Gradient<T, D>& dresidual,
+  void run_backward(ops::BatchNormBackward<T, D> pass, const Gradient<T, D>& dx, const Gradient<T, D>& dresidual,
                     const Gradient<A, D>& dweight, const Gradient<A, D>& dbias) const {
     const std::int64_t channels = pass.mean.numel();
     Tensor<double, D> sums({2 * channels});
-    ops::batch_norm_backward_sums(pass, sums);
+    Tensor<T, D> through_residual;
+    if (dresidual.needed()) through_residual = Tensor<T, D>(pass.dy.shape());
+    pass.relu = relu;
+    ops::batch_norm_backward_sums(pass, sums, through_residual);
     contribute(dbias, sums.narrow(0, channels));
     contribute(dweight, sums.narrow(channels, channels));
-    if (!dx.needed() && !dresidual.needed()) return;
-    if (rows == 0) {
-      sums = {};
-    } else if (dx.needed() && options.axis != nullptr) {
-      const Tensor<double> here = sums.template to<Cpu>();
-      options.axis->all_reduce(here.span(), ReduceOp::sum, "batch norm").wait_on_host();
-      sums = here.template to<D>();
-    }
-    const Shape& shape = pass.dy.shape();
-    Tensor<T, D> through_residual;
-    if (dresidual.needed()) through_residual = Tensor<T, D>(shape);
     if (dx.needed()) {
-      dx.contribute([&](Tensor<T, D>& out, bool accumulate) {
-        ops::batch_norm_backward(pass, sums, rows, out, accumulate, through_residual);
-      });
-    } else {
-      Tensor<T, D> unused(shape);
-      ops::batch_norm_backward(pass, sums, rows, unused, false, through_residual);
+      if (through_residual.defined()) {
+        pass.dy = through_residual;
+        pass.relu = false;
+      }
+      contribute_to_input(pass, sums, dx);
     }
     if (dresidual.needed()) dresidual.give(std::move(through_residual));
   }
 
  private:
+  template <typename T, typename D>
+  void contribute_to_input(const ops::BatchNormBackward<T, D>& pass, Tensor<double, D>& sums, const Gradient<T, D>& dx) const {
+    if (rows == 0) {
+      sums = {};
+    } else if (options.axis != nullptr) {
+      const Tensor<double> here = sums.template to<Cpu>();
+      options.axis->all_reduce(here.span(), ReduceOp::sum, "batch norm").wait_on_host();
+      sums = here.template to<D>();
+    }
+    dx.contribute([&](Tensor<T, D>& out, bool accumulate) { ops::batch_norm_backward(pass, sums, rows, out, accumulate); });
+  }
+
   // Of the batch; updates the running ones. Ranks add up on the host, which waits for a GPU's sums.
   template <typename T, typename D, typename A = Accumulate<T>>
   void find_statistics(std::string_view name, const RunningStatistics<A, D>& running, const ops::BatchNormForward<T, D>& pass) {
@@ -142,9 +145,9 @@ struct BatchNormRelu : BatchNormalization<true> {
     run<T, D>(name, {running_mean, running_var}, {.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .y = y});
   }
   template <typename T, typename D>
-  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& y, const auto& mean, const auto& rstd,
+  void backward(const Tensor<T, D>& dy, const auto& x, const auto& weight, const auto& bias, const auto& mean, const auto& rstd,
                 const Gradient<T, D>& dx, const auto& dweight, const auto& dbias) const {
-    run_backward<T, D>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .y = y, .dy = dy}, dx, {}, dweight, dbias);
+    run_backward<T, D>({.x = x, .mean = mean, .rstd = rstd, .weight = weight, .bias = bias, .dy = dy}, dx, {}, dweight, dbias);
   }
 };
 
@@ -168,18 +171,26 @@ template <typename O, typename T, typename D, typename A = Accumulate<T>>
 Variable<T, D> record_batch_norm(const Variable<A, D>& weight, const Variable<A, D>& bias,
                                  const RunningStatistics<A, D>& running, const BatchNormArguments& options,
                                  const Variable<T, D>& x, const auto&... residual) {
+  constexpr bool keeps_y = O::relu && sizeof...(residual) > 0;
   const auto results = [&] {
     check(O::name, x.shape(), weight.value(), bias.value(), running, options);
     const Result<T, D> y{x.shape()};
     const Result<double, D> of_channels{{x.shape().back()}};
-    if constexpr (O::relu) {
+    if constexpr (keeps_y) {
       return std::tuple(kept(y), internal(of_channels), internal(of_channels));
     } else {
       return std::tuple(y, internal(of_channels), internal(of_channels));
     }
   };
-  return record(O{{options}}, results, kept(x), residual..., kept(optional(weight)), optional(bias), optional(running.mean),
-                optional(running.var));
+  const auto record_with = [&](const auto& of_bias) {
+    return record(O{{options}}, results, kept(x), residual..., kept(optional(weight)), of_bias, optional(running.mean),
+                  optional(running.var));
+  };
+  if constexpr (O::relu && !keeps_y) {
+    return record_with(kept(optional(bias)));
+  } else {
+    return record_with(optional(bias));
+  }
 }
 
 struct GroupNorm {

@@ -7,7 +7,8 @@
 namespace trireme::device {
 
 inline constexpr unsigned threads_per_block = 256;
-inline constexpr std::int64_t most_blocks = 132 * 16;  // more only wait: an H100 or H200 has 132 multiprocessors
+inline constexpr std::int64_t multiprocessors = 132;               // of an H100 or H200
+inline constexpr std::int64_t most_blocks = 16 * multiprocessors;  // more only wait
 
 // Blocks of a grid whose threads take every so many of `items`.
 inline unsigned blocks_for(std::int64_t items, std::int64_t per_block = threads_per_block) {

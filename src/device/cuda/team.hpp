@@ -13,12 +13,19 @@
 // in device/cuda/teams.cuh; the tests run the same kernels by a team of the host's threads (tests/device/host_team.hpp).
 namespace trireme::device {
 
+template <typename T>
+struct Two {
+  T first;
+  T second;
+};
+
 template <typename Team>
 concept IsTeam = requires(const Team& team, float x) {
   { team.rank() } -> std::convertible_to<int>;  // of the calling thread, in [0, size())
   { team.size() } -> std::convertible_to<int>;
   { team.sum(x) } -> std::same_as<float>;  // of all threads' x, the same bits for all of them; all must call
   { team.max(x) } -> std::same_as<float>;
+  { team.sum(Two<float>{x, x}) } -> std::same_as<Two<float>>;  // two sums in the time of one
   team.wait();  // for all threads of the team; what they wrote before is seen afterwards
 };
 

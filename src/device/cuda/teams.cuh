@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "device/cuda/team.hpp"
+
 // Teams of a GPU (device/cuda/team.hpp). Sums go in a fixed order: the same bits in every run.
 namespace trireme::device {
 
@@ -17,6 +19,10 @@ class WarpTeam {
   template <typename T>
   __device__ T sum(T x) const {
     return reduce(x, [](T a, T b) { return a + b; });
+  }
+  template <typename T>
+  __device__ Two<T> sum(Two<T> x) const {
+    return {sum(x.first), sum(x.second)};
   }
   template <typename T>
   __device__ T max(T x) const {
@@ -41,7 +47,7 @@ class BlockTeam {
 
   template <typename T>
   __device__ T sum(T x) const {
-    return reduce(x, T(0), [](const WarpTeam& warp, T y) { return warp.sum(y); });
+    return reduce(x, T{}, [](const WarpTeam& warp, T y) { return warp.sum(y); });
   }
   template <typename T>
   __device__ T max(T x) const {

@@ -4,6 +4,7 @@
 
 #include "device/cuda/team.hpp"
 #include "ops/base/convert.hpp"
+#include "trireme/core/host_device.hpp"
 
 namespace trireme::ops {
 
@@ -16,10 +17,14 @@ struct alignas(sizeof(T) * Width < 16 ? sizeof(T) * Width : 16) Pack {
 // Whether packs of 16 bytes may begin there.
 inline bool is_aligned(const void* pointer) { return reinterpret_cast<std::uintptr_t>(pointer) % 16 == 0; }
 
-// What T is computed in, of `Width` elements from x on; x is aligned to a pack.
+// `Width` elements from x on, which is aligned to a pack; then what T is computed in.
+template <int Width, typename T>
+TRIREME_TEAM Pack<T, Width> read(const T* x) {
+  return *reinterpret_cast<const Pack<T, Width>*>(x);
+}
 template <int Width, typename T>
 TRIREME_TEAM Pack<Accumulate<T>, Width> load(const T* x) {
-  const auto from = *reinterpret_cast<const Pack<T, Width>*>(x);
+  const auto from = read<Width>(x);
   Pack<Accumulate<T>, Width> values;
   for (int k = 0; k < Width; ++k) values.at[k] = widened(from.at[k]);
   return values;
@@ -36,6 +41,16 @@ template <int Width, typename Team, typename Visit>
 TRIREME_TEAM void each_pack(const Team& team, std::int64_t width, Visit visit) {
   const std::int64_t step = std::int64_t{team.size()} * Width;
   for (std::int64_t j = std::int64_t{team.rank()} * Width; j < width; j += step) visit(j);
+}
+
+// Likewise visit(number, j), the pack's number among at most `Packs` of the thread: by it what was read stays in registers.
+template <int Width, int Packs, typename Team, typename Visit>
+TRIREME_TEAM void each_numbered_pack(const Team& team, std::int64_t width, Visit visit) {
+  TRIREME_UNROLL(16)
+  for (int number = 0; number < Packs; ++number) {
+    const std::int64_t j = (std::int64_t{number} * team.size() + team.rank()) * Width;
+    if (j < width) visit(number, j);
+  }
 }
 
 }  // namespace trireme::ops

@@ -13,7 +13,12 @@ ChannelRows<T> rows_of(const Tensor<T, Cpu>& x) {
 
 template <typename T, typename Pass>
 ChannelNorm<T> norm_of(const Pass& pass) {
-  return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data(), .bias = nullptr};
+  return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data(), .bias = pass.bias.data()};
+}
+
+template <typename T>
+PassedGradients<T> gradients_of(const BatchNormBackward<T, Cpu>& pass) {
+  return {.dy = pass.dy.data(), .relu = pass.relu, .y = pass.y.data()};
 }
 
 }  // namespace
@@ -41,15 +46,14 @@ void BatchNorm<Cpu>::running_statistics(const Tensor<A, Cpu>& running_mean, cons
 template <>
 template <typename T>
 void BatchNorm<Cpu>::forward(const BatchNormForward<T, Cpu>& pass) {
-  auto norm = norm_of<T>(pass);
-  norm.bias = pass.bias.data();
-  normalize_channels(rows_of(pass.x), norm, pass.residual.data(), pass.relu, pass.y.data());
+  normalize_channels(rows_of(pass.x), norm_of<T>(pass), pass.residual.data(), pass.relu, pass.y.data());
 }
 
 template <>
 template <typename T>
-void BatchNorm<Cpu>::backward_sums(const BatchNormBackward<T, Cpu>& pass, Tensor<double, Cpu>& sums) {
-  sum_channel_gradients(rows_of(pass.x), norm_of<T>(pass), pass.y.data(), pass.dy.data(), sums.data());
+void BatchNorm<Cpu>::backward_sums(const BatchNormBackward<T, Cpu>& pass, Tensor<double, Cpu>& sums,
+                                   const Tensor<T, Cpu>& dresidual) {
+  sum_channel_gradients(rows_of(pass.x), norm_of<T>(pass), gradients_of(pass), dresidual.data(), sums.data());
 }
 
 template <>
@@ -74,13 +78,11 @@ void BatchNorm<Cpu>::backward(const BatchNormBackward<T, Cpu>& pass, const Batch
     }
   }
   channel_gradients<T>(rows_of(pass.x), norm,
-                       {.y = pass.y.data(),
-                        .dy = pass.dy.data(),
+                       {.of = gradients_of(pass),
                         .average_g = averages.data(),
                         .average_gn = averages.data() + channels,
                         .dx = gradient.dx.data(),
-                        .accumulate_dx = gradient.accumulate_dx,
-                        .dresidual = gradient.dresidual.data()});
+                        .accumulate_dx = gradient.accumulate_dx});
 }
 
 TRIREME_INSTANTIATE_BATCH_NORM(float, Cpu);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/base/pack.hpp"
+#include "ops/norm/counts.hpp"
 #include "trireme/math/exponential.hpp"
 #include "trireme/math/functors.hpp"
 
@@ -14,67 +15,145 @@ struct ChannelSums {
   double second[Width];
 };
 
+// Calls use(place, read(place)) for every `step`-th place from `place` to before `end`. What is read of two places does not
+// wait for what is written.
+template <typename Read, typename Use>
+TRIREME_TEAM void each_place(std::int64_t place, std::int64_t end, std::int64_t step, Read read, Use use) {
+  for (; place + step < end; place += 2 * step) {
+    const auto one = read(place);
+    const auto other = read(place + step);
+    use(place, one);
+    use(place + step, other);
+  }
+  if (place < end) use(place, read(place));
+}
+
 // An element and its square.
 template <int Width, typename T>
 struct ChannelMoments {
+  static constexpr int blocks_of_multiprocessor = 4;
   const T* x;
 
   // Over every `step`-th of the rows from `row` on.
   TRIREME_TEAM ChannelSums<Width> operator()(std::int64_t row, std::int64_t end, std::int64_t step, std::int64_t channels,
                                              std::int64_t channel) const {
     ChannelSums<Width> sums{};
-    for (; row < end; row += step) {
-      const auto values = load<Width>(x + row * channels + channel);
-      for (int k = 0; k < Width; ++k) {
-        const auto value = static_cast<double>(values.at[k]);
-        sums.first[k] += value;
-        sums.second[k] += value * value;
-      }
-    }
+    each_place(
+        row * channels + channel, end * channels, step * channels,
+        [&](std::int64_t place) { return ops::read<Width>(x + place); },
+        [&](std::int64_t, const Pack<T, Width>& values) {
+          for (int k = 0; k < Width; ++k) {
+            const auto value = static_cast<double>(widened(values.at[k]));
+            sums.first[k] += value;
+            sums.second[k] += value * value;
+          }
+        });
     return sums;
   }
 };
 
-// dy, of which with ReLU only what passed it.
-template <int Width, typename T>
-TRIREME_TEAM Pack<Accumulate<T>, Width> passed_gradients(const T* y, const T* dy, std::int64_t place) {
-  auto gradients = load<Width>(dy + place);
-  if (y != nullptr) {
-    const auto results = load<Width>(y + place);
-    for (int k = 0; k < Width; ++k) gradients.at[k] = results.at[k] > 0 ? gradients.at[k] : 0;
+// The normalisation of a channel. x - mean is x - center - remainder: exact also where the mean is large and has more digits
+// than x.
+template <typename T>
+struct ChannelNormalization {
+  const double* mean;
+  const double* rstd;
+  const Accumulate<T>* weight;  // may be null
+  const Accumulate<T>* bias;    // may be null
+
+  TRIREME_TEAM double scale(std::int64_t channel) const {
+    return rstd[channel] * (weight == nullptr ? 1 : static_cast<double>(weight[channel]));
   }
-  return gradients;
-}
+  TRIREME_TEAM Accumulate<T> center(std::int64_t channel) const { return static_cast<Accumulate<T>>(mean[channel]); }
+  TRIREME_TEAM double remainder(std::int64_t channel) const { return mean[channel] - static_cast<double>(center(channel)); }
+};
+
+// Of `Width` channels from one on: y = (x - center) * scale + shift.
+template <int Width, typename T>
+struct ChannelCoefficients {
+  using A = Accumulate<T>;
+  A center[Width];
+  A scale[Width];
+  A shift[Width];
+
+  TRIREME_TEAM ChannelCoefficients(const ChannelNormalization<T>& norm, std::int64_t first) {
+    for (int k = 0; k < Width; ++k) {
+      const double bias = norm.bias == nullptr ? 0 : static_cast<double>(norm.bias[first + k]);
+      center[k] = norm.center(first + k);
+      scale[k] = static_cast<A>(norm.scale(first + k));
+      shift[k] = static_cast<A>(bias - norm.remainder(first + k) * norm.scale(first + k));
+    }
+  }
+};
+
+// What both gradient passes read.
+template <typename T>
+struct BatchNormGradients {
+  ChannelNormalization<T> norm;
+  const T* x;
+  Counts counts;
+  const T* y;  // for Counts::where_y
+  const T* dy;
+};
+
+template <int Width, Counts counts, typename T>
+struct GradientPacks {
+  Pack<T, Width> x;
+  Pack<T, Width> y;
+  Pack<T, Width> dy;
+
+  static TRIREME_TEAM GradientPacks read(const BatchNormGradients<T>& of, std::int64_t place) {
+    GradientPacks packs{.x = ops::read<Width>(of.x + place), .y = {}, .dy = ops::read<Width>(of.dy + place)};
+    if constexpr (counts == Counts::where_y) packs.y = ops::read<Width>(of.y + place);
+    return packs;
+  }
+
+  // x - center.
+  TRIREME_TEAM Accumulate<T> difference(const ChannelCoefficients<Width, T>& channels, int k) const {
+    return widened(x.at[k]) - channels.center[k];
+  }
+  // dy, where it counts.
+  TRIREME_TEAM Accumulate<T> gradient(const ChannelCoefficients<Width, T>& channels, int k) const {
+    if constexpr (counts == Counts::everywhere) return widened(dy.at[k]);
+    const Accumulate<T> result =
+        counts == Counts::where_y ? widened(y.at[k]) : difference(channels, k) * channels.scale[k] + channels.shift[k];
+    return result > 0 ? widened(dy.at[k]) : Accumulate<T>(0);
+  }
+};
 
 template <typename T>
 struct BatchNormSumPointers {
-  const T* x;
-  const T* y;  // null without ReLU
-  const T* dy;
-  const double* mean;
-  const double* rstd;
+  BatchNormGradients<T> of;
+  T* dresidual;  // becomes what of dy counts; may be null
 };
 
 // dy and dy * (x - mean) * rstd.
-template <int Width, typename T>
+template <int Width, Counts counts, typename T>
 struct ChannelGradientMoments {
+  using Packs = GradientPacks<Width, counts, T>;
+  static constexpr int blocks_of_multiprocessor = 2;
   BatchNormSumPointers<T> pass;
 
   TRIREME_TEAM ChannelSums<Width> operator()(std::int64_t row, std::int64_t end, std::int64_t step, std::int64_t channels,
                                              std::int64_t channel) const {
-    const auto means = load<Width>(pass.mean + channel);
+    const ChannelCoefficients<Width, T> coefficients(pass.of.norm, channel);
     ChannelSums<Width> sums{};
-    for (; row < end; row += step) {
-      const std::int64_t place = row * channels + channel;
-      const auto values = load<Width>(pass.x + place);
-      const auto gradients = passed_gradients<Width>(pass.y, pass.dy, place);
-      for (int k = 0; k < Width; ++k) {
-        const auto gradient = static_cast<double>(gradients.at[k]);
-        sums.first[k] += gradient;
-        sums.second[k] += gradient * (static_cast<double>(values.at[k]) - means.at[k]);
-      }
+    each_place(
+        row * channels + channel, end * channels, step * channels,
+        [&](std::int64_t place) { return Packs::read(pass.of, place); },
+        [&](std::int64_t place, const Packs& packs) {
+          Pack<Accumulate<T>, Width> passed;
+          for (int k = 0; k < Width; ++k) {
+            passed.at[k] = packs.gradient(coefficients, k);
+            const auto gradient = static_cast<double>(passed.at[k]);
+            sums.first[k] += gradient;
+            sums.second[k] += gradient * static_cast<double>(packs.difference(coefficients, k));
+          }
+          if (pass.dresidual != nullptr) store<Width>(pass.dresidual + place, passed);
+        });
+    for (int k = 0; k < Width; ++k) {
+      sums.second[k] = pass.of.norm.rstd[channel + k] * (sums.second[k] - pass.of.norm.remainder(channel + k) * sums.first[k]);
     }
-    for (int k = 0; k < Width; ++k) sums.second[k] *= pass.rstd[channel + k];
     return sums;
   }
 };
@@ -195,21 +274,6 @@ struct RoundedSum {
   TRIREME_TEAM A operator()(std::int64_t, double sum) const { return static_cast<A>(sum); }
 };
 
-// The normalisation of a channel. x - mean is x - center - remainder: exact also where the mean is large and has more digits
-// than x.
-template <typename T>
-struct ChannelNormalization {
-  const double* mean;
-  const double* rstd;
-  const Accumulate<T>* weight;  // may be null
-
-  TRIREME_TEAM double scale(std::int64_t channel) const {
-    return rstd[channel] * (weight == nullptr ? 1 : static_cast<double>(weight[channel]));
-  }
-  TRIREME_TEAM Accumulate<T> center(std::int64_t channel) const { return static_cast<Accumulate<T>>(mean[channel]); }
-  TRIREME_TEAM double remainder(std::int64_t channel) const { return mean[channel] - static_cast<double>(center(channel)); }
-};
-
 // The rows that pass by threads of a pack of channels each, whose coefficients they keep: a thread for each i in
 // [0, strands * channels / Width).
 struct ChannelStrands {
@@ -219,18 +283,16 @@ struct ChannelStrands {
 
   TRIREME_TEAM std::int64_t channel(std::int64_t i, int width) const { return i % (channels / width) * width; }
 
-  // Calls visit(place) for the first element of each of the thread's packs.
-  template <typename Visit>
-  TRIREME_TEAM void each_pack(std::int64_t i, int width, Visit visit) const {
-    const std::int64_t first = channel(i, width);
-    for (std::int64_t row = i / (channels / width); row < rows; row += strands) visit(row * channels + first);
+  // each_place for the first elements of the thread's packs.
+  template <typename Read, typename Use>
+  TRIREME_TEAM void each_pack(std::int64_t i, int width, Read read, Use use) const {
+    each_place(i / (channels / width) * channels + channel(i, width), rows * channels, strands * channels, read, use);
   }
 };
 
 template <typename T>
 struct BatchNormPointers {
   ChannelNormalization<T> norm;
-  const Accumulate<T>* bias;  // may be null
   const T* x;
   const T* residual;  // may be null
   bool relu;
@@ -239,86 +301,79 @@ struct BatchNormPointers {
 
 template <int Width, typename T>
 struct NormalizeChannels {
-  using A = Accumulate<T>;
+  static constexpr int blocks_of_multiprocessor = 4;
   ChannelStrands strands;
   BatchNormPointers<T> pass;
 
+  struct Packs {
+    Pack<T, Width> x;
+    Pack<T, Width> residual;
+  };
+
   TRIREME_TEAM void operator()(std::int64_t i) const {
-    const std::int64_t first = strands.channel(i, Width);
-    A center[Width];
-    A scale[Width];
-    A shift[Width];
-    for (int k = 0; k < Width; ++k) {
-      const double bias = pass.bias == nullptr ? 0 : static_cast<double>(pass.bias[first + k]);
-      center[k] = pass.norm.center(first + k);
-      scale[k] = static_cast<A>(pass.norm.scale(first + k));
-      shift[k] = static_cast<A>(bias - pass.norm.remainder(first + k) * pass.norm.scale(first + k));
-    }
-    strands.each_pack(i, Width, [&](std::int64_t place) {
-      auto values = load<Width>(pass.x + place);
-      for (int k = 0; k < Width; ++k) values.at[k] = (values.at[k] - center[k]) * scale[k] + shift[k];
-      if (pass.residual != nullptr) {
-        const auto addends = load<Width>(pass.residual + place);
-        for (int k = 0; k < Width; ++k) values.at[k] += addends.at[k];
-      }
-      if (pass.relu) {
-        for (int k = 0; k < Width; ++k) values.at[k] = math::Relu::value(values.at[k]);
-      }
-      store<Width>(pass.y + place, values);
-    });
+    const ChannelCoefficients<Width, T> channels(pass.norm, strands.channel(i, Width));
+    strands.each_pack(
+        i, Width,
+        [&](std::int64_t place) {
+          Packs packs{.x = ops::read<Width>(pass.x + place), .residual = {}};
+          if (pass.residual != nullptr) packs.residual = ops::read<Width>(pass.residual + place);
+          return packs;
+        },
+        [&](std::int64_t place, const Packs& packs) {
+          Pack<Accumulate<T>, Width> values;
+          for (int k = 0; k < Width; ++k) {
+            values.at[k] = (widened(packs.x.at[k]) - channels.center[k]) * channels.scale[k] + channels.shift[k];
+            if (pass.residual != nullptr) values.at[k] += widened(packs.residual.at[k]);
+            if (pass.relu) values.at[k] = math::Relu::value(values.at[k]);
+          }
+          store<Width>(pass.y + place, values);
+        });
   }
 };
 
 template <typename T>
 struct BatchNormGradientPointers {
-  ChannelNormalization<T> norm;
-  const T* x;
-  const T* y;  // null without ReLU
-  const T* dy;
+  BatchNormGradients<T> of;
   const double* sums;  // [2, channels], null in evaluation
   double rows;
   T* dx;
   bool accumulate_dx;
-  T* dresidual;  // may be null
 };
 
 // With n = (x - mean) * rstd and g = dy * weight: dx = rstd * (g - average(g) - n * average(g * n)).
-template <int Width, typename T>
+template <int Width, Counts counts, typename T>
 struct ChannelGradient {
+  static constexpr int blocks_of_multiprocessor = 3;
   using A = Accumulate<T>;
+  using Packs = GradientPacks<Width, counts, T>;
   ChannelStrands strands;
   BatchNormGradientPointers<T> pass;
 
   TRIREME_TEAM void operator()(std::int64_t i) const {
     const std::int64_t first = strands.channel(i, Width);
-    A center[Width];
-    A dy_scale[Width];
+    const ChannelCoefficients<Width, T> channels(pass.of.norm, first);
     A x_scale[Width];
     A shift[Width];
+    const double share = pass.sums == nullptr ? 0 : 1 / pass.rows;
     for (int k = 0; k < Width; ++k) {
-      const double slope = -pass.norm.rstd[first + k] * scaled_average(strands.channels + first + k, first + k);
-      center[k] = pass.norm.center(first + k);
-      dy_scale[k] = static_cast<A>(pass.norm.scale(first + k));
+      const double scale = pass.of.norm.scale(first + k) * share;
+      const double average_g = pass.sums == nullptr ? 0 : scale * pass.sums[first + k];
+      const double average_gn = pass.sums == nullptr ? 0 : scale * pass.sums[strands.channels + first + k];
+      const double slope = -pass.of.norm.rstd[first + k] * average_gn;
       x_scale[k] = static_cast<A>(slope);
-      shift[k] = static_cast<A>(-scaled_average(first + k, first + k) - slope * pass.norm.remainder(first + k));
+      shift[k] = static_cast<A>(-average_g - slope * pass.of.norm.remainder(first + k));
     }
-    strands.each_pack(i, Width, [&](std::int64_t place) {
-      const auto values = load<Width>(pass.x + place);
-      const auto gradients = passed_gradients<Width>(pass.y, pass.dy, place);
-      if (pass.dresidual != nullptr) store<Width>(pass.dresidual + place, gradients);
-      Pack<A, Width> results{};
-      if (pass.accumulate_dx) results = load<Width>(pass.dx + place);
-      for (int k = 0; k < Width; ++k) {
-        results.at[k] += gradients.at[k] * dy_scale[k] + (values.at[k] - center[k]) * x_scale[k] + shift[k];
-      }
-      store<Width>(pass.dx + place, results);
-    });
-  }
-
- private:
-  // rstd * weight * average.
-  TRIREME_TEAM double scaled_average(std::int64_t index, std::int64_t channel) const {
-    return pass.sums == nullptr ? 0 : pass.norm.scale(channel) * (pass.sums[index] / pass.rows);
+    strands.each_pack(
+        i, Width, [&](std::int64_t place) { return Packs::read(pass.of, place); },
+        [&](std::int64_t place, const Packs& packs) {
+          Pack<A, Width> results{};
+          if (pass.accumulate_dx) results = load<Width>(pass.dx + place);
+          for (int k = 0; k < Width; ++k) {
+            results.at[k] +=
+                packs.gradient(channels, k) * channels.scale[k] + packs.difference(channels, k) * x_scale[k] + shift[k];
+          }
+          store<Width>(pass.dx + place, results);
+        });
   }
 };
 

@@ -24,7 +24,13 @@ void sum_in_parts(const Shape& x, Tensor<double, Cuda>& sums, const Make& make) 
 
 template <typename T, typename Pass>
 ChannelNormalization<T> normalization(const Pass& pass) {
-  return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data()};
+  return {.mean = pass.mean.data(), .rstd = pass.rstd.data(), .weight = pass.weight.data(), .bias = pass.bias.data()};
+}
+
+template <typename T>
+BatchNormGradients<T> gradients_of(const BatchNormBackward<T, Cuda>& pass) {
+  const Counts counts = !pass.relu ? Counts::everywhere : pass.y.defined() ? Counts::where_y : Counts::where_x;
+  return {.norm = normalization<T>(pass), .x = pass.x.data(), .counts = counts, .y = pass.y.data(), .dy = pass.dy.data()};
 }
 
 }  // namespace
@@ -57,7 +63,6 @@ template <>
 template <typename T>
 void BatchNorm<Cuda>::forward(const BatchNormForward<T, Cuda>& pass) {
   const BatchNormPointers<T> pointers{.norm = normalization<T>(pass),
-                                      .bias = pass.bias.data(),
                                       .x = pass.x.data(),
                                       .residual = pass.residual.data(),
                                       .relu = pass.relu,
@@ -67,9 +72,10 @@ void BatchNorm<Cuda>::forward(const BatchNormForward<T, Cuda>& pass) {
 
 template <>
 template <typename T>
-void BatchNorm<Cuda>::backward_sums(const BatchNormBackward<T, Cuda>& pass, Tensor<double, Cuda>& sums) {
+void BatchNorm<Cuda>::backward_sums(const BatchNormBackward<T, Cuda>& pass, Tensor<double, Cuda>& sums,
+                                    const Tensor<T, Cuda>& dresidual) {
   const Shape& shape = pass.x.shape();
-  const BatchNormSumPointers<T> pointers{pass.x.data(), pass.y.data(), pass.dy.data(), pass.mean.data(), pass.rstd.data()};
+  const BatchNormSumPointers<T> pointers{gradients_of(pass), dresidual.data()};
   sum_in_parts(shape, sums, [&](std::int64_t parts, double* of_parts) {
     check_cuda(cuda::sum_channel_gradient_parts(pointers, shape.rows(), shape.back(), parts, of_parts, native_stream()),
                "batch_norm_backward_sums");
@@ -86,15 +92,11 @@ void BatchNorm<Cuda>::weight_gradient(const Tensor<double, Cuda>& sums, Tensor<A
 template <>
 template <typename T>
 void BatchNorm<Cuda>::backward(const BatchNormBackward<T, Cuda>& pass, const BatchNormInputGradient<T, Cuda>& gradient) {
-  const BatchNormGradientPointers<T> pointers{.norm = normalization<T>(pass),
-                                              .x = pass.x.data(),
-                                              .y = pass.y.data(),
-                                              .dy = pass.dy.data(),
+  const BatchNormGradientPointers<T> pointers{.of = gradients_of(pass),
                                               .sums = gradient.sums.data(),
                                               .rows = gradient.rows,
                                               .dx = gradient.dx.data(),
-                                              .accumulate_dx = gradient.accumulate_dx,
-                                              .dresidual = gradient.dresidual.data()};
+                                              .accumulate_dx = gradient.accumulate_dx};
   check_cuda(cuda::batch_norm_backward(pointers, pass.x.shape().rows(), pass.x.shape().back(), native_stream()),
              "batch_norm_backward");
 }

@@ -16,7 +16,6 @@ struct BatchNormInputGradient {
   double rows;
   Tensor<T, D> dx;
   bool accumulate_dx;
-  Tensor<T, D> dresidual;
 };
 
 template <typename D>
@@ -31,7 +30,7 @@ struct BatchNorm {
   template <typename T>
   static void forward(const BatchNormForward<T, D>& pass);
   template <typename T>
-  static void backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums);
+  static void backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums, const Tensor<T, D>& dresidual);
   template <typename A>
   static void weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
   template <typename T>
@@ -69,6 +68,7 @@ void require_pass(std::string_view op, const Pass& pass) {
   require_count(op, "mean", pass.mean, channels);
   require_count(op, "rstd", pass.rstd, channels);
   if (pass.weight.defined()) require_count(op, "weight", pass.weight, channels);
+  if (pass.bias.defined()) require_count(op, "bias", pass.bias, channels);
   if (pass.y.defined()) require_shape(op, "y", pass.y, pass.x.shape());
 }
 
@@ -108,18 +108,18 @@ template <typename T, typename D>
 void batch_norm(const BatchNormForward<T, D>& pass) {
   batch_norm_checks::require_pass("batch_norm", pass);
   require_shape("batch_norm", "y", pass.y, pass.x.shape());
-  if (pass.bias.defined()) require_count("batch_norm", "bias", pass.bias, pass.x.shape().back());
   if (pass.residual.defined()) require_shape("batch_norm", "residual", pass.residual, pass.x.shape());
   BatchNorm<D>::forward(pass);
 }
 
 template <typename T, typename D>
-void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums) {
+void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums, const Tensor<T, D>& dresidual) {
   constexpr std::string_view op = "batch_norm_backward_sums";
   batch_norm_checks::require_pass(op, pass);
   require_shape(op, "dy", pass.dy, pass.x.shape());
   batch_norm_checks::require_sums(op, sums.shape(), pass.x.shape().back());
-  BatchNorm<D>::backward_sums(pass, sums);
+  if (dresidual.defined()) require_shape(op, "dresidual", dresidual, pass.x.shape());
+  BatchNorm<D>::backward_sums(pass, sums, dresidual);
 }
 
 template <typename A, typename D>
@@ -130,23 +130,21 @@ void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gra
 
 template <typename T, typename D>
 void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows, Tensor<T, D>& dx,
-                         bool accumulate_dx, const Tensor<T, D>& dresidual) {
+                         bool accumulate_dx) {
   constexpr std::string_view op = "batch_norm_backward";
   batch_norm_checks::require_pass(op, pass);
   require_shape(op, "dy", pass.dy, pass.x.shape());
   require_shape(op, "dx", dx, pass.x.shape());
-  if (dresidual.defined()) require_shape(op, "dresidual", dresidual, pass.x.shape());
   if (sums.defined()) batch_norm_checks::require_sums(op, sums.shape(), pass.x.shape().back());
-  BatchNorm<D>::backward(pass, {.sums = sums, .rows = rows, .dx = dx, .accumulate_dx = accumulate_dx, .dresidual = dresidual});
+  BatchNorm<D>::backward(pass, {.sums = sums, .rows = rows, .dx = dx, .accumulate_dx = accumulate_dx});
 }
 
 // For an element type, and for what it is computed in.
-#define TRIREME_INSTANTIATE_BATCH_NORM(T, D)                                                                               \
-  template void batch_norm_sums(const Tensor<T, D>&, Tensor<double, D>&);                                                  \
-  template void batch_norm(const BatchNormForward<T, D>&);                                                                 \
-  template void batch_norm_backward_sums(const BatchNormBackward<T, D>&, Tensor<double, D>&);                              \
-  template void batch_norm_backward(const BatchNormBackward<T, D>&, const Tensor<double, D>&, double, Tensor<T, D>&, bool, \
-                                    const Tensor<T, D>&)
+#define TRIREME_INSTANTIATE_BATCH_NORM(T, D)                                                                       \
+  template void batch_norm_sums(const Tensor<T, D>&, Tensor<double, D>&);                                          \
+  template void batch_norm(const BatchNormForward<T, D>&);                                                         \
+  template void batch_norm_backward_sums(const BatchNormBackward<T, D>&, Tensor<double, D>&, const Tensor<T, D>&); \
+  template void batch_norm_backward(const BatchNormBackward<T, D>&, const Tensor<double, D>&, double, Tensor<T, D>&, bool)
 #define TRIREME_INSTANTIATE_BATCH_NORM_STATISTICS(A, D)                                                             \
   template void batch_norm_statistics(const BatchNormStatistics<A, D>&);                                            \
   template void batch_norm_running_statistics(const Tensor<A, D>&, const Tensor<A, D>&, double, Tensor<double, D>&, \

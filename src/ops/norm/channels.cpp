@@ -87,6 +87,37 @@ const Accumulate<T>* read_or_null(FloatRow<T>& row, const T* data, std::int64_t 
   return data == nullptr ? nullptr : row.read(data + first, count);
 }
 
+// By column: y = (x - center) * scale + shift.
+template <typename A>
+struct NormColumns {
+  Tensor<A> center;
+  Tensor<A> scale;
+  Tensor<A> shift;
+
+  template <typename T>
+  NormColumns(const Lines& lines, const ChannelNorm<T>& norm) {
+    const auto scale_of = [&](std::int64_t channel) { return norm.rstd[channel] * norm.weight_or_one(channel); };
+    center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
+    scale = lines.columns<A>(scale_of);
+    shift = lines.columns<A>([&](std::int64_t channel) {
+      const double bias = norm.bias != nullptr ? static_cast<double>(norm.bias[channel]) : 0;
+      return bias - remainder<A>(norm.mean[channel]) * scale_of(channel);
+    });
+  }
+
+  template <typename T>
+  PassedLines<A> passed(PieceRows<T>& rows, const ChannelRows<T>& in, const PassedGradients<T>& of, std::int64_t first,
+                        std::int64_t count) const {
+    return {.x = rows.x.read(in.x + first, count),
+            .dy = rows.dy.read(of.dy + first, count),
+            .relu = of.relu,
+            .y = read_or_null(rows.y, of.y, first, count),
+            .center = center.data(),
+            .scale = scale.data(),
+            .shift = shift.data()};
+  }
+};
+
 }  // namespace
 
 template <typename T>
@@ -102,19 +133,13 @@ template <typename T>
 void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* residual, bool relu, T* y) {
   using A = Accumulate<T>;
   const Lines lines(in);
-  const auto scale_of = [&](std::int64_t channel) { return norm.rstd[channel] * norm.weight_or_one(channel); };
-  const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
-  const auto scale = lines.columns<A>(scale_of);
-  const auto shift = lines.columns<A>([&](std::int64_t channel) {
-    const double bias = norm.bias != nullptr ? static_cast<double>(norm.bias[channel]) : 0;
-    return bias - remainder<A>(norm.mean[channel]) * scale_of(channel);
-  });
+  const NormColumns<A> columns(lines, norm);
   const auto& kernels = channel_kernels().of<A>();
   parallel_lines<T>(lines, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count) {
     kernels.normalize({.x = rows.x.read(in.x + first, count),
-                       .center = center.data(),
-                       .scale = scale.data(),
-                       .shift = shift.data(),
+                       .center = columns.center.data(),
+                       .scale = columns.scale.data(),
+                       .shift = columns.shift.data(),
                        .residual = read_or_null(rows.residual, residual, first, count),
                        .relu = relu,
                        .y = rows.y.place(y + first)},
@@ -124,18 +149,16 @@ void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, co
 }
 
 template <typename T>
-void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* y, const T* dy, double* sums) {
+void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const PassedGradients<T>& of, T* dresidual,
+                           double* sums) {
   using A = Accumulate<T>;
   const Lines lines(in);
-  const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
+  const NormColumns<A> columns(lines, norm);
   const auto& kernels = channel_kernels().of<A>();
-  sum_columns<T>(lines, sums, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count, double* columns) {
-    GradientLines<A> pass{};
-    pass.x = rows.x.read(in.x + first, count);
-    pass.y = read_or_null(rows.y, y, first, count);
-    pass.dy = rows.dy.read(dy + first, count);
-    pass.center = center.data();
-    kernels.add_gradients(pass, count, lines.width, columns);
+  sum_columns<T>(lines, sums, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count, double* of_columns) {
+    A* passed = dresidual == nullptr ? nullptr : rows.residual.place(dresidual + first);
+    kernels.add_gradients(columns.passed(rows, in, of, first, count), passed, count, lines.width, of_columns);
+    if (dresidual != nullptr) rows.residual.write(dresidual + first, count);
   });
   for (std::int64_t channel = 0; channel < in.channels; ++channel) {
     double& product = sums[in.channels + channel];
@@ -147,10 +170,8 @@ template <typename T>
 void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const ChannelGradients<T>& pass) {
   using A = Accumulate<T>;
   const Lines lines(in);
+  const NormColumns<A> columns(lines, norm);
   const auto slope = [&](std::int64_t channel) { return -norm.rstd[channel] * norm.rstd[channel] * pass.average_gn[channel]; };
-  const auto center = lines.columns<A>([&](std::int64_t channel) { return norm.mean[channel]; });
-  const auto dy_scale =
-      lines.columns<A>([&](std::int64_t channel) { return norm.rstd[channel] * norm.weight_or_one(channel); });
   const auto x_scale = lines.columns<A>(slope);
   const auto shift = lines.columns<A>([&](std::int64_t channel) {
     return -norm.rstd[channel] * pass.average_g[channel] - slope(channel) * remainder<A>(norm.mean[channel]);
@@ -158,26 +179,20 @@ void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, con
   const auto& kernels = channel_kernels().of<A>();
   parallel_lines<T>(lines, [&](PieceRows<T>& rows, std::int64_t first, std::int64_t count) {
     if (pass.accumulate_dx) rows.dx.read(pass.dx + first, count);
-    kernels.gradients({.x = rows.x.read(in.x + first, count),
-                       .y = read_or_null(rows.y, pass.y, first, count),
-                       .dy = rows.dy.read(pass.dy + first, count),
-                       .center = center.data(),
-                       .dy_scale = dy_scale.data(),
+    kernels.gradients({.of = columns.passed(rows, in, pass.of, first, count),
                        .x_scale = x_scale.data(),
                        .shift = shift.data(),
                        .dx = rows.dx.place(pass.dx + first),
-                       .accumulate_dx = pass.accumulate_dx,
-                       .dresidual = pass.dresidual == nullptr ? nullptr : rows.residual.place(pass.dresidual + first)},
+                       .accumulate_dx = pass.accumulate_dx},
                       count, lines.width);
     rows.dx.write(pass.dx + first, count);
-    if (pass.dresidual != nullptr) rows.residual.write(pass.dresidual + first, count);
   });
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                    \
-  template void sum_channels(const ChannelRows<T>&, double*);                                                     \
-  template void normalize_channels(const ChannelRows<T>&, const ChannelNorm<T>&, const T*, bool, T*);             \
-  template void sum_channel_gradients(const ChannelRows<T>&, const ChannelNorm<T>&, const T*, const T*, double*); \
+#define TRIREME_INSTANTIATE(T)                                                                                               \
+  template void sum_channels(const ChannelRows<T>&, double*);                                                                \
+  template void normalize_channels(const ChannelRows<T>&, const ChannelNorm<T>&, const T*, bool, T*);                        \
+  template void sum_channel_gradients(const ChannelRows<T>&, const ChannelNorm<T>&, const PassedGradients<T>&, T*, double*); \
   template void channel_gradients(const ChannelRows<T>&, const ChannelNorm<T>&, const ChannelGradients<T>&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)

@@ -34,20 +34,27 @@ void sum_channels(const ChannelRows<T>& in, double* sums);
 template <typename T>
 void normalize_channels(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* residual, bool relu, T* y);
 
-// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. `y` is null, or dy counts where y > 0.
+// With ReLU dy counts where y is above 0, or, where y is null, where the norm of x is.
 template <typename T>
-void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const T* y, const T* dy, double* sums);
+struct PassedGradients {
+  const T* dy;
+  bool relu = false;
+  const T* y = nullptr;
+};
+
+// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. dresidual, which may be null, becomes what of dy counts.
+template <typename T>
+void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const PassedGradients<T>& of, T* dresidual,
+                           double* sums);
 
 // dx = rstd * (dy * weight - average_g - n * average_gn); the averages are by channel.
 template <typename T>
 struct ChannelGradients {
-  const T* y;  // may be null, as above
-  const T* dy;
+  PassedGradients<T> of;
   const double* average_g;
   const double* average_gn;
   T* dx;
   bool accumulate_dx;
-  T* dresidual;  // may be null
 };
 template <typename T>
 void channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const ChannelGradients<T>& pass);

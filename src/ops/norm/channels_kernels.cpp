@@ -1,7 +1,10 @@
 #include "ops/norm/channels_kernels.hpp"
 
+#include <type_traits>
+
 #include "ops/base/vector.hpp"
 #include "ops/base/write.hpp"
+#include "ops/norm/counts.hpp"
 #include "trireme/math/functors.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
@@ -36,21 +39,25 @@ struct Moments {
   }
 };
 
-// dy, where there is ReLU only what passed it, and dy * (x - center).
-template <typename T, bool relu>
+// dy, where it counts, and dy * (x - center).
+template <typename T, Counts counts, bool writes>
 struct Gradients {
-  const T* x;
-  const T* y;
-  const T* dy;
-  const T* center;
+  PassedLines<T> of;
+  T* passed;
 
   template <typename L>
   TRIREME_HOST_DEVICE void add(std::int64_t i, std::int64_t j, typename L::Doubles& first, typename L::Doubles& second) const {
     using Elements = typename L::Elements;
-    Elements gradient = load<Elements>(dy + i);
-    if constexpr (relu) gradient = load<Elements>(y + i) > T(0) ? gradient : Elements{};
+    const Elements difference = load<Elements>(of.x + i) - load<Elements>(of.center + j);
+    Elements gradient = load<Elements>(of.dy + i);
+    if constexpr (counts == Counts::where_y) gradient = load<Elements>(of.y + i) > T(0) ? gradient : Elements{};
+    if constexpr (counts == Counts::where_x) {
+      const Elements result = difference * load<Elements>(of.scale + j) + load<Elements>(of.shift + j);
+      gradient = result > T(0) ? gradient : Elements{};
+    }
+    if constexpr (writes) store<Elements>(passed + i, gradient);
     first += L::widen(gradient);
-    second += L::widen(gradient * (load<Elements>(x + i) - load<Elements>(center + j)));
+    second += L::widen(gradient * difference);
   }
 };
 
@@ -104,20 +111,20 @@ void add_moments(const T* x, std::int64_t count, std::int64_t width, double* sum
   add_columns<T>(Moments<T>{x}, count, width, sums);
 }
 
-template <typename T>
-void add_gradients(const GradientLines<T>& pass, std::int64_t count, std::int64_t width, double* sums) {
-  if (pass.y != nullptr) {
-    add_columns<T>(Gradients<T, true>{pass.x, pass.y, pass.dy, pass.center}, count, width, sums);
-  } else {
-    add_columns<T>(Gradients<T, false>{pass.x, pass.y, pass.dy, pass.center}, count, width, sums);
-  }
+// Calls visit(integral constant) for where dy counts.
+template <typename T, typename Visit>
+void with_counts(const PassedLines<T>& of, Visit visit) {
+  if (!of.relu) return visit(std::integral_constant<Counts, Counts::everywhere>{});
+  if (of.y != nullptr) return visit(std::integral_constant<Counts, Counts::where_y>{});
+  return visit(std::integral_constant<Counts, Counts::where_x>{});
 }
 
-// dy, or where there is ReLU its part that passed.
-template <typename T, bool relu>
-TRIREME_HOST_DEVICE T passed(const T* y, const T* dy, std::int64_t i) {
-  if constexpr (relu) return y[i] > T(0) ? dy[i] : T(0);
-  return dy[i];
+template <typename T>
+void add_gradients(const PassedLines<T>& of, T* passed, std::int64_t count, std::int64_t width, double* sums) {
+  with_counts(of, [&](auto counts) {
+    passed != nullptr ? add_columns<T>(Gradients<T, counts(), true>{of, passed}, count, width, sums)
+                      : add_columns<T>(Gradients<T, counts(), false>{of, passed}, count, width, sums);
+  });
 }
 
 // Calls visit(first element, elements) for each line.
@@ -154,32 +161,34 @@ void normalize(const NormalizedLines<T>& pass, std::int64_t count, std::int64_t 
   }
 }
 
-template <bool relu, typename T>
+template <Counts counts, typename T>
 void gradient_lines(const GradientLines<T>& pass, std::int64_t count, std::int64_t width) {
-  const T* center = pass.center;
-  const T* dy_scale = pass.dy_scale;
+  const T* center = pass.of.center;
+  const T* scale = pass.of.scale;
+  const T* result_shift = pass.of.shift;
   const T* x_scale = pass.x_scale;
   const T* shift = pass.shift;
   for_lines(
       count, width, [ =, &pass ](std::int64_t line, std::int64_t columns) __attribute__((always_inline)) {
-        const T* x = pass.x + line;
-        const T* y = relu ? pass.y + line : nullptr;
-        const T* dy = pass.dy + line;
-        if (pass.dresidual != nullptr) {
-          write(
-              pass.dresidual + line, columns,
-              false, [=](std::int64_t j) __attribute__((always_inline)) { return passed<T, relu>(y, dy, j); });
-        }
+        const T* x = pass.of.x + line;
+        const T* y = counts == Counts::where_y ? pass.of.y + line : nullptr;
+        const T* dy = pass.of.dy + line;
         write(
             pass.dx + line, columns, pass.accumulate_dx, [=](std::int64_t j) __attribute__((always_inline)) {
-              return passed<T, relu>(y, dy, j) * dy_scale[j] + (x[j] - center[j]) * x_scale[j] + shift[j];
+              const T difference = x[j] - center[j];
+              T gradient = dy[j];
+              if constexpr (counts == Counts::where_y) gradient = y[j] > T(0) ? gradient : T(0);
+              if constexpr (counts == Counts::where_x) {
+                gradient = difference * scale[j] + result_shift[j] > T(0) ? gradient : T(0);
+              }
+              return gradient * scale[j] + difference * x_scale[j] + shift[j];
             });
       });
 }
 
 template <typename T>
 void gradients(const GradientLines<T>& pass, std::int64_t count, std::int64_t width) {
-  pass.y != nullptr ? gradient_lines<true>(pass, count, width) : gradient_lines<false>(pass, count, width);
+  with_counts(pass.of, [&](auto counts) { gradient_lines<counts()>(pass, count, width); });
 }
 
 template <typename T>

@@ -18,18 +18,25 @@ struct NormalizedLines {
   T* y;
 };
 
+// dy that counts: with ReLU where y is above 0, or, where y is null, where the normalized x is.
+template <typename T>
+struct PassedLines {
+  const T* x;
+  const T* dy;
+  bool relu;
+  const T* y;
+  const T* center;
+  const T* scale;
+  const T* shift;
+};
+
 template <typename T>
 struct GradientLines {
-  const T* x;
-  const T* y;  // null without ReLU
-  const T* dy;
-  const T* center;
-  const T* dy_scale;
+  PassedLines<T> of;
   const T* x_scale;
   const T* shift;
   T* dx;
   bool accumulate_dx;
-  T* dresidual;  // may be null
 };
 
 template <typename T>
@@ -38,9 +45,9 @@ struct ChannelKernels {
   void (*add_moments)(const T* x, std::int64_t count, std::int64_t width, double* sums);
   // y = (x - center) * scale + shift, + residual, ReLU.
   void (*normalize)(const NormalizedLines<T>& pass, std::int64_t count, std::int64_t width);
-  // Adds dy, where y > 0, and dy * (x - center) to sums [2 * width].
-  void (*add_gradients)(const GradientLines<T>& pass, std::int64_t count, std::int64_t width, double* sums);
-  // dx = dy * dy_scale + (x - center) * x_scale + shift; dresidual = dy; both where y > 0.
+  // Adds dy and dy * (x - center) to sums [2 * width]; passed, which may be null, becomes dy; both where it counts.
+  void (*add_gradients)(const PassedLines<T>& of, T* passed, std::int64_t count, std::int64_t width, double* sums);
+  // dx = dy, where it counts, * scale + (x - center) * x_scale + shift.
   void (*gradients)(const GradientLines<T>& pass, std::int64_t count, std::int64_t width);
 };
 

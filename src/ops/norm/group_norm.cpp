@@ -75,7 +75,8 @@ void GroupNorm<Cpu>::backward(const GroupNormSizes& sizes, const GroupNormBackwa
     const ChannelNorm<T> norm{mean.data(), rstd.data(), pass.weight.data(), nullptr};
     double* of_dy = sums.data() + sample * 2 * sizes.channels;
     const double* of_dyn = of_dy + sizes.channels;
-    sum_channel_gradients<T>(rows, norm, nullptr, pass.dy.data() + place, of_dy);
+    const PassedGradients<T> gradients{.dy = pass.dy.data() + place};
+    sum_channel_gradients<T>(rows, norm, gradients, nullptr, of_dy);
     const auto averages = [&](const double* of) {
       std::vector<double> of_groups;
       for (std::int64_t group = 0; group < sizes.groups; ++group) {
@@ -87,13 +88,11 @@ void GroupNorm<Cpu>::backward(const GroupNormSizes& sizes, const GroupNormBackwa
     const auto average_g = averages(of_dy);
     const auto average_gn = averages(of_dyn);
     channel_gradients<T>(rows, norm,
-                         {.y = nullptr,
-                          .dy = pass.dy.data() + place,
+                         {.of = gradients,
                           .average_g = average_g.data(),
                           .average_gn = average_gn.data(),
                           .dx = pass.dx.data() + place,
-                          .accumulate_dx = pass.accumulate_dx,
-                          .dresidual = nullptr});
+                          .accumulate_dx = pass.accumulate_dx});
   });
   const auto write = [&](const Tensor<Accumulate<T>, Cpu>& gradient, bool accumulate, std::int64_t kind) {
     if (!gradient.defined()) return;

@@ -26,29 +26,46 @@ __global__ void __launch_bounds__(device::threads_per_block)
 
 constexpr std::size_t most_shared_bytes = 40 << 10;  // of the 48 KiB that a kernel has without asking
 
-template <typename Body, typename A>
-cudaError_t launch_gradient(Body body, int pack, std::int64_t rows, std::int64_t parts, A* dweights, A* dbiases,
-                            cudaStream_t stream) {
-  const std::int64_t width = body.pass.width;
-  const std::int64_t warps = (width / pack + device::warp_size - 1) / device::warp_size;
-  constexpr std::int64_t most_warps = device::threads_per_block / device::warp_size;
-  const auto threads = static_cast<unsigned>((warps < most_warps ? warps : most_warps) * device::warp_size);
-  const std::size_t bytes = 2 * sizeof(A) * static_cast<std::size_t>(width);
-  const bool in_shared = bytes <= most_shared_bytes;
-  norm_gradient<<<static_cast<unsigned>(parts), threads, in_shared ? bytes : 0, stream>>>(body, rows, dweights, dbiases,
-                                                                                          in_shared);
-  return device::launched();
+// Of a block: a row's packs, in whole warps.
+unsigned threads_of_row(std::int64_t packs) {
+  constexpr std::int64_t warp = device::warp_size;
+  const std::int64_t threads = packs == 0 ? warp : (packs + warp - 1) / warp * warp;
+  return threads < device::threads_per_block ? static_cast<unsigned>(threads) : device::threads_per_block;
+}
+
+template <int Width, bool centers, typename T>
+cudaError_t normalize_rows(const NormForwardPointers<T>& pass, std::int64_t rows, cudaStream_t stream) {
+  const std::int64_t width = pass.width;
+  if constexpr (Width > 1) {
+    constexpr int of_thread = 128 / sizeof(Accumulate<T>);  // in 32 registers
+    constexpr int packs = of_thread / Width;
+    using InRegisters = NormalizeRow<Width, centers, T, RowInRegisters<Width, packs, T>>;
+    using InTwiceAsMany = NormalizeRow<Width, centers, T, RowInRegisters<Width, 2 * packs, T>>;
+    if (width <= of_thread * device::warp_size) return each_row_by_warp(rows, stream, InRegisters{pass});
+    if (width <= 2 * of_thread * device::warp_size) return each_row_by_warp(rows, stream, InTwiceAsMany{pass});
+    if (width <= of_thread * std::int64_t{device::threads_per_block}) return each_row_by_block(rows, stream, InRegisters{pass});
+  }
+  return each_row(rows, width, stream, NormalizeRow<Width, centers, T, RowInMemory<Width, T>>{pass});
 }
 
 }  // namespace
+
+template <typename T>
+std::int64_t num_norm_parts(std::int64_t rows, std::int64_t width) {
+  constexpr std::int64_t pack = 16 / sizeof(T);
+  constexpr std::int64_t threads = 512;  // at once in a multiprocessor, of 128 registers
+  constexpr std::int64_t least_rows = 8;
+  const std::int64_t most = device::multiprocessors * (threads / threads_of_row(width / pack));
+  const std::int64_t parts = rows / least_rows < most ? rows / least_rows : most;
+  return parts < 1 ? 1 : parts;
+}
 
 template <typename T>
 cudaError_t norm_forward(const NormForwardPointers<T>& pass, bool centers, std::int64_t rows, cudaStream_t stream) {
   return with_pack_width<T>(
       pass.width,
       [=](auto pack) {
-        return centers ? each_row(rows, pass.width, stream, NormalizeRow<pack(), true, T>{pass})
-                       : each_row(rows, pass.width, stream, NormalizeRow<pack(), false, T>{pass});
+        return centers ? normalize_rows<pack(), true>(pass, rows, stream) : normalize_rows<pack(), false>(pass, rows, stream);
       },
       pass.x, pass.residual, pass.weight, pass.bias, pass.x_sum, pass.y);
 }
@@ -59,15 +76,28 @@ cudaError_t norm_backward(const NormBackwardPointers<T>& pass, bool centers, std
   return with_pack_width<T>(
       pass.width,
       [=](auto pack) {
-        return centers
-                   ? launch_gradient(NormGradientOfRows<pack(), true, T>{pass}, pack(), rows, parts, dweights, dbiases, stream)
-                   : launch_gradient(NormGradientOfRows<pack(), false, T>{pass}, pack(), rows, parts, dweights, dbiases,
-                                     stream);
+        const unsigned threads = threads_of_row(pass.width / pack());
+        const auto launch = [=](const auto& body, std::size_t shared_bytes) {
+          norm_gradient<<<static_cast<unsigned>(parts), threads, shared_bytes, stream>>>(body, rows, dweights, dbiases,
+                                                                                         shared_bytes > 0);
+          return device::launched();
+        };
+        if constexpr (pack() > 1) {
+          if (pass.width <= pack() * device::threads_per_block) {
+            return centers ? launch(NormGradientInRegisters<pack(), true, T>{pass}, 0)
+                           : launch(NormGradientInRegisters<pack(), false, T>{pass}, 0);
+          }
+        }
+        std::size_t bytes = 2 * sizeof(Accumulate<T>) * static_cast<std::size_t>(pass.width);
+        if (bytes > most_shared_bytes) bytes = 0;
+        return centers ? launch(NormGradientOfRows<pack(), true, T>{pass}, bytes)
+                       : launch(NormGradientOfRows<pack(), false, T>{pass}, bytes);
       },
       pass.x, pass.weight, pass.dy, pass.dx, pass.dresidual, dweights, dbiases);
 }
 
 #define TRIREME_INSTANTIATE(T)                                                                                         \
+  template std::int64_t num_norm_parts<T>(std::int64_t, std::int64_t);                                                 \
   template cudaError_t norm_forward(const NormForwardPointers<T>&, bool, std::int64_t, cudaStream_t);                  \
   template cudaError_t norm_backward(const NormBackwardPointers<T>&, bool, std::int64_t, std::int64_t, Accumulate<T>*, \
                                      Accumulate<T>*, cudaStream_t)

@@ -36,38 +36,89 @@ struct NormBackwardPointers {
   std::int64_t width;
 };
 
-template <int Width, bool centers, typename T>
+// A team's row, each thread's share of it in registers: at most `Packs` packs.
+template <int Width, int Packs, typename T>
+class RowInRegisters {
+ public:
+  using A = Accumulate<T>;
+
+  template <typename Team>
+  TRIREME_TEAM RowInRegisters(const Team& team, const A* x, std::int64_t width) {
+    each_numbered_pack<Width, Packs>(team, width, [&](int number, std::int64_t j) { packs_[number] = load<Width>(x + j); });
+  }
+
+  // Becomes x + residual, which is written too.
+  template <typename Team>
+  TRIREME_TEAM void add(const Team& team, const T* residual, std::int64_t width, A* x_sum) {
+    Pack<T, Width> added[Packs];
+    each_numbered_pack<Width, Packs>(team, width,
+                                     [&](int number, std::int64_t j) { added[number] = read<Width>(residual + j); });
+    each_numbered_pack<Width, Packs>(team, width, [&](int number, std::int64_t j) {
+      for (int k = 0; k < Width; ++k) packs_[number].at[k] += widened(added[number].at[k]);
+      store<Width>(x_sum + j, packs_[number]);
+    });
+  }
+
+  // Calls visit(j, pack) for the thread's share.
+  template <typename Team, typename Visit>
+  TRIREME_TEAM void each(const Team& team, std::int64_t width, Visit visit) const {
+    each_numbered_pack<Width, Packs>(team, width, [&](int number, std::int64_t j) { visit(j, packs_[number]); });
+  }
+
+ private:
+  Pack<A, Width> packs_[Packs];
+};
+
+// One that is too long for it and read again each time; the first cache may have it then.
+template <int Width, typename T>
+class RowInMemory {
+ public:
+  using A = Accumulate<T>;
+
+  template <typename Team>
+  TRIREME_TEAM RowInMemory(const Team&, const A* x, std::int64_t) : x_(x) {}
+
+  template <typename Team>
+  TRIREME_TEAM void add(const Team& team, const T* residual, std::int64_t width, A* x_sum) {
+    each(team, width, [&](std::int64_t j, Pack<A, Width> values) {
+      const auto added = load<Width>(residual + j);
+      for (int k = 0; k < Width; ++k) values.at[k] += added.at[k];
+      store<Width>(x_sum + j, values);
+    });
+    x_ = x_sum;
+  }
+
+  template <typename Team, typename Visit>
+  TRIREME_TEAM void each(const Team& team, std::int64_t width, Visit visit) const {
+    each_pack<Width>(team, width, [&](std::int64_t j) { visit(j, load<Width>(x_ + j)); });
+  }
+
+ private:
+  const A* x_;
+};
+
+// The mean first, then the squares of the differences: exact enough also for rows far from zero.
+template <int Width, bool centers, typename T, typename Row>
 struct NormalizeRow {
   using A = Accumulate<T>;
   NormForwardPointers<T> pass;
 
-  // The mean first, then the squares of the differences: exact enough also for rows far from zero. What was read once is in the
-  // first cache.
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
     const A share = A(1) / static_cast<A>(pass.width);
-    const A* x = pass.x + row * pass.width;
-    A total = 0;
-    if (pass.residual != nullptr) {
-      const T* residual = pass.residual + row * pass.width;
-      A* x_sum = pass.x_sum + row * pass.width;
-      each_pack<Width>(team, pass.width, [&](std::int64_t j) {
-        auto values = load<Width>(x + j);
-        const auto added = load<Width>(residual + j);
-        for (int k = 0; k < Width; ++k) total += values.at[k] += added.at[k];
-        store<Width>(x_sum + j, values);
-      });
-      x = x_sum;
-    } else if (centers) {
-      each_pack<Width>(team, pass.width, [&](std::int64_t j) {
-        const auto values = load<Width>(x + j);
+    const std::int64_t place = row * pass.width;
+    Row x(team, pass.x + place, pass.width);
+    if (pass.residual != nullptr) x.add(team, pass.residual + place, pass.width, pass.x_sum + place);
+    A mean = 0;
+    if (centers) {
+      A total = 0;
+      x.each(team, pass.width, [&](std::int64_t, const Pack<A, Width>& values) {
         for (int k = 0; k < Width; ++k) total += values.at[k];
       });
+      mean = team.sum(total) * share;
     }
-    const A mean = centers ? team.sum(total) * share : A(0);
     A squares = 0;
-    each_pack<Width>(team, pass.width, [&](std::int64_t j) {
-      const auto values = load<Width>(x + j);
+    x.each(team, pass.width, [&](std::int64_t, const Pack<A, Width>& values) {
       for (int k = 0; k < Width; ++k) squares += (values.at[k] - mean) * (values.at[k] - mean);
     });
     const A rstd = A(1) / math::square_root(team.sum(squares) * share + pass.epsilon);
@@ -75,14 +126,7 @@ struct NormalizeRow {
       if (centers) pass.mean[row] = mean;
       pass.rstd[row] = rstd;
     }
-    write(team, x, mean, rstd, pass.y + row * pass.width);
-  }
-
- private:
-  template <typename Team>
-  TRIREME_TEAM void write(const Team& team, const A* x, A mean, A rstd, T* y) const {
-    each_pack<Width>(team, pass.width, [&](std::int64_t j) {
-      auto values = load<Width>(x + j);
+    x.each(team, pass.width, [&](std::int64_t j, Pack<A, Width> values) {
       for (int k = 0; k < Width; ++k) values.at[k] = (values.at[k] - mean) * rstd;
       if (pass.weight != nullptr) {
         const auto weights = load<Width>(pass.weight + j);
@@ -92,7 +136,7 @@ struct NormalizeRow {
         const auto biases = load<Width>(pass.bias + j);
         for (int k = 0; k < Width; ++k) values.at[k] += biases.at[k];
       }
-      store<Width>(y + j, values);
+      store<Width>(pass.y + place + j, values);
     });
   }
 };
@@ -157,8 +201,9 @@ struct NormGradientOfRows {
         store<Width>(dbias + j, sums);
       }
     });
-    const A average_g = centers ? team.sum(sum_g) * share : A(0);
-    const A average_gn = team.sum(sum_gn) * share;
+    const device::Two<A> sums = team.sum(device::Two<A>{sum_g, sum_gn});
+    const A average_g = centers ? sums.first * share : A(0);
+    const A average_gn = sums.second * share;
     each_pack<Width>(team, pass.width, [&](std::int64_t j) {
       const Neighbours at = neighbours(row, j, mean, rstd);
       A* dx = pass.dx + row * pass.width + j;
@@ -168,6 +213,81 @@ struct NormGradientOfRows {
       store<Width>(dx, values);
       if (pass.dresidual != nullptr) store<Width>(pass.dresidual + row * pass.width + j, values);
     });
+  }
+};
+
+// The same for rows of at most one pack of each thread, which has in registers what it reads of a row and adds up. A row is
+// read while the one before is worked on.
+template <int Width, bool centers, typename T>
+struct NormGradientInRegisters {
+  using A = Accumulate<T>;
+  NormBackwardPointers<T> pass;
+
+  template <typename Team>
+  TRIREME_TEAM void operator()(const Team& team, std::int64_t begin, std::int64_t end, A* dweight, A* dbias) const {
+    const std::int64_t column = std::int64_t{team.rank()} * Width;
+    const bool in_row = column < pass.width;
+    Columns of{};
+    if (in_row) {
+      for (int k = 0; k < Width; ++k) of.weight.at[k] = pass.weight == nullptr ? A(1) : pass.weight[column + k];
+    }
+    Row next{};
+    if (in_row && begin < end) next = read(begin, column);
+    for (std::int64_t row = begin; row < end; ++row) {
+      const Row here = next;
+      if (in_row && row + 1 < end) next = read(row + 1, column);
+      of_row(team, here, row * pass.width + column, in_row, of);
+    }
+    if (in_row && dweight != nullptr) store<Width>(dweight + column, of.dweight);
+    if (in_row && dbias != nullptr) store<Width>(dbias + column, of.dbias);
+  }
+
+ private:
+  struct Columns {
+    Pack<A, Width> weight;
+    Pack<A, Width> dweight;
+    Pack<A, Width> dbias;
+  };
+  struct Row {
+    Pack<A, Width> x;
+    Pack<T, Width> dy;
+    A mean;
+    A rstd;
+  };
+
+  TRIREME_TEAM Row read(std::int64_t row, std::int64_t column) const {
+    const std::int64_t place = row * pass.width + column;
+    return {.x = load<Width>(pass.x + place),
+            .dy = ops::read<Width>(pass.dy + place),
+            .mean = centers ? pass.mean[row] : A(0),
+            .rstd = pass.rstd[row]};
+  }
+
+  // Threads beside the row have zeros of it.
+  template <typename Team>
+  TRIREME_TEAM void of_row(const Team& team, const Row& row, std::int64_t place, bool in_row, Columns& of) const {
+    const A share = A(1) / static_cast<A>(pass.width);
+    Pack<A, Width> n;
+    Pack<A, Width> g;
+    device::Two<A> sums{0, 0};
+    for (int k = 0; k < Width; ++k) {
+      const A dy = widened(row.dy.at[k]);
+      n.at[k] = (row.x.at[k] - row.mean) * row.rstd;
+      g.at[k] = dy * of.weight.at[k];
+      sums.first += g.at[k];
+      sums.second += g.at[k] * n.at[k];
+      of.dweight.at[k] += dy * n.at[k];
+      of.dbias.at[k] += dy;
+    }
+    sums = team.sum(sums);
+    if (!in_row) return;
+    const A average_g = centers ? sums.first * share : A(0);
+    const A average_gn = sums.second * share;
+    Pack<A, Width> values{};
+    if (pass.accumulate_dx) values = load<Width>(pass.dx + place);
+    for (int k = 0; k < Width; ++k) values.at[k] += row.rstd * (g.at[k] - average_g - n.at[k] * average_gn);
+    store<Width>(pass.dx + place, values);
+    if (pass.dresidual != nullptr) store<Width>(pass.dresidual + place, values);
   }
 };
 

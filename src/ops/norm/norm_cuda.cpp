@@ -1,7 +1,5 @@
 #include "ops/norm/norm_cuda.hpp"
 
-#include <algorithm>
-
 #include "device/cuda/check.hpp"
 #include "device/cuda/stream.hpp"
 #include "ops/norm/norm_on.hpp"
@@ -11,13 +9,6 @@ namespace trireme::ops {
 
 using device::check_cuda;
 using device::native_stream;
-
-namespace {
-
-// Blocks that share the rows; each sums up its part of the gradients of weight and bias.
-std::int64_t num_parts(std::int64_t rows) { return std::clamp<std::int64_t>(rows / 8, 1, 1024); }
-
-}  // namespace
 
 template <>
 template <typename T>
@@ -50,7 +41,7 @@ void Norms<Cuda>::backward(NormKind kind, const NormBackward<T, Cuda>& pass) {
                                          .accumulate_dx = pass.accumulate_dx,
                                          .dresidual = pass.dresidual.data(),
                                          .width = width};
-  const std::int64_t parts = num_parts(rows);
+  const std::int64_t parts = cuda::num_norm_parts<T>(rows, width);
   const auto of_parts = [&](const Tensor<A, Cuda>& gradient) {
     return gradient.defined() ? Tensor<A, Cuda>({parts, width}) : Tensor<A, Cuda>();
   };

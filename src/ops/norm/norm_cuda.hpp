@@ -10,6 +10,10 @@ namespace trireme::ops::cuda {
 template <typename T>
 cudaError_t norm_forward(const NormForwardPointers<T>& pass, bool centers, std::int64_t rows, cudaStream_t stream);
 
+// Into how many parts norm_backward cuts the rows: as many as the GPU works on at once.
+template <typename T>
+std::int64_t num_norm_parts(std::int64_t rows, std::int64_t width);
+
 // dweights and dbiases [parts, width] become the sums of equal parts of the rows; null: not wanted.
 template <typename T>
 cudaError_t norm_backward(const NormBackwardPointers<T>& pass, bool centers, std::int64_t rows, std::int64_t parts,

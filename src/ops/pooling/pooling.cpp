@@ -21,7 +21,7 @@ struct PoolSpans {
  private:
   static std::vector<PoolSpan> along(const PoolDim& dim) {
     std::vector<PoolSpan> spans;
-    for (std::int64_t window = 0; window < dim.windows; ++window) spans.push_back(dim.span(window));
+    for (std::int32_t window = 0; window < dim.windows; ++window) spans.push_back(dim.span(window));
     return spans;
   }
 };

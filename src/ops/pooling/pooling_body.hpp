@@ -13,8 +13,8 @@ struct PoolImages {
 
   struct Place {
     std::int64_t image;
-    std::int64_t row;
-    std::int64_t column;
+    std::int32_t row;
+    std::int32_t column;
     std::int64_t channel;
   };
 
@@ -29,9 +29,9 @@ struct PoolImages {
   // Calls visit(element of x) for the pixels of a window in row-major order.
   template <typename Visit>
   TRIREME_TEAM void each_pixel(const Place& in_y, const PoolSpan& down, const PoolSpan& across, Visit visit) const {
-    for (std::int64_t i = 0; i < down.count; ++i) {
+    for (std::int32_t i = 0; i < down.count; ++i) {
       const std::int64_t row = in_y.image * windows.rows.size + down.begin + i * windows.rows.dilation;
-      for (std::int64_t j = 0; j < across.count; ++j) {
+      for (std::int32_t j = 0; j < across.count; ++j) {
         const std::int64_t column = across.begin + j * windows.columns.dilation;
         visit((row * windows.columns.size + column) * channels + in_y.channel);
       }
@@ -41,29 +41,40 @@ struct PoolImages {
   // Calls visit(element of y, place of the pixel in the window, divisor) for the windows that hold a pixel.
   template <typename Visit>
   TRIREME_TEAM void each_window(const Place& in_x, Visit visit) const {
-    for (std::int64_t row = windows.rows.first_window(in_x.row); row < windows.rows.end_window(in_x.row); ++row) {
+    const std::int32_t end_row = windows.rows.end_window(in_x.row);
+    const std::int32_t first_column = windows.columns.first_window(in_x.column);
+    const std::int32_t end_column = windows.columns.end_window(in_x.column);
+    for (std::int32_t row = windows.rows.first_window(in_x.row); row < end_row; ++row) {
       const PoolSpan down = windows.rows.span(row);
-      const std::int64_t i = windows.rows.place(down, in_x.row);
+      const std::int32_t i = windows.rows.place(down, in_x.row);
       if (i < 0) continue;
       const std::int64_t first = (in_x.image * windows.rows.windows + row) * windows.columns.windows;
-      for (std::int64_t column = windows.columns.first_window(in_x.column); column < windows.columns.end_window(in_x.column);
-           ++column) {
+      for (std::int32_t column = first_column; column < end_column; ++column) {
         const PoolSpan across = windows.columns.span(column);
-        const std::int64_t j = windows.columns.place(across, in_x.column);
+        const std::int32_t j = windows.columns.place(across, in_x.column);
         if (j < 0) continue;
-        visit((first + column) * channels + in_x.channel, i * across.count + j, down.divisor * across.divisor);
+        visit((first + column) * channels + in_x.channel, i * across.count + j, std::int64_t{down.divisor} * across.divisor);
       }
     }
   }
 
  private:
-  TRIREME_TEAM Place place(std::int64_t i, int width, std::int64_t rows, std::int64_t columns) const {
+  TRIREME_TEAM Place place(std::int64_t i, int width, std::int32_t rows, std::int32_t columns) const {
     const std::int64_t packs = channels / width;
-    const std::int64_t pixel = i / packs;
-    return {.image = pixel / columns / rows,
-            .row = pixel / columns % rows,
-            .column = pixel % columns,
-            .channel = i % packs * width};
+    if (i >> 32 == 0 && packs >> 32 == 0)
+      return place_of(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(packs), width, rows, columns);
+    return place_of(i, packs, width, rows, columns);
+  }
+  // `Number` is of 32 bits wherever it can be, as above.
+  template <typename Number>
+  static TRIREME_TEAM Place place_of(Number i, Number packs, int width, std::int32_t rows, std::int32_t columns) {
+    const Number pixel = i / packs;
+    const Number line = pixel / static_cast<Number>(columns);
+    const Number image = line / static_cast<Number>(rows);
+    return {.image = static_cast<std::int64_t>(image),
+            .row = static_cast<std::int32_t>(line - image * static_cast<Number>(rows)),
+            .column = static_cast<std::int32_t>(pixel - line * static_cast<Number>(columns)),
+            .channel = static_cast<std::int64_t>(i - pixel * packs) * width};
   }
 };
 
@@ -105,7 +116,7 @@ struct MaxPoolGradient {
   TRIREME_TEAM void operator()(std::int64_t i) const {
     Pack<Accumulate<T>, Width> sums{};
     if (accumulate) sums = load<Width>(dx + i * Width);
-    images.each_window(images.place_in_x(i, Width), [&](std::int64_t element, std::int64_t place, std::int64_t) {
+    images.each_window(images.place_in_x(i, Width), [&](std::int64_t element, std::int32_t place, std::int64_t) {
       const auto gradients = load<Width>(dy + element);
       const auto places = *reinterpret_cast<const Pack<std::uint16_t, Width>*>(argmax + element);
       for (int k = 0; k < Width; ++k) {
@@ -132,7 +143,7 @@ struct AveragePool {
       const auto pixel = load<Width>(x + element);
       for (int k = 0; k < Width; ++k) sums.at[k] += pixel.at[k];
     });
-    const A scale = A(1) / static_cast<A>(down.divisor * across.divisor);
+    const A scale = A(1) / static_cast<A>(std::int64_t{down.divisor} * across.divisor);
     for (int k = 0; k < Width; ++k) sums.at[k] *= scale;
     store<Width>(y + i * Width, sums);
   }
@@ -149,7 +160,7 @@ struct AveragePoolGradient {
   TRIREME_TEAM void operator()(std::int64_t i) const {
     Pack<A, Width> sums{};
     if (accumulate) sums = load<Width>(dx + i * Width);
-    images.each_window(images.place_in_x(i, Width), [&](std::int64_t element, std::int64_t, std::int64_t divisor) {
+    images.each_window(images.place_in_x(i, Width), [&](std::int64_t element, std::int32_t, std::int64_t divisor) {
       const auto gradients = load<Width>(dy + element);
       const A scale = A(1) / static_cast<A>(divisor);
       for (int k = 0; k < Width; ++k) sums.at[k] += gradients.at[k] * scale;

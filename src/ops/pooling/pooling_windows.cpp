@@ -52,14 +52,19 @@ std::int64_t num_windows(std::string_view op, std::int64_t size, const Sliding& 
 }
 
 PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {
-  const PoolDim dim{.size = size,
-                    .windows = num_windows(op, size, s),
-                    .kernel = s.kernel,
-                    .stride = s.stride,
-                    .padding = s.padding,
-                    .dilation = s.dilation,
+  const std::int64_t windows = num_windows(op, size, s);
+  require(size < most_pool_pixels && s.reach() < most_pool_pixels && s.stride < most_pool_pixels,
+          "{}: {} pixels along a side, windows that span {} or a stride of {} are too many, {} are the most", op, size,
+          s.reach(), s.stride, most_pool_pixels - 1);
+  const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  const PoolDim dim{.size = number(size),
+                    .windows = number(windows),
+                    .kernel = number(s.kernel),
+                    .stride = number(s.stride),
+                    .padding = number(s.padding),
+                    .dilation = number(s.dilation),
                     .count_include_pad = s.count_include_pad};
-  for (std::int64_t window = 0; window < dim.windows; ++window) {
+  for (std::int32_t window = 0; window < dim.windows; ++window) {
     require(dim.span(window).count > 0, "{}: a window of {} with dilation {} and padding {} holds no pixel of {}", op, s.kernel,
             s.dilation, s.padding, size);
   }
@@ -68,12 +73,14 @@ PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {
 
 PoolDim adaptive_dim(std::string_view op, std::int64_t size, std::int64_t windows) {
   require(size > 0 && windows > 0, "{}: {} pixels cannot become {}", op, size, windows);
-  return {.size = size, .windows = windows};
+  require(size < most_pool_pixels && windows < most_pool_pixels, "{}: {} pixels that become {} are too many, {} are the most",
+          op, size, windows, most_pool_pixels - 1);
+  return {.size = static_cast<std::int32_t>(size), .windows = static_cast<std::int32_t>(windows)};
 }
 
 std::int64_t most_pixels(const PoolDim& dim) {
   std::int64_t most = 0;
-  for (std::int64_t window = 0; window < dim.windows; ++window) most = std::max(most, dim.span(window).count);
+  for (std::int32_t window = 0; window < dim.windows; ++window) most = std::max<std::int64_t>(most, dim.span(window).count);
   return most;
 }
 

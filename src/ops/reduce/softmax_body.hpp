@@ -15,19 +15,37 @@ struct Exponentials {
   A sum;
 };
 
-// In one pass: what was summed so far is scaled whenever a larger element is met.
+// In one pass: what was summed so far is scaled whenever a larger element is met. Four packs are read before the first is
+// needed.
 template <int Width, typename Team, typename T>
 TRIREME_TEAM Exponentials<Accumulate<T>> sum_exponentials(const Team& team, const T* x, std::int64_t width) {
   using A = Accumulate<T>;
   A largest = std::numeric_limits<A>::lowest();
   A sum = 0;
-  each_pack<Width>(team, width, [&](std::int64_t j) {
-    const auto values = load<Width>(x + j);
+  const auto add = [&]<int packs>(const Pack<T, Width>(&of)[packs]) {
     const A before = largest;
-    for (int k = 0; k < Width; ++k) largest = values.at[k] > largest ? values.at[k] : largest;
+    for (int pack = 0; pack < packs; ++pack) {
+      for (int k = 0; k < Width; ++k) {
+        const A value = widened(of[pack].at[k]);
+        largest = value > largest ? value : largest;
+      }
+    }
     sum *= math::exp(before - largest);
-    for (int k = 0; k < Width; ++k) sum += math::exp(values.at[k] - largest);
-  });
+    for (int pack = 0; pack < packs; ++pack) {
+      for (int k = 0; k < Width; ++k) sum += math::exp(widened(of[pack].at[k]) - largest);
+    }
+  };
+  const std::int64_t step = std::int64_t{team.size()} * Width;
+  std::int64_t j = std::int64_t{team.rank()} * Width;
+  for (; j + 3 * step < width; j += 4 * step) {
+    const Pack<T, Width> packs[] = {read<Width>(x + j), read<Width>(x + j + step), read<Width>(x + j + 2 * step),
+                                    read<Width>(x + j + 3 * step)};
+    add(packs);
+  }
+  for (; j < width; j += step) {
+    const Pack<T, Width> packs[] = {read<Width>(x + j)};
+    add(packs);
+  }
   const A of_all = team.max(largest);
   return {of_all, team.sum(sum * math::exp(largest - of_all))};
 }

@@ -53,6 +53,8 @@ struct BatchNormForward {
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm(const BatchNormForward<T, D>& pass);
 
+// With ReLU dy counts where the result was above 0. It is found again from x, which saves to read y; where there was a
+// residual, y says it.
 template <typename T, typename D>
 struct BatchNormBackward {
   using A = Accumulate<T>;
@@ -60,23 +62,27 @@ struct BatchNormBackward {
   Tensor<double, D> mean = {};
   Tensor<double, D> rstd = {};
   Tensor<A, D> weight = {};  // may be undefined
-  Tensor<T, D> y = {};       // with ReLU: dy counts where y > 0; otherwise undefined
+  Tensor<A, D> bias = {};    // likewise
+  bool relu = false;
+  Tensor<T, D> y = {};  // may be undefined
   Tensor<T, D> dy = {};
 };
 
-// sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight.
+// sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight. dresidual, which
+// may be undefined, becomes what of dy counts: the gradient of a residual. The next pass may take it for dy, without ReLU then.
 template <typename T, typename D>
-TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums);
+TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
+                                             const Tensor<T, D>& dresidual = {});
 
 // gradient [channels] of weight or bias = that part of those sums.
 template <typename A, typename D>
 TRIREME_EXPORT void batch_norm_weight_gradient(const Tensor<double, D>& sums, Tensor<A, D>& gradient, bool accumulate);
 
 // `sums`: those over all rows of all ranks, of which there are `rows`; undefined where mean and rstd do not depend on x
-// (evaluation). dresidual, which may be undefined, gets the gradient of a residual.
+// (evaluation).
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward(const BatchNormBackward<T, D>& pass, const Tensor<double, D>& sums, double rows,
-                                        Tensor<T, D>& dx, bool accumulate_dx, const Tensor<T, D>& dresidual = {});
+                                        Tensor<T, D>& dx, bool accumulate_dx);
 
 }  // namespace ops
 }  // namespace trireme
