@@ -103,3 +103,12 @@ TEMPLATE_TEST_CASE("8-bit products on the GPU", "", float8_e4m3, float8_e5m2) {
     compare_products<TestType, bfloat16>(sizes, false, true);
   }
 }
+
+TEST_CASE("a product on the GPU refuses scales that are not aligned") {
+  if (!device::cuda_device(device::current_cuda_device()).has_float8_products()) return;
+  const auto x = quantized<float8_e4m3, float, Cuda>(random_tensor<float>({16, 16}, 1));
+  const auto scales = Tensor<float, Cuda>::full({4}, 1);
+  Tensor<float, Cuda> c({16, 16});
+  CHECK_THROWS_WITH(float8_matmul<float8_e4m3>({x.codes, x.scale}, {x.codes, scales.narrow(1, 2)}, Tensor<float, Cuda>(), c),
+                    "float8_matmul: scales must begin at multiples of 16 bytes");
+}

@@ -103,8 +103,8 @@ struct Dual {
     return chain(x, t, [&]() TRIREME_INLINED { return A(1) - t * t; });
   }
   TRIREME_HOST_DEVICE friend Dual sigmoid(const Dual& x) {
-    const A s = math::sigmoid(x.value);
-    return chain(x, s, [&]() TRIREME_INLINED { return s * (A(1) - s); });
+    const auto s = math::sigmoid_with_slope(x.value);
+    return chain(x, s.value, [&]() TRIREME_INLINED { return s.slope; });
   }
   TRIREME_HOST_DEVICE friend Dual erf(const Dual& x) {
     return chain(x, math::erf(x.value),

@@ -55,6 +55,19 @@ TRIREME_HOST_DEVICE T sigmoid(T x) {
   return T(1) / (T(1) + exp(-x));
 }
 
+// sigmoid(x) and its derivative, which is as exact where sigmoid(x) is close to 1 as elsewhere.
+template <typename T>
+struct SigmoidWithSlope {
+  T value;
+  T slope;
+};
+template <typename T>
+TRIREME_HOST_DEVICE SigmoidWithSlope<T> sigmoid_with_slope(T x) {
+  const T small = exp(-absolute(x));
+  const T large = T(1) / (T(1) + small);  // sigmoid(|x|)
+  return {x < T(0) ? small * large : large, small * large * large};
+}
+
 // Within 4 ulp.
 TRIREME_HOST_DEVICE float tanh(float x) {
   const float s = x * x;

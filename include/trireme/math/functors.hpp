@@ -15,9 +15,9 @@ struct GeluTanh {
   }
   template <typename T>
   TRIREME_HOST_DEVICE static T derivative(T x) {
-    const T s = sigmoid(twice_u(x));
+    const auto s = sigmoid_with_slope(twice_u(x));
     const T slope = T(two_root) * (T(1) + T(3 * cubic) * x * x);
-    return s + x * slope * s * (T(1) - s);
+    return s.value + x * slope * s.slope;
   }
 
  private:
@@ -68,8 +68,8 @@ struct Silu {
   }
   template <typename T>
   TRIREME_HOST_DEVICE static T derivative(T x) {
-    const T s = sigmoid(x);
-    return s + x * s * (T(1) - s);
+    const auto s = sigmoid_with_slope(x);
+    return s.value + x * s.slope;
   }
 };
 
@@ -80,8 +80,7 @@ struct Sigmoid {
   }
   template <typename T>
   TRIREME_HOST_DEVICE static T derivative(T x) {
-    const T s = sigmoid(x);
-    return s * (T(1) - s);
+    return sigmoid_with_slope(x).slope;
   }
 };
 
