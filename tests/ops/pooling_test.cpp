@@ -188,6 +188,11 @@ TEST_CASE("pooling refuses shapes that do not fit") {
   CHECK_THROWS_AS(max_pool2d_extent(4, {.kernel = 2, .padding = 2}), Error);
   CHECK_THROWS_AS(max_pool2d_extent(4, {.kernel = 2, .dilation = 0}), Error);
   CHECK_THROWS_AS(max_pool2d_extent(4, {.kernel = 2, .stride = -1}), Error);
+  constexpr std::int64_t far = std::int64_t{1} << 29;
+  CHECK_THROWS_WITH(
+      max_pool2d(x, {.kernel = 2, .stride = far}, y, argmax),
+      "max_pool2d: 4 pixels along a side, windows that span 2 or a stride of 536870912 are too many, 536870911 are "
+      "the most");
   Tensor<float> lone({1, 1, 1, 3});
   PoolArgmax<Cpu> lone_argmax(lone.shape());
   CHECK_THROWS_AS(max_pool2d(lone, {.kernel = 2, .padding = 1, .dilation = 2}, lone, lone_argmax), Error);  // only padding

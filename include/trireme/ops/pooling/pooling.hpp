@@ -28,7 +28,8 @@ struct AvgPool2dOptions {
 };
 
 // The height and width of the result for an image of `input`, in pixels: rounded up with ceil_mode, but no window begins beyond
-// the image. A kernel that does not fit, a stride below 1, and a padding above half the kernel are errors.
+// the image. A kernel that does not fit, a stride below 1, and a padding above half the kernel are errors; so are sides,
+// strides and windows of 2^29 pixels or more where images are pooled.
 Extent2d max_pool2d_extent(const Extent2d& input, const Pool2dOptions& options);
 Extent2d avg_pool2d_extent(const Extent2d& input, const AvgPool2dOptions& options);
 
