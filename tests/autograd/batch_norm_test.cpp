@@ -60,6 +60,16 @@ TEST_CASE("gradients of batch norm in training and evaluation, alone and fused")
     expect_passed(check_gradients(
         [&](const Inputs& in) { return batch_norm_add_relu({inputs[0]}, in[3], in[1], in[2], running, options); },
         {inputs[1], inputs[1], inputs[2], inputs[3]}));
+    // A constant residual; a constant weight, bias or both; neither; a constant input of the norm without a residual.
+    const std::vector norm_inputs{inputs[0], inputs[1], inputs[2]};
+    const Variable<double> x{inputs[0]}, weight{inputs[1]}, bias{inputs[2]}, residual{inputs[3]};
+    const auto check = [&](const auto& function) { expect_passed(check_gradients(function, norm_inputs)); };
+    check([&](const Inputs& in) { return batch_norm_add_relu(in[0], residual, in[1], in[2], running, options); });
+    check([&](const Inputs& in) { return batch_norm_relu(in[0], weight, in[2], running, options); });
+    check([&](const Inputs& in) { return batch_norm_relu(in[0], in[1], bias, running, options); });
+    check([&](const Inputs& in) { return batch_norm_relu(in[0], weight, bias, running, options); });
+    check([&](const Inputs& in) { return batch_norm_relu(in[0], {}, {}, running, options); });
+    check([&](const Inputs& in) { return batch_norm_relu(x, in[1], in[2], running, options); });
   }
 }
 

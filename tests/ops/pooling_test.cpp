@@ -191,8 +191,11 @@ TEST_CASE("pooling refuses shapes that do not fit") {
   constexpr std::int64_t far = std::int64_t{1} << 29;
   CHECK_THROWS_WITH(
       max_pool2d(x, {.kernel = 2, .stride = far}, y, argmax),
-      "max_pool2d: 4 pixels along a side, windows that span 2 or a stride of 536870912 are too many, 536870911 are "
-      "the most");
+      "max_pool2d: 4 pixels along a side, windows that span 2, a stride of 536870912 or a dilation of 1 are too many, "
+      "536870911 are the most");
+  Tensor<float> same(x.shape());
+  PoolArgmax<Cpu> same_argmax(x.shape());
+  CHECK_THROWS_AS(max_pool2d(x, {.kernel = 1, .stride = 1, .dilation = 8 * far}, same, same_argmax), Error);
   Tensor<float> lone({1, 1, 1, 3});
   PoolArgmax<Cpu> lone_argmax(lone.shape());
   CHECK_THROWS_AS(max_pool2d(lone, {.kernel = 2, .padding = 1, .dilation = 2}, lone, lone_argmax), Error);  // only padding

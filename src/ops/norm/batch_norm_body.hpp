@@ -124,7 +124,7 @@ struct GradientPacks {
 template <typename T>
 struct BatchNormSumPointers {
   BatchNormGradients<T> of;
-  T* dresidual;  // becomes what of dy counts; may be null
+  T* dresidual;  // becomes the dy that counts; may be null
 };
 
 // dy and dy * (x - mean) * rstd.

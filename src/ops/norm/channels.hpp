@@ -42,7 +42,8 @@ struct PassedGradients {
   const T* y = nullptr;
 };
 
-// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. dresidual, which may be null, becomes what of dy counts.
+// With n = (x - mean) * rstd: sums [2 * channels] of dy and of dy * n. dresidual, which may be null, becomes the dy that
+// counts.
 template <typename T>
 void sum_channel_gradients(const ChannelRows<T>& in, const ChannelNorm<T>& norm, const PassedGradients<T>& of, T* dresidual,
                            double* sums);

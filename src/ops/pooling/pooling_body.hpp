@@ -61,11 +61,12 @@ struct PoolImages {
  private:
   TRIREME_TEAM Place place(std::int64_t i, int width, std::int32_t rows, std::int32_t columns) const {
     const std::int64_t packs = channels / width;
-    if (i >> 32 == 0 && packs >> 32 == 0)
+    if (i >> 32 == 0 && packs >> 32 == 0) {
       return place_of(static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(packs), width, rows, columns);
+    }
     return place_of(i, packs, width, rows, columns);
   }
-  // `Number` is of 32 bits wherever it can be, as above.
+  // Number: std::uint32_t where i and packs fit into it, which divides several times as quickly; otherwise std::int64_t.
   template <typename Number>
   static TRIREME_TEAM Place place_of(Number i, Number packs, int width, std::int32_t rows, std::int32_t columns) {
     const Number pixel = i / packs;

@@ -53,9 +53,9 @@ std::int64_t num_windows(std::string_view op, std::int64_t size, const Sliding& 
 
 PoolDim sliding_dim(std::string_view op, std::int64_t size, const Sliding& s) {
   const std::int64_t windows = num_windows(op, size, s);
-  require(size < most_pool_pixels && s.reach() < most_pool_pixels && s.stride < most_pool_pixels,
-          "{}: {} pixels along a side, windows that span {} or a stride of {} are too many, {} are the most", op, size,
-          s.reach(), s.stride, most_pool_pixels - 1);
+  require(std::max({size, s.reach(), s.stride, s.dilation}) < most_pool_pixels,
+          "{}: {} pixels along a side, windows that span {}, a stride of {} or a dilation of {} are too many, {} are the most",
+          op, size, s.reach(), s.stride, s.dilation, most_pool_pixels - 1);
   const auto number = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   const PoolDim dim{.size = number(size),
                     .windows = number(windows),

@@ -53,8 +53,8 @@ struct BatchNormForward {
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm(const BatchNormForward<T, D>& pass);
 
-// With ReLU dy counts where the result was above 0. It is found again from x, which saves to read y; where there was a
-// residual, y says it.
+// With ReLU, dy counts only where the result was above 0. Without a residual leave y undefined: the result is computed again
+// from x, which is faster than reading y. With a residual y is needed.
 template <typename T, typename D>
 struct BatchNormBackward {
   using A = Accumulate<T>;
@@ -64,12 +64,13 @@ struct BatchNormBackward {
   Tensor<A, D> weight = {};  // may be undefined
   Tensor<A, D> bias = {};    // likewise
   bool relu = false;
-  Tensor<T, D> y = {};  // may be undefined
+  Tensor<T, D> y = {};  // the result, needed with ReLU after a residual
   Tensor<T, D> dy = {};
 };
 
 // sums [2 * channels]: of dy, the gradient of bias; then of dy * (x - mean) * rstd, the gradient of weight. dresidual, which
-// may be undefined, becomes what of dy counts: the gradient of a residual. The next pass may take it for dy, without ReLU then.
+// may be undefined, becomes the part of dy that counts: the gradient of a residual. batch_norm_backward may take it as dy, with
+// relu = false.
 template <typename T, typename D>
 TRIREME_EXPORT void batch_norm_backward_sums(const BatchNormBackward<T, D>& pass, Tensor<double, D>& sums,
                                              const Tensor<T, D>& dresidual = {});
