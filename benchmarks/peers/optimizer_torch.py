@@ -1,4 +1,4 @@
-"""PyTorch's AdamW on the parameters of benchmarks/optimizer. Used by compare_optimizer and run by benchmarks/report."""
+"""PyTorch's optimizers on the parameters of benchmarks/optimizer. Run by benchmarks/report."""
 
 import argparse
 import time
@@ -6,11 +6,10 @@ import time
 import torch
 from turns import take_turns
 
-FORMS = {"for-loop": {"foreach": False}, "foreach": {"foreach": True}, "fused": {"fused": True}}
+FORMS = {"foreach": {"foreach": True}, "fused": {"fused": True}}  # of AdamW
 
-
-def forms_here():
-    return [name for name in FORMS if name != "fused" or int(torch.__version__.split(".")[0]) >= 2]
+# Ours by its name in benchmarks/optimizer; older versions of PyTorch have not all of them.
+OTHERS = {"nadam": "NAdam", "radam": "RAdam", "adadelta": "Adadelta", "adafactor": "Adafactor", "muon": "Muon"}
 
 
 def parameters(layers, width):
@@ -25,12 +24,18 @@ def parameters(layers, width):
     return tensors
 
 
-def step_of(tensors, form):
-    """A function that makes a step and returns its seconds; the first step has been made."""
-    optimizer = torch.optim.AdamW(tensors, lr=1e-5, weight_decay=0.1, **form)
-    optimizer.step()
+def step_of(tensors, kind, **form):
+    """A function that makes a step and returns its seconds, or None where there is no such optimizer."""
+    optimizer = None
 
     def step():
+        nonlocal optimizer
+        if not hasattr(torch.optim, kind):
+            return None
+        if optimizer is None:
+            some = [tensor for tensor in tensors if tensor.dim() == 2] if kind == "Muon" else tensors  # it takes no others
+            optimizer = getattr(torch.optim, kind)(some, lr=1e-5, weight_decay=0.1, **form)
+            optimizer.step()
         start = time.perf_counter()
         optimizer.step()
         return time.perf_counter() - start
@@ -46,7 +51,9 @@ def main():
     parser.add_argument("--turns", required=True, help="a folder: take turns with other programs")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    take_turns(options.turns, {"adamw": step_of(parameters(options.layers, options.width), FORMS[options.form])})
+    tensors = parameters(options.layers, options.width)
+    steps = {name: step_of(tensors, kind) for name, kind in OTHERS.items()}
+    take_turns(options.turns, steps | {"adamw": step_of(tensors, "AdamW", **FORMS[options.form])})
 
 
 if __name__ == "__main__":

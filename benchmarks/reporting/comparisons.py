@@ -89,8 +89,10 @@ def functions(name, ways, wanted_seconds, least_seconds, copies):
 
 
 def optimizer_rows():
-    rows = [Row("adamw beside PyTorch", "", "adamw", "adamw", SPEED, of_peer=True)]
-    for name in ("sgd", "adam", "adamw", "lamb", "lars", "rmsprop", "adagrad", "lion"):
+    rows = [Row(f"{name} beside PyTorch", "", name, name, SPEED, of_peer=True)
+            for name in ("adamw", "nadam", "radam", "adadelta", "adafactor")]
+    for name in ("sgd", "adam", "adamw", "adamw_8bit", "lamb", "lars", "rmsprop", "adagrad", "lion", "nadam", "radam", "adadelta",
+                 "adafactor", "schedule_free_adamw"):
         rows.append(Row(f"{name} beside copying", "memcpy of as many bytes", name, f"{name}.copy", SHARE))
     rows.append(Row("adamw beside changing in place", "as many bytes, times a number", "adamw", "adamw.in_place", SHARE))
     return tuple(rows)
@@ -138,6 +140,10 @@ COMPARISONS = (
     InTurns("optimizers", "a step over 42M parameters, one thread", "optimizer_benchmark", ("--layers=6",), wanted_seconds=90,
             least_seconds=15, peer=pytorch.Peer("optimizer_torch.py", pytorch.OPTIMIZER_WAYS, ("--layers=6",)),
             rows=optimizer_rows()),
+    InTurns("muon", "a step over 3.2M parameters, one thread", "optimizer_benchmark", ("--layers=1", "--width=512"),
+            wanted_seconds=30, least_seconds=15,
+            peer=pytorch.Peer("optimizer_torch.py", pytorch.ONE_WAY, ("--layers=1", "--width=512")),
+            rows=(Row("muon beside PyTorch", "", "muon", "muon", SPEED, of_peer=True),)),
     functions("functions", pytorch.ONE_WAY, 60, 15, copies=True),
     functions("functions compiled", pytorch.COMPILED, 300, 240, copies=False),
     ByItself("all-reduce", "a sum over two ranks of one machine", "allreduce",

@@ -192,74 +192,84 @@ std::vector<Case> movement_cases() {
   const auto x = random({2, 3, 4}, 1);
   const auto index = Tensor<std::int64_t>::from({2, 2, 4}, {2, 0, 1, 1, 2, 0, 1, 2, 1, 1, 1, 0, 1, 1, 0, 0});
   const auto rows = integers({4}, {2, 0, 2, 2});
-  return {{"permute",
-           {x},
-           [](const Inputs& in) {
-             return permute(in[0], {2, 0, 1});
-           }},
-          {"slice", {x}, [](const Inputs& in) { return slice(in[0], -1, 0, 4, 3); }},
-          {"slice, a view", {x}, [](const Inputs& in) { return slice(in[0], 0, 1); }},
-          {"slice, of two dims",
-           {x},
-           [](const Inputs& in) {
-             return slice(in[0], {{}, {1}, {0, -1, 2}});
-           }},
-          {"narrow", {x}, [](const Inputs& in) { return narrow(in[0], 0, 1, 1); }},
-          {"split", {x}, [](const Inputs& in) { return split(in[0], 4, 2)[0]; }},
-          {"expand",
-           {x},
-           [](const Inputs& in) {
-             return expand(in[0], {2, 2, 3, 4});
-           }},
-          {"repeat",
-           {x},
-           [](const Inputs& in) {
-             return repeat(in[0], {2, 1, 3});
-           }},
-          {"roll",
-           {x},
-           [](const Inputs& in) {
-             return roll(in[0], {1, -2}, {0, 2});
-           }},
-          {"flip",
-           {x},
-           [](const Inputs& in) {
-             return flip(in[0], {0, 2});
-           }},
-          {"pad",
-           {x},
-           [](const Inputs& in) {
-             return pad(in[0], {1, -2, 0, 1});
-           }},
-          {"pad, reflect",
-           {x},
-           [](const Inputs& in) {
-             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::reflect});
-           }},
-          {"pad, replicate",
-           {x},
-           [](const Inputs& in) {
-             return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::replicate});
-           }},
-          {"triu", {x}, [](const Inputs& in) { return triu(in[0], 1); }},
-          {"tril", {x}, [](const Inputs& in) { return tril(in[0]); }},
-          {"squeeze", {random({2, 1, 3}, 1)}, [](const Inputs& in) { return squeeze(in[0]); }},
-          {"unsqueeze", {x}, [](const Inputs& in) { return unsqueeze(in[0], -1); }},
-          {"cat", {x, random({2, 1, 4}, 2)}, [](const Inputs& in) { return cat(in, 1); }},
-          {"cat to itself",
-           {x},
-           [](const Inputs& in) {
-             return cat({in[0], in[0]}, -1);
-           }},
-          {"stack", {x, random({2, 3, 4}, 2)}, [](const Inputs& in) { return stack(in, 1); }},
-          {"gather", {x}, [=](const Inputs& in) { return gather(in[0], 1, index); }},
-          {"scatter", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter(in[0], 1, index, in[1]); }},
-          {"scatter_add", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter_add(in[0], 1, index, in[1]); }},
-          {"index_select", {x}, [=](const Inputs& in) { return index_select(in[0], 1, rows); }},
-          {"index_add", {x, random({2, 4, 4}, 2)}, [=](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }},
-          {"interpolate", {random({1, 2, 3, 4}, 1)}, [](const Inputs& in) {
-             return interpolate(in[0], {.size = {2, 7}, .mode = InterpolateMode::bilinear});
-           }}};
+  return {
+      {"permute",
+       {x},
+       [](const Inputs& in) {
+         return permute(in[0], {2, 0, 1});
+       }},
+      {"slice", {x}, [](const Inputs& in) { return slice(in[0], -1, 0, 4, 3); }},
+      {"slice, a view", {x}, [](const Inputs& in) { return slice(in[0], 0, 1); }},
+      {"slice, of two dims",
+       {x},
+       [](const Inputs& in) {
+         return slice(in[0], {{}, {1}, {0, -1, 2}});
+       }},
+      {"narrow", {x}, [](const Inputs& in) { return narrow(in[0], 0, 1, 1); }},
+      {"split", {x}, [](const Inputs& in) { return split(in[0], 4, 2)[0]; }},
+      {"expand",
+       {x},
+       [](const Inputs& in) {
+         return expand(in[0], {2, 2, 3, 4});
+       }},
+      {"repeat",
+       {x},
+       [](const Inputs& in) {
+         return repeat(in[0], {2, 1, 3});
+       }},
+      {"roll",
+       {x},
+       [](const Inputs& in) {
+         return roll(in[0], {1, -2}, {0, 2});
+       }},
+      {"flip",
+       {x},
+       [](const Inputs& in) {
+         return flip(in[0], {0, 2});
+       }},
+      {"pad",
+       {x},
+       [](const Inputs& in) {
+         return pad(in[0], {1, -2, 0, 1});
+       }},
+      {"pad, reflect",
+       {x},
+       [](const Inputs& in) {
+         return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::reflect});
+       }},
+      {"pad, replicate",
+       {x},
+       [](const Inputs& in) {
+         return pad(in[0], {3, 1, 2, 0}, {.mode = PadMode::replicate});
+       }},
+      {"triu", {x}, [](const Inputs& in) { return triu(in[0], 1); }},
+      {"tril", {x}, [](const Inputs& in) { return tril(in[0]); }},
+      {"squeeze", {random({2, 1, 3}, 1)}, [](const Inputs& in) { return squeeze(in[0]); }},
+      {"unsqueeze", {x}, [](const Inputs& in) { return unsqueeze(in[0], -1); }},
+      {"cat", {x, random({2, 1, 4}, 2)}, [](const Inputs& in) { return cat(in, 1); }},
+      {"cat to itself",
+       {x},
+       [](const Inputs& in) {
+         return cat({in[0], in[0]}, -1);
+       }},
+      {"stack", {x, random({2, 3, 4}, 2)}, [](const Inputs& in) { return stack(in, 1); }},
+      {"gather", {x}, [=](const Inputs& in) { return gather(in[0], 1, index); }},
+      {"scatter", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter(in[0], 1, index, in[1]); }},
+      {"scatter_add", {x, random({2, 2, 4}, 2)}, [=](const Inputs& in) { return scatter_add(in[0], 1, index, in[1]); }},
+      {"scatter of less",
+       {x, random({2, 4, 4}, 2)},
+       [=](const Inputs& in) {
+         return scatter(in[0], 1, slice(index, {{0, 1}, {}, {0, 3}}), in[1]);
+       }},
+      {"scatter_reduce",
+       {x, random({2, 2, 4}, 2)},
+       [=](const Inputs& in) { return scatter_reduce(in[0], 1, index, in[1], ScatterReduction::amax); }},
+      {"slice_scatter", {x, random({2, 2, 4}, 2)}, [](const Inputs& in) { return slice_scatter(in[0], in[1], 1, 0, 3, 2); }},
+      {"index_select", {x}, [=](const Inputs& in) { return index_select(in[0], 1, rows); }},
+      {"index_add", {x, random({2, 4, 4}, 2)}, [=](const Inputs& in) { return index_add(in[0], 1, rows, in[1]); }},
+      {"interpolate", {random({1, 2, 3, 4}, 1)}, [](const Inputs& in) {
+         return interpolate(in[0], {.size = {2, 7}, .mode = InterpolateMode::bilinear});
+       }}};
 }
 
 std::vector<Case> product_cases() {
@@ -545,6 +555,7 @@ std::vector<std::string> operations_of(const std::string& name) {
       {"dot of itself", {"matmul"}},
       {"outer", {"reshape", "reshape", "matmul"}},
       {"einsum", {"permute", "reshape", "reshape", "matmul"}},
+      {"scatter of less", {"slice", "slice", "scatter", "slice_scatter"}},
       {"add of losses", {"cross_entropy", "cross_entropy", "add"}},
       {"distillation_loss", {"scale", "log_softmax", "kl_divergence", "scale"}}};
   if (const auto found = made_of_others.find(name); found != made_of_others.end()) return found->second;

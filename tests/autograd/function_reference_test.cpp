@@ -120,6 +120,15 @@ std::map<std::string, Calls> functions_over_a_dim() {
     const auto source = narrow(x, dim, 0, std::min<std::int64_t>(2, x.shape()[dim]));
     return scatter_add(x, dim, indices(source.shape(), x.shape()[dim]), source);
   });
+  add("scatter_add_less", [](const auto& x, int dim) { return scatter_add(x, dim, index_like(x.shape(), dim), x); });
+  add("scatter_amax",
+      [](const auto& x, int dim) { return scatter_reduce(x, dim, index_like(x.shape(), dim), x, ScatterReduction::amax); });
+  add("scatter_amin", [](const auto& x, int dim) {
+    const Shape shape = ops::with_extent(x.shape(), dim, std::min<std::int64_t>(2, x.shape()[dim]));
+    return scatter_reduce(x, dim, indices(shape, x.shape()[dim]), x, ScatterReduction::amin);
+  });
+  add("slice_scatter",
+      [](const auto& x, int dim) { return slice_scatter(x, narrow(x, dim, 0, x.shape()[dim] / 2), dim, 1, Slice::to_end, 2); });
   add("index_select", [](const auto& x, int dim) { return index_select(x, dim, indices({4}, x.shape()[dim])); });
   add("index_add", [](const auto& x, int dim) { return index_add(x, dim, indices({x.shape()[dim]}, x.shape()[dim]), x); });
   add("glu", [](const auto& x, int dim) { return glu(x, dim); });

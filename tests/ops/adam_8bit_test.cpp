@@ -91,19 +91,20 @@ TEST_CASE("256 codes stand for 256 numbers in their order, and each number gets 
   REQUIRE(with_sign.size() == 256);
   for (std::size_t at = 0; at < 256; ++at) {
     const int code = static_cast<int>(at);
-    CHECK(signed_value(code) == Approx(with_sign[at]).epsilon(2e-7).margin(0));
-    CHECK(unsigned_value(code) == Approx(without[at]).epsilon(2e-7).margin(0));
-    CHECK(signed_code(signed_value(code)) == code);
-    CHECK(unsigned_code(unsigned_value(code)) == code);
+    CHECK(SignedCodes::value<OneNumber>(code) == Approx(with_sign[at]).epsilon(2e-7).margin(0));
+    CHECK(UnsignedCodes::value<OneNumber>(code) == Approx(without[at]).epsilon(2e-7).margin(0));
+    CHECK(SignedCodes::code<OneNumber>(SignedCodes::value<OneNumber>(code)) == code);
+    CHECK(UnsignedCodes::code<OneNumber>(UnsignedCodes::value<OneNumber>(code)) == code);
   }
   for (int i = 0; i < 4000; ++i) {
     const auto x = static_cast<float>(std::pow(10.0, -7.5 * i / 4000));
     CAPTURE(x);
     for (const float y : {x, -x}) {
-      const double distance = std::abs(with_sign[static_cast<std::size_t>(signed_code(y))] - static_cast<double>(y));
+      const double distance =
+          std::abs(with_sign[static_cast<std::size_t>(SignedCodes::code<OneNumber>(y))] - static_cast<double>(y));
       CHECK(distance <= distance_to_nearest(with_sign, y) + 1e-6 * x);
     }
-    const int code = unsigned_code(x);
+    const int code = UnsignedCodes::code<OneNumber>(x);
     if (code == 1) continue;
     CHECK(std::abs(without[static_cast<std::size_t>(code)] - static_cast<double>(x)) <=
           distance_to_nearest(without, x) + 1e-6 * x);
@@ -113,19 +114,19 @@ TEST_CASE("256 codes stand for 256 numbers in their order, and each number gets 
 TEST_CASE("codes of what is tiny, huge or no number") {
   constexpr float infinity = std::numeric_limits<float>::infinity();
   constexpr float nan = std::numeric_limits<float>::quiet_NaN();
-  CHECK(signed_code(0.0F) == 127);
-  CHECK(signed_code(1e-30F) == 127);
-  CHECK(signed_code(-1e-30F) == 127);
-  CHECK(signed_code(nan) == 127);
-  CHECK(signed_code(1.0F) == 255);
-  CHECK(signed_code(-1.0F) == 0);
-  CHECK(signed_code(infinity) == 255);
-  CHECK(signed_code(-infinity) == 0);
-  CHECK(unsigned_code(0.0F) == 0);
-  CHECK(unsigned_code(1e-40F) == 1);
-  CHECK(unsigned_code(nan) == 0);
-  CHECK(unsigned_code(1.0F) == 255);
-  CHECK(unsigned_code(infinity) == 255);
+  CHECK(SignedCodes::code<OneNumber>(0.0F) == 127);
+  CHECK(SignedCodes::code<OneNumber>(1e-30F) == 127);
+  CHECK(SignedCodes::code<OneNumber>(-1e-30F) == 127);
+  CHECK(SignedCodes::code<OneNumber>(nan) == 127);
+  CHECK(SignedCodes::code<OneNumber>(1.0F) == 255);
+  CHECK(SignedCodes::code<OneNumber>(-1.0F) == 0);
+  CHECK(SignedCodes::code<OneNumber>(infinity) == 255);
+  CHECK(SignedCodes::code<OneNumber>(-infinity) == 0);
+  CHECK(UnsignedCodes::code<OneNumber>(0.0F) == 0);
+  CHECK(UnsignedCodes::code<OneNumber>(1e-40F) == 1);
+  CHECK(UnsignedCodes::code<OneNumber>(nan) == 0);
+  CHECK(UnsignedCodes::code<OneNumber>(1.0F) == 255);
+  CHECK(UnsignedCodes::code<OneNumber>(infinity) == 255);
 }
 
 // From a program of NumPy in double, which looks for the nearest of the 256 numbers.

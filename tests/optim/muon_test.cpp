@@ -75,6 +75,19 @@ TEST_CASE("the direction of a matrix has singular values near 1, whatever the sc
   }
 }
 
+TEST_CASE("iterations in bfloat16 go where those in float go") {
+  Weights rounded;
+  optim::Muon<Float32> in_bfloat16(rounded.model, {.learning_rate = 1, .weight_decay = 0});
+  Weights exact;
+  optim::Muon<Float32> in_float(exact.model, {.learning_rate = 1, .weight_decay = 0, .bfloat16 = false});
+  rounded.step(in_bfloat16, 1);
+  exact.step(in_float, 1);
+  const auto got = rounded.values(rounded.matrix);
+  const auto wanted = exact.values(exact.matrix);
+  CHECK(got != wanted);
+  for (std::size_t at = 0; at < got.size(); ++at) CHECK(got[at] == Approx(wanted[at]).margin(0.03).epsilon(0));
+}
+
 TEST_CASE("a gradient of zeros moves a matrix by its decay alone") {
   Weights weights;
   optim::Muon<Float32> muon(weights.model, {.learning_rate = 0.5, .weight_decay = 0.5});

@@ -135,7 +135,7 @@ TEMPLATE_TEST_CASE("schedule-free AdamW makes the steps of its authors' package"
 // torch.optim.Muon iterates in bfloat16, with 3 digits of these: its formulas in double.
 TEMPLATE_TEST_CASE("Muon makes torch.optim.Muon's steps, in the type of the weights", EACH_PRECISION) {
   using Kind = optim::Muon<TestType>;
-  require_values<Kind, TestType>(optim::MuonOptions{.learning_rate = 0.01},
+  require_values<Kind, TestType>(optim::MuonOptions{.learning_rate = 0.01, .bfloat16 = false},
                                  {{1,
                                    {0.2611024669815173, -0.49706400487760494, 0.7478054055049587, -1.007873965413133,
                                     1.2501848664484312, -1.492890593071756}},
@@ -146,7 +146,7 @@ TEMPLATE_TEST_CASE("Muon makes torch.optim.Muon's steps, in the type of the weig
                                    {0.2334525740922878, -0.4976551546144874, 0.7577655182466081, -1.0202191821903923,
                                     1.2272187477107315, -1.472544254735547}}},
                                  {3, 2});
-  require_values<Kind, TestType>(optim::MuonOptions{.learning_rate = 0.01},
+  require_values<Kind, TestType>(optim::MuonOptions{.learning_rate = 0.01, .bfloat16 = false},
                                  {{1,
                                    {0.2560418944328808, -0.502951614049996, 0.7533248515678918, -1.0051085892805585,
                                     1.2465934258670446, -1.4932767526369255}},
@@ -162,7 +162,8 @@ TEMPLATE_TEST_CASE("Muon makes torch.optim.Muon's steps, in the type of the weig
                                                     .nesterov = false,
                                                     .weight_decay = 0,
                                                     .scale = optim::MuonScale::as_adamw,
-                                                    .iterations = 3},
+                                                    .iterations = 3,
+                                                    .bfloat16 = false},
                                  {{1, {0.25259000227843265, -0.49941313088323946, 0.7494131308832395, -1.0025900022784326}},
                                   {6, {0.24659334466102573, -0.49991291557432743, 0.7489452458579606, -1.012647651455399}},
                                   {10, {0.24442467055148945, -0.5066813576048937, 0.7553921347693026, -1.0160241329097783}}},

@@ -29,6 +29,8 @@ TRIREME_EXPORT Variable<T, D> record_movement(const Variable<T, D>& x, ops::Move
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, int dim, const Slice& slice);
 template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_replacement(const Variable<T, D>& x, const Variable<T, D>& source, ops::Movement part);
+template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> record_joining(const std::vector<Variable<T, D>>& xs, const ops::Joining& joining);
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> record_triangle(ops::Triangle triangle, const Variable<T, D>& x, std::int64_t diagonal);
@@ -61,7 +63,18 @@ Variable<T, D> slice(const Variable<T, D>& x, int dim, std::int64_t begin, std::
 }
 template <typename T, typename D>
 Variable<T, D> slice(const Variable<T, D>& x, const std::vector<Slice>& slices) {
-  return detail::record_movement(x, ops::sliced(detail::defined_shape("slice", x), slices));
+  return detail::record_movement(x, ops::sliced("slice", detail::defined_shape("slice", x), slices));
+}
+template <typename T, typename D>
+Variable<T, D> slice_scatter(const Variable<T, D>& x, const Variable<T, D>& source, int dim, std::int64_t begin,
+                             std::int64_t end = Slice::to_end, std::int64_t step = 1) {
+  require_operands("slice_scatter", x, source);
+  return detail::record_replacement(x, source, ops::sliced("slice_scatter", x.shape(), dim, {begin, end, step}));
+}
+template <typename T, typename D>
+Variable<T, D> slice_scatter(const Variable<T, D>& x, const Variable<T, D>& source, const std::vector<Slice>& slices) {
+  require_operands("slice_scatter", x, source);
+  return detail::record_replacement(x, source, ops::sliced("slice_scatter", x.shape(), slices));
 }
 template <typename T, typename D>
 Variable<T, D> narrow(const Variable<T, D>& x, int dim, std::int64_t start, std::int64_t length) {

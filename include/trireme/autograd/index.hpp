@@ -1,6 +1,7 @@
 #pragma once
 
 #include "trireme/autograd/array.hpp"
+#include "trireme/autograd/pointwise.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/index/index.hpp"
 
@@ -18,12 +19,37 @@ template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> record_scatter_add(const Variable<T, D>& x, const ops::Indexing& indexing,
                                                  const Tensor<std::int64_t, D>& index, const Variable<T, D>& source);
 
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> record_scatter_extreme(ScatterReduction reduction, const Variable<T, D>& x,
+                                                     const ops::Indexing& indexing, const Tensor<std::int64_t, D>& index,
+                                                     const Variable<T, D>& source);
+
+// y = function(x, indexing, index, source) with what the index reaches of x and the source, and the rest of x.
+template <typename T, typename D, typename I>
+Variable<T, D> scattered(std::string_view name, const Variable<T, D>& x, int dim, const Tensor<I, D>& index,
+                         const Variable<T, D>& source, const auto& function) {
+  require_operands(name, x, index, source);
+  const Tensor<std::int64_t, D> wide = ops::wide_index(index);
+  return ops::scattered(name, x, dim, index.shape(), source,
+                        [&](const ops::Indexing& indexing, const Variable<T, D>& reached, const Variable<T, D>& terms) {
+                          return function(reached, indexing, wide, terms);
+                        });
+}
+
+// Calls function(x, source) with both as Variables.
+template <typename X, typename S>
+auto as_variables(const X& x, const S& source, const auto& function) {
+  using Of = ElementsOf<X>;
+  using V = Variable<typename Of::T, typename Of::D>;
+  return function(V(x), V(source));
+}
+
 }  // namespace detail
 
 template <typename T, typename D, IsIndex I>
 Variable<T, D> gather(const Variable<T, D>& x, int dim, const Tensor<I, D>& index) {
   require_operands("gather", x, index);
-  const std::vector<Slice> reached = ops::reached_slices(x.shape(), dim, index.shape());
+  const std::vector<Slice> reached = ops::reached_slices("gather", x.shape(), dim, index.shape());
   const Variable<T, D> table = reached.empty() ? x : slice(x, reached);
   const ops::Indexing indexing = ops::indexing_of("gather", table.shape(), dim, index.shape());
   return detail::record_gather(table, indexing, ops::wide_index(index), index.shape());
@@ -32,16 +58,20 @@ Variable<T, D> gather(const Variable<T, D>& x, int dim, const Tensor<I, D>& inde
 // The gradient of x is 0 where it was overwritten, that of the source where another place with the same index came later.
 template <typename T, typename D, IsIndex I>
 Variable<T, D> scatter(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
-  require_operands("scatter", x, index, source);
-  ops::require_source("scatter", source.value(), index.shape());
-  return detail::record_scatter(x, ops::indexing_of("scatter", x.shape(), dim, index.shape()), ops::wide_index(index), source);
+  return detail::scattered("scatter", x, dim, index, source, [](const auto&... all) { return detail::record_scatter(all...); });
 }
 template <typename T, typename D, IsIndex I>
 Variable<T, D> scatter_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
-  require_operands("scatter_add", x, index, source);
-  ops::require_source("scatter_add", source.value(), index.shape());
-  const ops::Indexing indexing = ops::indexing_of("scatter_add", x.shape(), dim, index.shape());
-  return detail::record_scatter_add(x, indexing, ops::wide_index(index), source);
+  return detail::scattered("scatter_add", x, dim, index, source,
+                           [](const auto&... all) { return detail::record_scatter_add(all...); });
+}
+
+// The gradient goes in equal parts to those of x and the source that are the largest, or smallest.
+template <typename T, typename D, IsIndex I>
+Variable<T, D> scatter_reduce(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source,
+                              ScatterReduction reduction) {
+  return detail::scattered("scatter_reduce", x, dim, index, source,
+                           [&](const auto&... all) { return detail::record_scatter_extreme(reduction, all...); });
 }
 
 template <typename T, typename D, IsIndex I>
@@ -59,29 +89,26 @@ Variable<T, D> index_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& i
 }
 
 // Of a Variable and a Tensor, which is a constant: index_add(Tensor<float>::zeros({nodes, width}), 0, target, messages).
-template <typename T, typename D, IsIndex I>
-Variable<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
-  return scatter(Variable<T, D>(x), dim, index, source);
+template <typename X, IsIndex I, typename D, typename S>
+requires detail::VariableAndTensor<X, S>
+auto scatter(const X& x, int dim, const Tensor<I, D>& index, const S& source) {
+  return detail::as_variables(x, source, [&](const auto& a, const auto& b) { return scatter(a, dim, index, b); });
 }
-template <typename T, typename D, IsIndex I>
-Variable<T, D> scatter(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
-  return scatter(x, dim, index, Variable<T, D>(source));
+template <typename X, IsIndex I, typename D, typename S>
+requires detail::VariableAndTensor<X, S>
+auto scatter_add(const X& x, int dim, const Tensor<I, D>& index, const S& source) {
+  return detail::as_variables(x, source, [&](const auto& a, const auto& b) { return scatter_add(a, dim, index, b); });
 }
-template <typename T, typename D, IsIndex I>
-Variable<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
-  return scatter_add(Variable<T, D>(x), dim, index, source);
+template <typename X, IsIndex I, typename D, typename S>
+requires detail::VariableAndTensor<X, S>
+auto scatter_reduce(const X& x, int dim, const Tensor<I, D>& index, const S& source, ScatterReduction reduction) {
+  return detail::as_variables(x, source,
+                              [&](const auto& a, const auto& b) { return scatter_reduce(a, dim, index, b, reduction); });
 }
-template <typename T, typename D, IsIndex I>
-Variable<T, D> scatter_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
-  return scatter_add(x, dim, index, Variable<T, D>(source));
-}
-template <typename T, typename D, IsIndex I>
-Variable<T, D> index_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Variable<T, D>& source) {
-  return index_add(Variable<T, D>(x), dim, index, source);
-}
-template <typename T, typename D, IsIndex I>
-Variable<T, D> index_add(const Variable<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
-  return index_add(x, dim, index, Variable<T, D>(source));
+template <typename X, IsIndex I, typename D, typename S>
+requires detail::VariableAndTensor<X, S>
+auto index_add(const X& x, int dim, const Tensor<I, D>& index, const S& source) {
+  return detail::as_variables(x, source, [&](const auto& a, const auto& b) { return index_add(a, dim, index, b); });
 }
 
 }  // namespace trireme

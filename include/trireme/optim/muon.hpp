@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <type_traits>
 #include <utility>
 
+#include "trireme/core/bfloat16.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/ops/array/copy_strided.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/update/adam.hpp"
 #include "trireme/ops/update/muon.hpp"
@@ -31,7 +35,8 @@ struct MuonOptions {
   MuonScale scale = MuonScale::by_shape;
   int iterations = 5;                                              // of Newton-Schulz
   std::array<double, 3> coefficients = {3.4445, -4.7750, 2.0315};  // of x, x^3 and x^5
-  double epsilon = 1e-7;                                           // the smallest norm that divides
+  bool bfloat16 = true;   // products of the iterations, as torch's; otherwise, and of weights in double, the weights' type
+  double epsilon = 1e-7;  // the smallest norm that divides
   // AdamW's, of all else: parameters of less than two dims, and groups that do not adapt.
   double adamw_factor = 1;  // of the learning rate
   double beta1 = 0.9;
@@ -42,8 +47,8 @@ struct MuonOptions {
 };
 
 // Momentum whose direction, a matrix, is made orthogonal by Newton-Schulz iterations (Jordan et al. 2024, "Muon: an optimizer
-// for hidden layers"); the update of torch.optim.Muon, whose iterations are in bfloat16 and here in the type of the weights. A
-// parameter of more than two dims is the matrix [first, all others]. Embeddings and output layers are better left to AdamW:
+// for hidden layers"); the update of torch.optim.Muon. A parameter of more than two dims is the matrix [first, all others].
+// Embeddings and output layers are better left to AdamW:
 //
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
@@ -66,7 +71,9 @@ class Muon final : public Optimizer<P, D> {
   void update_parameter(const Whole& whole) override;
   void update(const Piece& piece) override;  // AdamW's
   Tensor<T, D> direction_of(const Whole& whole) const;
-  Tensor<T, D> orthogonal(Tensor<T, D> x) const;
+  Tensor<T, D> orthogonal(const Tensor<T, D>& x) const;
+  template <typename I>
+  Tensor<I, D> iterated(Tensor<I, D> x) const;
 
   MuonOptions options_;
   int first_moment_;  // of AdamW; the momentum buffer of matrices
@@ -137,32 +144,45 @@ auto Muon<P, D>::direction_of(const Whole& whole) const -> Tensor<T, D> {
   return direction;
 }
 
-// x / |x|, then x = a x + (b x x^T + c (x x^T)^2) x, again and again; by x^T x where that is the smaller matrix.
 template <typename P, typename D>
-auto Muon<P, D>::orthogonal(Tensor<T, D> x) const -> Tensor<T, D> {
+auto Muon<P, D>::orthogonal(const Tensor<T, D>& x) const -> Tensor<T, D> {
   const auto count = static_cast<std::size_t>(x.numel());
   const Tensor<ops::UpdateSquares, D> squares({1});
   plane_device<D>().zero(squares.data(), sizeof(ops::UpdateSquares));
   ops::lars_squares<T>(x.data(), x.data(), count, squares.data(), D{});
   ops::update_elements<ops::UnitNormUpdate<T>>({.squares = squares.data(), .epsilon = options_.epsilon}, count, {x.data()},
                                                D{});
+  if constexpr (std::is_same_v<T, float>) {
+    if (options_.bfloat16) return cast<T>(iterated(cast<bfloat16>(x)));
+  }
+  return iterated(x);
+}
+
+// x = (a + b x x^T + c (x x^T)^2) x, again and again; by x^T x where that is the smaller matrix.
+template <typename P, typename D>
+template <typename I>
+auto Muon<P, D>::iterated(Tensor<I, D> x) const -> Tensor<I, D> {
   const bool tall = x.shape()[0] > x.shape()[1];
   const std::int64_t side = std::min(x.shape()[0], x.shape()[1]);
-  Tensor<T, D> gram({side, side});
-  Tensor<T, D> polynomial({side, side});
-  Tensor<T, D> product(x.shape());
   const auto [a, b, c] = options_.coefficients;
+  Tensor<I, D> gram({side, side});
+  Tensor<T, D> polynomial({side, side});
+  Tensor<I, D> product(x.shape());
+  const auto on_diagonal = Tensor<T, D>::full({1}, static_cast<T>(a));
+  ops::StridedCopy diagonal;
+  diagonal.add({.extent = side, .from = 0, .to = side + 1});
   for (int iteration = 0; iteration < options_.iterations; ++iteration) {
     ops::matmul(x, x, gram, {.transpose_a = tall, .transpose_b = !tall});
     ops::matmul(gram, gram, polynomial);
+    // Both powers are of what was rounded: iterations make up for one error, not for two that differ.
     ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = b, .y_factor = c}, static_cast<std::size_t>(gram.numel()),
-                                                  {gram.data(), polynomial.data()}, D{});
+                                                  {cast<T>(gram).data(), polynomial.data()}, D{});
+    ops::copy_strided(diagonal, on_diagonal, polynomial, true);
     if (tall) {
-      ops::matmul(x, polynomial, product);
+      ops::matmul(x, cast<I>(polynomial), product);
     } else {
-      ops::matmul(polynomial, x, product);
+      ops::matmul(cast<I>(polynomial), x, product);
     }
-    ops::update_elements<ops::ScaledSumUpdate<T>>({.x_factor = a}, count, {x.data(), product.data()}, D{});
     std::swap(x, product);
   }
   return x;
@@ -193,6 +213,7 @@ Settings Muon<P, D>::settings() const {
                                     {"coefficient 1", options_.coefficients[0]},
                                     {"coefficient 3", options_.coefficients[1]},
                                     {"coefficient 5", options_.coefficients[2]},
+                                    {"bfloat16", options_.bfloat16 ? 1 : 0},
                                     {"epsilon", options_.epsilon},
                                     {"adamw_factor", options_.adamw_factor},
                                     {"beta1", options_.beta1},

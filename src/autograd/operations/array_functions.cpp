@@ -2,6 +2,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/array/fill.hpp"
 
 namespace trireme {
 namespace {
@@ -32,6 +33,28 @@ struct ShareRows {
   void describe(Attributes& to) const {
     to["dim"] = std::vector<std::int64_t>{dim};
     to["slice"] = std::vector<std::int64_t>{slice.begin, slice.end, slice.step};
+  }
+};
+
+// A part of x gives way to a source.
+struct Replace {
+  std::string_view name;
+  ops::Movement part;  // of x to the source
+  void forward(const auto& x, const auto& source, auto& y) const {
+    ops::copy_elements(x, y);
+    ops::replace_part(part, source, y);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx, const Gradient<T, D>& dsource) const {
+    dsource.contribute([&](Tensor<T, D>& out, bool accumulate) {
+      for (const ops::StridedCopy& box : part.copies) ops::copy_strided(box, dy, out, accumulate);
+    });
+    Tensor<T, D> of_x = dy.clone();
+    ops::replace_part(part, Tensor<T, D>::zeros(part.to), of_x);
+    dx.give(std::move(of_x));
+  }
+  void describe(Attributes& to) const {
+    for (const auto& [setting, values] : part.settings) to[std::string(setting)] = values;
   }
 };
 
@@ -89,6 +112,12 @@ Variable<T, D> record_slice(std::string_view function, const Variable<T, D>& x, 
 }
 
 template <typename T, typename D>
+Variable<T, D> record_replacement(const Variable<T, D>& x, const Variable<T, D>& source, ops::Movement part) {
+  ops::require_part(part, source.shape());
+  return record(Replace{part.name, std::move(part)}, Result<T, D>{x.shape()}, x, source);
+}
+
+template <typename T, typename D>
 Variable<T, D> record_joining(const std::vector<Variable<T, D>>& xs, const ops::Joining& joining) {
   return record(Join{joining.name, joining}, Result<T, D>{joining.to}, xs);
 }
@@ -108,6 +137,8 @@ Variable<T, D> record_view(std::string_view function, const Variable<T, D>& x, c
 #define TRIREME_INSTANTIATE(T)                                                                                                \
   template Variable<T, TRIREME_DEVICE> record_movement(const Variable<T, TRIREME_DEVICE>&, ops::Movement);                    \
   template Variable<T, TRIREME_DEVICE> record_slice(std::string_view, const Variable<T, TRIREME_DEVICE>&, int, const Slice&); \
+  template Variable<T, TRIREME_DEVICE> record_replacement(const Variable<T, TRIREME_DEVICE>&,                                 \
+                                                          const Variable<T, TRIREME_DEVICE>&, ops::Movement);                 \
   template Variable<T, TRIREME_DEVICE> record_joining(const std::vector<Variable<T, TRIREME_DEVICE>>&, const ops::Joining&);  \
   template Variable<T, TRIREME_DEVICE> record_triangle(ops::Triangle, const Variable<T, TRIREME_DEVICE>&, std::int64_t);      \
   template Variable<T, TRIREME_DEVICE> record_view(std::string_view, const Variable<T, TRIREME_DEVICE>&, const Shape&)

@@ -3,14 +3,11 @@
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/array/fill.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/pointwise/operators.hpp"
 
 namespace trireme {
 namespace {
-
-template <typename T, typename D>
-void fill_with_copy(const Tensor<T, D>& x, Tensor<T, D>& y) {
-  device::copy_bytes(D{}, y.data(), D{}, x.data(), static_cast<std::size_t>(x.numel()) * sizeof(T));
-}
 
 struct Gather {
   std::string_view name;
@@ -29,7 +26,7 @@ struct ScatterAdd {
   std::string_view name;
   ops::Indexing indexing;
   void forward(const auto& x, const auto& index, const auto& source, auto& y) const {
-    fill_with_copy(x, y);
+    ops::copy_elements(x, y);
     ops::scatter_add(indexing, source, index, y);
   }
   void backward(const auto& dy, const auto& index, const auto& dx, const auto& dsource) const {
@@ -42,7 +39,7 @@ struct Scatter {
   std::string_view name;
   ops::Indexing indexing;
   void forward(const auto& x, const auto& index, const auto& source, auto& y) const {
-    fill_with_copy(x, y);
+    ops::copy_elements(x, y);
     ops::scatter(indexing, source, index, y);
   }
   template <typename T, typename D>
@@ -53,6 +50,34 @@ struct Scatter {
     dx.give(std::move(of_x));
     dsource.give(std::move(of_source));
   }
+};
+
+// The gradient of an element goes in equal parts to x and the sources that have its value.
+struct ScatterExtreme {
+  static constexpr std::string_view name = "scatter_reduce";
+  ScatterReduction reduction;
+  ops::Indexing indexing;
+  void forward(const auto& x, const auto& index, const auto& source, auto& y) const {
+    ops::copy_elements(x, y);
+    ops::scatter_extreme(reduction, indexing, source, index, y);
+  }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index, const Tensor<T, D>& source,
+                const Tensor<T, D>& y, const Gradient<T, D>& dx, const Gradient<T, D>& dsource) const {
+    using A = Accumulate<T>;
+    Tensor<T, D> result(source.shape());
+    ops::gather(indexing, y, index, result);
+    const Tensor<A, D> of_x = cast<A>(eq(x, y));
+    const Tensor<A, D> of_source = cast<A>(eq(source, result));
+    Tensor<A, D> count = of_x.clone();
+    ops::scatter_add(indexing, of_source, index, count);
+    const Tensor<A, D> share = cast<A>(dy) / count;
+    Tensor<A, D> share_of_source(source.shape());
+    ops::gather(indexing, share, index, share_of_source);
+    dsource.give(cast<T>(of_source * share_of_source));
+    dx.give(cast<T>(of_x * share));
+  }
+  void describe(Attributes& to) const { to["reduction"] = std::string(reduction == ScatterReduction::amax ? "amax" : "amin"); }
 };
 
 }  // namespace
@@ -77,15 +102,24 @@ Variable<T, D> record_scatter_add(const Variable<T, D>& x, const ops::Indexing& 
   return record(ScatterAdd{indexing.name, indexing}, Result<T, D>{x.shape()}, x, kept(index), source);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                      \
-  template Variable<T, TRIREME_DEVICE> record_gather(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,      \
-                                                     const Tensor<std::int64_t, TRIREME_DEVICE>&, const Shape&);    \
-  template Variable<T, TRIREME_DEVICE> record_scatter(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,     \
-                                                      const Tensor<std::int64_t, TRIREME_DEVICE>&,                  \
-                                                      const Variable<T, TRIREME_DEVICE>&);                          \
-  template Variable<T, TRIREME_DEVICE> record_scatter_add(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&, \
-                                                          const Tensor<std::int64_t, TRIREME_DEVICE>&,              \
-                                                          const Variable<T, TRIREME_DEVICE>&)
+template <typename T, typename D>
+Variable<T, D> record_scatter_extreme(ScatterReduction reduction, const Variable<T, D>& x, const ops::Indexing& indexing,
+                                      const Tensor<std::int64_t, D>& index, const Variable<T, D>& source) {
+  return record(ScatterExtreme{reduction, indexing}, kept(Result<T, D>{x.shape()}), kept(x), kept(index), kept(source));
+}
+
+#define TRIREME_INSTANTIATE(T)                                                                                                 \
+  template Variable<T, TRIREME_DEVICE> record_gather(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,                 \
+                                                     const Tensor<std::int64_t, TRIREME_DEVICE>&, const Shape&);               \
+  template Variable<T, TRIREME_DEVICE> record_scatter(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,                \
+                                                      const Tensor<std::int64_t, TRIREME_DEVICE>&,                             \
+                                                      const Variable<T, TRIREME_DEVICE>&);                                     \
+  template Variable<T, TRIREME_DEVICE> record_scatter_add(const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&,            \
+                                                          const Tensor<std::int64_t, TRIREME_DEVICE>&,                         \
+                                                          const Variable<T, TRIREME_DEVICE>&);                                 \
+  template Variable<T, TRIREME_DEVICE> record_scatter_extreme(                                                                 \
+      ScatterReduction, const Variable<T, TRIREME_DEVICE>&, const ops::Indexing&, const Tensor<std::int64_t, TRIREME_DEVICE>&, \
+      const Variable<T, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

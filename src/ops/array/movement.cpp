@@ -242,14 +242,14 @@ std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t
   return {begin, length / slice.step + (length % slice.step != 0 ? 1 : 0)};
 }
 
-Movement sliced(const Shape& x, const std::vector<Slice>& slices) {
-  require(std::ssize(slices) <= x.size(), "slice: {} slices are more than the dims of x {}", slices.size(), x);
+Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices) {
+  require(std::ssize(slices) <= x.size(), "{}: {} slices are more than the dims of x {}", name, slices.size(), x);
   DimExtents extents = extents_of(x);
   std::vector<std::vector<DimPart>> parts;
-  Movement movement{.name = "slice", .from = x, .to = x};
+  Movement movement{.name = name, .from = x, .to = x};
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i) {
     const Slice slice = i < slices.size() ? slices[i] : Slice{};
-    const auto [first, count] = slice_of("slice", extents[i], slice);
+    const auto [first, count] = slice_of(name, extents[i], slice);
     parts.push_back({{.to = 0, .extent = count, .from = first, .step = slice.step}});
     extents[i] = count;
     if (i < slices.size()) movement.settings.push_back({"slice", {slice.begin, slice.end, slice.step}});
@@ -264,10 +264,13 @@ Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& sli
   slice_of(name, x[place], slice);
   std::vector<Slice> slices(static_cast<std::size_t>(place));
   slices.push_back(slice);
-  Movement movement = sliced(x, slices);
-  movement.name = name;
+  Movement movement = sliced(name, x, slices);
   movement.settings = {{"dim", {dim}}, {"slice", {slice.begin, slice.end, slice.step}}};
   return movement;
+}
+
+void require_part(const Movement& part, const Shape& source) {
+  require(source == part.to, "{}: source {} needs the shape {}", part.name, source, part.to);
 }
 
 Slice narrowed(const Shape& x, int dim, std::int64_t start, std::int64_t length) {

@@ -21,6 +21,21 @@ Indexing indexing_along(std::string_view name, const Shape& x, int place) {
   return indexing;
 }
 
+// Of a table that an index goes through, along all dims but `place`.
+std::vector<Slice> reached_slices(std::string_view name, std::string_view table_name, const Shape& table, int place,
+                                  const Shape& index) {
+  require(index.size() == table.size(), "{}: index {} needs as many dims as {} {}", name, index, table_name, table);
+  std::vector<Slice> slices(static_cast<std::size_t>(table.size()));
+  bool all = true;
+  for (int dim = 0; dim < table.size(); ++dim) {
+    if (dim == place) continue;
+    require(index[dim] <= table[dim], "{}: index {} is larger than {} {} along dim {}", name, index, table_name, table, dim);
+    slices[static_cast<std::size_t>(dim)].end = index[dim];
+    all = all && index[dim] == table[dim];
+  }
+  return all ? std::vector<Slice>() : slices;
+}
+
 // {2, 0, 1}: where the element of a number lies.
 Shape place_in(const Shape& shape, std::int64_t number) {
   std::vector<std::int64_t> place(shape.dims().begin(), shape.dims().end());
@@ -70,8 +85,6 @@ Shape with_extent(const Shape& shape, int dim, std::int64_t extent) {
 
 Indexing indexing_of(std::string_view name, const Shape& x, int dim, const Shape& index) {
   const int place = dim_of(name, x, dim);
-  require(index.size() == x.size() && with_extent(index, place, x[place]) == x,
-          "{}: index {} does not fit x {}: they may differ along dim {} alone", name, index, x, dim);
   Indexing indexing = indexing_along(name, x, place);
   indexing.places = index[place];
   return indexing;
@@ -85,18 +98,12 @@ Indexing shared_indexing(std::string_view name, const Shape& x, int dim, const S
   return indexing;
 }
 
-std::vector<Slice> reached_slices(const Shape& x, int dim, const Shape& index) {
-  const int place = dim_of("gather", x, dim);
-  require(index.size() == x.size(), "gather: index {} needs as many dims as x {}", index, x);
-  std::vector<Slice> slices(static_cast<std::size_t>(x.size()));
-  bool all = true;
-  for (int each = 0; each < x.size(); ++each) {
-    if (each == place) continue;
-    require(index[each] <= x[each], "gather: index {} is larger than x {} along dim {}", index, x, each);
-    slices[static_cast<std::size_t>(each)].end = index[each];
-    all = all && index[each] == x[each];
-  }
-  return all ? std::vector<Slice>() : slices;
+std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index) {
+  return reached_slices(name, "x", x, dim_of(name, x, dim), index);
+}
+
+std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index) {
+  return reached_slices(name, "source", source, -1, index);
 }
 
 template <>

@@ -16,8 +16,8 @@ struct Moments8bit {
 
   TRIREME_HOST_DEVICE Moments8bit(const AdamUpdate<T>& update, const Adam8bitPlanes<T>& planes, float first_absmax,
                                   float second_absmax, std::int64_t i, T& weight)
-      : first(static_cast<T>(signed_value(planes.first_codes[i]) * first_absmax)),
-        second(static_cast<T>(unsigned_value(planes.second_codes[i]) * second_absmax)) {
+      : first(static_cast<T>(SignedCodes::value<OneNumber>(planes.first_codes[i]) * first_absmax)),
+        second(static_cast<T>(UnsignedCodes::value<OneNumber>(planes.second_codes[i]) * second_absmax)) {
     NotKept largest;
     update(planes.gradient[i], weight, first, second, largest);
   }
@@ -82,8 +82,10 @@ struct UpdateBlock8bit {
     const float to_second = relative_to(absmax.second);
     for (std::int64_t i = begin + team.rank(); i < end; i += team.size()) {
       const Moments8bit<T> moments(update, planes, first_before, second_before, i, planes.weight[i]);
-      planes.first_codes[i] = static_cast<std::uint8_t>(signed_code(static_cast<float>(moments.first) * to_first));
-      planes.second_codes[i] = static_cast<std::uint8_t>(unsigned_code(static_cast<float>(moments.second) * to_second));
+      planes.first_codes[i] =
+          static_cast<std::uint8_t>(SignedCodes::code<OneNumber>(static_cast<float>(moments.first) * to_first));
+      planes.second_codes[i] =
+          static_cast<std::uint8_t>(UnsignedCodes::code<OneNumber>(static_cast<float>(moments.second) * to_second));
     }
     if (team.rank() != 0) return;
     planes.first_absmax[block] = absmax.first;

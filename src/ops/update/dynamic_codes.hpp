@@ -11,67 +11,112 @@
 //             126 - n is the negative of 128 + n, but for 1, which has none: -1 becomes -0.993
 //   unsigned: 0, 3.25e-7, 7.75e-7, 2.125e-6, ..., 0.996, 1
 //
-// A value is an integer times a power of ten, so every instruction set gets the same bits of it.
+// The formulas are written once for a number and for a register of them. A `Lane` says how: its types Float and Int, the
+// element i mod 8 of a table, the smaller of two numbers or the second if one is NaN, a number or else 0, and so on.
 namespace trireme::ops {
 
-// The number before the sign: n of the codes above 0, in [1, last]. Decade i, of [10^(i-7), 10^(i-6)], i = 0 to 6, has `cells`
-// * 2^i of them, each in the middle of its cell.
+struct OneNumber {
+  using Float = float;
+  using Int = int;
+  TRIREME_HOST_DEVICE static float all(float x) { return x; }
+  TRIREME_HOST_DEVICE static float lookup(const float (&table)[8], int i) { return table[i & 7]; }
+  TRIREME_HOST_DEVICE static float smaller(float a, float b) { return a < b ? a : b; }
+  TRIREME_HOST_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
+  TRIREME_HOST_DEVICE static float where(bool condition, float a) { return condition ? a : 0.0F; }
+  TRIREME_HOST_DEVICE static int one_where(bool condition) { return condition ? 1 : 0; }
+  TRIREME_HOST_DEVICE static float to_float(int i) { return static_cast<float>(i); }
+  TRIREME_HOST_DEVICE static int to_int(float x) { return static_cast<int>(x); }  // towards 0
+  TRIREME_HOST_DEVICE static int bits(float x) { return __builtin_bit_cast(int, x); }
+  TRIREME_HOST_DEVICE static float from_bits(int i) { return __builtin_bit_cast(float, i); }
+};
+
+inline constexpr int sign_bit = static_cast<int>(0x80000000U);
+inline constexpr int half_bits = 0x3F000000;  // of 0.5
+
+// The codes above 0, n in [1, last]. Decade i, of [10^(i-7), 10^(i-6)], i = 0 to 6, has the `cells` * 2^i of them from n =
+// cells * (2^i - 1) + 1 on, each in the middle of its cell; that of i = 7 is 1.
 template <int cells>
 struct Decades {
-  static constexpr int last = cells * 127 + 1;  // is 1; the decades have those before
+  static constexpr int last = cells * 127 + 1;
 
-  TRIREME_HOST_DEVICE static float value(int n) {
-    const float f = static_cast<float>(n + cells - 1) + 0.5F;
-    const auto bits = __builtin_bit_cast(std::uint32_t, f);
-    const auto power = __builtin_bit_cast(float, bits & 0x7F800000U);  // cells * 2^decade
-    const std::uint32_t e = (bits >> 23) + 1;                          // its last three bits: of the exponent
-    // f / power lies in [1, 2), and 5^e / 10^e divides by the power.
-    const float fives = ((e & 1) != 0 ? 5.0F : 1.0F) * ((e & 2) != 0 ? 25.0F : 1.0F) * ((e & 4) != 0 ? 625.0F : 1.0F);
-    const float inside = (9.0F * f - 8.0F * power) * fives * (cells == 1 ? 1e-7F : 1e-8F);
-    return n <= 0 ? 0.0F : n >= last ? 1.0F : inside;
+  // Of the number n + cells - 1/2, which is as far above cells * 2^i as its cell's middle lies in its decade. It may be
+  // negative: then so is the value. That of n = 0 and of `last` is 0 here.
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Float number) {
+    // 5^i / 10^7, and with two cells 5^(i+1) / 10^8, by the exponent of the number.
+    constexpr float scales[2][8] = {{5e-7F, 25e-7F, 125e-7F, 625e-7F, 3125e-7F, 15625e-7F, 0, 1e-7F},
+                                    {5e-8F, 25e-8F, 125e-8F, 625e-8F, 3125e-8F, 15625e-8F, 78125e-8F, 0}};
+    const auto bits = Lane::bits(number);
+    const auto power = Lane::from_bits(bits & ~0x7FFFFF);  // cells * 2^i
+    return (9.0F * number - 8.0F * power) * Lane::lookup(scales[cells - 1], bits >> 23);
   }
 
-  // The nearest to a, which is above 0: float, so that a loop needs one width of vectors, and with a fraction; at least 1.
-  TRIREME_HOST_DEVICE static float nearest(float a) {
-    float t = a;  // into (0.1, 1]
-    float power = cells * 64;
-    const auto raise = [&](float most, float tens, float halves) TRIREME_INLINED {
-      const bool raised = t <= most;
-      power = raised ? power * halves : power;
-      t = raised ? t * tens : t;
-    };
-    raise(1e-4F, 1e4F, 0.0625F);
-    raise(1e-2F, 1e2F, 0.25F);
-    raise(1e-1F, 1e1F, 0.5F);
-    // The cells of this decade are [power, 2 power). The first fifth of the first is nearer to the last of the decade below.
-    const float cell = power * (t * static_cast<float>(1 / 0.9) + static_cast<float>(8 / 9.0));
-    const float inside = cell < 2 * power - 0.5F ? cell : 2 * power - 0.5F;
-    const float n = (inside < power + 0.2F ? power - 0.5F : inside) - (cells - 1);
-    constexpr auto top = static_cast<float>(1 - 0.225 / (cells * 64));  // between 1 and the value before
-    const float least = n > 1 ? n : 1.0F;
-    return a > top ? static_cast<float>(last) : least;
+  // n of the nearest to a, as the whole part of this number less `cells` - 1. Below the least one it goes down to 8/9 of cells.
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Float nearest(typename Lane::Float a) {
+    constexpr Table table;
+    // This is 0.3 below the logarithm, to 0.03: a lies in this decade or the next one.
+    constexpr auto decades_of_bits = static_cast<float>(0.30102999566 / (1 << 23));
+    const auto logarithm = Lane::to_float(Lane::bits(a)) * decades_of_bits + static_cast<float>(6.7 - 127 * 0.30102999566);
+    const auto least = Lane::to_int(Lane::smaller(Lane::larger(logarithm, Lane::all(0)), Lane::all(6)));
+    const auto decade = least + Lane::one_where(a > Lane::lookup(table.edge, least));
+    const auto number = a * Lane::lookup(table.slope, decade) + Lane::lookup(table.offset, decade);
+    return Lane::smaller(number, Lane::lookup(table.most, decade));
   }
+
+ private:
+  // By decade: where it ends, between its last number and the first of the next; the number of a, slope * a + offset; and that
+  // of its last cell.
+  struct Table {
+    float edge[8] = {};
+    float slope[8] = {};
+    float offset[8] = {};
+    float most[8] = {};
+
+    constexpr Table() {
+      double power = cells;
+      double end = 1e-6;
+      for (int i = 0; i < 7; ++i, power *= 2, end *= 10) {
+        edge[i] = static_cast<float>(i < 6 ? end * (1 + 0.9 / power) : 1 - 0.225 / power);
+        slope[i] = static_cast<float>(power / end / 0.9);
+        offset[i] = static_cast<float>(power * 8 / 9);
+        most[i] = static_cast<float>(2 * power - 0.5);
+      }
+      most[7] = offset[7] = static_cast<float>(power) + 0.5F;
+    }
+  };
 };
 
 // First moments.
-TRIREME_HOST_DEVICE float signed_value(int code) {
-  const int n = code - 127;
-  const float value = Decades<1>::value(n < 0 ? -n : n);
-  return n < 0 ? -value : value;
-}
-TRIREME_HOST_DEVICE int signed_code(float x) {
-  const float a = x < 0 ? -x : x;
-  const float n = a > 2.75e-7F ? Decades<1>::nearest(a) : 0.0F;  // 0 is nearer; nan
-  const float with_sign = x < 0 ? -n : n;
-  return 127 + static_cast<int>(with_sign > -127.5F ? with_sign : -127.5F);
-}
+struct SignedCodes {
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Int code) {
+    const auto n = Lane::to_float(code) - 127.0F;
+    const auto half = Lane::from_bits((Lane::bits(n) & sign_bit) | half_bits);
+    return Decades<1>::value<Lane>(n + half) + Lane::where(n > 127.5F, Lane::all(1));
+  }
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Int code(typename Lane::Float x) {
+    const auto magnitude = Lane::from_bits(Lane::bits(x) & ~sign_bit);
+    const auto n = Lane::where(magnitude > 2.75e-7F, Decades<1>::nearest<Lane>(magnitude));  // otherwise 0 is nearer
+    const auto with_sign = Lane::from_bits(Lane::bits(n) | (Lane::bits(x) & sign_bit));
+    return Lane::to_int(Lane::larger(with_sign, Lane::all(-127.5F))) + 127;
+  }
+};
 
 // Second moments. What is above 0 does not become 0, which a step would be divided by (Li, Chen, Zhu 2023, arXiv 2309.01507, on
 // the "zero-point problem"); bitsandbytes does not see to that.
-TRIREME_HOST_DEVICE float unsigned_value(int code) { return Decades<2>::value(code); }
-TRIREME_HOST_DEVICE int unsigned_code(float x) {
-  const float n = Decades<2>::nearest(x);
-  return static_cast<int>(x > 0 ? n : 0.0F);
-}
+struct UnsignedCodes {
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Float value(typename Lane::Int code) {
+    const auto n = Lane::to_float(code);
+    return Decades<2>::value<Lane>(n + 1.5F) + Lane::where(n > 254.5F, Lane::all(1));
+  }
+  template <typename Lane>
+  TRIREME_HOST_DEVICE static typename Lane::Int code(typename Lane::Float x) {
+    const auto n = Lane::larger(Decades<2>::nearest<Lane>(x) - 1.0F, Lane::all(1));
+    return Lane::to_int(Lane::where(x > 0.0F, n));
+  }
+};
 
 }  // namespace trireme::ops

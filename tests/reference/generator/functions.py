@@ -25,6 +25,11 @@ def index_along(x, dim):
     return (torch.arange(torch.Size(shape).numel()).reshape(shape) * 3 + 1) % max(x.shape[dim], 1)
 
 
+def reached(source, index):
+    """Torch has no gradient of a source that is larger than the index."""
+    return source[tuple(slice(extent) for extent in index.shape)]
+
+
 def tiled(x, dim, times):
     return x.repeat([times if place == dim else 1 for place in range(x.dim())])
 
@@ -78,6 +83,10 @@ OVER_A_DIM = {
     "unsqueeze": lambda x, dim: x.unsqueeze(dim),
     "gather": lambda x, dim: x.gather(dim, index_like(x, dim)),
     "scatter_add": lambda x, dim: x.scatter_add(dim, index_along(x, dim), x.narrow(dim, 0, min(2, x.shape[dim]))),
+    "scatter_add_less": lambda x, dim: x.scatter_add(dim, index_like(x, dim), reached(x, index_like(x, dim))),
+    "scatter_amax": lambda x, dim: x.scatter_reduce(dim, index_like(x, dim), reached(x, index_like(x, dim)), "amax"),
+    "scatter_amin": lambda x, dim: x.scatter_reduce(dim, index_along(x, dim), reached(x, index_along(x, dim)), "amin"),
+    "slice_scatter": lambda x, dim: x.slice_scatter(x.narrow(dim, 0, x.shape[dim] // 2), dim, 1, None, 2),
     "index_select": lambda x, dim: x.index_select(dim, indices(x, dim, 4)),
     "index_add": lambda x, dim: x.index_add(dim, indices(x, dim, x.shape[dim]), x),
     "glu": lambda x, dim: functional.glu(x, dim),

@@ -46,6 +46,15 @@ Tensor<T, D> moved(const Tensor<T, D>& x, const Movement& movement) {
   return y;
 }
 
+// A copy of x in which `source` takes the place of the part.
+template <typename T, typename D>
+Tensor<T, D> with_part(const Tensor<T, D>& x, const Movement& part, const Tensor<T, D>& source) {
+  require_part(part, defined_shape("slice_scatter", source, "source"));
+  Tensor<T, D> y = x.clone();
+  replace_part(part, source, y);
+  return y;
+}
+
 template <typename T, typename D>
 Tensor<T, D> joined_tensors(const std::vector<Tensor<T, D>>& xs, const Joining& joining) {
   Tensor<T, D> y(joining.to);
@@ -113,7 +122,20 @@ Tensor<T, D> slice(const Tensor<T, D>& x, int dim, std::int64_t begin, std::int6
 // A slice along each of the first dims, copied: slice(x, {{1, 3}, {}, {0, -1, 2}}) is x[1:3, :, 0:-1:2].
 template <typename T, typename D>
 Tensor<T, D> slice(const Tensor<T, D>& x, const std::vector<Slice>& slices) {
-  return ops::moved(x, ops::sliced(ops::defined_shape("slice", x), slices));
+  return ops::moved(x, ops::sliced("slice", ops::defined_shape("slice", x), slices));
+}
+
+// A copy of x in which `source` takes the place of a slice, whose shape it has: of slice(x, dim, begin, end, step), or of
+// slice(x, slices).
+template <typename T, typename D>
+Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, int dim, std::int64_t begin,
+                           std::int64_t end = Slice::to_end, std::int64_t step = 1) {
+  const Shape& shape = ops::defined_shape("slice_scatter", x);
+  return ops::with_part(x, ops::sliced("slice_scatter", shape, dim, {begin, end, step}), source);
+}
+template <typename T, typename D>
+Tensor<T, D> slice_scatter(const Tensor<T, D>& x, const Tensor<T, D>& source, const std::vector<Slice>& slices) {
+  return ops::with_part(x, ops::sliced("slice_scatter", ops::defined_shape("slice_scatter", x), slices), source);
 }
 
 // `length` elements from `start` on along a dim, all of which x has. A view along dim 0, otherwise a copy.

@@ -19,5 +19,11 @@ void fill_elements(Tensor<T, D>& y, std::type_identity_t<T> value) {
   }
 }
 
+// y becomes x, which has as many elements.
+template <typename T, typename D>
+void copy_elements(const Tensor<T, D>& x, Tensor<T, D>& y) {
+  device::copy_bytes(D{}, y.data(), D{}, x.data(), x.span().size_bytes());
+}
+
 }  // namespace ops
 }  // namespace trireme

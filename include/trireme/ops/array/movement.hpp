@@ -55,7 +55,7 @@ Movement repeated(const Shape& x, const std::vector<std::int64_t>& times);
 Movement rolled(const Shape& x, const std::vector<std::int64_t>& shifts, const std::vector<int>& dims);
 Movement flipped(const Shape& x, const std::vector<int>& dims);
 Movement padded(const Shape& x, const std::vector<std::int64_t>& amounts, const PadOptions& options);
-Movement sliced(const Shape& x, const std::vector<Slice>& slices);  // of the first dims
+Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>& slices);  // of the first dims
 Movement sliced(std::string_view name, const Shape& x, int dim, const Slice& slice);
 
 // y, of the shape movement.to, is x moved.
@@ -65,6 +65,13 @@ TRIREME_EXPORT void move_elements(const Movement& movement, const Tensor<T, D>& 
 // dx = for each element of x the sum of dy where it went, or += that. T: float, double, bfloat16, float16.
 template <typename T, typename D>
 TRIREME_EXPORT void move_gradient(const Movement& movement, const Tensor<T, D>& dy, Tensor<T, D>& dx, bool accumulate);
+
+// What sliced() takes of y becomes `source`, of the shape part.to; the rest of y stays. require_part() refuses another shape.
+template <typename T, typename D>
+void replace_part(const Movement& part, const Tensor<T, D>& source, Tensor<T, D>& y) {
+  for (const StridedCopy& box : part.copies) copy_strided(box.reversed(), source, y);
+}
+void require_part(const Movement& part, const Shape& source);
 
 // The elements that Python's slice takes of a dim of `extent`: {first, count}.
 std::pair<std::int64_t, std::int64_t> slice_of(std::string_view op, std::int64_t extent, const Slice& slice);

@@ -19,8 +19,36 @@ concept IsIndex = std::same_as<I, std::int32_t> || std::same_as<I, std::int64_t>
 
 namespace ops {
 
-// x without what an index that is smaller along other dims than `dim` does not reach.
-std::vector<Slice> reached_slices(const Shape& x, int dim, const Shape& index);
+// What an index that is smaller than x along other dims than `dim` reaches of it, or of a source that is larger than the index:
+// empty where that is all.
+std::vector<Slice> reached_slices(std::string_view name, const Shape& x, int dim, const Shape& index);
+std::vector<Slice> reached_slices(std::string_view name, const Shape& source, const Shape& index);
+
+// y = function(indexing, x, source) with what the index reaches of both, and the rest of x.
+template <typename X, typename S>
+X scattered(std::string_view name, const X& x, int dim, const Shape& index, const S& source, const auto& function) {
+  const std::vector<Slice> of_x = reached_slices(name, x.shape(), dim, index);
+  const std::vector<Slice> of_source = reached_slices(name, source.shape(), index);
+  const S terms = of_source.empty() ? source : slice(source, of_source);
+  if (of_x.empty()) return function(indexing_of(name, x.shape(), dim, index), x, terms);
+  const X reached = slice(x, of_x);
+  return slice_scatter(x, function(indexing_of(name, reached.shape(), dim, index), reached, terms), of_x);
+}
+
+template <typename T, typename D, typename I>
+Tensor<T, D> scattered(std::string_view name, const Tensor<T, D>& x, int dim, const Tensor<I, D>& index,
+                       const Tensor<T, D>& source, const auto& function) {
+  defined_shape(name, x);
+  defined_shape(name, source, "source");
+  const Shape& shape = defined_shape(name, index, "index");
+  const Tensor<std::int64_t, D> wide = wide_index(index);
+  return scattered(name, x, dim, shape, source,
+                   [&](const Indexing& indexing, const Tensor<T, D>& reached, const Tensor<T, D>& terms) {
+                     Tensor<T, D> y = reached.clone();
+                     function(indexing, terms, wide, y);
+                     return y;
+                   });
+}
 
 template <typename T, typename D>
 void require_source(std::string_view name, const Tensor<T, D>& source, const Shape& wanted) {
@@ -34,43 +62,31 @@ void require_source(std::string_view name, const Tensor<T, D>& source, const Sha
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> gather(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index) {
   const Shape& shape = ops::defined_shape("gather", x);
-  const std::vector<Slice> reached = ops::reached_slices(shape, dim, ops::defined_shape("gather", index, "index"));
+  const std::vector<Slice> reached = ops::reached_slices("gather", shape, dim, ops::defined_shape("gather", index, "index"));
   const Tensor<T, D> table = reached.empty() ? x : slice(x, reached);
   Tensor<T, D> y(index.shape());
   ops::gather(ops::indexing_of("gather", table.shape(), dim, index.shape()), table, ops::wide_index(index), y);
   return y;
 }
 
-// A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1, of equal indices the last; or += that. The index has
-// the extents of x but along `dim`, the source the shape of the index.
+// A copy of x with y[i, index[i, j, k], k] = source[i, j, k] for dim 1, of equal indices the last; or += that. The index has as
+// many dims as x and the source. It is at most as large as the source, and as x along the other dims than `dim`.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
-  const ops::Indexing indexing = ops::indexing_of("scatter", ops::defined_shape("scatter", x), dim, index.shape());
-  ops::require_source("scatter", source, ops::defined_shape("scatter", index, "index"));
-  Tensor<T, D> y = x.clone();
-  ops::scatter(indexing, source, ops::wide_index(index), y);
-  return y;
+  return ops::scattered("scatter", x, dim, index, source, [](auto&&... all) { ops::scatter(all...); });
 }
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_add(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source) {
-  const ops::Indexing indexing = ops::indexing_of("scatter_add", ops::defined_shape("scatter_add", x), dim, index.shape());
-  ops::require_source("scatter_add", source, ops::defined_shape("scatter_add", index, "index"));
-  Tensor<T, D> y = x.clone();
-  ops::scatter_add(indexing, source, ops::wide_index(index), y);
-  return y;
+  return ops::scattered("scatter_add", x, dim, index, source, [](auto&&... all) { ops::scatter_add(all...); });
 }
 
 // A copy of x with y[i, index[i, j, k], k] = the largest, or smallest, of that and all such source[i, j, k] for dim 1, as
-// torch's. Of tensors alone: it has no gradient. Maxima of groups, as of the edges of each node, start from an x of -infinity.
+// torch's, with the index of scatter(). Maxima of groups, as of the edges of each node, start from an x of -infinity.
 template <typename T, typename D, IsIndex I>
 Tensor<T, D> scatter_reduce(const Tensor<T, D>& x, int dim, const Tensor<I, D>& index, const Tensor<T, D>& source,
                             ScatterReduction reduction) {
-  const Shape& shape = ops::defined_shape("scatter_reduce", x);
-  ops::require_source("scatter_reduce", source, ops::defined_shape("scatter_reduce", index, "index"));
-  Tensor<T, D> y = x.clone();
-  ops::scatter_extreme(reduction, ops::indexing_of("scatter_reduce", shape, dim, index.shape()), source, ops::wide_index(index),
-                       y);
-  return y;
+  return ops::scattered("scatter_reduce", x, dim, index, source,
+                        [&](auto&&... all) { ops::scatter_extreme(reduction, all...); });
 }
 
 // x's rows along a dim, by an index [n]: y[:, j] = x[:, index[j]] for dim 1.
