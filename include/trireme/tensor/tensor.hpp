@@ -40,10 +40,11 @@ class Tensor {
 
   // `shape` elements of a block that others may share, from its element `offset` on.
   Tensor(const Shape& shape, std::shared_ptr<device::Storage> storage, std::size_t offset = 0)
-      : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)), data_(static_cast<T*>(storage_->data()) + offset) {
+      : shape_(shape), numel_(shape.numel()), storage_(std::move(storage)) {
     const std::size_t elements = storage_->bytes() / sizeof(T);
     require(offset <= elements && static_cast<std::size_t>(numel_) <= elements - offset,
             "a tensor of shape {} at element {} does not fit a block of {} bytes", shape, offset, storage_->bytes());
+    data_ = static_cast<T*>(storage_->data()) + offset;
   }
 
   static Tensor full(const Shape& shape, T value) {

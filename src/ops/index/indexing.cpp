@@ -126,30 +126,40 @@ void Indexed<Cpu>::require_range(const Indexing& indexing, const Tensor<std::int
   }
 }
 
+// One pass reads each index, takes row 0 for one that is outside, and sees whether there was any.
 template <>
 template <typename T>
-void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const std::int64_t* index, T* y, bool accumulate) {
+void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const Tensor<std::int64_t, Cpu>& index, T* y, bool accumulate) {
   const std::int64_t inner = indexing.inner;
+  const auto rows = static_cast<std::uint64_t>(indexing.rows);
+  if (accumulate || rows == 0) require_range(indexing, index);  // nothing is added before an error
   const auto take = [accumulate](const T& from, T& to) {
     to = accumulate ? static_cast<T>(static_cast<Accumulate<T>>(to) + static_cast<Accumulate<T>>(from)) : from;
   };
+  std::atomic<bool> any_outside = false;
   parallel_rows(indexing.outer * indexing.places, inner, [&](std::int64_t begin, std::int64_t end) {
+    bool outside = false;
+    const auto inside = [&](std::int64_t row) {
+      const bool is_inside = static_cast<std::uint64_t>(row) < rows;
+      outside |= !is_inside;
+      return is_inside ? row : 0;
+    };
     while (begin < end) {
       const std::int64_t o = begin / indexing.places;
       const T* table = x + o * indexing.rows * inner;
       const std::int64_t first = o * indexing.places;
       const std::int64_t last = std::min(first + indexing.places, end);
       if (!indexing.shared && inner == 1) {
-        for (std::int64_t number = begin; number < last; ++number) take(table[index[number]], y[number]);
+        for (std::int64_t number = begin; number < last; ++number) take(table[inside(index.data()[number])], y[number]);
         begin = last;
       }
       for (; begin < last; ++begin) {
         T* to = y + begin * inner;
         if (!indexing.shared) {
-          for (std::int64_t i = 0; i < inner; ++i) take(table[index[begin * inner + i] * inner + i], to[i]);
+          for (std::int64_t i = 0; i < inner; ++i) take(table[inside(index.data()[begin * inner + i]) * inner + i], to[i]);
           continue;
         }
-        const T* row = table + index[begin - first] * inner;
+        const T* row = table + inside(index.data()[begin - first]) * inner;
         if (accumulate) {
           for (std::int64_t i = 0; i < inner; ++i) take(row[i], to[i]);
         } else {
@@ -157,7 +167,9 @@ void Indexed<Cpu>::gather(const Indexing& indexing, const T* x, const std::int64
         }
       }
     }
+    if (outside) any_outside = true;
   });
+  if (any_outside) require_range(indexing, index);
 }
 
 template <>

@@ -22,8 +22,9 @@ void Indexed<Cuda>::require_range(const Indexing&, const Tensor<std::int64_t, Cu
 
 template <>
 template <typename T>
-void Indexed<Cuda>::gather(const Indexing& indexing, const T* x, const std::int64_t* index, T* y, bool accumulate) {
-  const GatherElements<T> body{sizes_of(indexing), x, index, y, accumulate};
+void Indexed<Cuda>::gather(const Indexing& indexing, const T* x, const Tensor<std::int64_t, Cuda>& index, T* y,
+                           bool accumulate) {
+  const GatherElements<T> body{sizes_of(indexing), x, index.data(), y, accumulate};
   device::check_cuda(cuda::gather_elements(body, device::native_stream()), indexing.name);
 }
 

@@ -19,7 +19,7 @@ template <typename D>
 struct Indexed {
   static void require_range(const Indexing& indexing, const Tensor<std::int64_t, D>& index);
   template <typename T>
-  static void gather(const Indexing& indexing, const T* x, const std::int64_t* index, T* y, bool accumulate);
+  static void gather(const Indexing& indexing, const T* x, const Tensor<std::int64_t, D>& index, T* y, bool accumulate);
   template <typename T>
   static void scatter(ScatterKind kind, const Indexing& indexing, const T* source, const std::int64_t* index, T* y);
   template <typename T>
@@ -29,20 +29,25 @@ struct Indexed {
 
 // `rows` are elements of the table, `places` those that an index stands for.
 template <typename T, typename D>
-void require_indexed(const Indexing& indexing, const Tensor<T, D>& rows, const Tensor<T, D>& places,
-                     const Tensor<std::int64_t, D>& index) {
+void require_counts(const Indexing& indexing, const Tensor<T, D>& rows, const Tensor<T, D>& places,
+                    const Tensor<std::int64_t, D>& index) {
   require_count(indexing.name, "the table", rows, indexing.outer * indexing.rows * indexing.inner);
   require_count(indexing.name, "what is indexed", places, indexing.outer * indexing.places * indexing.inner);
   require_count(indexing.name, "index", index,
                 indexing.shared ? indexing.places : indexing.outer * indexing.places * indexing.inner);
+}
+template <typename T, typename D>
+void require_indexed(const Indexing& indexing, const Tensor<T, D>& rows, const Tensor<T, D>& places,
+                     const Tensor<std::int64_t, D>& index) {
+  require_counts(indexing, rows, places, index);
   Indexed<D>::require_range(indexing, index);
 }
 
 template <typename T, typename D>
 void gather(const Indexing& indexing, const Tensor<T, D>& x, const Tensor<std::int64_t, D>& index, Tensor<T, D>& y,
             bool accumulate) {
-  require_indexed(indexing, x, y, index);
-  Indexed<D>::gather(indexing, x.data(), index.data(), y.data(), accumulate);
+  require_counts(indexing, x, y, index);
+  Indexed<D>::gather(indexing, x.data(), index, y.data(), accumulate);
 }
 
 // Half types are added up as floats, and rounded once.

@@ -32,8 +32,9 @@ void for_rows(const RecurrentRows& rows, const Step& step) {
 template <typename T>
 void check_lengths(const RecurrentForward<T, Cpu>& pass, const RecurrentRows& rows) {
   for (std::int64_t row = 0; row < rows.batch; ++row) {
-    require(rows.has_valid_length(row), "{}: a length of {} does not lie in [1, {}]",
-            pass.cell == RecurrentCell::lstm ? "lstm" : "gru", rows.lengths[row], rows.time);
+    if (rows.has_valid_length(row)) continue;
+    require(false, "{}: a length of {} does not lie in [1, {}]", pass.cell == RecurrentCell::lstm ? "lstm" : "gru",
+            rows.lengths[row], rows.time);
   }
 }
 

@@ -1,5 +1,7 @@
 #include "ops/reduce/reductions_kernels.hpp"
 
+#include <limits>
+
 #include "ops/base/write.hpp"
 #include "ops/reduce/reductions_body.hpp"
 
@@ -48,6 +50,34 @@ using Partial = std::conditional_t<std::is_same_v<X, float> && is_extreme<kind>,
 // Independent results hide the latency of an addition.
 constexpr std::int64_t lanes = 32;
 
+// Of floats four are added as such before the sum goes on in double: a conversion for each takes longer than to read them.
+template <Accumulation kind, typename X>
+inline constexpr bool adds_fours = std::is_same_v<X, float>&& kind == Accumulation::sum;
+TRIREME_HOST_DEVICE double sum_of_four(float a, float b, float c, float d) { return static_cast<double>((a + b) + (c + d)); }
+
+// The extremes of `count` elements on their way. Whether one of them was NaN is kept apart, which takes fewer instructions than
+// combined() does, that asks in each comparison.
+template <Accumulation kind, typename P, std::int64_t count>
+struct Extremes {
+  using Flag = std::conditional_t<sizeof(P) == 8, std::int64_t, std::int32_t>;
+
+  P best[count];
+  Flag unordered[count];
+
+  TRIREME_HOST_DEVICE void take_first(std::int64_t at, P value) {
+    best[at] = value;
+    unordered[at] = value != value ? Flag(-1) : Flag(0);
+  }
+  TRIREME_HOST_DEVICE void take(std::int64_t at, P value) {
+    unordered[at] |= value != value ? Flag(-1) : Flag(0);
+    best[at] = (kind == Accumulation::minimum ? best[at] < value : best[at] > value) ? best[at] : value;
+  }
+  TRIREME_HOST_DEVICE P result(std::int64_t at) const {
+    if constexpr (std::is_integral_v<P>) return best[at];
+    return unordered[at] != 0 ? std::numeric_limits<P>::quiet_NaN() : best[at];
+  }
+};
+
 template <Accumulation kind, typename X, typename W>
 TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
   using P = Partial<kind, X, W>;
@@ -58,8 +88,29 @@ TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
     return static_cast<W>(total);
   }
   P parts[lanes];
-  for (P& part : parts) part = nothing<P>(kind);
   std::int64_t i = 0;
+  if constexpr (is_extreme<kind>) {
+    Extremes<kind, P, lanes> extremes;
+    for (std::int64_t lane = 0; lane < lanes; ++lane) extremes.take_first(lane, nothing<P>(kind));
+    for (; i + lanes <= count; i += lanes) {
+#pragma omp simd
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        extremes.take(lane, accumulated(kind, x[i + lane], partial_shift));
+      }
+    }
+    for (std::int64_t lane = 0; lane < lanes; ++lane) parts[lane] = extremes.result(lane);
+  } else {
+    for (P& part : parts) part = nothing<P>(kind);
+  }
+  if constexpr (adds_fours<kind, X>) {
+    for (; i + 4 * lanes <= count; i += 4 * lanes) {
+      const X* four = x + i;
+#pragma omp simd
+      for (std::int64_t lane = 0; lane < lanes; ++lane) {
+        parts[lane] += sum_of_four(four[lane], four[lanes + lane], four[2 * lanes + lane], four[3 * lanes + lane]);
+      }
+    }
+  }
   for (; i + lanes <= count; i += lanes) {
 #pragma omp simd
     for (std::int64_t lane = 0; lane < lanes; ++lane) {
@@ -91,14 +142,15 @@ void extremes_of_columns(const X* x, std::int64_t count, std::int64_t stride, st
   constexpr std::int64_t block = 128;
   for (; width > 0; x += block, results += block, width -= block) {
     const std::int64_t columns_here = width < block ? width : block;
-    P best[block];
-    for (std::int64_t j = 0; j < columns_here; ++j) best[j] = further ? static_cast<P>(results[j]) : nothing<P>(kind);
+    Extremes<kind, P, block> extremes;
+    for (std::int64_t j = 0; j < columns_here; ++j)
+      extremes.take_first(j, further ? static_cast<P>(results[j]) : nothing<P>(kind));
     for (std::int64_t row = 0; row < count; ++row) {
       const X* from = x + row * stride;
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns_here; ++j) best[j] = combined(kind, best[j], accumulated(kind, from[j], P(0)));
+      for (std::int64_t j = 0; j < columns_here; ++j) extremes.take(j, accumulated(kind, from[j], P(0)));
     }
-    for (std::int64_t j = 0; j < columns_here; ++j) results[j] = static_cast<W>(best[j]);
+    for (std::int64_t j = 0; j < columns_here; ++j) results[j] = static_cast<W>(extremes.result(j));
   }
 }
 
@@ -120,9 +172,14 @@ void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t str
         for (; row + 4 <= count; row += 4) {
 #pragma omp simd
           for (std::int64_t j = 0; j < width; ++j) {
-            const W first = combined(which(), of(row, j), of(row + 1, j));
-            const W second = combined(which(), of(row + 2, j), of(row + 3, j));
-            results[j] = combined(which(), results[j], combined(which(), first, second));
+            if constexpr (adds_fours<which(), X>) {
+              const X* at = x + row * stride + j;
+              results[j] += sum_of_four(at[0], at[stride], at[2 * stride], at[3 * stride]);
+            } else {
+              const W first = combined(which(), of(row, j), of(row + 1, j));
+              const W second = combined(which(), of(row + 2, j), of(row + 3, j));
+              results[j] = combined(which(), results[j], combined(which(), first, second));
+            }
           }
         }
         for (; row < count; ++row) {

@@ -19,7 +19,15 @@ struct OneNumber {
   using Float = float;
   using Int = int;
   TRIREME_HOST_DEVICE static float all(float x) { return x; }
-  TRIREME_HOST_DEVICE static float lookup(const float (&table)[8], int i) { return table[i & 7]; }
+  TRIREME_HOST_DEVICE static float lookup(const float (&table)[8], int i) {
+#ifdef __CUDA_ARCH__  // an index that is not known would put the table into memory, once for each thread
+    const float first = (i & 2) != 0 ? ((i & 1) != 0 ? table[3] : table[2]) : ((i & 1) != 0 ? table[1] : table[0]);
+    const float second = (i & 2) != 0 ? ((i & 1) != 0 ? table[7] : table[6]) : ((i & 1) != 0 ? table[5] : table[4]);
+    return (i & 4) != 0 ? second : first;
+#else
+    return table[i & 7];
+#endif
+  }
   TRIREME_HOST_DEVICE static float smaller(float a, float b) { return a < b ? a : b; }
   TRIREME_HOST_DEVICE static float larger(float a, float b) { return a > b ? a : b; }
   TRIREME_HOST_DEVICE static float where(bool condition, float a) { return condition ? a : 0.0F; }
