@@ -1,7 +1,5 @@
 #include "ops/reduce/reductions_kernels.hpp"
 
-#include <limits>
-
 #include "ops/base/write.hpp"
 #include "ops/reduce/reductions_body.hpp"
 
@@ -55,29 +53,6 @@ template <Accumulation kind, typename X>
 inline constexpr bool adds_fours = std::is_same_v<X, float>&& kind == Accumulation::sum;
 TRIREME_HOST_DEVICE double sum_of_four(float a, float b, float c, float d) { return static_cast<double>((a + b) + (c + d)); }
 
-// The extremes of `count` elements on their way. Whether one of them was NaN is kept apart, which takes fewer instructions than
-// combined() does, that asks in each comparison.
-template <Accumulation kind, typename P, std::int64_t count>
-struct Extremes {
-  using Flag = std::conditional_t<sizeof(P) == 8, std::int64_t, std::int32_t>;
-
-  P best[count];
-  Flag unordered[count];
-
-  TRIREME_HOST_DEVICE void take_first(std::int64_t at, P value) {
-    best[at] = value;
-    unordered[at] = value != value ? Flag(-1) : Flag(0);
-  }
-  TRIREME_HOST_DEVICE void take(std::int64_t at, P value) {
-    unordered[at] |= value != value ? Flag(-1) : Flag(0);
-    best[at] = (kind == Accumulation::minimum ? best[at] < value : best[at] > value) ? best[at] : value;
-  }
-  TRIREME_HOST_DEVICE P result(std::int64_t at) const {
-    if constexpr (std::is_integral_v<P>) return best[at];
-    return unordered[at] != 0 ? std::numeric_limits<P>::quiet_NaN() : best[at];
-  }
-};
-
 template <Accumulation kind, typename X, typename W>
 TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
   using P = Partial<kind, X, W>;
@@ -88,20 +63,8 @@ TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
     return static_cast<W>(total);
   }
   P parts[lanes];
+  for (P& part : parts) part = nothing<P>(kind);
   std::int64_t i = 0;
-  if constexpr (is_extreme<kind>) {
-    Extremes<kind, P, lanes> extremes;
-    for (std::int64_t lane = 0; lane < lanes; ++lane) extremes.take_first(lane, nothing<P>(kind));
-    for (; i + lanes <= count; i += lanes) {
-#pragma omp simd
-      for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        extremes.take(lane, accumulated(kind, x[i + lane], partial_shift));
-      }
-    }
-    for (std::int64_t lane = 0; lane < lanes; ++lane) parts[lane] = extremes.result(lane);
-  } else {
-    for (P& part : parts) part = nothing<P>(kind);
-  }
   if constexpr (adds_fours<kind, X>) {
     for (; i + 4 * lanes <= count; i += 4 * lanes) {
       const X* four = x + i;
@@ -142,15 +105,14 @@ void extremes_of_columns(const X* x, std::int64_t count, std::int64_t stride, st
   constexpr std::int64_t block = 128;
   for (; width > 0; x += block, results += block, width -= block) {
     const std::int64_t columns_here = width < block ? width : block;
-    Extremes<kind, P, block> extremes;
-    for (std::int64_t j = 0; j < columns_here; ++j)
-      extremes.take_first(j, further ? static_cast<P>(results[j]) : nothing<P>(kind));
+    P best[block];
+    for (std::int64_t j = 0; j < columns_here; ++j) best[j] = further ? static_cast<P>(results[j]) : nothing<P>(kind);
     for (std::int64_t row = 0; row < count; ++row) {
       const X* from = x + row * stride;
 #pragma omp simd
-      for (std::int64_t j = 0; j < columns_here; ++j) extremes.take(j, accumulated(kind, from[j], P(0)));
+      for (std::int64_t j = 0; j < columns_here; ++j) best[j] = combined(kind, best[j], accumulated(kind, from[j], P(0)));
     }
-    for (std::int64_t j = 0; j < columns_here; ++j) results[j] = static_cast<W>(extremes.result(j));
+    for (std::int64_t j = 0; j < columns_here; ++j) results[j] = static_cast<W>(best[j]);
   }
 }
 
