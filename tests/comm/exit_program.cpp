@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "comm/base/backend.hpp"
+#include "comm/launch/job_place.hpp"
 #include "trireme/comm/launch/launch.hpp"
 
 namespace {
@@ -49,6 +50,9 @@ void send_in_vain(const trireme::Group& world) {
 // A job that ends the way its argument says, for the tests of exit codes and messages.
 int main(int argc, char** argv) {
   const std::string_view ending = argc > 1 ? argv[1] : "well";
+  if (ending == "wrong-options" && trireme::comm::is_first_process(std::getenv)) {  // the one that prints starts last
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  }
   const int deadline = ending == "late" || ending == "begun" ? 500 : ending == "wrong-options" ? -1 : 600'000;
   const trireme::LaunchOptions options{.deadline = std::chrono::milliseconds(deadline)};
   return trireme::launch(trireme::BackendKind::mpi, options, [&](const trireme::Group& world) {

@@ -4,8 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 #include <utility>
 
 #include "comm/flight/flight.hpp"
@@ -17,6 +19,10 @@
 namespace trireme {
 namespace comm {
 namespace {
+
+// What a process that leaves the message to the first one waits for it: a launcher ends the whole job with the first process
+// that fails, and the first one may have started last.
+constexpr std::chrono::seconds time_to_print{2};
 
 // What is wrong here is wrong in all processes of the job.
 void check(BackendKind backend, const LaunchOptions& options) {
@@ -65,7 +71,11 @@ int launch(BackendKind backend, const LaunchOptions& options, const std::functio
     prints = true;  // the others may not know of it
     return comm::dispatch(backend, options, main);
   } catch (const Error& error) {  // before there were ranks
-    if (prints) log(Severity::error, "{}", error.what());
+    if (prints) {
+      log(Severity::error, "{}", error.what());
+    } else {
+      std::this_thread::sleep_for(comm::time_to_print);
+    }
     return static_cast<int>(exit_code_of(error.code()));
   }
 }
