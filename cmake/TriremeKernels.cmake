@@ -8,10 +8,13 @@ set(TRIREME_ISA_FLAGS_avx2 -mavx2 -mfma -mf16c)
 set(TRIREME_ISA_FLAGS_avx512 ${TRIREME_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mavx512dq -mavx512vl -mprefer-vector-width=512)
 
 # Kernels are optimised in every build type. None of these flags changes a result: errno and floating-point traps are
-# not read, fused multiply-add is used wherever the instruction set has it.
+# not read, fused multiply-add is used wherever the instruction set has it: clang fuses within an expression, where it fuses
+# a * b + c * d alike in a loop's vectors and in the elements that are left; with "fast" it may not, and an element's bits would
+# depend on its place. GCC has no such mode, and fuses both alike with "fast".
 add_library(trireme_kernel_settings INTERFACE)
-target_compile_options(trireme_kernel_settings INTERFACE -O3 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math
-                                                         -fno-exceptions)
+target_compile_options(
+  trireme_kernel_settings INTERFACE -O3 -fopenmp-simd $<IF:$<CXX_COMPILER_ID:Clang>,-ffp-contract=on,-ffp-contract=fast>
+                                    -fno-math-errno -fno-trapping-math -fno-exceptions)
 # clang makes vector code of fewer loops than GCC, and warns of each that asks for it: those that call the C library.
 target_compile_options(trireme_kernel_settings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
 

@@ -14,7 +14,7 @@ function(trireme_map_sources target)
       set(options -std=c++20 --expt-relaxed-constexpr --extended-lambda) # CMake 3.25 does not know nvcc's flag for C++20
     else()
       set(definitions TRIREME_MAP_SIMD)
-      set(options -O2 -fopenmp-simd -ffp-contract=fast -fno-math-errno -fno-trapping-math
+      set(options -O2 -fopenmp-simd -fno-math-errno -fno-trapping-math $<IF:$<CXX_COMPILER_ID:Clang>,-ffp-contract=on,-ffp-contract=fast>
                   $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
     endif()
     set_property(SOURCE ${file} APPEND PROPERTY COMPILE_DEFINITIONS ${definitions})

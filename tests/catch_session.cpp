@@ -1,5 +1,8 @@
 #include "catch_session.hpp"
 
+#include <cstdlib>
+#include <vector>
+
 #if __has_include(<catch2/catch_all.hpp>)
 #include <catch2/catch_session.hpp>
 #else
@@ -7,4 +10,8 @@
 #include <catch2/catch.hpp>
 #endif
 
-int run_tests(int argc, char** argv) { return Catch::Session().run(argc, argv); }
+int run_tests(int argc, char** argv) {
+  std::vector<char*> arguments(argv, argv + argc);
+  if (char* cases = std::getenv("TRIREME_TEST_CASES"); cases != nullptr && argc == 1) arguments.push_back(cases);
+  return Catch::Session().run(static_cast<int>(arguments.size()), arguments.data());
+}

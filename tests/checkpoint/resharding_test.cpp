@@ -123,7 +123,7 @@ std::uint64_t digest_on(const SimulatedFileSystem& system, std::int64_t step) {
 
 }  // namespace
 
-TEST_CASE("a GPT in any of 20 layouts loads what any has saved") {
+TEST_CASE("a GPT in any of 20 layouts loads what any has saved", "[many]") {
   const auto all = layouts();
   std::vector<std::shared_ptr<SimulatedFileSystem>> systems;
   for (const Layout& layout : all) {

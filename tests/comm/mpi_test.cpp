@@ -11,6 +11,7 @@
 
 // Runs the whole suite in one job: this program owns MPI, so launch may be called again and again.
 //   comm_mpi_test [ALGORITHM [PROGRESS]]
+// With an algorithm other than the ring nothing fails.
 namespace {
 
 using trireme::BackendKind;
@@ -86,9 +87,11 @@ int main(int argc, char** argv) {
       return 0;
     });
   }
+  // The longest chain of ranks that wait for each other stands for all algorithms.
+  const bool fails = options.algorithm == trireme::Algorithm::automatic || options.algorithm == trireme::Algorithm::ring;
   for (const auto& one : trireme::test::failure_cases()) {
     options.deadline = one.deadline;
-    if (ranks >= one.least_ranks) check(one.name, one.exit_code, options, one.run);
+    if (fails && ranks >= one.least_ranks) check(one.name, one.exit_code, options, one.run);
   }
   check_looks_in_passing(options);
   check_refused_request();

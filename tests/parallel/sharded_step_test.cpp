@@ -71,7 +71,7 @@ std::vector<double> train_with_fixed_bits(const FixedBitsSetup& setup) {
 
 }  // namespace
 
-TEST_CASE("on two ranks sharded steps train the model that replicated steps train") {
+TEST_CASE("on two ranks sharded steps train the model that replicated steps train", "[many]") {
   CHECK(tests::problems_on_threads(2, tests::sharded_step_problems) == std::vector<std::string>());
 }
 

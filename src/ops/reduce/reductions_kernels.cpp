@@ -51,7 +51,10 @@ constexpr std::int64_t lanes = 32;
 // Of floats four are added as such before the sum goes on in double: a conversion for each takes longer than to read them.
 template <Accumulation kind, typename X>
 inline constexpr bool adds_fours = std::is_same_v<X, float>&& kind == Accumulation::sum;
-TRIREME_HOST_DEVICE double sum_of_four(float a, float b, float c, float d) { return static_cast<double>((a + b) + (c + d)); }
+template <typename W, typename X>
+TRIREME_HOST_DEVICE W sum_of_four(X a, X b, X c, X d) {
+  return static_cast<W>((a + b) + (c + d));
+}
 
 template <Accumulation kind, typename X, typename W>
 TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
@@ -70,7 +73,7 @@ TRIREME_HOST_DEVICE W of_row(const X* x, std::int64_t count, W shift) {
       const X* four = x + i;
 #pragma omp simd
       for (std::int64_t lane = 0; lane < lanes; ++lane) {
-        parts[lane] += sum_of_four(four[lane], four[lanes + lane], four[2 * lanes + lane], four[3 * lanes + lane]);
+        parts[lane] += sum_of_four<P>(four[lane], four[lanes + lane], four[2 * lanes + lane], four[3 * lanes + lane]);
       }
     }
   }
@@ -136,7 +139,7 @@ void columns(Accumulation kind, const X* x, std::int64_t count, std::int64_t str
           for (std::int64_t j = 0; j < width; ++j) {
             if constexpr (adds_fours<which(), X>) {
               const X* at = x + row * stride + j;
-              results[j] += sum_of_four(at[0], at[stride], at[2 * stride], at[3 * stride]);
+              results[j] += sum_of_four<W>(at[0], at[stride], at[2 * stride], at[3 * stride]);
             } else {
               const W first = combined(which(), of(row, j), of(row + 1, j));
               const W second = combined(which(), of(row + 2, j), of(row + 3, j));
