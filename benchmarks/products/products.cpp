@@ -1,0 +1,168 @@
+// Every matrix product and convolution of the models that people train, with the share of the peak of fused multiply-adds that
+// each way to compute it reaches; the ways take turns. One thread, float32.
+//   products [--models gpt-124m resnet-50] [--batches 1 8 32] [--isa avx2] [--json FILE]
+// OpenBLAS or BLIS stand beside it where they are installed: --blas FILE.
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+
+#include "measurement/command_line.hpp"
+#include "measurement/fma_peak.hpp"
+#include "measurement/measurement.hpp"
+#include "products/shapes.hpp"
+#include "products/ways.hpp"
+
+namespace {
+
+struct Settings {
+  double peak = 0;           // operations per second
+  double least_seconds = 0;  // of measuring a shape's ways
+  double most_operations = 0;
+};
+
+// What the ways of a model take in all, each shape as often as a step has it, and the library's where a way does not have it.
+struct Totals {
+  double operations = 0;
+  std::vector<double> seconds = {};  // by way
+  std::vector<bool> exists = {};     // likewise, for any shape
+
+  void add(double of_shape, int times, const std::vector<double>& of_ways) {
+    operations += times * of_shape;
+    seconds.resize(of_ways.size());
+    exists.resize(of_ways.size());
+    for (std::size_t way = 0; way < of_ways.size(); ++way) {
+      seconds[way] += times * (of_ways[way] > 0 ? of_ways[way] : of_ways[0]);
+      if (of_ways[way] > 0) exists[way] = true;
+    }
+  }
+  std::vector<double> of_existing() const {
+    std::vector<double> of_ways = seconds;
+    for (std::size_t way = 0; way < of_ways.size(); ++way) {
+      if (!exists[way]) of_ways[way] = 0;
+    }
+    return of_ways;
+  }
+};
+
+// The median seconds of each way, 0 where there is nothing to run. At least three rounds.
+std::vector<double> measure(const std::vector<Way>& ways, double least_seconds) {
+  std::vector<std::vector<double>> seconds(ways.size());
+  double total = 0;
+  for (int round = -1; round < 3 || total < least_seconds; ++round) {
+    for (std::size_t way = 0; way < ways.size(); ++way) {
+      if (!ways[way].run) continue;
+      const double taken = seconds_of(ways[way].run);
+      if (round < 0) continue;
+      seconds[way].push_back(taken);
+      total += taken;
+    }
+  }
+  std::vector<double> medians;
+  for (const std::vector<double>& of_way : seconds) medians.push_back(of_way.empty() ? 0 : median(of_way));
+  return medians;
+}
+
+void print_head(const std::string& title, const std::vector<Way>& ways) {
+  fmt::print("\n| {} | GFLOP |", title);
+  for (const Way& way : ways) fmt::print(" {} |", way.name);
+  fmt::print("\n|---|---|");
+  for (std::size_t way = 0; way < ways.size(); ++way) fmt::print("---|");
+  fmt::print("\n");
+}
+
+std::vector<double> print_row(const std::string& name, double operations, const std::vector<double>& seconds, double peak) {
+  std::vector<double> shares;
+  fmt::print("| {} | {:.3f} |", name, operations * 1e-9);
+  for (const double taken : seconds) {
+    shares.push_back(taken > 0 ? operations / taken / peak : 0);
+    fmt::print("{}", taken > 0 ? fmt::format(" {:.0f} % |", 100 * shares.back()) : " |");
+  }
+  fmt::print("\n");
+  std::fflush(stdout);
+  return shares;
+}
+
+template <typename Layer, typename WaysOf>
+void measure_layers(const std::string& title, const std::vector<Layer>& layers, const Settings& settings,
+                    const WaysOf& ways_of_pass, nlohmann::ordered_json& figures) {
+  Totals totals;
+  for (const Layer& layer : layers) {
+    if (layer.operations() > settings.most_operations) {
+      fmt::print("\nleft out: {}, {} ({:.0f} GFLOP)\n", title, layer.name(), layer.operations() * 1e-9);
+      continue;
+    }
+    for (const LayerPass pass : passes) {
+      const std::vector<Way> ways = ways_of_pass(layer, pass);
+      if (totals.operations == 0) print_head(title, ways);
+      const std::vector<double> seconds = measure(ways, settings.least_seconds);
+      totals.add(layer.operations(), layer.times, seconds);
+      const std::string name = fmt::format("{}, {}", layer.name(), name_of(pass));
+      const std::vector<double> shares = print_row(name, layer.operations(), seconds, settings.peak);
+      for (std::size_t way = 0; way < ways.size(); ++way) figures[title][name][ways[way].name] = shares[way];
+    }
+  }
+  if (totals.operations > 0) print_row("all of a step", totals.operations, totals.of_existing(), settings.peak);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<std::string> models = model_names();
+  std::vector<std::int64_t> batches{1, 8, 32};
+  Settings settings{.least_seconds = 0.1, .most_operations = 50};
+  std::string isa = "avx512";
+  std::vector<std::string> blas_files{"libopenblas.so.0", "libblis.so.4"};
+  std::string json_path;
+  CommandLine command("The share of the peak that each way to compute a model's matrix products and convolutions reaches");
+  command.option("--models", models, fmt::format("of {}", fmt::join(model_names(), ", ")));
+  command.option("--batches", batches, "sequences or images in a step");
+  command.option("--isa", isa, "the instruction set of all ways and of the peak", {"avx2", "avx512"});
+  command.option("--seconds", settings.least_seconds, "of measuring each shape, at least");
+  command.option("--most", settings.most_operations, "GFLOP of a shape; larger ones are left out");
+  command.option("--blas", blas_files, "libraries with cblas_sgemm; the first that can be loaded is measured");
+  command.option("--json", json_path, "write the shares here");
+  if (const auto code = command.parse(argc, argv)) return *code;
+  settings.most_operations *= 1e9;
+  for (const std::string& model : models) {
+    if (std::ranges::count(model_names(), model) > 0) continue;
+    fmt::print(stderr, "products: there is no model \"{}\"; use some of {}\n", model, fmt::join(model_names(), ", "));
+    return 2;
+  }
+
+  // Before anything computes: each library looks once.
+  omp_set_num_threads(1);
+  setenv("OPENBLAS_NUM_THREADS", "1", 1);
+  setenv("BLIS_NUM_THREADS", "1", 1);
+  if (isa == "avx2") {
+    setenv("TRIREME_ISA", "avx2", 1);
+    setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
+    setenv("OPENBLAS_CORETYPE", "Haswell", 1);
+    setenv("BLIS_ARCH_TYPE", "haswell", 1);
+  }
+  tune_malloc();
+  settings.peak = measure_fma_peak(isa == "avx2" ? 8 : 16);
+  const Blas blas(blas_files);
+  fmt::print("{}: peak {:.1f} GFLOP/s of one thread; BLAS: {}\n", isa, settings.peak * 1e-9,
+             blas ? blas.file() : "none is installed");
+
+  nlohmann::ordered_json figures;
+  figures["isa"] = isa;
+  figures["peak"] = settings.peak;
+  for (const std::string& model : models) {
+    for (const std::int64_t batch : batches) {
+      const ModelShapes shapes = shapes_of(model, batch);
+      const std::string title = fmt::format("{}, batch {}", model, batch);
+      measure_layers(
+          title, shapes.linear, settings, [&](const auto& layer, LayerPass pass) { return ways_of(layer, pass, blas); },
+          figures);
+      measure_layers(
+          title, shapes.convolutions, settings, [](const auto& layer, LayerPass pass) { return ways_of(layer, pass); },
+          figures);
+    }
+  }
+  write_json(json_path, figures);
+  return 0;
+}

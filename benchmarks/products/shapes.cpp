@@ -1,0 +1,136 @@
+#include "products/shapes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <map>
+
+namespace {
+
+struct TransformerSizes {
+  std::int64_t tokens;  // of a sequence
+  std::int64_t width;
+  int layers;
+  std::int64_t results;  // of the last layer
+};
+
+// The linear layers; attention multiplies inside its own kernel.
+ModelShapes transformer(const TransformerSizes& sizes, std::int64_t batch) {
+  const std::int64_t rows = batch * sizes.tokens;
+  const std::int64_t width = sizes.width;
+  return {.linear = {{rows, width, 3 * width, sizes.layers},
+                     {rows, width, width, sizes.layers},
+                     {rows, width, 4 * width, sizes.layers},
+                     {rows, 4 * width, width, sizes.layers},
+                     {rows, width, sizes.results}}};
+}
+
+// 12 layers of width 768, a classifier on the first of 197 tokens, patches of 16 x 16 pixels (Dosovitskiy et al. 2020, arXiv
+// 2010.11929).
+ModelShapes vit_b(std::int64_t batch) {
+  ModelShapes shapes = transformer({.tokens = 197, .width = 768, .layers = 12, .results = 1000}, batch);
+  shapes.linear.back().rows = batch;
+  shapes.linear.push_back({batch * 196, 16 * 16 * 3, 768});
+  return shapes;
+}
+
+// 64 steps of two layers: the input's product is one for all steps, the state's one for each.
+ModelShapes lstm(std::int64_t batch) {
+  constexpr std::int64_t hidden = 512;
+  constexpr int steps = 64;
+  return {.linear = {{steps * batch, hidden, 4 * hidden, 2}, {batch, hidden, 4 * hidden, 2 * steps}}};
+}
+
+class Convolutions {
+ public:
+  explicit Convolutions(std::int64_t batch, std::int64_t side) : batch_(batch), side_(side) {}
+
+  void add(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1) {
+    const ConvolutionLayer layer{.batch = batch_, .side = side_, .in = in, .out = out, .kernel = kernel, .stride = stride};
+    const auto known = std::ranges::find(layers_, layer.name(), &ConvolutionLayer::name);
+    if (known != layers_.end()) {
+      ++known->times;
+    } else {
+      layers_.push_back(layer);
+    }
+  }
+  void shrink(std::int64_t stride) { side_ = (side_ - 1) / stride + 1; }
+  ModelShapes shapes() const { return {.convolutions = layers_}; }
+
+ private:
+  std::int64_t batch_;
+  std::int64_t side_;
+  std::vector<ConvolutionLayer> layers_;
+};
+
+// He et al. 2016, arXiv 1512.03385.
+ModelShapes resnet_18(std::int64_t batch) {
+  Convolutions convolutions(batch, 32);
+  convolutions.add(3, 64, 3);
+  std::int64_t in = 64;
+  for (const std::int64_t width : {64, 128, 256, 512}) {
+    for (const bool first : {true, false}) {
+      const std::int64_t stride = first && width > 64 ? 2 : 1;
+      convolutions.add(in, width, 3, stride);
+      if (stride > 1) convolutions.add(in, width, 1, stride);
+      convolutions.shrink(stride);
+      convolutions.add(width, width, 3);
+      in = width;
+    }
+  }
+  return convolutions.shapes();
+}
+
+// With the stride in the 3 x 3 convolution, as torchvision has it.
+ModelShapes resnet_50(std::int64_t batch) {
+  Convolutions convolutions(batch, 224);
+  convolutions.add(3, 64, 7, 2);
+  convolutions.shrink(4);  // max pooling after it
+  std::int64_t in = 64;
+  for (const auto& [width, blocks] : {std::pair<std::int64_t, int>{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
+    for (int block = 0; block < blocks; ++block) {
+      const std::int64_t stride = block == 0 && width > 64 ? 2 : 1;
+      convolutions.add(in, width, 1);
+      convolutions.add(width, width, 3, stride);
+      if (block == 0) convolutions.add(in, 4 * width, 1, stride);
+      convolutions.shrink(stride);
+      convolutions.add(width, 4 * width, 1);
+      in = 4 * width;
+    }
+  }
+  return convolutions.shapes();
+}
+
+const std::map<std::string, std::function<ModelShapes(std::int64_t)>>& models() {
+  static const std::map<std::string, std::function<ModelShapes(std::int64_t)>> all{
+      {"gpt-10m",
+       [](std::int64_t batch) { return transformer({.tokens = 256, .width = 384, .layers = 6, .results = 256}, batch); }},
+      {"gpt-124m",
+       [](std::int64_t batch) { return transformer({.tokens = 1024, .width = 768, .layers = 12, .results = 50257}, batch); }},
+      {"vit-b", vit_b},
+      {"lstm", lstm},
+      {"resnet-18", resnet_18},
+      {"resnet-50", resnet_50}};
+  return all;
+}
+
+}  // namespace
+
+std::string name_of(LayerPass pass) {
+  return pass == LayerPass::forward ? "forward" : pass == LayerPass::data ? "data" : "weight";
+}
+
+std::string LinearLayer::name() const { return fmt::format("[{}, {}] to {}", rows, in, out); }
+
+std::string ConvolutionLayer::name() const {
+  return fmt::format("{0}x{1}x{1}x{2} to {3}, {4}x{4} / {5}", batch, side, in, out, kernel, stride);
+}
+
+std::vector<std::string> model_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, shapes] : models()) names.push_back(name);
+  return names;
+}
+
+ModelShapes shapes_of(const std::string& model, std::int64_t batch) { return models().at(model)(batch); }

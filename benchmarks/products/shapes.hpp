@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+// A step's pass through a layer: its result, the gradient of its input, the gradient of its weight.
+enum class LayerPass { forward, data, weight };
+inline constexpr LayerPass passes[] = {LayerPass::forward, LayerPass::data, LayerPass::weight};
+std::string name_of(LayerPass pass);
+
+// y[rows, out] = x[rows, in] weight[out, in]^T, as often as a step has it.
+struct LinearLayer {
+  std::int64_t rows;
+  std::int64_t in;
+  std::int64_t out;
+  int times = 1;
+
+  std::string name() const;
+  double operations() const { return 2.0 * static_cast<double>(rows * in * out); }  // of each pass
+};
+
+// A convolution of square images, channels last, padded by half of its kernel, as often as a step has it.
+struct ConvolutionLayer {
+  std::int64_t batch;
+  std::int64_t side;  // of the images that it reads
+  std::int64_t in;    // channels
+  std::int64_t out;
+  std::int64_t kernel;
+  std::int64_t stride;
+  int times = 1;
+
+  std::string name() const;
+  std::int64_t out_side() const { return (side - 1) / stride + 1; }
+  double operations() const {  // of each pass
+    return 2.0 * static_cast<double>(batch * out_side() * out_side() * out * in * kernel * kernel);
+  }
+};
+
+// The layers of a model that multiply matrices or convolve; each shape once.
+struct ModelShapes {
+  std::vector<LinearLayer> linear = {};
+  std::vector<ConvolutionLayer> convolutions = {};
+};
+
+// gpt-10m, gpt-124m, vit-b, lstm, resnet-18 (images of 32 x 32), resnet-50 (of 224 x 224).
+std::vector<std::string> model_names();
+ModelShapes shapes_of(const std::string& model, std::int64_t batch);
