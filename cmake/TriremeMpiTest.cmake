@@ -1,3 +1,11 @@
+# trireme_time_limit(TEST seconds): four times as long under a sanitizer.
+function(trireme_time_limit test seconds)
+  if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+    math(EXPR seconds "4 * ${seconds}")
+  endif()
+  set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
+endfunction()
+
 # trireme_mpi_test(NAME SOURCES file... [LIBRARIES target...] RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): one
 # program, run by mpirun with each number of ranks as NAME_n, label mpi. Without MPI nothing is built.
 function(trireme_mpi_test name)
@@ -26,9 +34,9 @@ function(trireme_mpi_runs target)
     set_tests_properties(
       ${target}_${ranks}
       PROPERTIES LABELS "mpi;${TEST_LABELS}"
-                 TIMEOUT ${TEST_TIMEOUT}
                  PROCESSORS ${ranks}
                  SKIP_RETURN_CODE 77)
+    trireme_time_limit(${target}_${ranks} ${TEST_TIMEOUT})
     trireme_mpi_environment(${target}_${ranks})
   endforeach()
 endfunction()
@@ -54,7 +62,8 @@ function(trireme_nodes_test target ranks node)
   set(test ${target}_nodes_${ranks}_by_${node}_${choices})
   string(REGEX REPLACE "_$" "" test ${test})
   add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}> ${ARGN})
-  set_tests_properties(${test} PROPERTIES LABELS mpi TIMEOUT 240 PROCESSORS ${ranks})
+  set_tests_properties(${test} PROPERTIES LABELS mpi PROCESSORS ${ranks})
+  trireme_time_limit(${test} 240)
   trireme_mpi_environment(${test})
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TRIREME_RANKS_PER_NODE=${node})
 endfunction()
