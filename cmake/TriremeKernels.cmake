@@ -10,7 +10,8 @@ set(TRIREME_ISA_FLAGS_avx512 ${TRIREME_ISA_FLAGS_avx2} -mavx512f -mavx512bw -mav
 # Kernels are optimised in every build type. None of these flags changes a result: errno and floating-point traps are
 # not read, fused multiply-add is used wherever the instruction set has it: clang fuses within an expression, where it fuses
 # a * b + c * d alike in a loop's vectors and in the elements that are left; with "fast" it may not, and an element's bits would
-# depend on its place. GCC has no such mode, and fuses both alike with "fast".
+# depend on its place. GCC has no such mode; with "fast" the
+# tests of fixed bits pass.
 add_library(trireme_kernel_settings INTERFACE)
 target_compile_options(
   trireme_kernel_settings INTERFACE -O3 -fopenmp-simd $<IF:$<CXX_COMPILER_ID:Clang>,-ffp-contract=on,-ffp-contract=fast>
