@@ -43,6 +43,12 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // channels and tiles enough for Winograd
   check({32, 6, 6, 64}, {32, 64, 3, 3}, {});
   check({3, 14, 14, 64}, {32, 64, 1, 1}, {});
+  check({2, 7, 6, 24}, {16, 24, 1, 1}, {.stride = {2, 3}});
+  // Products of matrices: few pixels for the weights.
+  check({1, 3, 3, 128}, {160, 128, 1, 1}, {});
+  check({1, 5, 4, 320}, {352, 320, 1, 1}, {.stride = 2, .padding = 1});
+  check({1, 3, 2, 80}, {96, 80, 3, 3}, {.padding = 1});
+  check({1, 9, 7, 64}, {144, 64, 3, 2}, {.stride = {3, 2}, .padding = {0, 1}, .dilation = {2, 3}});
   check({2, 5, 5, 6}, {4, 3, 1, 1}, {.groups = 2});
   check({2, 5, 5, 5}, {7, 5, 1, 1}, {.padding = 1});
   // Wrong now and then by oneDNN's own 1x1 convolution.

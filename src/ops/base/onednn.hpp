@@ -26,17 +26,30 @@ struct PrimitiveOptions {
   const dnnl::engine& engine;
   dnnl::primitive_attr attributes = {};
   bool allow_empty = false;         // an empty descriptor where oneDNN lacks the primitive, instead of an exception
-  std::string_view leave_out = {};  // describe_backward: no implementation whose name has this, where there is another one
+  std::string_view leave_out = {};  // no implementation whose name has this, where there is another one
 };
+
+// Goes on to the first implementation that is not left out, or to the last.
+template <typename Descriptor>
+void leave_out(std::string_view part, Descriptor& found) {
+  const auto is_left_out = [&] {
+    return !part.empty() && found && std::string_view(found.impl_info_str()).find(part) != std::string_view::npos;
+  };
+  while (is_left_out() && found.next_impl()) {
+  }
+}
 
 // The descriptor of a primitive: describe<dnnl::matmul>({engine}, a, b, c).
 template <typename Primitive, typename... Arguments>
 typename Primitive::primitive_desc describe(const PrimitiveOptions& options, const Arguments&... arguments) {
 #if DNNL_VERSION_MAJOR >= 3
-  return {options.engine, arguments..., options.attributes, options.allow_empty};
+  typename Primitive::primitive_desc found{options.engine, arguments..., options.attributes, options.allow_empty};
 #else
-  return {typename Primitive::desc(arguments...), options.attributes, options.engine, options.allow_empty};
+  const typename Primitive::desc wanted(arguments...);  // which next_impl() reads
+  typename Primitive::primitive_desc found{wanted, options.attributes, options.engine, options.allow_empty};
 #endif
+  leave_out(options.leave_out, found);
+  return found;
 }
 
 // Of a backward pass, which is planned for the descriptor of its forward pass.
@@ -49,12 +62,7 @@ typename Primitive::primitive_desc describe_backward(const PrimitiveOptions& opt
   const typename Primitive::desc wanted(arguments...);  // which next_impl() reads
   typename Primitive::primitive_desc found{wanted, options.attributes, options.engine, forward, options.allow_empty};
 #endif
-  const auto is_left_out = [&] {
-    return !options.leave_out.empty() && found &&
-           std::string_view(found.impl_info_str()).find(options.leave_out) != std::string_view::npos;
-  };
-  while (is_left_out() && found.next_impl()) {
-  }
+  leave_out(options.leave_out, found);
   return found;
 }
 

@@ -1,12 +1,15 @@
 #include <algorithm>
+#include <type_traits>
 
 #include "ops/base/parallel.hpp"
+#include "ops/convolution/convolution_columns.hpp"
 #include "ops/convolution/convolution_on.hpp"
 #include "ops/convolution/convolution_plan.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
 #include "ops/matmul/matmul_plan.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
+#include "trireme/ops/matmul/matmul.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -29,6 +32,9 @@ template <>
 template <typename T>
 void Convolution<Cpu>::forward(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& weight,
                                const Tensor<Accumulate<T>, Cpu>& bias, Tensor<T, Cpu>& y) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (suits_columns(shape)) return linear(columns_of(shape, x), weight_matrix(shape, weight), bias, y);
+  }
   if constexpr (is_half<T>) {
     if (!taken_as_is<T>()) {
       Tensor<float, Cpu> floats(y.shape());
@@ -43,6 +49,14 @@ template <>
 template <typename T>
 void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& weight,
                                      Tensor<T, Cpu>& dx) {
+  if constexpr (std::is_same_v<T, float>) {
+    if (convolution::is_product(shape)) return matmul(dy, weight_matrix(shape, weight), dx);
+    if (gradient_suits_columns(shape)) {
+      Tensor<float> columns({dy.shape().rows(), weight.numel() / shape.out});
+      matmul(dy, weight_matrix(shape, weight), columns);
+      return sum_columns(shape, columns, dx);
+    }
+  }
   if constexpr (is_half<T>) {
     if (!taken_as_is<T>()) {
       Tensor<float, Cpu> floats(dx.shape());
@@ -60,6 +74,12 @@ void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tens
   if (shape.batch == 0) {
     std::fill_n(dweight.data(), dweight.numel(), Accumulate<T>{0});
     return;
+  }
+  if constexpr (std::is_same_v<T, float>) {
+    if (gradient_suits_columns(shape)) {
+      auto matrix = weight_matrix(shape, dweight);
+      return matmul(dy, columns_of(shape, x), matrix, {.transpose_a = true});
+    }
   }
   if constexpr (is_half<T>) {
     if (!taken_as_is<T>()) return run_convolution_weight(shape, as_floats(x).data(), as_floats(dy).data(), dweight.data());

@@ -6,7 +6,8 @@
 #include "trireme/tensor/tensor.hpp"
 
 // Images are [batch, height, width, channels]; a batch of 0 is fine. On CPUs oneDNN for float and bfloat16, which orders the
-// weights as it likes; plain loops for double; float16 in float. Large 3 x 3 convolutions of float are Winograd's where the
+// weights as it likes; plain loops for double; float16 in float. Convolutions of float that have few pixels for their weights,
+// and gradients of 1 x 1 kernels, are products of matrices. Large 3 x 3 convolutions of float are Winograd's where the
 // processor has AVX-512, with larger rounding errors than a plain sum; TRIREME_CONVOLUTION=direct forbids it. On GPUs cuDNN,
 // and plain sums where it has no plan. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit throw
 // Error.
