@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ops/base/onednn.hpp"
+#include "ops/matmul/matmul_plan.hpp"
 
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch) {
   const std::int64_t rows = batch * model.block;
@@ -84,7 +85,10 @@ MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dt
     const auto b = Plans::matrix(product.batch, product.k, product.n, product.transpose_b, dtype);
     const bool weight_gradient = product.batch == 1 && product.transpose_a;
     const auto c = Plans::matrix(product.batch, product.m, product.n, false, weight_gradient ? trireme::DType::float32 : dtype);
-    const auto description = trireme::ops::describe<dnnl::matmul>({plans_->engine}, a, b, c);
+    trireme::ops::PrimitiveOptions options{plans_->engine};
+    // The faster of oneDNN's two for large matrices of floats, which it does not choose itself.
+    if (product.batch == 1 && dtype == trireme::DType::float32) options.leave_out = "brg";
+    const auto description = trireme::ops::describe<dnnl::matmul>(options, a, b, c);
     plans_->plans.push_back({dnnl::matmul(description),
                              {{DNNL_ARG_SRC, plans_->random_memory(a)},
                               {DNNL_ARG_WEIGHTS, plans_->random_memory(b)},
@@ -93,12 +97,8 @@ MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dt
 }
 
 std::unique_ptr<MatmulFloor> MatmulFloor::make(const std::vector<Product>& products, trireme::DType dtype) {
-  try {
-    return std::make_unique<MatmulFloor>(products, dtype);
-  } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented) throw;
-    return nullptr;
-  }
+  if (!trireme::ops::has_matmul(dtype)) return nullptr;
+  return std::make_unique<MatmulFloor>(products, dtype);
 }
 
 MatmulFloor::~MatmulFloor() = default;

@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "ops/base/onednn.hpp"
+#include "ops/matmul/matmul_plan.hpp"
 #include "trireme/core/bfloat16.hpp"
 
 using Descriptor = dnnl::memory::desc;
@@ -78,12 +79,8 @@ ConvolutionFloor::ConvolutionFloor(const std::vector<Layer>& layers, std::int64_
 
 std::unique_ptr<ConvolutionFloor> ConvolutionFloor::make(const std::vector<Layer>& layers, std::int64_t batch,
                                                          trireme::DType dtype) {
-  try {
-    return std::make_unique<ConvolutionFloor>(layers, batch, dtype);
-  } catch (const dnnl::error& error) {
-    if (error.status != dnnl_unimplemented) throw;
-    return nullptr;
-  }
+  if (!trireme::ops::has_matmul(dtype)) return nullptr;
+  return std::make_unique<ConvolutionFloor>(layers, batch, dtype);
 }
 
 ConvolutionFloor::~ConvolutionFloor() = default;

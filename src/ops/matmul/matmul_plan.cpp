@@ -137,7 +137,7 @@ auto with_plans(const MatmulShape& shape, Use use) {
 bool has_matmul(DType operands) {
   if (operands == DType::float32) return true;
   const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
-  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core);
+  const auto needed = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
   return operands == DType::bfloat16 && (isa & needed) == needed && device::current_isa() == device::Isa::avx512;
 }
 
