@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "measurement/measurement.hpp"
+#include "trireme/device/isa.hpp"
 
 namespace {
 
@@ -58,13 +59,16 @@ float run_scalar(std::int64_t count) {
 
 }  // namespace
 
-double measure_fma_peak(int most_lanes) {
+double measure_fma_peak() {
   constexpr std::int64_t count = 1 << 20;
   volatile float result = 0;
   const auto rate = [&](int lanes, auto run) {
     return best_rate(2.0 * lanes * chains * static_cast<double>(count), [&] { result = run(count); });
   };
-  if (most_lanes >= 16 && __builtin_cpu_supports("avx512f")) return rate(16, run_avx512);
-  if (most_lanes >= 8 && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return rate(8, run_avx2);
+  switch (trireme::device::current_isa()) {
+    case trireme::device::Isa::avx512: return rate(16, run_avx512);
+    case trireme::device::Isa::avx2: return rate(8, run_avx2);
+    case trireme::device::Isa::baseline: break;
+  }
   return rate(1, run_scalar);
 }

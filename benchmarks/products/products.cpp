@@ -1,6 +1,7 @@
 // Every matrix product and convolution of the models that people train, with the share of the peak of fused multiply-adds that
 // each way to compute it reaches; the ways take turns. One thread, float32.
 //   products [--models gpt-124m resnet-50] [--batches 1 8 32] [--isa avx2] [--json FILE]
+// The peak is measured anew before each of them: a processor's clock changes.
 // OpenBLAS or BLIS stand beside it where they are installed: --blas FILE.
 #include <fmt/format.h>
 #include <omp.h>
@@ -14,11 +15,11 @@
 #include "measurement/measurement.hpp"
 #include "products/shapes.hpp"
 #include "products/ways.hpp"
+#include "trireme/device/isa.hpp"
 
 namespace {
 
 struct Settings {
-  double peak = 0;           // operations per second
   double least_seconds = 0;  // of measuring a shape's ways
   double most_operations = 0;
 };
@@ -26,11 +27,13 @@ struct Settings {
 // What the ways of a model take in all, each shape as often as a step has it, and the library's where a way does not have it.
 struct Totals {
   double operations = 0;
+  double seconds_at_peak = 0;
   std::vector<double> seconds = {};  // by way
   std::vector<bool> exists = {};     // likewise, for any shape
 
-  void add(double of_shape, int times, const std::vector<double>& of_ways) {
+  void add(double of_shape, double peak, int times, const std::vector<double>& of_ways) {
     operations += times * of_shape;
+    seconds_at_peak += times * of_shape / peak;
     seconds.resize(of_ways.size());
     exists.resize(of_ways.size());
     for (std::size_t way = 0; way < of_ways.size(); ++way) {
@@ -73,11 +76,12 @@ void print_head(const std::string& title, const std::vector<Way>& ways) {
   fmt::print("\n");
 }
 
-std::vector<double> print_row(const std::string& name, double operations, const std::vector<double>& seconds, double peak) {
+std::vector<double> print_row(const std::string& name, double operations, const std::vector<double>& seconds,
+                              double seconds_at_peak) {
   std::vector<double> shares;
   fmt::print("| {} | {:.3f} |", name, operations * 1e-9);
   for (const double taken : seconds) {
-    shares.push_back(taken > 0 ? operations / taken / peak : 0);
+    shares.push_back(taken > 0 ? seconds_at_peak / taken : 0);
     fmt::print("{}", taken > 0 ? fmt::format(" {:.0f} % |", 100 * shares.back()) : " |");
   }
   fmt::print("\n");
@@ -97,14 +101,17 @@ void measure_layers(const std::string& title, const std::vector<Layer>& layers, 
     for (const LayerPass pass : passes) {
       const std::vector<Way> ways = ways_of_pass(layer, pass);
       if (totals.operations == 0) print_head(title, ways);
+      const double peak = measure_fma_peak();
       const std::vector<double> seconds = measure(ways, settings.least_seconds);
-      totals.add(layer.operations(), layer.times, seconds);
+      totals.add(layer.operations(), peak, layer.times, seconds);
       const std::string name = fmt::format("{}, {}", layer.name(), name_of(pass));
-      const std::vector<double> shares = print_row(name, layer.operations(), seconds, settings.peak);
+      const std::vector<double> shares = print_row(name, layer.operations(), seconds, layer.operations() / peak);
       for (std::size_t way = 0; way < ways.size(); ++way) figures[title][name][ways[way].name] = shares[way];
     }
   }
-  if (totals.operations > 0) print_row("all of a step", totals.operations, totals.of_existing(), settings.peak);
+  if (totals.operations > 0) {
+    print_row("all of a step", totals.operations, totals.of_existing(), totals.seconds_at_peak);
+  }
 }
 
 }  // namespace
@@ -113,13 +120,14 @@ int main(int argc, char** argv) {
   std::vector<std::string> models = model_names();
   std::vector<std::int64_t> batches{1, 8, 32};
   Settings settings{.least_seconds = 0.1, .most_operations = 50};
-  std::string isa = "avx512";
+  std::string isa;
   std::vector<std::string> blas_files{"libopenblas.so.0", "libblis.so.4"};
   std::string json_path;
   CommandLine command("The share of the peak that each way to compute a model's matrix products and convolutions reaches");
   command.option("--models", models, fmt::format("of {}", fmt::join(model_names(), ", ")));
   command.option("--batches", batches, "sequences or images in a step");
-  command.option("--isa", isa, "the instruction set of all ways and of the peak", {"avx2", "avx512"});
+  command.option("--isa", isa, "the instruction set of all ways and of the peak: else the processor's best",
+                 {"avx2", "avx512"});
   command.option("--seconds", settings.least_seconds, "of measuring each shape, at least");
   command.option("--most", settings.most_operations, "GFLOP of a shape; larger ones are left out");
   command.option("--blas", blas_files, "libraries with cblas_sgemm; the first that can be loaded is measured");
@@ -141,16 +149,22 @@ int main(int argc, char** argv) {
     setenv("ONEDNN_MAX_CPU_ISA", "AVX2", 1);
     setenv("OPENBLAS_CORETYPE", "Haswell", 1);
     setenv("BLIS_ARCH_TYPE", "haswell", 1);
+  } else {
+    if (isa == "avx512") setenv("TRIREME_ISA", "avx512", 1);
+    if (trireme::device::current_isa() == trireme::device::Isa::avx512) {
+      setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);  // which it does not find out of every processor's name
+    }
   }
+  isa = trireme::device::name_of(trireme::device::current_isa());
   tune_malloc();
-  settings.peak = measure_fma_peak(isa == "avx2" ? 8 : 16);
+  const double peak = measure_fma_peak();
   const Blas blas(blas_files);
-  fmt::print("{}: peak {:.1f} GFLOP/s of one thread; BLAS: {}\n", isa, settings.peak * 1e-9,
+  fmt::print("{}: peak {:.1f} GFLOP/s of one thread at the start; BLAS: {}\n", isa, peak * 1e-9,
              blas ? blas.file() : "none is installed");
 
   nlohmann::ordered_json figures;
   figures["isa"] = isa;
-  figures["peak"] = settings.peak;
+  figures["peak"] = peak;
   for (const std::string& model : models) {
     for (const std::int64_t batch : batches) {
       const ModelShapes shapes = shapes_of(model, batch);
