@@ -15,8 +15,10 @@ bool is_1x1(const ConvolutionShape& shape) {
 }
 bool is_column_already(const ConvolutionShape& shape) { return is_1x1(shape) && shape.stride == Extent2d(1); }
 
+// With more pixels than channels of y the columns would take more memory than the weight.
 bool has_weights_per_pixel(const ConvolutionShape& shape, std::int64_t least) {
-  return shape.groups == 1 && shape.in * taps_of(shape) * shape.out > least * y_pixels(shape);
+  const std::int64_t pixels = y_pixels(shape);
+  return shape.groups == 1 && pixels <= shape.out && shape.in * taps_of(shape) * shape.out > least * pixels;
 }
 
 }  // namespace
