@@ -19,7 +19,7 @@ struct Product {
 };
 
 Product product_of(const LinearLayer& layer, LayerPass pass) {
-  const auto& [rows, in, out, times] = layer;
+  const auto& [rows, in, out, times, passes] = layer;
   switch (pass) {
     case LayerPass::forward: return {.m = rows, .n = out, .k = in, .transpose_a = false, .transpose_b = true};
     case LayerPass::data: return {.m = rows, .n = in, .k = out, .transpose_a = false, .transpose_b = false};

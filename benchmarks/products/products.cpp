@@ -98,7 +98,7 @@ void measure_layers(const std::string& title, const std::vector<Layer>& layers, 
       fmt::print("\nleft out: {}, {} ({:.0f} GFLOP)\n", title, layer.name(), layer.operations() * 1e-9);
       continue;
     }
-    for (const LayerPass pass : passes) {
+    for (const LayerPass pass : layer.passes) {
       const std::vector<Way> ways = ways_of_pass(layer, pass);
       if (totals.operations == 0) print_head(title, ways);
       const double peak = measure_fma_peak();

@@ -31,15 +31,18 @@ ModelShapes transformer(const TransformerSizes& sizes, std::int64_t batch) {
 ModelShapes vit_b(std::int64_t batch) {
   ModelShapes shapes = transformer({.tokens = 197, .width = 768, .layers = 12, .results = 1000}, batch);
   shapes.linear.back().rows = batch;
-  shapes.linear.push_back({batch * 196, 16 * 16 * 3, 768});
+  shapes.linear.push_back({batch * 196, 16 * 16 * 3, 768, 1, of_first_layer});
   return shapes;
 }
 
-// 64 steps of two layers: the input's product is one for all steps, the state's one for each.
+// 64 steps of two layers: the input's products are one for all steps, the state's one for each, but for the weight's gradient.
 ModelShapes lstm(std::int64_t batch) {
   constexpr std::int64_t hidden = 512;
   constexpr int steps = 64;
-  return {.linear = {{steps * batch, hidden, 4 * hidden, 2}, {batch, hidden, 4 * hidden, 2 * steps}}};
+  const LayerPasses not_of_weight{LayerPass::forward, LayerPass::data};
+  return {.linear = {{steps * batch, hidden, 4 * hidden, 2, not_of_weight},
+                     {batch, hidden, 4 * hidden, 2 * steps, not_of_weight},
+                     {steps * batch, hidden, 4 * hidden, 4, {LayerPass::weight}}}};
 }
 
 class Convolutions {
@@ -47,7 +50,13 @@ class Convolutions {
   explicit Convolutions(std::int64_t batch, std::int64_t side) : batch_(batch), side_(side) {}
 
   void add(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1) {
-    const ConvolutionLayer layer{.batch = batch_, .side = side_, .in = in, .out = out, .kernel = kernel, .stride = stride};
+    const ConvolutionLayer layer{.batch = batch_,
+                                 .side = side_,
+                                 .in = in,
+                                 .out = out,
+                                 .kernel = kernel,
+                                 .stride = stride,
+                                 .passes = layers_.empty() ? of_first_layer : all_passes};
     const auto known = std::ranges::find(layers_, layer.name(), &ConvolutionLayer::name);
     if (known != layers_.end()) {
       ++known->times;

@@ -6,8 +6,11 @@
 
 // A step's pass through a layer: its result, the gradient of its input, the gradient of its weight.
 enum class LayerPass { forward, data, weight };
-inline constexpr LayerPass passes[] = {LayerPass::forward, LayerPass::data, LayerPass::weight};
 std::string name_of(LayerPass pass);
+
+using LayerPasses = std::vector<LayerPass>;
+inline const LayerPasses all_passes{LayerPass::forward, LayerPass::data, LayerPass::weight};
+inline const LayerPasses of_first_layer{LayerPass::forward, LayerPass::weight};  // the input of a model has no gradient
 
 // y[rows, out] = x[rows, in] weight[out, in]^T, as often as a step has it.
 struct LinearLayer {
@@ -15,6 +18,7 @@ struct LinearLayer {
   std::int64_t in;
   std::int64_t out;
   int times = 1;
+  LayerPasses passes = all_passes;
 
   std::string name() const;
   double operations() const { return 2.0 * static_cast<double>(rows * in * out); }  // of each pass
@@ -29,6 +33,7 @@ struct ConvolutionLayer {
   std::int64_t kernel;
   std::int64_t stride;
   int times = 1;
+  LayerPasses passes = all_passes;
 
   std::string name() const;
   std::int64_t out_side() const { return (side - 1) / stride + 1; }

@@ -12,8 +12,8 @@ Tensor<double> widened(const Tensor<float>& x) { return Tensor<double>::from(x.s
 }  // namespace
 
 TEST_CASE("convolutions of float agree with those of double, writing and adding") {
-  const auto check = [](const Shape& image, const Shape& kernel, const Conv2dOptions& options) {
-    const auto x = random_tensor<float>(image, 1);
+  const auto check = [](const Shape& image, const Shape& kernel, const Conv2dOptions& options, double spread = 1) {
+    const auto x = random_tensor<float>(image, 1, spread);
     const auto weight = random_tensor<float>(kernel, 2);
     const auto bias = random_tensor<float>({kernel[0]}, 3);
     const auto extent = conv2d_extent({image[1], image[2]}, {kernel[2], kernel[3]}, options);
@@ -40,8 +40,10 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({2, 8, 8, 32}, {32, 32, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
   check({1, 9, 11, 6}, {9, 2, 3, 5}, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {2, 1}, .groups = 3});
   check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
-  check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // channels and tiles enough for Winograd
+  check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // Winograd, as the next three
   check({32, 6, 6, 64}, {32, 64, 3, 3}, {});
+  check({1, 16, 15, 32}, {64, 32, 3, 3}, {.padding = {2, 0}});
+  check({9, 33, 17, 48}, {32, 48, 3, 3}, {.padding = 1}, 0.1);  // several blocks of tiles, sums of 5,049 products
   check({3, 14, 14, 64}, {32, 64, 1, 1}, {});
   check({2, 7, 6, 24}, {16, 24, 1, 1}, {.stride = {2, 3}});
   // Products of matrices: few pixels for the weights.

@@ -5,6 +5,7 @@
 #include "ops/convolution/convolution_columns.hpp"
 #include "ops/convolution/convolution_on.hpp"
 #include "ops/convolution/convolution_plan.hpp"
+#include "ops/convolution/winograd.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
 #include "ops/matmul/matmul_plan.hpp"
@@ -33,12 +34,13 @@ template <typename T>
 void Convolution<Cpu>::forward(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& weight,
                                const Tensor<Accumulate<T>, Cpu>& bias, Tensor<T, Cpu>& y) {
   if constexpr (std::is_same_v<T, float>) {
+    if (suits_winograd(shape)) return winograd_forward(shape, x.data(), weight.data(), bias.data(), y.data());
     if (suits_columns(shape)) return linear(columns_of(shape, x), weight_matrix(shape, weight), bias, y);
   }
   if constexpr (is_half<T>) {
     if (!taken_as_is<T>()) {
       Tensor<float, Cpu> floats(y.shape());
-      run_convolution(shape, as_floats(x).data(), as_floats(weight).data(), bias.data(), floats.data());
+      forward(shape, as_floats(x), as_floats(weight), bias, floats);
       return cast(floats, y);
     }
   }
@@ -50,6 +52,7 @@ template <typename T>
 void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& weight,
                                      Tensor<T, Cpu>& dx) {
   if constexpr (std::is_same_v<T, float>) {
+    if (suits_winograd(shape)) return winograd_data(shape, dy.data(), weight.data(), dx.data());
     if (convolution::is_product(shape)) return matmul(dy, weight_matrix(shape, weight), dx);
     if (gradient_suits_columns(shape)) {
       Tensor<float> columns({dy.shape().rows(), weight.numel() / shape.out});
@@ -60,7 +63,7 @@ void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor
   if constexpr (is_half<T>) {
     if (!taken_as_is<T>()) {
       Tensor<float, Cpu> floats(dx.shape());
-      run_convolution_data(shape, as_floats(dy).data(), as_floats(weight).data(), floats.data());
+      backward_data(shape, as_floats(dy), as_floats(weight), floats);
       return cast(floats, dx);
     }
   }
@@ -76,13 +79,14 @@ void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tens
     return;
   }
   if constexpr (std::is_same_v<T, float>) {
+    if (suits_winograd(shape)) return winograd_weight(shape, x.data(), dy.data(), dweight.data());
     if (gradient_suits_columns(shape)) {
       auto matrix = weight_matrix(shape, dweight);
       return matmul(dy, columns_of(shape, x), matrix, {.transpose_a = true});
     }
   }
   if constexpr (is_half<T>) {
-    if (!taken_as_is<T>()) return run_convolution_weight(shape, as_floats(x).data(), as_floats(dy).data(), dweight.data());
+    if (!taken_as_is<T>()) return backward_weight(shape, as_floats(x), as_floats(dy), dweight);
   }
   run_convolution_weight(shape_for<T>(shape), x.data(), dy.data(), dweight.data());
 }

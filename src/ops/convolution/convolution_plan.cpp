@@ -3,10 +3,8 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <cstdlib>
 #include <map>
 #include <memory>
-#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
@@ -23,25 +21,6 @@ using Descriptor = dnnl::memory::desc;
 using Tag = dnnl::memory::format_tag;
 enum class Pass : std::uint8_t { forward, data, weight };
 
-bool wants_direct() {
-  static const bool wanted = [] {
-    const char* value = std::getenv("TRIREME_CONVOLUTION");
-    return value != nullptr && std::string_view(value) == "direct";
-  }();
-  return wanted;
-}
-
-// Winograd's minimal filtering (Lavin, Gray 2015, arXiv 1509.09308) of tiles of 4 x 4 pixels takes a quarter of the
-// multiplications. oneDNN has it for float32 with AVX-512, on images in blocks of 16 channels. With fewer channels or tiles,
-// transforms and reorders cost what that saves.
-bool suits_winograd(const ConvolutionShape& s) {
-  constexpr Extent2d one = 1;
-  constexpr std::int64_t least = 32;
-  const std::int64_t tiles = s.batch * ((s.y.height + 3) / 4) * ((s.y.width + 3) / 4);
-  return s.operands == DType::float32 && s.groups == 1 && s.kernel == Extent2d(3) && s.stride == one && s.dilation == one &&
-         s.in % 16 == 0 && s.in >= least && s.out % 16 == 0 && s.out >= least && tiles >= least && !wants_direct();
-}
-
 // oneDNN's 1x1 convolution copies the pixels that a stride leaves into memory of its threads. With fewer channels than a block
 // of 8 or 16 it writes past that memory in the gradient of the weight, so that results are wrong now and then, or the process
 // dies (https://github.com/uxlfoundation/oneDNN/issues/6035, open in version 3; seen with 2.6.3). Others of its implementations
@@ -51,9 +30,9 @@ bool breaks_1x1(const ConvolutionShape& s) {
   return s.kernel == one && s.stride != one && s.in / s.groups < 16;
 }
 
-// Without `any` images stay as they are, channels last.
-Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels, bool any) {
-  return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), any ? Tag::any : Tag::nhwc};
+// Images stay as they are, channels last.
+Descriptor image(const ConvolutionShape& shape, const Extent2d& extent, std::int64_t channels) {
+  return {{shape.batch, channels, extent.height, extent.width}, onednn_type(shape.operands), Tag::nhwc};
 }
 Descriptor weights(const ConvolutionShape& s, dnnl::memory::data_type type, bool any) {
   if (s.groups == 1) return {{s.out, s.in, s.kernel.height, s.kernel.width}, type, any ? Tag::any : Tag::oihw};
@@ -66,8 +45,43 @@ using Arguments = std::unordered_map<int, const void*>;
 class ConvolutionPlan {
  public:
   ConvolutionPlan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine) {
-    if (suits_winograd(shape) && plan(pass, shape, engine, dnnl::algorithm::convolution_winograd)) return;
-    plan(pass, shape, engine, dnnl::algorithm::convolution_direct);
+    const auto algorithm = dnnl::algorithm::convolution_direct;
+    const auto x = image(shape, shape.x, shape.in);
+    const auto y = image(shape, shape.y, shape.out);
+    const auto weight = weights(shape, onednn_type(shape.operands), true);
+    const auto dweight = weights(shape, dnnl::memory::data_type::f32, true);
+    const auto bias = shape.bias ? Descriptor({shape.out}, dnnl::memory::data_type::f32, Tag::a) : Descriptor();
+    const dnnl::memory::dims stride{shape.stride.height, shape.stride.width};
+    const dnnl::memory::dims padding{shape.padding.height, shape.padding.width};
+    const dnnl::memory::dims dilation{shape.dilation.height - 1, shape.dilation.width - 1};
+    PrimitiveOptions options{.engine = engine};
+    options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+    if (breaks_1x1(shape)) options.leave_out = "1x1";
+    const auto given_weight = weights(shape, onednn_type(shape.operands), false);
+    const auto forward = describe<dnnl::convolution_forward>(options, dnnl::prop_kind::forward_training, algorithm, x, weight,
+                                                             bias, y, stride, dilation, padding, padding);
+    if (pass == Pass::forward) {
+      make<dnnl::convolution_forward>(forward, engine);
+      add(DNNL_ARG_SRC, x, forward.src_desc(), false, engine);
+      add(DNNL_ARG_WEIGHTS, given_weight, forward.weights_desc(), false, engine);
+      if (shape.bias) add(DNNL_ARG_BIAS, bias, bias, false, engine);
+      add(DNNL_ARG_DST, y, forward.dst_desc(), true, engine);
+    } else if (pass == Pass::data) {
+      const auto backward = describe_backward<dnnl::convolution_backward_data>(options, forward, algorithm, x, weight, y,
+                                                                               stride, dilation, padding, padding);
+      make<dnnl::convolution_backward_data>(backward, engine);
+      add(DNNL_ARG_DIFF_DST, y, backward.diff_dst_desc(), false, engine);
+      add(DNNL_ARG_WEIGHTS, given_weight, backward.weights_desc(), false, engine);
+      add(DNNL_ARG_DIFF_SRC, x, backward.diff_src_desc(), true, engine);
+    } else {
+      const auto backward = describe_backward<dnnl::convolution_backward_weights>(options, forward, algorithm, x, dweight, y,
+                                                                                  stride, dilation, padding, padding);
+      make<dnnl::convolution_backward_weights>(backward, engine);
+      add(DNNL_ARG_SRC, x, backward.src_desc(), false, engine);
+      add(DNNL_ARG_DIFF_DST, y, backward.diff_dst_desc(), false, engine);
+      add(DNNL_ARG_DIFF_WEIGHTS, weights(shape, dnnl::memory::data_type::f32, false), backward.diff_weights_desc(), true,
+          engine);
+    }
   }
 
   std::size_t scratchpad_bytes() const { return scratchpad_bytes_; }
@@ -96,53 +110,6 @@ class ConvolutionPlan {
     dnnl::reorder reorder;  // empty where both layouts are the same
     std::size_t offset;     // of `taken` in the memory for reordered operands
   };
-
-  // False where oneDNN has no such algorithm for the shape on this processor; every shape can be done directly.
-  bool plan(Pass pass, const ConvolutionShape& shape, const dnnl::engine& engine, dnnl::algorithm algorithm) {
-    const bool any = algorithm != dnnl::algorithm::convolution_direct;
-    const auto x = image(shape, shape.x, shape.in, any);
-    const auto y = image(shape, shape.y, shape.out, any);
-    const auto weight = weights(shape, onednn_type(shape.operands), true);
-    const auto dweight = weights(shape, dnnl::memory::data_type::f32, true);
-    const auto bias = shape.bias ? Descriptor({shape.out}, dnnl::memory::data_type::f32, Tag::a) : Descriptor();
-    const dnnl::memory::dims stride{shape.stride.height, shape.stride.width};
-    const dnnl::memory::dims padding{shape.padding.height, shape.padding.width};
-    const dnnl::memory::dims dilation{shape.dilation.height - 1, shape.dilation.width - 1};
-    PrimitiveOptions options{.engine = engine, .allow_empty = any};
-    options.attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
-    if (breaks_1x1(shape)) options.leave_out = "1x1";
-    const auto given_x = image(shape, shape.x, shape.in, false);
-    const auto given_y = image(shape, shape.y, shape.out, false);
-    const auto given_weight = weights(shape, onednn_type(shape.operands), false);
-    const auto forward = describe<dnnl::convolution_forward>(options, dnnl::prop_kind::forward_training, algorithm, x, weight,
-                                                             bias, y, stride, dilation, padding, padding);
-    if (!forward) return false;
-    if (pass == Pass::forward) {
-      make<dnnl::convolution_forward>(forward, engine);
-      add(DNNL_ARG_SRC, given_x, forward.src_desc(), false, engine);
-      add(DNNL_ARG_WEIGHTS, given_weight, forward.weights_desc(), false, engine);
-      if (shape.bias) add(DNNL_ARG_BIAS, bias, bias, false, engine);
-      add(DNNL_ARG_DST, given_y, forward.dst_desc(), true, engine);
-    } else if (pass == Pass::data) {
-      const auto backward = describe_backward<dnnl::convolution_backward_data>(options, forward, algorithm, x, weight, y,
-                                                                               stride, dilation, padding, padding);
-      if (!backward) return false;
-      make<dnnl::convolution_backward_data>(backward, engine);
-      add(DNNL_ARG_DIFF_DST, given_y, backward.diff_dst_desc(), false, engine);
-      add(DNNL_ARG_WEIGHTS, given_weight, backward.weights_desc(), false, engine);
-      add(DNNL_ARG_DIFF_SRC, given_x, backward.diff_src_desc(), true, engine);
-    } else {
-      const auto backward = describe_backward<dnnl::convolution_backward_weights>(options, forward, algorithm, x, dweight, y,
-                                                                                  stride, dilation, padding, padding);
-      if (!backward) return false;
-      make<dnnl::convolution_backward_weights>(backward, engine);
-      add(DNNL_ARG_SRC, given_x, backward.src_desc(), false, engine);
-      add(DNNL_ARG_DIFF_DST, given_y, backward.diff_dst_desc(), false, engine);
-      add(DNNL_ARG_DIFF_WEIGHTS, weights(shape, dnnl::memory::data_type::f32, false), backward.diff_weights_desc(), true,
-          engine);
-    }
-    return true;
-  }
 
   template <typename Primitive, typename PrimitiveDescriptor>
   void make(const PrimitiveDescriptor& descriptor, const dnnl::engine& engine) {
