@@ -124,11 +124,11 @@ void convolve(std::int64_t batch, const Images<const float>& from, const Extent2
     transform_images(tiles, from, offset, first, count, images.data());
     multiply_all({.m = count, .n = to.channels, .k = from.channels, .transpose_b = transpose_weights}, images.data(),
                  weights.data(), results.data());
-    const Tensor<float> beyond({omp_get_max_threads(), to.channels});
     for_tiles(first, count, to.channels, [&](std::int64_t tile, std::int64_t index) {
-      const auto pixels = tiles.pixels<side>(tile, to, 0, beyond.data() + omp_get_thread_num() * to.channels);
-      winograd_kernels().transform_result(results.data() + index * to.channels, count * to.channels, to.channels, bias,
-                                          pixels.data());
+      float* const result = results.data() + index * to.channels;
+      // Pixels beyond the image are written over what has been read.
+      const auto pixels = tiles.pixels<side>(tile, to, 0, result);
+      winograd_kernels().transform_result(result, count * to.channels, to.channels, bias, pixels.data());
     });
   });
 }

@@ -12,7 +12,7 @@ namespace trireme::ops {
 // multiple of 16. Pixels are given one by one, row after row.
 struct WinogradKernels {
   void (*transform_image)(const float* const* pixels, std::int64_t channels, float* to, std::int64_t step);  // B^T d B
-  // A^T m A, and the bias where there is one.
+  // A^T m A, and the bias where there is one. A pixel may lie where element 0 of the same tile does.
   void (*transform_result)(const float* from, std::int64_t step, std::int64_t channels, const float* bias,
                            float* const* pixels);
   void (*transform_gradient)(const float* const* pixels, std::int64_t channels, float* to, std::int64_t step);  // A dy A^T
