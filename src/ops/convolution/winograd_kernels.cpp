@@ -5,7 +5,8 @@
 namespace trireme::ops::TRIREME_ISA {
 namespace {
 
-using V = Vector<float>;
+// Aligned, unlike Vector: transforms keep arrays of it, whose alignment clang takes for granted where a template gets them.
+typedef float V __attribute__((vector_size(vector_bytes), may_alias));
 constexpr std::int64_t width = lanes<float>;
 
 // The polynomials are taken at 0, p, -p, q, -q and infinity. With these two, errors are half as large as with 1 and 2, the
@@ -18,9 +19,8 @@ constexpr float of_0 = 1 / (p2 * q2);
 constexpr float of_p = 1 / (2 * p2 * (p2 - q2));
 constexpr float of_q = 1 / (2 * q2 * (q2 - p2));
 
-// These are lambdas since clang takes the vectors of a function's type, as the argument of a template, for aligned.
 // B^T d.
-constexpr auto image = [](const V (&d)[6], V (&to)[6]) {
+void image(const V (&d)[6], V (&to)[6]) {
   const V even_p = d[4] - q2 * d[2];
   const V odd_p = p * (d[3] - q2 * d[1]);
   const V even_q = d[4] - p2 * d[2];
@@ -31,10 +31,10 @@ constexpr auto image = [](const V (&d)[6], V (&to)[6]) {
   to[3] = even_q + odd_q;
   to[4] = even_q - odd_q;
   to[5] = p2 * q2 * d[1] - (p2 + q2) * d[3] + d[5];
-};
+}
 
 // A^T m.
-constexpr auto result = [](const V (&m)[6], V (&to)[4]) {
+void result(const V (&m)[6], V (&to)[4]) {
   const V even_p = m[1] + m[2];
   const V odd_p = p * (m[1] - m[2]);
   const V even_q = m[3] + m[4];
@@ -43,10 +43,10 @@ constexpr auto result = [](const V (&m)[6], V (&to)[4]) {
   to[1] = odd_p + odd_q;
   to[2] = p2 * even_p + q2 * even_q;
   to[3] = p2 * odd_p + q2 * odd_q + m[5];
-};
+}
 
 // A dy.
-constexpr auto gradient = [](const V (&dy)[4], V (&to)[6]) {
+void gradient(const V (&dy)[4], V (&to)[6]) {
   const V even_p = dy[0] + p2 * dy[2];
   const V odd_p = p * (dy[1] + p2 * dy[3]);
   const V even_q = dy[0] + q2 * dy[2];
@@ -57,10 +57,10 @@ constexpr auto gradient = [](const V (&dy)[4], V (&to)[6]) {
   to[3] = even_q + odd_q;
   to[4] = even_q - odd_q;
   to[5] = dy[3];
-};
+}
 
 // G g.
-constexpr auto weight = [](const V (&g)[3], V (&to)[6]) {
+void weight(const V (&g)[3], V (&to)[6]) {
   const V even_p = of_p * (g[0] + p2 * g[2]);
   const V odd_p = of_p * p * g[1];
   const V even_q = of_q * (g[0] + q2 * g[2]);
@@ -71,16 +71,16 @@ constexpr auto weight = [](const V (&g)[3], V (&to)[6]) {
   to[3] = even_q + odd_q;
   to[4] = even_q - odd_q;
   to[5] = g[2];
-};
+}
 
 // G^T u.
-constexpr auto weight_back = [](const V (&u)[6], V (&to)[3]) {
+void weight_back(const V (&u)[6], V (&to)[3]) {
   const V even_p = of_p * (u[1] + u[2]);
   const V even_q = of_q * (u[3] + u[4]);
   to[0] = of_0 * u[0] + even_p + even_q;
   to[1] = of_p * p * (u[1] - u[2]) + of_q * q * (u[3] - u[4]);
   to[2] = p2 * even_p + q2 * even_q + u[5];
-};
+}
 
 // Transforms the rows of a square of `from` x `from` vectors and then its columns, which makes `to` x `to` of them.
 template <int from, int to, typename Load, typename Transform, typename Store>
