@@ -83,7 +83,7 @@ int benchmark(const Options& options, const Group& world) {
                share < 0.6 && options.precision == "fp32" ? "  (does not count: the floor is below 60 % of the peak)" : "");
   }
   if (lacks_floor) {
-    fmt::print("no floor: oneDNN has no products of {} on this processor\n", name_of(dtype_of<typename P::Compute>));
+    fmt::print("no floor: this processor has no products of {}\n", name_of(dtype_of<typename P::Compute>));
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));

@@ -86,8 +86,7 @@ MatmulFloor::MatmulFloor(const std::vector<Product>& products, trireme::DType dt
     const bool weight_gradient = product.batch == 1 && product.transpose_a;
     const auto c = Plans::matrix(product.batch, product.m, product.n, false, weight_gradient ? trireme::DType::float32 : dtype);
     trireme::ops::PrimitiveOptions options{plans_->engine};
-    // The faster of oneDNN's two for large matrices of floats, which it does not choose itself.
-    if (product.batch == 1 && dtype == trireme::DType::float32) options.leave_out = "brg";
+    if (product.batch == 1 && dtype == trireme::DType::float32) options.leave_out = trireme::ops::product_in_place;
     const auto description = trireme::ops::describe<dnnl::matmul>(options, a, b, c);
     plans_->plans.push_back({dnnl::matmul(description),
                              {{DNNL_ARG_SRC, plans_->random_memory(a)},

@@ -24,7 +24,7 @@ std::vector<Product> products_of_step(const trireme::models::GptOptions& model, 
 // where they are gradients of weights.
 class MatmulFloor {
  public:
-  // Null where oneDNN has no products of this type on this processor.
+  // Null where the processor has no products of this type.
   static std::unique_ptr<MatmulFloor> make(const std::vector<Product>& products, trireme::DType dtype);
 
   MatmulFloor(const std::vector<Product>& products, trireme::DType dtype);

@@ -10,7 +10,7 @@
 // the layouts that oneDNN chooses. In bfloat16 too, with float32 gradients of weights.
 class ConvolutionFloor {
  public:
-  // Null where oneDNN has no convolutions of this type on this processor.
+  // Null where the processor has no products of this type.
   static std::unique_ptr<ConvolutionFloor> make(const std::vector<Layer>& layers, std::int64_t batch, trireme::DType dtype);
 
   ConvolutionFloor(const std::vector<Layer>& layers, std::int64_t batch, trireme::DType dtype);

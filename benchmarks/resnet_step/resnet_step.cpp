@@ -139,7 +139,7 @@ int benchmark(const Options& options, const Group& world) {
       result["floor_seconds"] = floor;
       result["ratio"] = step_time / floor;
     } else {
-      fmt::print("no floor: oneDNN has no convolutions of {} on this processor\n", name_of(dtype_of<T>));
+      fmt::print("no floor: this processor has no products of {}\n", name_of(dtype_of<T>));
     }
   }
   fmt::print("{:.1f} images/s on {} ranks x {} threads, batch {} a rank, peak memory {:.0f} MiB a rank\n", images_per_second,

@@ -1,6 +1,11 @@
 #include "trireme/ops/convolution/convolution.hpp"
 
+#include <cmath>
+
 #include "ops/compare.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+#include "trireme/ops/elementwise/cast.hpp"
 
 using namespace trireme;
 using namespace trireme::ops;
@@ -8,6 +13,13 @@ using namespace trireme::ops;
 namespace {
 
 Tensor<double> widened(const Tensor<float>& x) { return Tensor<double>::from(x.shape(), as_doubles(x)); }
+
+template <typename T>
+Tensor<float> floats_of(const Tensor<T>& x) {
+  Tensor<float> floats(x.shape());
+  cast(x, floats);
+  return floats;
+}
 
 }  // namespace
 
@@ -78,7 +90,50 @@ TEST_CASE("transposed convolutions of float agree with those of double") {
   };
   check({2, 5, 4, 32}, {32, 16, 4, 4}, {.stride = 2, .padding = 1});
   check({1, 3, 5, 6}, {6, 3, 3, 2}, {.stride = {2, 3}, .output_padding = {1, 2}, .groups = 2});
-  check({40, 8, 8, 16}, {16, 3, 4, 4}, {.stride = 4});  // enough for several threads
+  check({40, 8, 8, 16}, {16, 3, 4, 4}, {.stride = 4});                // enough for several threads
+  check({2, 11, 9, 32}, {32, 48, 3, 3}, {.padding = 1});              // Winograd
+  check({1, 3, 2, 96}, {96, 80, 3, 3}, {.stride = 2, .padding = 1});  // products of matrices
+  check({2, 5, 4, 24}, {24, 16, 1, 1}, {.stride = 2});
+}
+
+TEMPLATE_TEST_CASE("convolutions of half types agree with those of the same numbers in float", "", bfloat16, float16) {
+  const auto check = [](const Shape& image, const Shape& kernel, const Conv2dOptions& options) {
+    const auto x = random_tensor<TestType>(image, 1);
+    const auto weight = random_tensor<TestType>(kernel, 2);
+    const auto bias = random_tensor<float>({kernel[0]}, 3);
+    const auto extent = conv2d_extent({image[1], image[2]}, {kernel[2], kernel[3]}, options);
+    const auto dy = random_tensor<TestType>({image[0], extent.height, extent.width, kernel[0]}, 4);
+    Tensor<TestType> y(dy.shape()), dx(image);
+    Tensor<float> dweight(kernel), wide_y(dy.shape()), wide_dx(image), wide_dweight(kernel);
+    conv2d(x, weight, bias, options, y);
+    conv2d(floats_of(x), floats_of(weight), bias, options, wide_y);
+    require_close(y, as_doubles(wide_y), 0.01);
+    conv2d_backward_data(dy, weight, options, dx, false);
+    conv2d_backward_data(floats_of(dy), floats_of(weight), options, wide_dx, false);
+    require_close(dx, as_doubles(wide_dx), 0.01);
+    conv2d_backward_weight(x, dy, options, dweight, false);
+    conv2d_backward_weight(floats_of(x), floats_of(dy), options, wide_dweight, false);
+    require_close(dweight, as_doubles(wide_dweight), 0.01);
+  };
+  check({2, 13, 9, 32}, {48, 32, 3, 3}, {.padding = 1});  // Winograd
+  check({1, 3, 2, 80}, {96, 80, 3, 3}, {.padding = 1});   // products of matrices
+  check({2, 7, 6, 24}, {16, 24, 1, 1}, {.stride = {2, 3}});
+  check({2, 9, 7, 6}, {9, 2, 3, 3}, {.stride = 2, .groups = 3});  // oneDNN's
+}
+
+TEST_CASE("Winograd convolutions err by at most 3e-6 of the result's norm") {
+  const auto x = random_tensor<float>({4, 8, 8, 128}, 1);
+  const auto weight = random_tensor<float>({128, 128, 3, 3}, 2);
+  Tensor<float> y(x.shape());
+  Tensor<double> wide_y(x.shape());
+  conv2d(x, weight, {}, {.padding = 1}, y);
+  conv2d(widened(x), widened(weight), {}, {.padding = 1}, wide_y);
+  double error = 0, norm = 0;
+  for (std::int64_t i = 0; i < y.numel(); ++i) {
+    error += std::pow(y.data()[i] - wide_y.data()[i], 2);
+    norm += std::pow(wide_y.data()[i], 2);
+  }
+  REQUIRE(std::sqrt(error / norm) <= 3e-6);
 }
 
 TEST_CASE("convolutions of no images give zero gradients of the weight") {

@@ -53,7 +53,7 @@ void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor
                                      Tensor<T, Cpu>& dx) {
   if constexpr (std::is_same_v<T, float>) {
     if (suits_winograd(shape)) return winograd_data(shape, dy.data(), weight.data(), dx.data());
-    if (convolution::is_product(shape)) return matmul(dy, weight_matrix(shape, weight), dx);
+    if (shape.is_product()) return matmul(dy, weight_matrix(shape, weight), dx);
     if (gradient_suits_columns(shape)) {
       Tensor<float> columns({dy.shape().rows(), weight.numel() / shape.out});
       matmul(dy, weight_matrix(shape, weight), columns);

@@ -10,11 +10,6 @@ namespace {
 std::int64_t taps_of(const ConvolutionShape& shape) { return shape.kernel.height * shape.kernel.width; }
 std::int64_t y_pixels(const ConvolutionShape& shape) { return shape.batch * shape.y.height * shape.y.width; }
 
-bool is_1x1(const ConvolutionShape& shape) {
-  return shape.groups == 1 && shape.kernel == Extent2d(1) && shape.padding == Extent2d(0);
-}
-bool is_column_already(const ConvolutionShape& shape) { return is_1x1(shape) && shape.stride == Extent2d(1); }
-
 // With more pixels than channels of y the columns would take more memory than the weight.
 bool has_weights_per_pixel(const ConvolutionShape& shape, std::int64_t least) {
   const std::int64_t pixels = y_pixels(shape);
@@ -24,15 +19,13 @@ bool has_weights_per_pixel(const ConvolutionShape& shape, std::int64_t least) {
 }  // namespace
 
 // The limits lie where both ways take as long on AVX2 and AVX-512, for the shapes of residual networks (benchmarks/products).
-bool suits_columns(const ConvolutionShape& shape) {
-  return has_weights_per_pixel(shape, is_column_already(shape) ? 2048 : 8192);
-}
-bool gradient_suits_columns(const ConvolutionShape& shape) { return is_1x1(shape) || has_weights_per_pixel(shape, 4096); }
+bool suits_columns(const ConvolutionShape& shape) { return has_weights_per_pixel(shape, shape.is_product() ? 2048 : 8192); }
+bool gradient_suits_columns(const ConvolutionShape& shape) { return shape.is_1x1() || has_weights_per_pixel(shape, 4096); }
 
 Tensor<float> columns_of(const ConvolutionShape& shape, const Tensor<float>& x) {
   const std::int64_t taps = taps_of(shape);
   const std::int64_t width = shape.in * taps;
-  if (is_column_already(shape)) return x.reshape({y_pixels(shape), width});
+  if (shape.is_product()) return x.reshape({y_pixels(shape), width});
   const Tensor<float> columns({y_pixels(shape), width});
   parallel_rows(y_pixels(shape), width, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t pixel = begin; pixel < end; ++pixel) {

@@ -39,12 +39,6 @@ void write_or_add(Tensor<T, D>& sum, bool accumulate, const Write& write) {
   add(sum, addend, sum);
 }
 
-// Whether the result is the product of pixels [rows, in] and weight [out, in]^T.
-inline bool is_product(const ConvolutionShape& shape) {
-  const Extent2d one{1, 1};
-  return shape.groups == 1 && shape.kernel == one && shape.stride == one && shape.padding == Extent2d{0, 0};
-}
-
 template <typename T, typename D>
 void backward_weight(const ConvolutionShape& shape, const Tensor<T, D>& x, const Tensor<T, D>& dy,
                      Tensor<Accumulate<T>, D>& dweight, bool accumulate) {
@@ -68,7 +62,7 @@ void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, co
                           bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
   if (shape.batch == 0) return;
-  if (accumulate && convolution::is_product(shape)) {
+  if (accumulate && shape.is_product()) {
     return matmul(dy, weight.reshape({shape.out, shape.in}), dx, {.accumulate = true});
   }
   convolution::write_or_add(dx, accumulate, [&](auto& to) { Convolution<D>::backward_data(shape, dy, weight, to); });

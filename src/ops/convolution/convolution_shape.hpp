@@ -24,6 +24,11 @@ struct ConvolutionShape {
   DType operands = DType::float32;  // of x, y and the weight; also bfloat16
 
   auto operator<=>(const ConvolutionShape&) const = default;
+
+  // Whether only the pixels of x that lie below those of y take part, all channels together.
+  bool is_1x1() const { return groups == 1 && kernel == Extent2d(1) && padding == Extent2d(0); }
+  // Whether the result is the product of pixels [rows, in] and weight [out, in]^T.
+  bool is_product() const { return is_1x1() && stride == Extent2d(1); }
 };
 
 }  // namespace trireme::ops

@@ -9,8 +9,8 @@ namespace {
 typedef float V __attribute__((vector_size(vector_bytes), may_alias));
 constexpr std::int64_t width = lanes<float>;
 
-// The polynomials are taken at 0, p, -p, q, -q and infinity. With these two, errors are half as large as with 1 and 2, the
-// largest of them a third (Barabasz, Anderson, Soodhalter, Gregg 2020, arXiv 1803.10986, on the choice of points).
+// The polynomials are taken at 0, p, -p, q, -q and infinity. With these two, errors are less than half of those with 1
+// and 2 (Barabasz, Anderson, Soodhalter, Gregg 2020, arXiv 1803.10986, on the choice of points).
 constexpr float p = 0.625f;
 constexpr float q = 1.5f;
 constexpr float p2 = p * p;

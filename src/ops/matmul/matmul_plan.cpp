@@ -50,9 +50,7 @@ class MatmulPlan {
       add_to_old.append_sum(1.0f);
       options.attributes.set_post_ops(add_to_old);
     }
-    // Of floats as they lie in memory. Its rows fall on few cache sets where they are a multiple of 4 KiB apart; the product
-    // that packs both is faster nearly everywhere (benchmarks/results/products_*).
-    if (shape.operands == DType::float32 && !shape.packed_b) options.leave_out = "brg";
+    if (shape.operands == DType::float32 && !shape.packed_b) options.leave_out = product_in_place;
     const auto a = matrix(shape.m, shape.k, shape.transpose_a, shape.operands);
     const auto b = shape.packed_b ? Descriptor({shape.k, shape.n}, onednn_type(shape.operands), dnnl::memory::format_tag::any)
                                   : matrix(shape.k, shape.n, shape.transpose_b, shape.operands);
