@@ -14,6 +14,7 @@
 #include "trireme/ops/matmul/matmul.hpp"
 #include "trireme/ops/norm/norm.hpp"
 #include "trireme/ops/update/adam.hpp"
+#include "trireme/ops/update/adam_8bit.hpp"
 #include "trireme/ops/update/optimizer.hpp"
 
 using namespace trireme;
@@ -81,6 +82,20 @@ void measure_adamw(Bandwidths& bandwidths, const Options& options) {
     ops::update_elements<ops::AdamUpdate<float>>(
         step, weight.span().size(), {gradient.data(), weight.data(), first.data(), second.data(), nullptr}, Cuda{});
   });
+}
+
+void measure_adamw_8bit(Bandwidths& bandwidths, const Options& options) {
+  const auto weight = random_tensor<float>({options.elements});
+  const auto gradient = random_tensor<float>({options.elements});
+  const std::int64_t blocks = (options.elements + ops::block_of_8bit - 1) / ops::block_of_8bit;
+  const auto codes = Tensor<std::uint8_t, Cuda>::zeros({2, options.elements});
+  const auto absmax = Tensor<float, Cuda>::zeros({2, blocks});
+  const ops::Adam8bitPlanes<float> planes{gradient.data(), weight.data(),         codes.data(), codes.data() + options.elements,
+                                          absmax.data(),   absmax.data() + blocks};
+  const ops::AdamStep step{.learning_rate = 1e-3, .weight_decay = 0.1, .decoupled = true};
+  constexpr double bytes = 3 * sizeof(float) + 4;  // weight, gradient and two codes are read, weight and codes written
+  bandwidths.measure("adamw_8bit", bytes * static_cast<double>(options.elements),
+                     [&] { ops::adam_8bit(step, weight.span().size(), planes, Cuda{}); });
 }
 
 void measure_layer_norm(Bandwidths& bandwidths, const Options& options) {
@@ -158,6 +173,7 @@ nlohmann::ordered_json benchmark(const Options& options) {
   Bandwidths bandwidths(options);
   measure_copy(bandwidths, options);
   measure_adamw(bandwidths, options);
+  measure_adamw_8bit(bandwidths, options);
   measure_layer_norm(bandwidths, options);
   const std::int64_t width = options.width;
   auto products = nlohmann::ordered_json::array();

@@ -1,4 +1,7 @@
 #include "ops/cuda_compare.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/index.hpp"
+#include "trireme/autograd/record.hpp"
 #include "trireme/ops/index/index.hpp"
 
 // Functions on indices on a GPU, against those of the CPU.
@@ -25,6 +28,33 @@ TEMPLATE_TEST_CASE("functions on indices on the GPU", "", float, double, bfloat1
   require_same(scatter_add(x_there, 1, each_there, source_there), scatter_add(x, 1, each, source), 100);
   require_same(index_add(x_there, 1, rows_there, source_there), index_add(x, 1, rows, source), 100);
   require_identical(one_hot<T>(rows_there, 200).template to<Cpu>(), one_hot<T>(rows, 200));
+}
+
+TEMPLATE_TEST_CASE("gradients of scatter_reduce and slice_scatter on the GPU", "", float, double, bfloat16) {
+  using T = TestType;
+  const auto results = [](auto device) {
+    using D = decltype(device);
+    const Tape tape;
+    std::vector<Tensor<T>> found(4);
+    // Few distinct values: several elements share a gradient.
+    const auto few = [&](const Shape& shape, std::uint32_t seed) {
+      auto values = random_tensor<T>(shape, seed, 2);
+      for (T& value : values.span()) value = static_cast<T>(std::round(static_cast<Accumulate<T>>(value)));
+      return watch(values.template to<D>(),
+                   [&found, seed](const Tensor<T, D>& gradient) { found[seed] = gradient.template to<Cpu>(); });
+    };
+    const auto x = few({40, 30}, 1);
+    const auto source = few({70, 30}, 2);
+    const auto part = few({10, 30}, 3);
+    const auto index = random_index(70 * 30, 40, 4).reshape({70, 30}).to<D>();
+    const auto y = slice_scatter(scatter_reduce(x, 0, index, source, ScatterReduction::amax), part, 0, 5, 25, 2);
+    found[0] = y.value().template to<Cpu>();
+    y.backward(random_tensor<T>({40, 30}, 5).template to<D>());
+    return found;
+  };
+  const auto here = results(Cpu{});
+  const auto there = results(Cuda{});
+  for (std::size_t i = 0; i < here.size(); ++i) require_close(there[i], as_doubles(here[i]), bound<T>());
 }
 
 TEST_CASE("on the GPU an index outside gives NaN and writes nothing") {
