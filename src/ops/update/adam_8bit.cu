@@ -8,7 +8,7 @@ template <typename T>
 cudaError_t adam_8bit(const AdamStep& step, std::int64_t count, const Adam8bitPlanes<T>& planes, const float* measured,
                       std::int64_t parts, cudaStream_t stream) {
   const std::int64_t blocks = (count + block_of_8bit - 1) / block_of_8bit;
-  return update_rows(blocks, stream, MadeOf<AdamUpdate<T>>{step}, UpdateBlock8bit<T>{planes, count, measured, parts});
+  return update_rows_by_warp(blocks, stream, MadeOf<AdamUpdate<T>>{step}, UpdateBlock8bit<T>{planes, count, measured, parts});
 }
 
 template <typename T>

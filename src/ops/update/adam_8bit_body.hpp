@@ -1,6 +1,7 @@
 #pragma once
 
 #include <limits>
+#include <type_traits>
 
 #include "device/cuda/team.hpp"
 #include "ops/update/dynamic_codes.hpp"
@@ -50,7 +51,10 @@ struct Absmax8bit {
   }
 };
 
-// A team's update of one block.
+inline constexpr int least_team_8bit = 32;
+
+// One block's update by a team of at least `least_team_8bit` threads, which keep all that the block's elements become until its
+// largest magnitudes are known.
 template <typename T>
 struct UpdateBlock8bit {
   Adam8bitPlanes<T> planes;
@@ -61,18 +65,43 @@ struct UpdateBlock8bit {
   template <typename Team>
   TRIREME_TEAM void operator()(const AdamUpdate<T>& update, bool skipped, const Team& team, std::int64_t block) const {
     if (skipped) return;
-    const std::int64_t begin = block * block_of_8bit;
-    const std::int64_t end = begin + block_of_8bit < count ? begin + block_of_8bit : count;
+    const std::int64_t left = count - block * block_of_8bit;
+    // A whole block's number of elements is known to the compiler, which then reads all of a thread's at once.
+    left < block_of_8bit ? update_block(update, team, block, static_cast<int>(left))
+                         : update_block(update, team, block, std::integral_constant<int, block_of_8bit>());
+  }
+
+ private:
+  static constexpr int most_of_thread = static_cast<int>(block_of_8bit) / least_team_8bit;
+
+  // Calls visit(number, element) for this thread's elements.
+  template <typename Team, typename Visit>
+  TRIREME_TEAM static void each_own(const Team& team, std::int64_t block, int elements, Visit visit) {
+    TRIREME_UNROLL(8)
+    for (int number = 0; number < most_of_thread; ++number) {
+      const int place = number * team.size() + team.rank();
+      if (place < elements) visit(number, block * block_of_8bit + place);
+    }
+  }
+
+  template <typename Team>
+  TRIREME_TEAM void update_block(const AdamUpdate<T>& update, const Team& team, std::int64_t block, auto elements) const {
     const float first_before = planes.first_absmax[block];
     const float second_before = planes.second_absmax[block];
+    T weight[most_of_thread];
+    float first[most_of_thread];
+    float second[most_of_thread];
     Absmax8bit absmax(measured, parts);
+    each_own(team, block, elements, [&](int number, std::int64_t i) {
+      weight[number] = planes.weight[i];
+      const Moments8bit<T> moments(update, planes, first_before, second_before, i, weight[number]);
+      first[number] = static_cast<float>(moments.first);
+      second[number] = static_cast<float>(moments.second);
+      if (measured != nullptr) return;
+      absmax.first = larger(magnitude_of(first[number]), absmax.first);
+      absmax.second = larger(second[number], absmax.second);
+    });
     if (measured == nullptr) {
-      for (std::int64_t i = begin + team.rank(); i < end; i += team.size()) {
-        T weight = planes.weight[i];
-        const Moments8bit<T> moments(update, planes, first_before, second_before, i, weight);
-        absmax.first = larger(magnitude_of(static_cast<float>(moments.first)), absmax.first);
-        absmax.second = larger(static_cast<float>(moments.second), absmax.second);
-      }
       absmax.first = finite_absmax(team.max(absmax.first));
       absmax.second = finite_absmax(team.max(absmax.second));
     } else {
@@ -80,13 +109,11 @@ struct UpdateBlock8bit {
     }
     const float to_first = relative_to(absmax.first);
     const float to_second = relative_to(absmax.second);
-    for (std::int64_t i = begin + team.rank(); i < end; i += team.size()) {
-      const Moments8bit<T> moments(update, planes, first_before, second_before, i, planes.weight[i]);
-      planes.first_codes[i] =
-          static_cast<std::uint8_t>(SignedCodes::code<OneNumber>(static_cast<float>(moments.first) * to_first));
-      planes.second_codes[i] =
-          static_cast<std::uint8_t>(UnsignedCodes::code<OneNumber>(static_cast<float>(moments.second) * to_second));
-    }
+    each_own(team, block, elements, [&](int number, std::int64_t i) {
+      planes.weight[i] = weight[number];
+      planes.first_codes[i] = static_cast<std::uint8_t>(SignedCodes::code<OneNumber>(first[number] * to_first));
+      planes.second_codes[i] = static_cast<std::uint8_t>(UnsignedCodes::code<OneNumber>(second[number] * to_second));
+    });
     if (team.rank() != 0) return;
     planes.first_absmax[block] = absmax.first;
     planes.second_absmax[block] = absmax.second;

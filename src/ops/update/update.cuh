@@ -90,6 +90,15 @@ __global__ void __launch_bounds__(device::threads_per_block) update_rows(std::in
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) body(update, skipped, device::BlockTeam{}, row);
 }
 
+template <typename Make, typename Body>
+__global__ void __launch_bounds__(device::threads_per_block) update_warp_rows(std::int64_t rows, Make make, Body body) {
+  const bool skipped = make.skipped();
+  const auto update = made_for_block(make);
+  const std::int64_t thread = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+  const std::int64_t warps = static_cast<std::int64_t>(gridDim.x) * blockDim.x / device::warp_size;
+  for (std::int64_t row = thread / device::warp_size; row < rows; row += warps) body(update, skipped, device::WarpTeam{}, row);
+}
+
 }  // namespace kernels
 
 inline bool begins_packs(const void* plane) { return is_aligned(plane); }
@@ -115,6 +124,15 @@ template <typename Make, typename Body>
 cudaError_t update_rows(std::int64_t rows, cudaStream_t stream, const Make& make, const Body& body) {
   if (rows == 0) return cudaSuccess;
   kernels::update_rows<<<device::blocks_for(rows, 1), device::threads_per_block, 0, stream>>>(rows, make, body);
+  return device::launched();
+}
+
+// Likewise, each by a warp.
+template <typename Make, typename Body>
+cudaError_t update_rows_by_warp(std::int64_t rows, cudaStream_t stream, const Make& make, const Body& body) {
+  if (rows == 0) return cudaSuccess;
+  constexpr std::int64_t per_block = device::threads_per_block / device::warp_size;
+  kernels::update_warp_rows<<<device::blocks_for(rows, per_block), device::threads_per_block, 0, stream>>>(rows, make, body);
   return device::launched();
 }
 
