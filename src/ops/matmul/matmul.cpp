@@ -2,24 +2,9 @@
 #include "ops/matmul/matmul_double.hpp"
 #include "ops/matmul/matmul_on.hpp"
 #include "ops/matmul/matmul_plan.hpp"
-#include "trireme/ops/elementwise/cast.hpp"
+#include "ops/matmul/packed_product.hpp"
 
 namespace trireme::ops {
-namespace {
-
-template <typename T, typename C>
-void run_in_float(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T, Cpu>& b, const float* bias, Tensor<C, Cpu>& c) {
-  shape.operands = shape.result = DType::float32;
-  if constexpr (is_half<C>) {
-    const Tensor<float, Cpu> floats = shape.accumulate ? as_floats(c) : Tensor<float, Cpu>(c.shape());
-    run_matmul(shape, as_floats(a).data(), as_floats(b).data(), bias, floats.data());
-    cast(floats, c);
-  } else {
-    run_matmul(shape, as_floats(a).data(), as_floats(b).data(), bias, c.data());
-  }
-}
-
-}  // namespace
 
 template <>
 template <typename T, typename C>
@@ -33,8 +18,9 @@ void Matmul<Cpu>::run(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T
     }
     return;
   }
-  if constexpr (is_half<T>) {
-    if (!has_matmul(shape.operands)) return run_in_float(shape, a, b, bias, c);
+  if constexpr (!std::is_same_v<T, double>) {
+    const bool packed = is_half<T> ? !has_matmul(shape.operands) : prefers_packed_product(shape);
+    if (packed) return run_packed_product(shape, a.data(), b.data(), bias, c.data());
   }
   run_matmul(shape, a.data(), b.data(), bias, c.data());
 }

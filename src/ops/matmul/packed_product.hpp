@@ -1,0 +1,16 @@
+#pragma once
+
+#include "ops/matmul/matmul_shape.hpp"
+
+namespace trireme::ops {
+
+// A product by kernels of our own, of float, bfloat16 or float16, the result of these or of float: half operands become floats
+// while they are packed, and a half result is rounded once. Not of a b that is packed already. A result's bits depend on its
+// row of a, its column of b and the instruction set alone, whatever the number of threads.
+template <typename T, typename C>
+void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const float* bias, C* c);
+
+// Whether it is the quickest for operands of float.
+bool prefers_packed_product(const MatmulShape& shape);
+
+}  // namespace trireme::ops
