@@ -1,3 +1,4 @@
+#include "ops/matmul/packed_product.hpp"
 #include "products/operands.hpp"
 #include "products/ways.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
@@ -38,7 +39,9 @@ Way onednn(const std::string& name, const Product& product, bool packed) {
   const auto any = dnnl::memory::desc({product.k, product.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
   const auto b = packed ? any : matrix(product.k, product.n, product.transpose_b);
   const auto c = matrix(product.m, product.n, false);
-  const auto found = ops::describe<dnnl::matmul>({Plan::engine()}, a, b, c);
+  ops::PrimitiveOptions options{Plan::engine()};
+  if (!packed) options.leave_out = ops::product_in_place;
+  const auto found = ops::describe<dnnl::matmul>(options, a, b, c);
   auto plan = std::make_shared<Plan>(
       dnnl::matmul(found),
       std::unordered_map<int, dnnl::memory::desc>{
@@ -61,6 +64,10 @@ std::vector<Way> ways_of(const LinearLayer& layer, LayerPass pass, const Blas& b
                       ops::matmul(a, b, c, {.transpose_a = product.transpose_a, .transpose_b = product.transpose_b});
                     }});
   }
+  const ops::MatmulShape shape{
+      .m = product.m, .n = product.n, .k = product.k, .transpose_a = product.transpose_a, .transpose_b = product.transpose_b};
+  ways.push_back(
+      {.name = "own", .run = [=]() mutable { ops::run_packed_product(shape, a.data(), b.data(), nullptr, c.data()); }});
   ways.push_back(onednn("oneDNN", product, false));
   ways.push_back(onednn("oneDNN, packed", product, true));
   ways.push_back({.name = "BLAS"});

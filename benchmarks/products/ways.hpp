@@ -14,7 +14,8 @@ struct Way {
 
 // In float32, each on operands of its own, always with the same names in the same order:
 //   library           what layers call
-//   oneDNN            a kept plan for matrices as they lie
+//   own               kernels of our own (ops/matmul/packed_product.hpp), which the library takes for some shapes
+//   oneDNN            a kept plan for matrices as they lie, of the kinds that the library uses
 //   oneDNN, packed    the second operand in the layout that oneDNN likes best, its reorder not counted
 //   BLAS              cblas_sgemm of `blas`
 std::vector<Way> ways_of(const LinearLayer& layer, LayerPass pass, const class Blas& blas);

@@ -42,6 +42,21 @@ TEMPLATE_TEST_CASE("adamw follows its formula", "", float, double) {
   require_close(v, seconds, tolerance<T>(1e-6));
 }
 
+TEST_CASE("moments that have decayed below the smallest normal number become 0, and nobody else's numbers do") {
+  constexpr std::int64_t count = 37;
+  constexpr float denormal = 1e-42F;
+  const auto g = Tensor<float>::zeros({count});
+  auto w = Tensor<float>::full({count}, 1);
+  auto m = Tensor<float>::full({count}, denormal);
+  auto v = Tensor<float>::full({count}, denormal);
+  update_elements<AdamUpdate<float>>({.learning_rate = 0.1}, count, {g.data(), w.data(), m.data(), v.data(), nullptr});
+  require_close(m, Doubles(count, 0), 0);
+  require_close(v, Doubles(count, 0), 0);
+  require_close(w, Doubles(count, 1), 0);
+  volatile float ours = denormal;
+  CHECK(ours * 0.5F > 0);
+}
+
 TEMPLATE_TEST_CASE("sgd with momentum, dampening, nesterov and weight decay", "", float, double) {
   using T = TestType;
   constexpr std::int64_t count = 77;
