@@ -29,6 +29,27 @@ struct Options {
   std::string turns;
 };
 
+struct Memory {
+  double taken = 0;   // by all ranks together, the larger of after forward and after the step
+  double needed = 0;  // by what can't be left out
+};
+
+// What can't be left out: on each rank weights, gradients and what its tape keeps, and once the moments, whose parts the ranks
+// hold.
+template <typename P>
+Memory measure_memory(TrainingStep<P>& step, const Group& world) {
+  Memory memory;
+  step.run([&] { memory.taken = shared_out_bytes(world); });
+  memory.taken = std::max(memory.taken, shared_out_bytes(world));
+  const double parameters = static_cast<double>(step.gradient_numel());
+  const double of_rank = parameters * (2 * sizeof(typename P::Master)) + static_cast<double>(step.kept_bytes());
+  memory.needed = world.size() * of_rank + parameters * (2 * sizeof(typename P::Master));
+  if (!std::is_same_v<typename P::Compute, typename P::Master>) {
+    memory.needed += world.size() * parameters * sizeof(typename P::Compute);
+  }
+  return memory;
+}
+
 template <typename P>
 int benchmark(const Options& options, const Group& world) {
   const auto products = products_of_step(options.model, options.batch);
@@ -37,6 +58,7 @@ int benchmark(const Options& options, const Group& world) {
 
   TrainingStep<P> step({.model = options.model, .batch = options.batch}, world);
   for (int warm_up = 0; warm_up < 2; ++warm_up) step.run();
+  const Memory memory = measure_memory(step, world);
   const double peak_rss = peak_rss_bytes(world);  // before the floor takes its operands
 
   std::unique_ptr<MatmulFloor> floor;
@@ -87,6 +109,10 @@ int benchmark(const Options& options, const Group& world) {
   }
   fmt::print("{:.0f} tokens/s on {} ranks x {} threads, peak memory {:.0f} MiB a rank\n", tokens_per_second, world.size(),
              options.threads, peak_rss / (1 << 20));
+  fmt::print("memory of all ranks {:.0f} MiB; weights, gradients, moments and tapes {:.0f} MiB; ratio {:.2f}\n",
+             memory.taken / (1 << 20), memory.needed / (1 << 20), memory.taken / memory.needed);
+  result["taken_bytes"] = memory.taken;
+  result["needed_bytes"] = memory.needed;
   write_json(options.json, result);
   return 0;
 }

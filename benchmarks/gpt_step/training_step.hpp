@@ -26,12 +26,24 @@ class TrainingStep {
   }
 
   void run() {
+    run([] {});
+  }
+  // after_forward() is called where most memory is taken.
+  template <typename AfterForward>
+  void run(const AfterForward& after_forward) {
     trireme::parallel::Step step = data_parallel_.begin(next_step_++);
-    step.backward(0, [&] { return model_.loss(tokens_, targets_); });
+    step.backward(0, [&] {
+      const std::size_t before = trireme::device::host_memory_statistics().in_use_bytes;
+      auto loss = model_.loss(tokens_, targets_);
+      kept_bytes_ = trireme::device::host_memory_statistics().in_use_bytes - before;
+      after_forward();
+      return loss;
+    });
     step.update(optimizer_, {.clip_norm = 1});
   }
 
   std::int64_t gradient_numel() const { return model_.store().trainable_numel(); }
+  std::size_t kept_bytes() const { return kept_bytes_; }  // by the tape, for backward
 
  private:
   trireme::models::Gpt<P> model_;
@@ -40,4 +52,5 @@ class TrainingStep {
   trireme::Tensor<std::int32_t> tokens_;
   trireme::Tensor<std::int32_t> targets_;
   std::int64_t next_step_ = 0;
+  std::size_t kept_bytes_ = 0;
 };

@@ -21,6 +21,19 @@ double peak_rss_bytes(const trireme::Group& world) {
   return bytes;
 }
 
+double shared_out_bytes(const trireme::Group& world) {
+  std::ifstream file("/proc/self/smaps_rollup");
+  double bytes = 0;
+  for (std::string word; file >> word;) {
+    if (word != "Pss:") continue;
+    file >> bytes;
+    bytes *= 1024;
+    break;
+  }
+  world.all_reduce(std::span(&bytes, 1), trireme::ReduceOp::sum).wait_on_host();
+  return bytes;
+}
+
 void tune_malloc() {
   constexpr int never = 1 << 30;
   if (mallopt(M_MMAP_THRESHOLD, never) == 0) mallopt(M_MMAP_MAX, 0);

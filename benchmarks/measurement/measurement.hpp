@@ -27,6 +27,9 @@ double slowest_seconds(const trireme::Group& world, const Run& run) {
 
 double peak_rss_bytes(const trireme::Group& world);  // of the rank with most
 
+// What all ranks take now; of memory that they share each counts its part (PSS).
+double shared_out_bytes(const trireme::Group& world);
+
 // MPI allocates buffers inside its calls: from here on malloc keeps them, instead of asking the system for zeroed pages each
 // time.
 void tune_malloc();
