@@ -8,7 +8,7 @@
 #include "trireme/ops/matmul/matmul.hpp"
 
 // Products by kernels of our own: all of float16, of bfloat16 where the processor has no instructions for it, and of float
-// those of few operations or many rows (src/ops/matmul/packed_product.hpp).
+// small ones and those of many rows (src/ops/matmul/packed_product.hpp).
 using namespace trireme;
 using namespace trireme::ops;
 
@@ -77,9 +77,20 @@ TEMPLATE_TEST_CASE("products of every form around the sizes of tiles", "", float
   }
 }
 
+TEST_CASE("tall products of float") {
+  const Sizes sizes{1030, 130, 260};
+  for (int form = 0; form < 3; ++form) {
+    const MatmulOptions options{.transpose_a = form == 1, .transpose_b = form == 2};
+    CAPTURE(form);
+    const auto a = stored<float>(sizes.m, sizes.k, options.transpose_a, 1);
+    const auto b = stored<float>(sizes.k, sizes.n, options.transpose_b, 2);
+    require_close(product<float, float>(a, b, sizes, options), naive(a, b, sizes, options), bound_of_float(sizes.k));
+  }
+}
+
 TEMPLATE_TEST_CASE("linear adds its bias once, however deep it is", "", float, bfloat16, float16) {
   using T = TestType;
-  for (const Sizes& sizes : {Sizes{3, 5, 7}, Sizes{1030, 33, 5}, Sizes{1030, 19, 1100}}) {
+  for (const Sizes& sizes : {Sizes{3, 5, 7}, Sizes{1030, 33, 5}, Sizes{1030, 140, 1100}}) {
     CAPTURE(sizes.m, sizes.k);
     const auto x = stored<T>(sizes.m, sizes.k, false, 1);
     const auto weight = stored<T>(sizes.k, sizes.n, true, 2);

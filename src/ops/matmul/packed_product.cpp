@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <tuple>
 #include <type_traits>
 
 #include "ops/base/parallel.hpp"
@@ -261,14 +262,15 @@ void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const 
 
 // As measured beside oneDNN's products: benchmarks/results/packed_products_xeon-avx512-2core_2026-11-27.md.
 bool prefers_packed_product(const MatmulShape& shape) {
-  constexpr std::int64_t small = 1 << 17;  // products, in which oneDNN's call takes longer than its multiplications
-  if (shape.m * shape.n * shape.k <= small) return true;
+  const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
+  // So small that oneDNN's call takes longer than its multiplications.
+  if (m >= 4 && m <= 64 && n >= 8 && k >= 4 && n * k <= 1 << 12 && m * k * ceil_div(n, 32) <= 1 << 11) return true;
+  if (n < 128) return false;
   if (device::current_isa() != device::Isa::avx512) {
-    if (shape.transpose_a) return shape.m >= 768;
-    return shape.m >= (shape.transpose_b ? 256 : 1024);
+    return k >= 64 && m >= (shape.transpose_a ? 768 : shape.transpose_b ? 256 : 1024);
   }
-  if (shape.transpose_a) return std::min(shape.m, shape.n) <= 512 && std::max(shape.m, shape.n) >= 1024;
-  return shape.transpose_b && shape.m >= 1024 && shape.n * shape.k <= 1 << 21;
+  if (shape.transpose_a) return std::min(m, n) <= 512 && std::max(m, n) >= 1024 && k >= 64;
+  return shape.transpose_b && m >= 1024 && k >= 256 && n * k <= 1 << 21;
 }
 
 template void run_packed_product(const MatmulShape&, const float*, const float*, const float*, float*);

@@ -24,20 +24,27 @@ static_assert(most_rows <= column_step);
 
 constexpr std::int64_t pause = 8;  // products between two requests for lines
 
-// What is asked for while a strip is multiplied. After the last line it is that line again, which costs nothing.
+// What is asked for while a strip is multiplied, in `times` requests. After the last line it is that line again, which costs
+// nothing.
 class Ahead {
  public:
-  explicit Ahead(const LinesAhead& what) : what_(what), line_(what.row), left_(what.lines) {}
+  Ahead(const LinesAhead& what, std::int64_t times)
+      : what_(what),
+        line_(what.row),
+        left_(what.lines),
+        at_once_(times > 0 ? (what.rows * what.lines + times - 1) / times : 0) {}
 
   template <int locality>
   void ask() {
-    __builtin_prefetch(line_, 0, locality);
-    if (--left_ > 0) {
-      line_ += 64;
-    } else if (--what_.rows > 0) {
-      what_.row += what_.row_bytes;
-      line_ = what_.row;
-      left_ = what_.lines;
+    for (std::int64_t i = 0; i < at_once_; ++i) {
+      __builtin_prefetch(line_, 0, locality);
+      if (--left_ > 0) {
+        line_ += 64;
+      } else if (--what_.rows > 0) {
+        what_.row += what_.row_bytes;
+        line_ = what_.row;
+        left_ = what_.lines;
+      }
     }
   }
 
@@ -45,6 +52,7 @@ class Ahead {
   LinesAhead what_;
   const char* line_;
   std::int64_t left_;
+  std::int64_t at_once_;
 };
 
 struct Tile {
@@ -124,7 +132,8 @@ template <int rows, bool by_columns>
 
 template <int rows, bool by_columns>
 void multiply_strip(const ProductStrip& strip) {
-  Ahead ahead(strip.ahead);
+  const std::int64_t tiles = (strip.columns + panel_columns - 1) / panel_columns;
+  Ahead ahead(strip.ahead, tiles * (strip.depth / pause));
   for (std::int64_t column = 0; column < strip.columns; column += panel_columns) {
     const std::int64_t left = strip.columns - column;
     const Tile tile{.panel = strip.panels + column / panel_columns * strip.panel_step,
