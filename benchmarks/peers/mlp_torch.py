@@ -14,7 +14,7 @@ def main():
     x = torch.randn(options.batch, features)
     target = torch.randint(options.out, (options.batch,))
     options.steps, options.warmup = 300 * options.steps, 300  # its steps are timed one by one
-    measure(options, model, lambda parameters: torch.optim.AdamW(parameters, lr=1e-3, fused=True),
+    measure(options, model, lambda parameters: torch.optim.AdamW(parameters, lr=1e-6, fused=True),
             lambda ddp: F.cross_entropy(ddp(x), target), "samples", options.batch)
 
 

@@ -316,6 +316,7 @@ void FlatStore::relocate(const std::shared_ptr<device::MemoryResource>& resource
   lay_out();
   planes_->move(values_number, resource);
   planes_->move(gradients_number, resource);
+  if (on_host()) device::release_cached_host_memory();  // else a smaller plane would get what the values lay in, and keep it
 }
 
 void FlatStore::zero_gradient(int index) {

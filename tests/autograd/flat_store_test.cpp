@@ -10,6 +10,21 @@ using trireme::Error;
 using trireme::FlatStore;
 using trireme::Initializer;
 
+namespace {
+
+class OwnHeap final : public trireme::device::MemoryResource {
+ public:
+  std::string_view name() const noexcept override { return "own heap"; }
+
+ private:
+  void* do_allocate(std::size_t bytes) override { return ::operator new (bytes, std::align_val_t{trireme::device::alignment}); }
+  void do_deallocate(void* block, std::size_t) noexcept override {
+    ::operator delete (block, std::align_val_t{trireme::device::alignment});
+  }
+};
+
+}  // namespace
+
 TEST_CASE("parameters lie in reverse registration order at 64-byte boundaries, frozen ones last") {
   FlatStore store(DType::float32);
   const int first = store.add("first", {3, 5}, Initializer::constant(1));
@@ -59,6 +74,15 @@ TEST_CASE("a model of more elements or bytes than can be counted is refused") {
   };
   CHECK_THROWS_WITH(numel_of(3, std::int64_t{1} << 62), ContainsSubstring("the model has more than 2^63 elements"));
   CHECK_THROWS_WITH(numel_of(1, std::int64_t{1} << 62), ContainsSubstring("of float32 have more than 2^64 bytes"));
+}
+
+TEST_CASE("what a store's values lay in before it moved is given back, and no smaller block keeps it") {
+  FlatStore store(DType::float32);
+  const int weight = store.add("weight", {4 << 20}, Initializer::constant(1));
+  store.initialize<float>(1);
+  store.relocate(std::make_shared<OwnHeap>());
+  CHECK(store.values<float>(weight).data()[0] == 1);
+  CHECK(trireme::device::host_memory_statistics().cached_bytes == 0);
 }
 
 TEST_CASE("a store keeps its values when it moves, and refuses late or double names") {
