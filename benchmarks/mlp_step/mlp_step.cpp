@@ -137,7 +137,7 @@ class BareCalls {
     for (Tensor<float>* tensor : {&hidden_, &activated_, &hidden_gradient_, &activated_gradient_}) {
       *tensor = Tensor<float>({options.batch, options.hidden});
     }
-    logits_ = logits_gradient_ = Tensor<float>({options.batch, options.out});
+    logits_ = Tensor<float>({options.batch, options.out});
     logits_gradient_ = Tensor<float>({options.batch, options.out});
     log_sum_exp_ = Tensor<float>({options.batch});
   }

@@ -1,4 +1,4 @@
-"""What compare_gpt and compare_resnet share: a program of ours and a PyTorch DDP script in turn, round by round."""
+"""What compare_gpt, compare_mlp and compare_resnet share: a program of ours and a PyTorch DDP script in turn, round by round."""
 
 import argparse
 import json

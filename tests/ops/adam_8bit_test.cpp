@@ -200,7 +200,7 @@ TEMPLATE_TEST_CASE("a block that is updated in parts has the bits of one that is
 
 TEMPLATE_TEST_CASE("8-bit AdamW by teams, and a step that is skipped", "", float, double) {
   using T = TestType;
-  for (const int size : {32, 45}) {
+  for (const int size : {32, 45, 64}) {
     CAPTURE(size);
     Coded<T> here(600);
     Coded<T> by_team(600);

@@ -7,7 +7,7 @@
 namespace trireme::ops {
 
 // In its scope this thread's numbers closer to 0 than the smallest normal one, 1.2e-38 in float, count as 0. A moment that
-// decays without gradients would stay among them for ever, and a processor takes a hundred times as long for each.
+// decays without gradients would stay among them for ever, and a processor takes many times as long for each.
 class FlushDenormals {
  public:
 #if defined(__SSE__)

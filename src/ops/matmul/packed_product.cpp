@@ -263,14 +263,17 @@ void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const 
 // As measured beside oneDNN's products: benchmarks/results/packed_products_xeon-avx512-2core_2026-11-27.md.
 bool prefers_packed_product(const MatmulShape& shape) {
   const auto& [m, n, k] = std::tie(shape.m, shape.n, shape.k);
-  // So small that oneDNN's call takes longer than its multiplications.
+  // So small that oneDNN's call takes longer than its multiplications, but with rows enough for b to be worth packing.
   if (m >= 4 && m <= 64 && n >= 8 && k >= 4 && n * k <= 1 << 12 && m * k * ceil_div(n, 32) <= 1 << 11) return true;
-  if (n < 128) return false;
-  if (device::current_isa() != device::Isa::avx512) {
-    return k >= 64 && m >= (shape.transpose_a ? 768 : shape.transpose_b ? 256 : 1024);
+  if (n < 128 || k < 64) return false;
+  switch (device::current_isa()) {
+    case device::Isa::baseline: break;
+    case device::Isa::avx2: return m >= (shape.transpose_a ? 768 : shape.transpose_b ? 256 : 1024);
+    case device::Isa::avx512:
+      if (shape.transpose_a) return std::min(m, n) <= 512 && std::max(m, n) >= 1024;
+      return shape.transpose_b && m >= 1024 && k >= 256 && n * k <= 1 << 21;
   }
-  if (shape.transpose_a) return std::min(m, n) <= 512 && std::max(m, n) >= 1024 && k >= 64;
-  return shape.transpose_b && m >= 1024 && k >= 256 && n * k <= 1 << 21;
+  return false;
 }
 
 template void run_packed_product(const MatmulShape&, const float*, const float*, const float*, float*);
