@@ -7,10 +7,10 @@ using namespace trireme;
 namespace {
 
 Way library(const ConvolutionLayer& layer, LayerPass pass) {
-  const ops::Conv2dOptions options{.stride = layer.stride, .padding = layer.kernel / 2};
+  const ops::Conv2dOptions options{.stride = layer.stride, .padding = layer.padding(), .groups = layer.groups};
   Tensor<float> x = filled({layer.batch, layer.side, layer.side, layer.in});
   Tensor<float> y = filled({layer.batch, layer.out_side(), layer.out_side(), layer.out});
-  Tensor<float> weight = filled({layer.out, layer.in, layer.kernel, layer.kernel});
+  Tensor<float> weight = filled({layer.out, layer.in / layer.groups, layer.kernel, layer.kernel});
   switch (pass) {
     case LayerPass::forward:
       return {.name = "library", .run = [=]() mutable { ops::conv2d(x, weight, Tensor<float>(), options, y); }};
@@ -27,9 +27,11 @@ Way onednn(const std::string& name, const ConvolutionLayer& layer, LayerPass pas
   const auto type = dnnl::memory::data_type::f32;
   const dnnl::memory::desc x({layer.batch, layer.in, layer.side, layer.side}, type, images);
   const dnnl::memory::desc y({layer.batch, layer.out, layer.out_side(), layer.out_side()}, type, images);
-  const dnnl::memory::desc weight({layer.out, layer.in, layer.kernel, layer.kernel}, type, dnnl::memory::format_tag::any);
+  dnnl::memory::dims weight_dims{layer.out / layer.groups, layer.in / layer.groups, layer.kernel, layer.kernel};
+  if (layer.groups > 1) weight_dims.insert(weight_dims.begin(), layer.groups);
+  const dnnl::memory::desc weight(weight_dims, type, dnnl::memory::format_tag::any);
   const dnnl::memory::dims stride{layer.stride, layer.stride};
-  const dnnl::memory::dims padding{layer.kernel / 2, layer.kernel / 2};
+  const dnnl::memory::dims padding{layer.padding(), layer.padding()};
   const ops::PrimitiveOptions options{.engine = Plan::engine(), .allow_empty = true};
   const auto forward = ops::describe<dnnl::convolution_forward>(options, dnnl::prop_kind::forward_training, algorithm, x,
                                                                 weight, y, stride, padding, padding);

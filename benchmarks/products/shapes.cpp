@@ -49,13 +49,14 @@ class Convolutions {
  public:
   explicit Convolutions(std::int64_t batch, std::int64_t side) : batch_(batch), side_(side) {}
 
-  void add(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1) {
+  void add(std::int64_t in, std::int64_t out, std::int64_t kernel, std::int64_t stride = 1, std::int64_t groups = 1) {
     const ConvolutionLayer layer{.batch = batch_,
                                  .side = side_,
                                  .in = in,
                                  .out = out,
                                  .kernel = kernel,
                                  .stride = stride,
+                                 .groups = groups,
                                  .passes = layers_.empty() ? of_first_layer : all_passes};
     const auto known = std::ranges::find(layers_, layer.name(), &ConvolutionLayer::name);
     if (known != layers_.end()) {
@@ -65,6 +66,7 @@ class Convolutions {
     }
   }
   void shrink(std::int64_t stride) { side_ = (side_ - 1) / stride + 1; }
+  std::int64_t pixels() const { return batch_ * side_ * side_; }
   ModelShapes shapes() const { return {.convolutions = layers_}; }
 
  private:
@@ -91,24 +93,76 @@ ModelShapes resnet_18(std::int64_t batch) {
   return convolutions.shapes();
 }
 
-// With the stride in the 3 x 3 convolution, as torchvision has it.
-ModelShapes resnet_50(std::int64_t batch) {
+// Bottlenecks with the stride in the 3 x 3 convolution, as torchvision has it, whose width for 64 channels is `width`.
+ModelShapes bottlenecks(std::int64_t batch, std::int64_t width_of_64, std::int64_t groups) {
   Convolutions convolutions(batch, 224);
   convolutions.add(3, 64, 7, 2);
   convolutions.shrink(4);  // max pooling after it
   std::int64_t in = 64;
-  for (const auto& [width, blocks] : {std::pair<std::int64_t, int>{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
+  for (const auto& [channels, blocks] : {std::pair<std::int64_t, int>{64, 3}, {128, 4}, {256, 6}, {512, 3}}) {
+    const std::int64_t width = channels / 64 * width_of_64;
     for (int block = 0; block < blocks; ++block) {
-      const std::int64_t stride = block == 0 && width > 64 ? 2 : 1;
+      const std::int64_t stride = block == 0 && channels > 64 ? 2 : 1;
       convolutions.add(in, width, 1);
-      convolutions.add(width, width, 3, stride);
-      if (block == 0) convolutions.add(in, 4 * width, 1, stride);
+      convolutions.add(width, width, 3, stride, groups);
+      if (block == 0) convolutions.add(in, 4 * channels, 1, stride);
       convolutions.shrink(stride);
-      convolutions.add(width, 4 * width, 1);
-      in = 4 * width;
+      convolutions.add(width, 4 * channels, 1);
+      in = 4 * channels;
     }
   }
   return convolutions.shapes();
+}
+
+ModelShapes resnet_50(std::int64_t batch) { return bottlenecks(batch, 64, 1); }
+
+// 32 groups of 4 channels (Xie et al. 2017, arXiv 1611.05431).
+ModelShapes resnext_50(std::int64_t batch) { return bottlenecks(batch, 128, 32); }
+
+// Sandler et al. 2018, arXiv 1801.04381.
+ModelShapes mobilenet_v2(std::int64_t batch) {
+  struct Stage {
+    std::int64_t expansion, out;
+    int blocks;
+    std::int64_t stride;
+  };
+  Convolutions convolutions(batch, 224);
+  convolutions.add(3, 32, 3, 2);
+  convolutions.shrink(2);
+  std::int64_t in = 32;
+  for (const Stage& stage :
+       {Stage{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}}) {
+    for (int block = 0; block < stage.blocks; ++block) {
+      const std::int64_t width = in * stage.expansion;
+      const std::int64_t stride = block == 0 ? stage.stride : 1;
+      if (stage.expansion > 1) convolutions.add(in, width, 1);
+      convolutions.add(width, width, 3, stride, width);
+      convolutions.shrink(stride);
+      convolutions.add(width, stage.out, 1);
+      in = stage.out;
+    }
+  }
+  convolutions.add(in, 1280, 1);
+  return convolutions.shapes();
+}
+
+// Liu et al. 2022, arXiv 2201.03545.
+ModelShapes convnext_t(std::int64_t batch) {
+  Convolutions convolutions(batch, 224);
+  std::vector<LinearLayer> linear;
+  std::int64_t in = 3;
+  for (const auto& [width, blocks] : {std::pair<std::int64_t, int>{96, 3}, {192, 3}, {384, 9}, {768, 3}}) {
+    const std::int64_t patch = in == 3 ? 4 : 2;
+    convolutions.add(in, width, patch, patch);
+    convolutions.shrink(patch);
+    for (int block = 0; block < blocks; ++block) convolutions.add(width, width, 7, 1, width);
+    linear.push_back({convolutions.pixels(), width, 4 * width, blocks});
+    linear.push_back({convolutions.pixels(), 4 * width, width, blocks});
+    in = width;
+  }
+  ModelShapes shapes = convolutions.shapes();
+  shapes.linear = linear;
+  return shapes;
 }
 
 const std::map<std::string, std::function<ModelShapes(std::int64_t)>>& models() {
@@ -120,7 +174,10 @@ const std::map<std::string, std::function<ModelShapes(std::int64_t)>>& models() 
       {"vit-b", vit_b},
       {"lstm", lstm},
       {"resnet-18", resnet_18},
-      {"resnet-50", resnet_50}};
+      {"resnet-50", resnet_50},
+      {"resnext-50", resnext_50},
+      {"mobilenet-v2", mobilenet_v2},
+      {"convnext-t", convnext_t}};
   return all;
 }
 
@@ -133,7 +190,8 @@ std::string name_of(LayerPass pass) {
 std::string LinearLayer::name() const { return fmt::format("[{}, {}] to {}", rows, in, out); }
 
 std::string ConvolutionLayer::name() const {
-  return fmt::format("{0}x{1}x{1}x{2} to {3}, {4}x{4} / {5}", batch, side, in, out, kernel, stride);
+  const std::string of_groups = groups == 1 ? "" : fmt::format(", {} groups", groups);
+  return fmt::format("{0}x{1}x{1}x{2} to {3}, {4}x{4} / {5}{6}", batch, side, in, out, kernel, stride, of_groups);
 }
 
 std::vector<std::string> model_names() {

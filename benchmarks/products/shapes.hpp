@@ -24,7 +24,7 @@ struct LinearLayer {
   double operations() const { return 2.0 * static_cast<double>(rows * in * out); }  // of each pass
 };
 
-// A convolution of square images, channels last, padded by half of its kernel, as often as a step has it.
+// A convolution of square images, channels last, as often as a step has it.
 struct ConvolutionLayer {
   std::int64_t batch;
   std::int64_t side;  // of the images that it reads
@@ -32,13 +32,15 @@ struct ConvolutionLayer {
   std::int64_t out;
   std::int64_t kernel;
   std::int64_t stride;
+  std::int64_t groups = 1;
   int times = 1;
   LayerPasses passes = all_passes;
 
   std::string name() const;
+  std::int64_t padding() const { return kernel == stride ? 0 : kernel / 2; }  // of patches: none
   std::int64_t out_side() const { return (side - 1) / stride + 1; }
   double operations() const {  // of each pass
-    return 2.0 * static_cast<double>(batch * out_side() * out_side() * out * in * kernel * kernel);
+    return 2.0 * static_cast<double>(batch * out_side() * out_side() * out * (in / groups) * kernel * kernel);
   }
 };
 
@@ -48,6 +50,7 @@ struct ModelShapes {
   std::vector<ConvolutionLayer> convolutions = {};
 };
 
-// gpt-10m, gpt-124m, vit-b, lstm, resnet-18 (images of 32 x 32), resnet-50 (of 224 x 224).
+// gpt-10m, gpt-124m, vit-b, lstm, resnet-18 (images of 32 x 32), resnet-50, resnext-50, mobilenet-v2, convnext-t (of
+// 224 x 224).
 std::vector<std::string> model_names();
 ModelShapes shapes_of(const std::string& model, std::int64_t batch);

@@ -52,7 +52,19 @@ TEST_CASE("convolutions of float agree with those of double, writing and adding"
   check({2, 8, 8, 32}, {32, 32, 3, 3}, {.stride = {2, 2}, .padding = {1, 1}});
   check({1, 9, 11, 6}, {9, 2, 3, 5}, {.stride = {2, 1}, .padding = {0, 2}, .dilation = {2, 1}, .groups = 3});
   check({2, 6, 6, 16}, {16, 1, 3, 3}, {.padding = {1, 1}, .groups = 16});
-  check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});  // Winograd, as the next three
+  // Depthwise, and groups of 2 and 4 channels.
+  check({3, 13, 11, 19}, {19, 1, 3, 3}, {.padding = {1, 1}, .groups = 19});
+  check({1, 7, 7, 40}, {40, 1, 7, 7}, {.padding = 3, .groups = 40});
+  check({2, 30, 50, 6}, {6, 2, 5, 3}, {.stride = {2, 3}, .padding = {2, 0}, .groups = 3});
+  check({2, 8, 9, 24}, {24, 4, 3, 3}, {.stride = 2, .padding = {1, 1}, .groups = 6});
+  check({1, 12, 10, 12}, {12, 4, 2, 5}, {.padding = {0, 4}, .dilation = {5, 2}, .groups = 3});
+  check({18, 5, 6, 6}, {6, 2, 1, 1}, {.stride = {3, 4}, .groups = 3});          // pixels of x that nothing reads
+  check({1, 1, 1, 4}, {4, 2, 1, 1}, {.stride = 2, .padding = 1, .groups = 2});  // pixels of y that read nothing
+  check({2, 4, 200, 5}, {5, 1, 3, 33}, {.padding = {4, 35}, .groups = 5});
+  check({2, 20, 21, 18}, {18, 1, 9, 8}, {.stride = {3, 2}, .padding = {4, 2}, .dilation = {1, 2}, .groups = 18});
+  check({1, 40, 3, 8}, {8, 1, 17, 1}, {.padding = {8, 0}, .groups = 8});
+  check({1, 100, 90, 4}, {4, 2, 3, 3}, {.padding = {1, 1}, .groups = 2});  // several bands of rows
+  check({9, 7, 6, 32}, {48, 32, 3, 3}, {.padding = {1, 1}});               // Winograd, as the next three
   check({32, 6, 6, 64}, {32, 64, 3, 3}, {});
   check({1, 16, 15, 32}, {64, 32, 3, 3}, {.padding = {2, 0}});
   check({9, 33, 17, 48}, {32, 48, 3, 3}, {.padding = 1}, 0.1);  // several blocks of tiles, sums of 5,049 products
@@ -90,7 +102,9 @@ TEST_CASE("transposed convolutions of float agree with those of double") {
   };
   check({2, 5, 4, 32}, {32, 16, 4, 4}, {.stride = 2, .padding = 1});
   check({1, 3, 5, 6}, {6, 3, 3, 2}, {.stride = {2, 3}, .output_padding = {1, 2}, .groups = 2});
-  check({40, 8, 8, 16}, {16, 3, 4, 4}, {.stride = 4});                // enough for several threads
+  check({40, 8, 8, 16}, {16, 3, 4, 4}, {.stride = 4});  // enough for several threads
+  check({1, 6, 5, 6}, {6, 1, 4, 4}, {.stride = 2, .padding = 1, .groups = 6});
+  check({2, 4, 5, 8}, {8, 2, 3, 3}, {.stride = {3, 1}, .output_padding = {2, 0}, .groups = 4});
   check({2, 11, 9, 32}, {32, 48, 3, 3}, {.padding = 1});              // Winograd
   check({1, 3, 2, 96}, {96, 80, 3, 3}, {.stride = 2, .padding = 1});  // products of matrices
   check({2, 5, 4, 24}, {24, 16, 1, 1}, {.stride = 2});
@@ -118,7 +132,8 @@ TEMPLATE_TEST_CASE("convolutions of half types agree with those of the same numb
   check({2, 13, 9, 32}, {48, 32, 3, 3}, {.padding = 1});  // Winograd
   check({1, 3, 2, 80}, {96, 80, 3, 3}, {.padding = 1});   // products of matrices
   check({2, 7, 6, 24}, {16, 24, 1, 1}, {.stride = {2, 3}});
-  check({2, 9, 7, 6}, {9, 2, 3, 3}, {.stride = 2, .groups = 3});  // oneDNN's
+  check({2, 9, 7, 6}, {9, 2, 3, 3}, {.stride = 2, .groups = 3});   // oneDNN's
+  check({2, 9, 9, 6}, {6, 1, 7, 7}, {.padding = 3, .groups = 6});  // of groups
 }
 
 TEST_CASE("Winograd convolutions err by at most 3e-6 of the result's norm") {

@@ -5,6 +5,7 @@
 #include "ops/convolution/convolution_columns.hpp"
 #include "ops/convolution/convolution_on.hpp"
 #include "ops/convolution/convolution_plan.hpp"
+#include "ops/convolution/grouped_convolution.hpp"
 #include "ops/convolution/winograd.hpp"
 #include "ops/elementwise/elementwise_kernels.hpp"
 #include "ops/elementwise/floats.hpp"
@@ -34,11 +35,12 @@ template <typename T>
 void Convolution<Cpu>::forward(const ConvolutionShape& shape, const Tensor<T, Cpu>& x, const Tensor<T, Cpu>& weight,
                                const Tensor<Accumulate<T>, Cpu>& bias, Tensor<T, Cpu>& y) {
   if constexpr (std::is_same_v<T, float>) {
+    if (suits_grouped(shape)) return grouped_forward(shape, x.data(), weight.data(), bias.data(), y.data());
     if (suits_winograd(shape)) return winograd_forward(shape, x.data(), weight.data(), bias.data(), y.data());
     if (suits_columns(shape)) return linear(columns_of(shape, x), weight_matrix(shape, weight), bias, y);
   }
   if constexpr (is_half<T>) {
-    if (!taken_as_is<T>()) {
+    if (!taken_as_is<T>() || suits_grouped(shape)) {
       Tensor<float, Cpu> floats(y.shape());
       forward(shape, as_floats(x), as_floats(weight), bias, floats);
       return cast(floats, y);
@@ -52,6 +54,7 @@ template <typename T>
 void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor<T, Cpu>& dy, const Tensor<T, Cpu>& weight,
                                      Tensor<T, Cpu>& dx) {
   if constexpr (std::is_same_v<T, float>) {
+    if (data_suits_grouped(shape)) return grouped_data(shape, dy.data(), weight.data(), dx.data());
     if (suits_winograd(shape)) return winograd_data(shape, dy.data(), weight.data(), dx.data());
     if (shape.is_product()) return matmul(dy, weight_matrix(shape, weight), dx);
     if (gradient_suits_columns(shape)) {
@@ -61,7 +64,7 @@ void Convolution<Cpu>::backward_data(const ConvolutionShape& shape, const Tensor
     }
   }
   if constexpr (is_half<T>) {
-    if (!taken_as_is<T>()) {
+    if (!taken_as_is<T>() || data_suits_grouped(shape)) {
       Tensor<float, Cpu> floats(dx.shape());
       backward_data(shape, as_floats(dy), as_floats(weight), floats);
       return cast(floats, dx);
@@ -79,6 +82,7 @@ void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tens
     return;
   }
   if constexpr (std::is_same_v<T, float>) {
+    if (weight_suits_grouped(shape)) return grouped_weight(shape, x.data(), dy.data(), dweight.data());
     if (suits_winograd(shape)) return winograd_weight(shape, x.data(), dy.data(), dweight.data());
     if (gradient_suits_columns(shape)) {
       auto matrix = weight_matrix(shape, dweight);
@@ -86,7 +90,7 @@ void Convolution<Cpu>::backward_weight(const ConvolutionShape& shape, const Tens
     }
   }
   if constexpr (is_half<T>) {
-    if (!taken_as_is<T>()) return backward_weight(shape, as_floats(x), as_floats(dy), dweight);
+    if (!taken_as_is<T>() || weight_suits_grouped(shape)) return backward_weight(shape, as_floats(x), as_floats(dy), dweight);
   }
   run_convolution_weight(shape_for<T>(shape), x.data(), dy.data(), dweight.data());
 }

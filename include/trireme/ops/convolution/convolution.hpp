@@ -7,9 +7,10 @@
 
 // Images are [batch, height, width, channels]; a batch of 0 is fine. On CPUs oneDNN for float and bfloat16, which orders the
 // weights as it likes; plain loops for double; float16 in float. Of float, large 3 x 3 convolutions of stride 1 are Winograd's,
-// with larger rounding errors than a plain sum (TRIREME_CONVOLUTION=direct forbids it), and those that have few pixels for
-// their weights are products of matrices, as gradients of 1 x 1 kernels are. On GPUs cuDNN, and plain sums where it has no
-// plan. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit throw Error.
+// with larger rounding errors than a plain sum (TRIREME_CONVOLUTION=direct forbids it), those that have few pixels for their
+// weights are products of matrices, as gradients of 1 x 1 kernels are, and narrow groups are products of vectors. On GPUs
+// cuDNN, and plain sums where it has no plan. `accumulate` adds to the output instead of overwriting it. Shapes that do not fit
+// throw Error.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
