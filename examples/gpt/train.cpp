@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "training/even_windows.hpp"
 #include "trireme/data/content.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/tokenizer.hpp"
@@ -13,22 +14,6 @@
 using namespace trireme;
 
 namespace {
-
-constexpr std::int64_t validation_windows = 64;
-
-// Windows of a text at even distances from each other.
-struct EvenWindows {
-  data::TokenDataset tokens;
-  std::int64_t length;
-  std::vector<std::int64_t> starts = data::evenly_spaced_windows(tokens.size(), length, validation_windows);
-
-  std::int64_t size() const { return std::ssize(starts); }
-  data::TokenBatch collate(std::span<const std::int64_t> indices, std::int64_t) const {
-    std::vector<std::int64_t> chosen;
-    for (const std::int64_t index : indices) chosen.push_back(starts[static_cast<std::size_t>(index)]);
-    return data::read_windows(tokens, chosen, length);
-  }
-};
 
 // Of the embedding, each block and the output layer; none where stages have equally many blocks. Collective.
 template <typename P, typename D>
@@ -60,12 +45,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
   require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
           recipe.data, text.validation.size(), recipe.block);
-  // Also of a single window, as validation and samples have it.
-  const int tensor = run.mesh().tensor().size();
-  require(!run.options().sequence_parallel || (recipe.block % tensor == 0 && recipe.block / tensor * recipe.width % 16 == 0),
-          "--sequence-parallel gives each rank of --tensor-parallel {} equally many tokens of a sequence, in multiples of 16 "
-          "numbers: --block {} and --width {} don't allow that",
-          tensor, recipe.block, recipe.width);
+  check_sequences(run, recipe.block, recipe.width);
   const data::WindowLoader windows(text.training, {.batch = run.batch(), .length = recipe.block});
 
   const models::GptOptions options{.layers = recipe.layers,

@@ -24,14 +24,21 @@ void check_beta(const char* name, const std::optional<double>& beta) {
   require(!beta || (*beta >= 0 && *beta < 1), "{} {} does not lie in [0, 1)", name, beta.value_or(0));
 }
 
+void make_folder(const std::string& path) {
+  std::error_code failed;
+  std::filesystem::create_directories(path, failed);
+  if (failed) throw Error({.code = ErrorCode::io, .message = failed.message(), .error_number = failed.value()});
+}
+
 }  // namespace
 
 void Recipe::add_to(CommandLine& line, const std::string& about_data) {
   line.set_group("Files");
   line.add("data", data, about_data);
   line.add("allow_other_data", allow_other_data, "go on with other --data than those of the checkpoint");
-  line.add("init", init, "start from these weights (safetensors)");
-  line.add("save", save, "write the trained weights to this file (safetensors)");
+  line.add("init", init, in_folders ? "start from the weights in this folder" : "start from these weights (safetensors)");
+  line.add("save", save,
+           in_folders ? "write the trained model to this folder" : "write the trained weights to this file (safetensors)");
   for (const char* name : {"data", "allow_other_data", "init", "save"}) line.set_differs(name, Differs::allowed);
   line.set_group("Optimizer");
   line.add("optimizer", optimizer, optim::optimizer_names(), "what updates the weights");
@@ -93,9 +100,11 @@ void Recipe::load_weights(const Run& run, const std::function<void()>& load) con
 void Recipe::check_save(const Run& run) const {
   const auto attempt = [&] {
     if (save.empty() || run.world().rank() != 0) return;
-    require(!std::filesystem::is_directory(save), "--save {}: that is a folder, and weights are a file", save);
+    require(in_folders || !std::filesystem::is_directory(save), "--save {}: that is a folder, and weights are a file", save);
+    require(!in_folders || !std::filesystem::is_regular_file(save), "--save {}: that is a file, and a model is a folder", save);
     try {
-      const FileReplacement beside(save);
+      if (in_folders) make_folder(save);
+      const FileReplacement beside(in_folders ? save + "/model.safetensors" : save);
     } catch (const Error& error) {
       ErrorFields fields = error.fields();
       fields.message = "the weights of --save could not be written there";
@@ -118,4 +127,12 @@ void Recipe::save_weights(Run& run, const std::function<void()>& write) const {
 std::string ranks_of(const Run& run) {
   const int size = run.world().size();
   return fmt::format("{} rank{}", size, size == 1 ? "" : "s");
+}
+
+void check_sequences(const Run& run, std::int64_t block, std::int64_t width) {
+  const int tensor = run.mesh().tensor().size();
+  require(!run.options().sequence_parallel || (block % tensor == 0 && block / tensor * width % 16 == 0),
+          "--sequence-parallel gives each rank of --tensor-parallel {} equally many tokens of a sequence, in multiples of 16 "
+          "numbers: --block {} and a width of {} don't allow that",
+          tensor, block, width);
 }

@@ -22,6 +22,7 @@ struct Recipe {
   bool allow_other_data = false;
   std::string init;
   std::string save;
+  bool in_folders = false;  // --init and --save, rather than in files
   std::string optimizer = "adamw";
   trireme::optim::NamedOptions optimizer_options = {
       .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .decay = trireme::optim::Decay::matrices};
@@ -89,3 +90,6 @@ trireme::Mean mean_of(const Loss& loss) {
 }
 
 std::string ranks_of(const trireme::trainer::Run& run);  // "2 ranks"
+
+// That --sequence-parallel can divide a single sequence of --block tokens, as validation and samples have it.
+void check_sequences(const trireme::trainer::Run& run, std::int64_t block, std::int64_t width);

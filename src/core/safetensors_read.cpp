@@ -138,6 +138,14 @@ void SafetensorsFile::read(std::string_view name, std::span<std::byte> into) con
   file_.read_at(into, entry.begin);
 }
 
+void SafetensorsFile::read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const {
+  const SafetensorsEntry& entry = at(name);
+  require(first_byte <= entry.bytes() && into.size() <= entry.bytes() - first_byte,
+          "the tensor {} of {} has {} bytes, and {} from byte {} on are asked for", name, path().string(), entry.bytes(),
+          into.size(), first_byte);
+  file_.read_at(into, entry.begin + first_byte);
+}
+
 std::vector<std::byte> SafetensorsFile::read_bytes(std::string_view name) const {
   std::vector<std::byte> bytes(at(name).bytes());
   read(name, bytes);

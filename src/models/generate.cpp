@@ -3,8 +3,11 @@
 
 namespace trireme::models {
 
-#define TRIREME_INSTANTIATE(P) \
-  template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P)                                                                            \
+  template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>,   \
+                                              const GenerateOptions&);                                    \
+  template std::vector<std::int32_t> generate(const Llama<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, \
+                                              const GenerateOptions&);
 TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
 #define TRIREME_INSTANTIATE(P)                                                                             \

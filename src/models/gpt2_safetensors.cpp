@@ -18,7 +18,7 @@ bool passed_over(std::string_view name) {
   return name == "lm_head.weight" || ends_with_any(name, {".attn.bias", ".attn.masked_bias"});
 }
 
-constexpr nn::WeightsFormat gpt2{
+const nn::WeightsFormat gpt2{
     .stored_transposed = stored_transposed, .passed_over = passed_over, .optional_prefix = "transformer."};
 
 }  // namespace

@@ -1,80 +1,159 @@
 #include "trireme/nn/weights.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "nn/weight_files.hpp"
 #include "trireme/nn/weights_format.hpp"
 
 namespace trireme::nn {
 namespace {
+
+constexpr const char* lacks_a_tensor = "the file lacks a tensor of the model";
+constexpr const char* fits_hint = "give the model the layers of the file, or name a file of such a model";
 
 // torch keeps this count beside the running statistics of batch norm; nothing depends on it.
 bool passed_over(std::string_view name, const WeightsFormat& format) {
   return name.ends_with(".num_batches_tracked") || format.passed_over(name);
 }
 
-const SafetensorsEntry& entry_of(const SafetensorsFile& file, const std::string& name, const Shape& shape,
-                                 const WeightsFormat& format) {
-  const SafetensorsEntry& entry = stored_tensor(file, name, format);
-  require_fits(file, entry, shape);
-  return entry;
+bool is_read(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
+
+StoredTensor find_stored(const WeightFiles& files, const std::string& name, const WeightsFormat& format) {
+  const StoredTensor found = files.find(name);
+  const std::string_view prefix = format.optional_prefix;
+  if (found || prefix.empty() || !name.starts_with(prefix)) return found;
+  return files.find(std::string_view(name).substr(prefix.size()));
 }
 
-// Those of the store's parameters, then those of its buffers.
-std::vector<const SafetensorsEntry*> entries_of(const SafetensorsFile& file, const PrefixedModel& model,
-                                                const WeightsFormat& format) {
+// Rows of a parameter, or a buffer, and the tensor that holds them, which may be missing.
+struct Part {
+  bool buffer = false;
+  int index = 0;
+  Range rows = {};
+  StoredTensor stored = {};
+};
+
+// A model's parts in its files, in the order of the store, and what is missing.
+std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model, const WeightsFormat& format,
+                           LoadedWeights& loaded) {
   FlatStore& store = model.model.store();
-  std::vector<const SafetensorsEntry*> entries;
+  std::vector<Part> parts;
+  const auto add = [&](Part part, const std::string& name, const Shape& shape) {
+    part.stored = find_stored(files, model.prefix + name, format);
+    if (!part.stored) {
+      loaded.missing.push_back(model.prefix + name);
+      return;
+    }
+    require_fits(*part.stored.file, *part.stored.entry, shape);
+    parts.push_back(part);
+  };
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
-    entries.push_back(&entry_of(file, model.prefix + parameter.name, shape, format));
+    std::int64_t first = 0;
+    for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
+      add({.index = index, .rows = {first, first + rows.count}}, rows.name, shape_of_rows(shape, rows.count));
+      first += rows.count;
+    }
   }
   BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
-    entries.push_back(&entry_of(file, model.prefix + buffers.info(index).name, buffers.info(index).shape, format));
+    add({.buffer = true, .index = index}, buffers.info(index).name, buffers.info(index).shape);
   }
-  return entries;
+  return parts;
 }
 
-void refuse_unknown(const SafetensorsFile& file, const std::set<const SafetensorsEntry*>& known, const WeightsFormat& format) {
-  for (const SafetensorsEntry& entry : file.tensors()) {
-    if (known.contains(&entry) || passed_over(entry.name, format)) continue;
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "the file holds a tensor that the model lacks",
-                 .name = entry.name,
-                 .path = file.path().string(),
-                 .hint = "give the model the layers of the file"});
-  }
+[[noreturn]] void refuse(const std::string& path, std::string message, const std::vector<std::string>& names,
+                         std::string hint) {
+  constexpr std::size_t most = 8;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
+  std::string all = fmt::format("{}", fmt::join(first, ", "));
+  if (names.size() > most) all += fmt::format(" and {} more", names.size() - most);
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = std::move(message),
+               .name = std::move(all),
+               .path = path,
+               .hint = std::move(hint)});
 }
 
+std::vector<std::string> unexpected(const WeightFiles& files, const std::vector<std::vector<Part>>& parts,
+                                    const WeightsFormat& format) {
+  std::set<const SafetensorsEntry*> known;
+  for (const std::vector<Part>& of_model : parts) {
+    for (const Part& part : of_model) known.insert(part.stored.entry);
+  }
+  std::vector<std::string> names;
+  for (const StoredTensor& tensor : files.all()) {
+    if (!known.contains(tensor.entry) && !passed_over(tensor.entry->name, format)) names.push_back(tensor.entry->name);
+  }
+  return names;
+}
+
+// The rows from the first to the last one of `all` that lie here.
+Range rows_here(const Placement& placement, const Range& all) {
+  if (placement.dim != 0) return all;
+  Range here{all.end, all.begin};
+  for (const Range& range : placement.ranges) {
+    const Range common{std::max(range.begin, all.begin), std::min(range.end, all.end)};
+    if (common.begin >= common.end) continue;
+    here = {std::min(here.begin, common.begin), std::max(here.end, common.end)};
+  }
+  return here.begin < here.end ? here : Range{all.begin, all.begin};
+}
+
+// Writes what lies here of a part into the parameter's values.
 template <typename T>
-void fill(FlatStore& store, const SafetensorsFile& file, const std::vector<const SafetensorsEntry*>& entries,
-          const WeightsFormat& format) {
-  auto entry = entries.begin();
-  for (int index = 0; index < store.num_parameters(); ++index, ++entry) {
-    Tensor<float> whole((*entry)->shape);
-    file.read((*entry)->name, std::as_writable_bytes(whole.span()));
-    const ParameterInfo& parameter = store.parameter(index);
-    if (format.stored_transposed(parameter.name)) {
-      const Tensor<float> stored = std::exchange(whole, Tensor<float>(parameter.placement.shape));
-      ops::transpose(stored, 0, 1, whole);
-    }
-    const Tensor<T> values(parameter.shape);
-    for (const auto& piece : parameter.placement.pieces()) {
-      std::copy_n(whole.data() + piece.whole, piece.count, values.data() + piece.here);
-    }
-    store.write_values(index, values);
+void fill(const Part& part, const ParameterInfo& parameter, const WeightsFormat& format, const Tensor<T>& values) {
+  const Shape& shape = parameter.placement.shape;
+  std::vector<float> read;
+  std::int64_t first = 0;  // element of the parameter that read[0] is
+  if (format.stored_transposed(parameter.name)) {
+    const auto stored = Tensor<float>::from(part.stored.entry->shape, read_rows(part.stored, {0, part.stored.entry->shape[0]}));
+    Tensor<float> turned(shape);
+    ops::transpose(stored, 0, 1, turned);
+    read.assign(turned.span().begin(), turned.span().end());
+  } else {
+    const Range rows = rows_here(parameter.placement, part.rows);
+    read = read_rows(part.stored, {rows.begin - part.rows.begin, rows.end - part.rows.begin});
+    if (read.empty()) return;
+    first = rows.begin * (shape.numel() / (shape.size() == 0 ? 1 : shape[0]));
   }
-  for (const int index : store.buffers().in_weights()) {
-    const std::vector<float> stored = file.read_values<float>((*entry++)->name);
-    const Tensor<T> values(store.buffers().info(index).shape);
-    std::copy(stored.begin(), stored.end(), values.data());
-    store.buffers().write_values(index, values);
+  const std::int64_t last = first + static_cast<std::int64_t>(read.size());
+  for (const auto& piece : parameter.placement.pieces()) {
+    const std::int64_t begin = std::max(piece.whole, first);
+    const std::int64_t end = std::min(piece.whole + piece.count, last);
+    if (begin < end)
+      std::copy_n(read.data() + (begin - first), end - begin, values.data() + piece.here + (begin - piece.whole));
+  }
+}
+
+// Tensor by tensor: no more than a parameter and a tensor of the file are in memory beside the store.
+template <typename T>
+void fill(FlatStore& store, const std::vector<Part>& parts, const WeightsFormat& format) {
+  for (auto part = parts.begin(); part != parts.end();) {
+    if (part->buffer) {
+      const Shape& shape = store.buffers().info(part->index).shape;
+      const std::vector<float> stored = read_rows(part->stored, {0, shape.size() == 0 ? 1 : shape[0]});
+      const Tensor<T> values(shape);
+      std::copy(stored.begin(), stored.end(), values.data());
+      store.buffers().write_values(part->index, values);
+      ++part;
+      continue;
+    }
+    const ParameterInfo& parameter = store.parameter(part->index);
+    const Tensor<T> values = store.read_values<T>(part->index);  // of rows that the file lacks
+    const int number = part->index;
+    for (; part != parts.end() && !part->buffer && part->index == number; ++part) {
+      fill(*part, parameter, format, values);
+    }
+    store.write_values(number, values);
   }
   store.refresh_compute_copy();
 }
@@ -86,42 +165,40 @@ const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::st
   const std::string_view prefix = format.optional_prefix;
   if (entry == nullptr && !prefix.empty() && name.starts_with(prefix))
     entry = file.find(std::string_view(name).substr(prefix.size()));
-  if (entry == nullptr) {
-    throw Error({.code = ErrorCode::invalid_argument,
-                 .message = "the file lacks a tensor of the model",
-                 .name = name,
-                 .path = file.path().string(),
-                 .hint = "give the model the layers of the file, or name a file of such a model"});
-  }
+  if (entry == nullptr) refuse(file.path().string(), lacks_a_tensor, {name}, fits_hint);
   return *entry;
 }
 
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape) {
-  if (entry.shape == shape && entry.dtype == DType::float32) return;
+  if (entry.shape == shape && is_read(entry.dtype)) return;
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "a tensor of the file does not fit the model",
                .name = entry.name,
                .path = file.path().string(),
-               .wanted = fmt::format("float32 {}", shape.str()),
+               .wanted = fmt::format("{} {}", is_read(entry.dtype) ? name_of(entry.dtype) : "float32, bfloat16 or float16",
+                                     shape.str()),
                .had = fmt::format("{} {}", name_of(entry.dtype), entry.shape.str()),
-               .hint = "give the model the sizes of the file; other dtypes than float32 must be converted first"});
+               .hint = "give the model the sizes of the file; other dtypes must be converted first"});
 }
 
 template <typename T>
-void load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format) {
-  const SafetensorsFile file(path);
-  std::vector<std::vector<const SafetensorsEntry*>> entries;
-  std::set<const SafetensorsEntry*> known;
-  for (const PrefixedModel& model : models) {
-    entries.push_back(entries_of(file, model, format));
-    known.insert(entries.back().begin(), entries.back().end());
-  }
+LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
+                           const LoadOptions& options) {
+  const WeightFiles files(path);
+  LoadedWeights loaded;
+  std::vector<std::vector<Part>> parts;
+  for (const PrefixedModel& model : models) parts.push_back(parts_of(files, model, format, loaded));
+  if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
   const bool whole =
       std::ranges::all_of(models, [](const PrefixedModel& each) { return each.model.context().pipeline == nullptr; });
-  if (whole) refuse_unknown(file, known, format);
-  for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
-    fill<T>(models[index].model.store(), file, entries[index], format);
+  if (whole) loaded.unexpected = unexpected(files, parts, format);
+  if (!loaded.unexpected.empty() && !options.allow_missing) {
+    refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
   }
+  for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
+    fill<T>(models[index].model.store(), parts[index], format);
+  }
+  return loaded;
 }
 
 template <typename T>
@@ -134,9 +211,10 @@ void load_weights(Model& model, const std::string& path) {
   load_weights<T>({{.prefix = "", .model = model}}, path);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                \
-  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&); \
-  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                       \
+#define TRIREME_INSTANTIATE(T)                                                                                        \
+  template LoadedWeights load_weights<T>(const std::vector<PrefixedModel>&, const std::string&, const WeightsFormat&, \
+                                         const LoadOptions&);                                                         \
+  template void load_weights<T>(const std::vector<PrefixedModel>&, const std::string&);                               \
   template void load_weights<T>(Model&, const std::string&);
 TRIREME_INSTANTIATE(float)
 TRIREME_INSTANTIATE(double)

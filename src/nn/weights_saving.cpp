@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <set>
@@ -9,6 +10,8 @@
 #include <sstream>
 #include <utility>
 
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
 #include "trireme/nn/weights_format.hpp"
 
 namespace trireme::nn {
@@ -18,26 +21,45 @@ namespace {
 struct Source {
   Model* model = nullptr;
   int owner = 0;  // rank of the pipeline axis; where several have it, the first
-  int index = 0;  // there, of a parameter or behind these among the buffers in_weights()
+  int index = 0;  // in what that rank has described
 };
 
-struct StoredTensor {
+struct WrittenTensor {
   TensorRef described;  // without data
   Source source;
 };
 
-// Of this rank: parameters, then buffers.
-std::vector<TensorRef> described(const PrefixedModel& model, const WeightsFormat& format) {
+// Rows of a parameter, or a buffer, of this rank.
+struct OwnTensor {
+  TensorRef described;  // without data
+  bool buffer = false;
+  int index = 0;
+  Range rows = {};
+};
+
+// Parameters, then buffers.
+std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsFormat& format) {
   FlatStore& store = model.model.store();
-  std::vector<TensorRef> tensors;
+  std::vector<OwnTensor> tensors;
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
-    tensors.push_back(
-        {.name = model.prefix + parameter.name, .shape = stored_shape(parameter.name, parameter.placement.shape, format)});
+    const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
+    std::int64_t first = 0;
+    for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
+      tensors.push_back(
+          {.described = {.name = model.prefix + rows.name, .dtype = format.dtype, .shape = shape_of_rows(shape, rows.count)},
+           .index = index,
+           .rows = {first, first + rows.count}});
+      first += rows.count;
+    }
   }
   BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
-    tensors.push_back({.name = model.prefix + buffers.info(index).name, .shape = buffers.info(index).shape});
+    const BufferInfo& buffer = buffers.info(index);
+    tensors.push_back({.described = {.name = model.prefix + buffer.name, .dtype = format.dtype, .shape = buffer.shape},
+                       .buffer = true,
+                       .index = index,
+                       .rows = {0, buffer.shape.size() == 0 ? 1 : buffer.shape[0]}});
   }
   return tensors;
 }
@@ -49,7 +71,7 @@ std::string as_text(const std::vector<TensorRef>& tensors) {
   return text;
 }
 
-std::vector<TensorRef> from_text(const std::string& text) {
+std::vector<TensorRef> from_text(const std::string& text, DType dtype) {
   std::vector<TensorRef> tensors;
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
@@ -57,20 +79,21 @@ std::vector<TensorRef> from_text(const std::string& text) {
     std::istringstream numbers(line.substr(0, colon));
     std::vector<std::int64_t> dims;
     for (std::int64_t dim = 0; numbers >> dim;) dims.push_back(dim);
-    tensors.push_back({.name = line.substr(colon + 1), .shape = Shape(dims)});
+    tensors.push_back({.name = line.substr(colon + 1), .dtype = dtype, .shape = Shape(dims)});
   }
   return tensors;
 }
 
 // Of all stages, by name: the order of the file does not depend on where they lie.
-std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedModel>& models, const WeightsFormat& format) {
-  std::vector<StoredTensor> all;
+std::vector<WrittenTensor> stored_tensors(const std::vector<PrefixedModel>& models, const WeightsFormat& format) {
+  std::vector<WrittenTensor> all;
   for (const PrefixedModel& model : models) {
-    std::vector<std::vector<TensorRef>> by_rank{described(model, format)};
+    std::vector<std::vector<TensorRef>> by_rank(1);
+    for (OwnTensor& tensor : own_tensors(model, format)) by_rank.front().push_back(std::move(tensor.described));
     if (const Axis& ranks = model.model.context().pipeline) {
       const auto texts = ranks->gather_texts(as_text(by_rank.front()), "weights of all stages");
-      by_rank.assign(texts.size(), {});
-      std::ranges::transform(texts, by_rank.begin(), from_text);
+      by_rank.clear();
+      for (const std::string& text : texts) by_rank.push_back(from_text(text, format.dtype));
     }
     std::set<std::string> known;
     for (int rank = 0; rank < static_cast<int>(by_rank.size()); ++rank) {
@@ -81,7 +104,7 @@ std::vector<StoredTensor> stored_tensors(const std::vector<PrefixedModel>& model
       }
     }
   }
-  std::ranges::sort(all, {}, [](const StoredTensor& tensor) -> const std::string& { return tensor.described.name; });
+  std::ranges::sort(all, {}, [](const WrittenTensor& tensor) -> const std::string& { return tensor.described.name; });
   return all;
 }
 
@@ -104,21 +127,36 @@ Tensor<T> whole(Model& model, int index) {
 template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = source.model->store();
-  const int parameters = store.num_parameters();
-  const bool buffer = source.index >= parameters;
-  Tensor<T> values;
-  if (buffer) {
-    values = store.buffers().read_values<T>(store.buffers().in_weights()[static_cast<std::size_t>(source.index - parameters)]);
-  } else {
-    values = whole<T>(*source.model, source.index);
-  }
-  if (!buffer && format.stored_transposed(store.parameter(source.index).name)) {
+  const OwnTensor own = own_tensors({.prefix = "", .model = *source.model}, format)[static_cast<std::size_t>(source.index)];
+  Tensor<T> values = own.buffer ? store.buffers().read_values<T>(own.index) : whole<T>(*source.model, own.index);
+  if (!own.buffer && format.stored_transposed(store.parameter(own.index).name)) {
     const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
     ops::transpose(parameter, 0, 1, values);
   }
-  std::vector<float> stored(static_cast<std::size_t>(values.numel()));
-  std::ranges::transform(values.span(), stored.begin(), [](T value) { return static_cast<float>(value); });
+  const std::int64_t of_row = own.rows.count() == 0 ? 0 : own.described.shape.numel() / own.rows.count();
+  const auto rows = values.span().subspan(static_cast<std::size_t>(own.rows.begin * of_row),
+                                          static_cast<std::size_t>(own.described.shape.numel()));
+  std::vector<float> stored(rows.size());
+  std::ranges::transform(rows, stored.begin(), [](T value) { return static_cast<float>(value); });
   return stored;
+}
+
+template <typename T>
+std::vector<std::byte> rounded(const std::vector<float>& values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const auto value = static_cast<T>(values[i]);
+    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+  }
+  return bytes;
+}
+
+std::vector<std::byte> bytes_of(const std::vector<float>& values, DType dtype) {
+  switch (dtype) {
+    case DType::bfloat16: return rounded<bfloat16>(values);
+    case DType::float16: return rounded<float16>(values);
+    default: return rounded<float>(values);
+  }
 }
 
 bool first_of_tensor_axis(const Model& model) {
@@ -128,7 +166,7 @@ bool first_of_tensor_axis(const Model& model) {
 
 // On the ranks that write; other ranks give what they have and get nothing.
 template <typename T>
-std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& format) {
+std::vector<float> values_of(const WrittenTensor& tensor, const WeightsFormat& format) {
   const Source& source = tensor.source;
   const Collectives* ranks = source.model->context().pipeline.get();
   const int here = ranks == nullptr ? 0 : ranks->rank();
@@ -150,8 +188,10 @@ std::vector<float> values_of(const StoredTensor& tensor, const WeightsFormat& fo
 template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata) {
+  require(format.dtype == DType::float32 || format.dtype == DType::bfloat16 || format.dtype == DType::float16,
+          "weights are written as float32, bfloat16 or float16, not as {}", name_of(format.dtype));
   metadata.try_emplace("format", "pt");
-  const std::vector<StoredTensor> tensors = stored_tensors(models, format);
+  const std::vector<WrittenTensor> tensors = stored_tensors(models, format);
   const bool writes = std::ranges::all_of(models, [](const PrefixedModel& each) {
     const Collectives* ranks = each.model.context().pipeline.get();
     return first_of_tensor_axis(each.model) && (ranks == nullptr || ranks->rank() == 0);
@@ -169,14 +209,14 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
   std::optional<FileReplacement> file;
   attempt([&] {
     std::vector<TensorRef> described;
-    for (const StoredTensor& tensor : tensors) described.push_back(tensor.described);
+    for (const WrittenTensor& tensor : tensors) described.push_back(tensor.described);
     const std::string header = safetensors_header(described, metadata, path);
     file.emplace(path);
     file->write(std::as_bytes(std::span(header)));
   });
-  for (const StoredTensor& tensor : tensors) {
+  for (const WrittenTensor& tensor : tensors) {
     const std::vector<float> values = values_of<T>(tensor, format);
-    attempt([&] { file->write(std::as_bytes(std::span(values))); });
+    attempt([&] { file->write(bytes_of(values, format.dtype)); });
   }
   attempt([&] { file->commit(); });
   if (failed) std::rethrow_exception(failed);

@@ -12,6 +12,7 @@
 
 #include "comm/tcp/frame_rules.hpp"
 #include "data/decode_picture.hpp"
+#include "nn/weight_files.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
@@ -23,6 +24,7 @@
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/tokenizer.hpp"
 #include "trireme/data/vocabulary.hpp"
+#include "trireme/models/hugging_face.hpp"
 
 namespace trireme::fuzz {
 namespace {
@@ -323,6 +325,37 @@ std::vector<std::string> frame_seeds() {
           text_of({.kind = comm::FrameKind::failure, .rank = 1}, "boom") + text_of({.kind = comm::FrameKind::farewell}, "")};
 }
 
+void read_config(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    const models::LlamaOptions options = models::llama_options(content.path());
+    check(options.layers > 0 && options.heads > 0 && options.heads % options.kv_heads == 0, "a model of no sizes");
+    check(options.windowed.empty() || std::ssize(options.windowed) == options.layers, "windows of other layers");
+  });
+}
+
+std::vector<std::string> config_seeds() {
+  const std::string sizes =
+      R"("hidden_size":8,"intermediate_size":9,"num_hidden_layers":2,"num_attention_heads":2,"vocab_size":7)";
+  return {R"({"model_type":"llama",)" + sizes + R"(,"rope_parameters":{"rope_type":"llama3","rope_theta":5e3,"factor":4,)" +
+              R"("low_freq_factor":1,"high_freq_factor":4.0,"original_max_position_embeddings":32},"mlp_bias":true})",
+          R"({"model_type":"qwen3",)" + sizes + R"(,"head_dim":4,"use_sliding_window":true,"sliding_window":5,)" +
+              R"("layer_types":["full_attention","sliding_attention"],"rope_scaling":{"type":"yarn","factor":2}})"};
+}
+
+void read_shards(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    for (const auto& [tensor, shard] : nn::read_shard_index(content.path())) {
+      check(shard.find('/') == std::string::npos && !shard.empty(), "a shard in another folder");
+    }
+  });
+}
+
+std::vector<std::string> shard_seeds() {
+  return {R"({"metadata":{"total_size":8},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"x"}})"};
+}
+
 constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors_seeds},
                                  Parser{"manifest", read_manifest, manifest_seeds},
                                  Parser{"run_status", read_status, status_seeds},
@@ -332,7 +365,9 @@ constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors
                                  Parser{"cifar10", read_records, record_seeds},
                                  Parser{"table", read_table, table_seeds},
                                  Parser{"picture", read_picture, picture_seeds},
-                                 Parser{"frames", read_frames, frame_seeds}};
+                                 Parser{"frames", read_frames, frame_seeds},
+                                 Parser{"config", read_config, config_seeds},
+                                 Parser{"shards", read_shards, shard_seeds}};
 
 }  // namespace
 

@@ -11,11 +11,24 @@ import pathlib
 
 import torch
 
-from generator import convergence, functions, gan_models, image_models, operations, optimizers, pictures, ports, precision, pretrained
-from generator import samples, word_models
+from generator import convergence, functions, gan_models, image_models, llama_models, operations, optimizers, pictures, ports
+from generator import precision, pretrained, samples, word_models
 from generator.fixture_set import FixtureSet
 
-PARTS = (operations, functions, optimizers, precision, word_models, image_models, gan_models, pretrained, samples, pictures, ports)
+PARTS = (
+    operations,
+    functions,
+    optimizers,
+    precision,
+    word_models,
+    image_models,
+    gan_models,
+    pretrained,
+    llama_models,
+    samples,
+    pictures,
+    ports,
+)
 
 
 def main():

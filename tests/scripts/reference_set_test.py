@@ -21,6 +21,7 @@ KINDS = {
     "batches",
     "training_run",
     "pictures",
+    "folders_of_transformers",
     "port",
     "port_weights",
     "pretrained_and_convergence",

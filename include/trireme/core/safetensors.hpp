@@ -48,6 +48,7 @@ class SafetensorsFile {
   // The bytes of one tensor, row-major, little-endian; `into` has its size.
   void read(std::string_view name, std::span<std::byte> into) const;
   std::vector<std::byte> read_bytes(std::string_view name) const;
+  void read_part(std::string_view name, std::size_t first_byte, std::span<std::byte> into) const;  // of these bytes
 
   // The elements of one tensor that is stored as T; another dtype is an error.
   template <typename T>

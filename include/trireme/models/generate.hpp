@@ -10,6 +10,7 @@
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/llama.hpp"
 #include "trireme/models/lstm_lm.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -67,9 +68,12 @@ std::vector<std::int32_t> generate(F&& next_logits, std::vector<std::int32_t> pr
   });
 }
 
-// The library's language models. A GPT sees the last `block` tokens, an LSTM all of them.
+// The library's language models. A GPT or Llama sees the last `block` tokens, an LSTM all of them.
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt,
+                                                  const GenerateOptions& options);
+template <typename P, typename D>
+TRIREME_EXPORT std::vector<std::int32_t> generate(const Llama<P, D>& model, std::vector<std::int32_t> prompt,
                                                   const GenerateOptions& options);
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::int32_t> prompt,

@@ -4,6 +4,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/next_token-inl.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace models {
@@ -26,21 +27,6 @@ inline nn::TransformerOptions block_options(const GptOptions& options) {
           .weight_deviation = 0.02,
           .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers),
           .fp8 = options.fp8};
-}
-
-template <typename T, typename D>
-void copy(const Tensor<T, D>& from, const Tensor<T, D>& to) {
-  device::copy_bytes(D{}, to.data(), D{}, from.data(), from.span().size_bytes());
-}
-
-// Tokens [batch, time] and as many more sequences as it takes for a sequence-parallel axis to divide their rows.
-template <typename D>
-Tensor<std::int32_t, D> divisible(const Tensor<std::int32_t, D>& tokens, std::int64_t width, const Collectives& axis) {
-  std::int64_t batch = tokens.dim(0);
-  while (!divides_rows(batch * tokens.dim(1), width, axis)) ++batch;
-  auto padded = Tensor<std::int32_t, D>::zeros({batch, tokens.dim(1)});
-  copy(tokens, padded.narrow(0, tokens.dim(0)));
-  return padded;
 }
 
 }  // namespace detail
@@ -71,39 +57,9 @@ Gpt<P, D>::Gpt(const GptOptions& options, const ModelContext& context)
   this->layers(this->layer({t.wte, t.wpe, t.drop}, embed).costs(0), t.h, this->layer({t.ln_f, lm_head_}, output).costs(0));
 }
 
-// x: of the output layer, tokens [batch, time] that may have been padded with sequences -> [batch, vocabulary].
-template <typename P, typename D>
-Tensor<typename P::Compute, D> Gpt<P, D>::last_logits(const nn::Residual<P, D>& x, std::int64_t batch,
-                                                      std::int64_t time) const {
-  const Collectives* axis = this->tensor_axis();
-  Tensor<T, D> states = transformer_.ln_f.forward(x).value();
-  if (this->sequence_parallel()) states = gather_rows(Variable<T, D>(states), *axis).value();
-  states = states.reshape({states.shape().rows(), options_.width});
-  Tensor<T, D> last({batch, options_.width});
-  for (std::int64_t row = 0; row < batch; ++row) detail::copy(states.narrow((row + 1) * time - 1, 1), last.narrow(row, 1));
-  const Tensor<T, D> logits = linear(Variable<T, D>(last), lm_head_.weight.variable()).value();
-  if (axis == nullptr) return logits;
-  const Range held = lm_head_.held_rows();
-  auto all = Tensor<T, D>::full({batch, options_.vocabulary}, T(0.0f));
-  const Tensor<T, D> places = all.reshape({all.numel()});
-  for (std::int64_t row = 0; row < batch; ++row) {
-    detail::copy(logits.narrow(row, 1), places.narrow(row * options_.vocabulary + held.begin, held.count()));
-  }
-  axis->all_reduce(all.span(), ReduceOp::sum, "logits of the next token").wait_on_stream();
-  return all;
-}
-
 template <typename P, typename D>
 Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::int32_t, D>& tokens) const {
-  require(Tape::current() == nullptr, "next_token_logits() records nothing: call it without a tape");
-  const auto read = this->sequence_parallel() ? detail::divisible(tokens, options_.width, *this->tensor_axis()) : tokens;
-  const auto x = this->before_last_layer({.tokens = read, .targets = {}});
-  Tensor<T, D> logits = x ? last_logits(*x, tokens.dim(0), tokens.dim(1)) : Tensor<T, D>({tokens.dim(0), options_.vocabulary});
-  const Collectives* ranks = this->context().pipeline.get();
-  if (ranks != nullptr) {
-    ranks->broadcast(logits.span(), this->rank_of_last_stage(), "logits of the next token").wait_on_host();
-  }
-  return logits;
+  return detail::next_token_logits(*this, transformer_.ln_f, lm_head_, tokens);
 }
 
 }  // namespace models

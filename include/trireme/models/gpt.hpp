@@ -59,8 +59,6 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
     nn::LayerNorm<P, D> ln_f;
   };
 
-  Tensor<T, D> last_logits(const nn::Residual<P, D>& x, std::int64_t batch, std::int64_t time) const;
-
   GptOptions options_;
   Transformer transformer_;
   nn::TokenLogits<P, D> lm_head_;

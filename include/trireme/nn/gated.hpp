@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "trireme/autograd/composed/gated.hpp"
@@ -39,6 +40,7 @@ struct GatedMlpOptions {
   std::int64_t hidden = 0;
   Gate gate = Gate::swiglu;
   bool bias = false;
+  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
 // down(gate(gate_proj(x)) * up_proj(x)) (Shazeer 2020, arXiv 2002.05202), with the names of Llama; [..., width] -> the same.
@@ -50,12 +52,9 @@ class GatedMlp : public Module<P, D> {
 
   GatedMlp(const Module<P, D>& parent, std::string_view name, const GatedMlpOptions& options)
       : Module<P, D>(parent, name),
-        gate_proj(*this, "gate_proj",
-                  {.in = options.width, .out = options.hidden, .bias = options.bias, .split = TensorSplit::column}),
-        up_proj(*this, "up_proj",
-                {.in = options.width, .out = options.hidden, .bias = options.bias, .split = TensorSplit::column}),
-        down_proj(*this, "down_proj",
-                  {.in = options.hidden, .out = options.width, .bias = options.bias, .split = TensorSplit::row}),
+        gate_proj(*this, "gate_proj", linear(options, TensorSplit::column)),
+        up_proj(*this, "up_proj", linear(options, TensorSplit::column)),
+        down_proj(*this, "down_proj", linear(options, TensorSplit::row)),
         gate_(options.gate) {}
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
@@ -68,6 +67,16 @@ class GatedMlp : public Module<P, D> {
   Linear<P, D> down_proj;
 
  private:
+  static LinearOptions linear(const GatedMlpOptions& options, TensorSplit split) {
+    const bool is_last = split == TensorSplit::row;
+    return {.in = is_last ? options.hidden : options.width,
+            .out = is_last ? options.width : options.hidden,
+            .bias = options.bias,
+            .split = split,
+            .weight_initializer = options.weight_initializer,
+            .bias_initializer = options.weight_initializer ? std::optional(Initializer::constant(0)) : std::nullopt};
+  }
+
   Variable<T, D> opened(const Variable<T, D>& gate) const {
     switch (gate_) {
       case Gate::glu: return sigmoid(gate);

@@ -69,8 +69,14 @@ class TokenEmbedding : public Module<P, D> {
   Dropout<P, D> dropout;
 };
 
-// The last layer of a language model: states [batch, time, width] times the embedding of each token, whose weight it shares:
-// logits [batch, time, vocabulary], of which a rank of a tensor axis has its part.
+struct TokenLogitsOptions {
+  std::int64_t vocabulary = 0;
+  std::int64_t width = 0;
+  Initializer initializer = Initializer::normal(0, 0.02);
+};
+
+// The last layer of a language model: states [batch, time, width] times a vector of each token, those of an embedding whose
+// weight it shares or its own: logits [batch, time, vocabulary], of which a rank of a tensor axis has its part.
 template <typename P, typename D = Cpu>
 class TokenLogits : public Module<P, D> {
  public:
@@ -81,7 +87,22 @@ class TokenLogits : public Module<P, D> {
       : Module<P, D>(parent, name),
         weight(this->share(tokens.weight)),
         held_rows_(tokens.held_rows()),
-        vocabulary_(weight_shape()[0]) {}
+        vocabulary_(shape_of(tokens)[0]),
+        width_(shape_of(tokens)[1]) {}
+
+  TokenLogits(const Module<P, D>& parent, std::string_view name, const TokenLogitsOptions& options)
+      : Module<P, D>(parent, name), vocabulary_(options.vocabulary), width_(options.width) {
+    require(options.vocabulary > 0 && options.width > 0, "{}: logits need vocabulary and width above 0, got {} and {}",
+            this->name(), options.vocabulary, options.width);
+    Placement placement{.shape = {options.vocabulary, options.width}};
+    held_rows_ = {0, options.vocabulary};
+    if (const Collectives* axis = this->tensor_axis()) {
+      held_rows_ = even_part(options.vocabulary, *axis);
+      placement.dim = 0;
+      placement.ranges = {held_rows_};
+    }
+    weight = this->add_parameter("weight", placement, options.initializer);
+  }
 
   Variable<T, D> forward(const Variable<T, D>& states, std::int64_t time) const {
     const Collectives* axis = this->tensor_axis();
@@ -100,15 +121,21 @@ class TokenLogits : public Module<P, D> {
     return vocab_parallel_cross_entropy(logits, targets, held_rows_.begin, vocabulary_, *axis);
   }
 
-  Range held_rows() const { return held_rows_; }
+  Range held_rows() const { return held_rows_; }  // of the vocabulary
+  std::int64_t vocabulary() const { return vocabulary_; }
+  std::int64_t width() const { return width_; }
 
   Parameter<T, D, M> weight;
 
  private:
-  const Shape& weight_shape() const { return this->store().registered(weight.number()).placement.shape; }
+  // Of the whole weight, before the model is divided.
+  const Shape& shape_of(const Embedding<P, D>& tokens) const {
+    return this->store().registered(tokens.weight.number()).placement.shape;
+  }
 
   Range held_rows_;
   std::int64_t vocabulary_;
+  std::int64_t width_;
 };
 
 }  // namespace nn

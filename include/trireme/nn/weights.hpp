@@ -7,9 +7,21 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/safetensors.hpp"
 
-// Weights of any model as safetensors: float32, the names and shapes of the parameters and buffers, as a torch state dict.
+// Weights of any model as safetensors: the names and shapes of the parameters and buffers, as a torch state dict. float32 is
+// written, bfloat16 and float16 are read too.
 namespace trireme TRIREME_EXPORT {
 namespace nn {
+
+struct LoadOptions {
+  // Tensors that the file lacks keep their values, and those that the model lacks are left out: for a new head.
+  bool allow_missing = false;
+};
+
+// What did not fit, by name; nothing without LoadOptions::allow_missing.
+struct LoadedWeights {
+  std::vector<std::string> missing = {};     // in the file
+  std::vector<std::string> unexpected = {};  // in the model
+};
 
 // Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
 // T: the element type of the model's values.

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,24 +14,49 @@
 namespace trireme TRIREME_EXPORT {
 namespace nn {
 
+// A tensor of a file that holds some rows of a parameter, of its dim 0.
+struct StoredRows {
+  std::string name;
+  std::int64_t count = 0;
+};
+
 // Where a file's format differs from the parameters themselves.
 struct WeightsFormat {
   bool (*stored_transposed)(std::string_view parameter) = [](std::string_view) { return false; };
   bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // held beside the parameters
   std::string_view optional_prefix = {};                                                  // that the file's names may lack
+  // The tensors that hold a parameter's rows, one after the other; nothing: one of the parameter's name.
+  std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
+  DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
 };
+
+// The tensors that hold a parameter of this shape.
+inline std::vector<StoredRows> stored_rows(const std::string& parameter, const Shape& shape, const WeightsFormat& format) {
+  auto parts = format.parts ? format.parts(parameter) : std::vector<StoredRows>{};
+  if (parts.empty()) parts.push_back({.name = parameter, .count = shape.size() == 0 ? 1 : shape[0]});
+  return parts;
+}
+
+// The shape with another dim 0.
+inline Shape shape_of_rows(const Shape& shape, std::int64_t rows) {
+  std::vector<std::int64_t> dims(shape.dims().begin(), shape.dims().end());
+  if (!dims.empty()) dims.front() = rows;
+  return Shape(dims);
+}
 
 inline Shape stored_shape(const std::string& parameter, const Shape& shape, const WeightsFormat& format) {
   return format.stored_transposed(parameter) ? ops::transposed_shape(shape, 0, 1) : shape;
 }
 
-// The file's tensor of this parameter or buffer, and that it is float32 of this shape, as the file stores it: Error otherwise.
+// The file's tensor of this parameter or buffer, and that it is of a type that is read (float32, bfloat16, float16) and of this
+// shape, as the file stores it: Error otherwise.
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
+// path: a safetensors file, or a folder as transformers writes it.
 template <typename T>
-TRIREME_EXPORT void load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
-                                 const WeightsFormat& format);
+TRIREME_EXPORT LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
+                                          const WeightsFormat& format, const LoadOptions& options = {});
 template <typename T>
 TRIREME_EXPORT void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                                  SafetensorsMetadata metadata = {});

@@ -1,8 +1,9 @@
-#include <cmath>
+#include <algorithm>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "ops/elementwise/rotary_body.hpp"
 #include "ops/elementwise/rotary_on.hpp"
 
 namespace trireme::ops {
@@ -16,13 +17,14 @@ void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options,
   using A = Accumulate<T>;
   std::vector<A> cosines(static_cast<std::size_t>(time * half));
   std::vector<A> sines(cosines.size());
-  for (std::int64_t place = 0; place < time * half; ++place) {
-    const auto position = static_cast<double>(options.first_position + place / half);
-    const double angle =
-        position * std::pow(options.base, -2.0 * static_cast<double>(place % half) / static_cast<double>(options.size));
-    cosines[static_cast<std::size_t>(place)] = static_cast<A>(std::cos(angle));
-    sines[static_cast<std::size_t>(place)] = static_cast<A>(direction * std::sin(angle));
-  }
+  const RotaryAngles<A> angles{.half = half,
+                               .first_position = options.first_position,
+                               .base = options.base,
+                               .direction = direction,
+                               .cosines = cosines.data(),
+                               .sines = sines.data(),
+                               .scaling = options.scaling};
+  for (std::int64_t place = 0; place < time * half; ++place) angles(place);
   parallel_rows(sizes.batch * time, width, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> read(width);
     FloatRow<T> written(width);

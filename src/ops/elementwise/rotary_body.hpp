@@ -3,9 +3,52 @@
 #include <cmath>
 
 #include "ops/base/pack.hpp"
+#include "trireme/ops/elementwise/rotary.hpp"
 
 // The rotation of ops/rotary.hpp.
 namespace trireme::ops {
+
+// The element of a head of `size` that turns so many full circles in training, a real number.
+TRIREME_HOST_DEVICE double element_of_turns(double turns, const RotaryScaling& scaling, double base, std::int64_t size) {
+  constexpr double circle = 6.283185307179586;
+  return static_cast<double>(size) * ::log(scaling.trained_positions / (turns * circle)) / (2 * ::log(base));
+}
+
+// Which share of the factor the element j of a head gets by yarn.
+TRIREME_HOST_DEVICE double yarn_share(const RotaryScaling& scaling, double base, std::int64_t size, std::int64_t j) {
+  double first = element_of_turns(scaling.beta_fast, scaling, base, size);
+  double last = element_of_turns(scaling.beta_slow, scaling, base, size);
+  if (scaling.truncate) {
+    first = ::floor(first);
+    last = ::ceil(last);
+  }
+  first = ::fmax(first, 0.0);
+  last = ::fmin(last, static_cast<double>(size - 1));
+  if (first == last) last += 0.001;
+  return ::fmin(::fmax((static_cast<double>(j) - first) / (last - first), 0.0), 1.0);
+}
+
+// The same by llama3, for an element that turns by `frequency` from one position to the next.
+TRIREME_HOST_DEVICE double llama3_share(const RotaryScaling& scaling, double frequency) {
+  constexpr double circle = 6.283185307179586;
+  const double turns = scaling.trained_positions * frequency / circle;
+  if (scaling.high_frequency == scaling.low_frequency) return turns < scaling.low_frequency ? 1 : 0;
+  const double unscaled = (turns - scaling.low_frequency) / (scaling.high_frequency - scaling.low_frequency);
+  return 1 - ::fmin(::fmax(unscaled, 0.0), 1.0);
+}
+
+// By how much the elements j and j + size / 2 of a head turn from one position to the next.
+TRIREME_HOST_DEVICE double rotary_frequency(const RotaryScaling& scaling, double base, std::int64_t size, std::int64_t j) {
+  const double frequency = ::pow(base, -2.0 * static_cast<double>(j) / static_cast<double>(size));
+  double share = 0;  // of the factor
+  switch (scaling.kind) {
+    case RotaryScalingKind::none: break;
+    case RotaryScalingKind::linear: share = 1; break;
+    case RotaryScalingKind::llama3: share = llama3_share(scaling, frequency); break;
+    case RotaryScalingKind::yarn: share = yarn_share(scaling, base, size, j); break;
+  }
+  return frequency * (1 - share) + frequency / scaling.factor * share;
+}
 
 // Of cosines and sines [time, half] the element i.
 template <typename A>
@@ -16,12 +59,14 @@ struct RotaryAngles {
   double direction;
   A* cosines;
   A* sines;
+  RotaryScaling scaling = {};
 
   TRIREME_TEAM void operator()(std::int64_t i) const {
-    const auto position = static_cast<double>(first_position + i / half);
-    const double angle = position * ::pow(base, -2.0 * static_cast<double>(i % half) / static_cast<double>(2 * half));
-    cosines[i] = static_cast<A>(::cos(angle));
-    sines[i] = static_cast<A>(direction * ::sin(angle));
+    const auto position = static_cast<float>(first_position + i / half);
+    const auto frequency = static_cast<float>(rotary_frequency(scaling, base, 2 * half, i % half));
+    const auto angle = static_cast<double>(position * frequency);
+    cosines[i] = static_cast<A>(scaling.attention_factor * ::cos(angle));
+    sines[i] = static_cast<A>(scaling.attention_factor * direction * ::sin(angle));
   }
 };
 

@@ -21,7 +21,8 @@ void Rotary<Cuda>::rotate(const RotarySizes& sizes, const RotaryOptions& options
                                .base = options.base,
                                .direction = direction,
                                .cosines = cosines.data(),
-                               .sines = sines.data()};
+                               .sines = sines.data(),
+                               .scaling = options.scaling};
   check_cuda(cuda::rotary_angles(angles, sizes.time, native_stream()), "rotary");
   const RotaryRows<T> rows{.cosines = cosines.data(),
                            .sines = sines.data(),

@@ -30,6 +30,11 @@ void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& opt
   require(options.size > 0 && options.size % 2 == 0, "{}: the head size is {}, but must be even", op, options.size);
   require(x.shape().size() == 3 && options.heads >= 0 && x.dim(2) >= options.heads * options.size,
           "{}: x of shape {} does not hold [batch, time, {} heads of {}]", op, x.shape(), options.heads, options.size);
+  const RotaryScaling& scaling = options.scaling;
+  const bool by_training = scaling.kind == RotaryScalingKind::llama3 || scaling.kind == RotaryScalingKind::yarn;
+  require(options.base > 1 && scaling.factor >= 1 && (!by_training || scaling.trained_positions > 0),
+          "{}: the base is {}, the factor {} and trained_positions {}, but need to be above 1, at least 1 and above 0", op,
+          options.base, scaling.factor, scaling.trained_positions);
   Rotary<D>::rotate({.batch = x.dim(0), .time = x.dim(1), .width = x.dim(2)}, options, direction, x.data(), y.data());
 }
 

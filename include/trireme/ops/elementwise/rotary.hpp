@@ -1,24 +1,47 @@
 #pragma once
 
+#include <cstdint>
+
 #include "trireme/core/export.hpp"
 #include "trireme/tensor/tensor.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
+// How a model that was trained on short sequences turns at positions beyond them: the kinds of Hugging Face's `rope_type`.
+enum class RotaryScalingKind : std::uint8_t { none, linear, llama3, yarn };
+
+struct RotaryScaling {
+  RotaryScalingKind kind = RotaryScalingKind::none;
+  double factor = 1;             // by which sequences are longer than in training
+  double trained_positions = 0;  // llama3 and yarn: the longest sequence in training
+  // llama3: turns of fewer than low_frequency full circles in training are slowed by the factor, of more than high_frequency
+  // not at all.
+  double low_frequency = 1;
+  double high_frequency = 4;
+  // yarn (Peng et al. 2023, arXiv 2309.00071): the same for beta_slow and beta_fast, at elements rounded to whole ones where
+  // truncate is set; cosines and sines are multiplied by attention_factor.
+  double beta_fast = 32;
+  double beta_slow = 1;
+  bool truncate = true;
+  double attention_factor = 1;
+};
+
 struct RotaryOptions {
   std::int64_t size = 0;            // of a head, even
   std::int64_t heads = 0;           // so many, from the first column on, are rotated
   std::int64_t first_position = 0;  // of row 0 of each sequence: the number of tokens in the cache
   double base = 10000;
+  RotaryScaling scaling = {};
 };
 
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
-// turn by position / base^(2 j / size); columns after the heads are copied. y may be x.
+// turn by position / base^(2 j / size), as scaled; angles are rounded to float as in transformers, which counts at high
+// positions. Columns after the heads are copied. y may be x.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y);
 
-// The rotation by the negative angles. dx may be dy.
+// The rotation by the negative angles, with the same attention_factor. dx may be dy.
 template <typename T, typename D>
 TRIREME_EXPORT void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx);
 

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "trireme/data/window_loader.hpp"
+#include "trireme/data/window_sampler.hpp"
+
+// Some windows of a text, at even distances from each other, by which language models are validated.
+struct EvenWindows {
+  static constexpr std::int64_t most = 64;
+
+  trireme::data::TokenDataset tokens;
+  std::int64_t length;
+  std::vector<std::int64_t> starts = trireme::data::evenly_spaced_windows(tokens.size(), length, most);
+
+  std::int64_t size() const { return std::ssize(starts); }
+  trireme::data::TokenBatch collate(std::span<const std::int64_t> indices, std::int64_t) const {
+    std::vector<std::int64_t> chosen;
+    for (const std::int64_t index : indices) chosen.push_back(starts[static_cast<std::size_t>(index)]);
+    return trireme::data::read_windows(tokens, chosen, length);
+  }
+};

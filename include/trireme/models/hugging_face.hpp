@@ -1,0 +1,49 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trireme/core/export.hpp"
+#include "trireme/models/llama.hpp"
+#include "trireme/nn/weights.hpp"
+
+// Folders of a model as Hugging Face's transformers writes and reads them: config.json, and the weights in model.safetensors or
+// in the shards that model.safetensors.index.json names.
+//
+//   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
+//   models::load_pretrained(model, "Llama-3.2-1B");
+//   ...
+//   models::save_pretrained(model, "tuned", {.dtype = DType::bfloat16, .tokenizer = "Llama-3.2-1B"});
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+// What a folder's config.json says, or the file that is named, of model_type llama, mistral, qwen2 or qwen3. What it asks for
+// and no Llama has (another activation or kind of rotary positions, quantized weights, an option of an unknown name) is an
+// Error that names it.
+LlamaOptions llama_options(const std::filesystem::path& path);
+
+// Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads its own rows; beside
+// the model one tensor is in memory. Tensors that are missing or unexpected are an Error that lists them.
+nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load = {});
+template <typename P, typename D>
+nn::LoadedWeights load_pretrained(Llama<P, D>& model, const std::filesystem::path& folder, const nn::LoadOptions& load = {}) {
+  return load_pretrained(model.model(), model.options(), folder, load);
+}
+
+struct SavePretrainedOptions {
+  DType dtype = DType::float32;          // of the weights in the file: also bfloat16 or float16
+  std::filesystem::path tokenizer = {};  // a folder whose tokenizer's files are copied; empty: none
+};
+
+// Writes config.json and model.safetensors, which transformers loads strictly. All ranks of a divided model call it; the first
+// one writes. The folder is made where there is none.
+void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save = {});
+template <typename P, typename D>
+void save_pretrained(const Llama<P, D>& model, const std::filesystem::path& folder, const SavePretrainedOptions& save = {}) {
+  save_pretrained(model.model(), model.options(), folder, save);
+}
+
+}  // namespace models
+}  // namespace trireme

@@ -1,0 +1,121 @@
+#include "models/config_file.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <fstream>
+#include <utility>
+
+namespace trireme::models {
+
+ConfigFile::ConfigFile(const std::filesystem::path& path) : path_(path.string()) {
+  std::ifstream file(path);
+  if (!file) {
+    throw Error({.code = ErrorCode::io,
+                 .message = "a model's config can't be read",
+                 .path = path_,
+                 .hint = "name a folder as transformers writes it by save_pretrained()"});
+  }
+  object_ = nlohmann::json::parse(file, nullptr, false);
+  if (object_.is_object()) return;
+  throw Error({.code = ErrorCode::corrupt_file, .message = "a model's config is no JSON object", .path = path_});
+}
+
+ConfigFile::ConfigFile(const ConfigFile& outer, std::string_view key)
+    : path_(outer.path_), prefix_(fmt::format("{}{}.", outer.prefix_, key)) {
+  object_ = outer.at(key, "an object");
+  if (!object_.is_object()) outer.refuse(key, "an object");
+}
+
+const nlohmann::json* ConfigFile::find(std::string_view key) const {
+  known_.emplace(key);
+  const auto found = object_.find(key);
+  return found == object_.end() || found->is_null() ? nullptr : &*found;
+}
+
+const nlohmann::json& ConfigFile::at(std::string_view key, std::string_view wanted) const {
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) refuse(key, std::string(wanted));
+  return *value;
+}
+
+void ConfigFile::refuse(std::string_view key, const std::string& wanted) const {
+  const auto found = object_.find(key);
+  std::string had = found == object_.end() ? "nothing" : found->dump();
+  if (had.size() > 200) had = had.substr(0, 200) + " ...";
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = "a model's config has a value that is not supported",
+               .name = prefix_ + std::string(key),
+               .path = path_,
+               .wanted = wanted,
+               .had = std::move(had)});
+}
+
+std::int64_t ConfigFile::integer(std::string_view key, std::int64_t least) const {
+  constexpr std::int64_t most = std::int64_t{1} << 40;
+  const std::string wanted = fmt::format("a whole number from {} on", least);
+  const nlohmann::json& value = at(key, wanted);
+  if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() > most)) refuse(key, wanted);
+  const auto number = value.get<std::int64_t>();
+  if (number < least || number > most) refuse(key, wanted);
+  return number;
+}
+
+std::int64_t ConfigFile::integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least) const {
+  return has(key) ? integer(key, least) : otherwise;
+}
+
+double ConfigFile::number(std::string_view key) const {
+  const nlohmann::json& value = at(key, "a number");
+  if (!value.is_number() || !std::isfinite(value.get<double>())) refuse(key, "a number");
+  return value.get<double>();
+}
+
+double ConfigFile::number_or(std::string_view key, double otherwise) const { return has(key) ? number(key) : otherwise; }
+
+bool ConfigFile::flag_or(std::string_view key, bool otherwise) const {
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return otherwise;
+  if (!value->is_boolean()) refuse(key, "true or false");
+  return value->get<bool>();
+}
+
+std::string ConfigFile::text(std::string_view key) const {
+  const nlohmann::json& value = at(key, "a text");
+  if (!value.is_string()) refuse(key, "a text");
+  return value.get<std::string>();
+}
+
+std::string ConfigFile::text_or(std::string_view key, std::string_view otherwise) const {
+  return has(key) ? text(key) : std::string(otherwise);
+}
+
+std::optional<std::vector<std::string>> ConfigFile::texts(std::string_view key) const {
+  const nlohmann::json* value = find(key);
+  if (value == nullptr) return {};
+  std::vector<std::string> all;
+  if (!value->is_array()) refuse(key, "a list of texts");
+  for (const auto& each : *value) {
+    if (!each.is_string()) refuse(key, "a list of texts");
+    all.push_back(each.get<std::string>());
+  }
+  return all;
+}
+
+void ConfigFile::expect(std::string_view key, const nlohmann::json& value) const {
+  const nlohmann::json* found = find(key);
+  if (found != nullptr && *found != value) refuse(key, value.dump());
+}
+
+void ConfigFile::ignore(std::initializer_list<std::string_view> keys) const {
+  for (const std::string_view key : keys) known_.emplace(key);
+}
+
+void ConfigFile::refuse_unknown() const {
+  for (const auto& [key, value] : object_.items()) {
+    const bool says_nothing = value.is_null() || value == false || (value.is_structured() && value.empty());
+    if (!known_.contains(key) && !says_nothing) refuse(key, "no option of this name, which is not known");
+  }
+}
+
+}  // namespace trireme::models

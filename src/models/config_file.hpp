@@ -1,0 +1,52 @@
+#pragma once
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::models {
+
+// A JSON object of which every key has to be asked for: what nobody knows is refused, not ignored. Absent and null are the
+// same.
+class ConfigFile {
+ public:
+  explicit ConfigFile(const std::filesystem::path& path);
+  // An object within it, under `key`.
+  ConfigFile(const ConfigFile& outer, std::string_view key);
+
+  bool has(std::string_view key) const { return find(key) != nullptr; }
+
+  // Not below `least`.
+  std::int64_t integer(std::string_view key, std::int64_t least = 1) const;
+  std::int64_t integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least = 1) const;
+  double number(std::string_view key) const;
+  double number_or(std::string_view key, double otherwise) const;
+  bool flag_or(std::string_view key, bool otherwise) const;
+  std::string text(std::string_view key) const;
+  std::string text_or(std::string_view key, std::string_view otherwise) const;
+  std::optional<std::vector<std::string>> texts(std::string_view key) const;
+
+  // Another value than this one is refused. Absent is fine.
+  void expect(std::string_view key, const nlohmann::json& value) const;
+  void ignore(std::initializer_list<std::string_view> keys) const;
+  // After all that is known has been asked for.
+  void refuse_unknown() const;
+
+  [[noreturn]] void refuse(std::string_view key, const std::string& wanted) const;
+
+ private:
+  const nlohmann::json* find(std::string_view key) const;
+  const nlohmann::json& at(std::string_view key, std::string_view wanted) const;
+
+  std::string path_;
+  std::string prefix_;  // of keys in messages
+  nlohmann::json object_;
+  mutable std::set<std::string, std::less<>> known_;
+};
+
+}  // namespace trireme::models

@@ -1,0 +1,276 @@
+#include "trireme/models/llama.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+
+#include "catch.hpp"
+#include "fixtures.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/models/generate.hpp"
+#include "trireme/models/hugging_face.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs check(folder) for every model of the references.
+void for_each_folder(const std::function<void(const fs::path& folder)>& check) {
+  for (const tests::Fixture& set : tests::fixtures_of_kind("folders_of_transformers")) {
+    for (const std::string name : tests::read_json(set.file).at("models")) {
+      CAPTURE(name);
+      check(set.file.parent_path() / name);
+    }
+  }
+}
+
+std::vector<std::int32_t> read_tokens(const SafetensorsFile& file, const char* name) {
+  return file.read_values<std::int32_t>(name);
+}
+
+Tensor<std::int32_t> read_windows(const SafetensorsFile& file) {
+  return Tensor<std::int32_t>::from(file.at("tokens").shape, read_tokens(file, "tokens"));
+}
+
+void copy_folder(const fs::path& from, const fs::path& to) {
+  fs::create_directories(to);
+  for (const auto& file : fs::directory_iterator(from)) fs::copy_file(file.path(), to / file.path().filename());
+}
+
+void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+// A folder of the references whose files a test may change.
+class ChangedFolder {
+ public:
+  explicit ChangedFolder(const char* name) {
+    for (const tests::Fixture& set : tests::fixtures_of_kind("folders_of_transformers")) {
+      copy_folder(set.file.parent_path() / name, path());
+    }
+  }
+  fs::path path() const { return folder_.path() / "model"; }
+  json config() const { return tests::read_json(path() / "config.json"); }
+  void set_config(const json& config) const { write(path() / "config.json", config.dump()); }
+  void change(const char* key, const json& value) const {
+    json changed = config();
+    changed[key] = value;
+    set_config(changed);
+  }
+
+ private:
+  tests::TemporaryFolder folder_;
+};
+
+std::string refusal(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("models of transformers give its logits and text") {
+  for_each_folder([](const fs::path& folder) {
+    models::Llama<Float32> model(models::llama_options(folder));
+    models::load_pretrained(model, folder);
+    const SafetensorsFile expected(folder / "expected.safetensors");
+    const auto tokens = read_windows(expected);
+    const auto logits = model.logits(tokens).value();
+    CHECK(tests::mismatch(logits.span(), tests::read_floats(expected, "logits"), {.atol = 1e-4, .rtol = 0}) == "");
+
+    const auto greedy = read_tokens(expected, "greedy");
+    const std::vector<std::int32_t> prompt(tokens.data(), tokens.data() + 5);
+    const auto text = models::generate(model, prompt, {.count = std::ssize(greedy), .temperature = 0});
+    REQUIRE(expected.read_values<double>("greedy_margin").front() > 1e-4);
+    CHECK(text == greedy);
+  });
+}
+
+TEST_CASE("models of transformers in mixed precision give nearly its logits") {
+  const auto check = [](auto precision, double bound) {
+    using P = decltype(precision);
+    for_each_folder([bound](const fs::path& folder) {
+      models::Llama<P> model(models::llama_options(folder));
+      models::load_pretrained(model, folder);
+      const SafetensorsFile expected(folder / "expected.safetensors");
+      const auto logits = model.logits(read_windows(expected)).value();
+      const auto wanted = tests::read_floats(expected, "logits");
+      double error = 0, norm = 0;
+      for (std::size_t i = 0; i < wanted.size(); ++i) {
+        error += std::pow(static_cast<float>(logits.span()[i]) - wanted[i], 2);
+        norm += std::pow(wanted[i], 2);
+      }
+      CHECK(std::sqrt(error / norm) < bound);
+    });
+  };
+  check(MixedBfloat16{}, 0.03);
+  check(MixedFloat16{}, 0.004);
+}
+
+TEST_CASE("a folder is written as it was read") {
+  for_each_folder([](const fs::path& folder) {
+    const models::LlamaOptions options = models::llama_options(folder);
+    models::Llama<Float32> model(options);
+    models::load_pretrained(model, folder);
+    const tests::TemporaryFolder written;
+    const DType dtype = tests::read_json(folder / "config.json").at("dtype") == "bfloat16"  ? DType::bfloat16
+                        : tests::read_json(folder / "config.json").at("dtype") == "float16" ? DType::float16
+                                                                                            : DType::float32;
+    models::save_pretrained(model, written.path(), {.dtype = dtype});
+    const SafetensorsFile copy(written.path() / "model.safetensors");
+    std::size_t tensors = 0;
+    for (const auto& file : fs::directory_iterator(folder)) {
+      if (!file.path().filename().string().starts_with("model") || file.path().extension() != ".safetensors") continue;
+      const SafetensorsFile original(file.path());
+      for (const SafetensorsEntry& tensor : original.tensors()) {
+        CAPTURE(tensor.name);
+        ++tensors;
+        REQUIRE(copy.find(tensor.name) != nullptr);
+        CHECK(copy.at(tensor.name).dtype == tensor.dtype);
+        CHECK(copy.at(tensor.name).shape == tensor.shape);
+        CHECK(copy.read_bytes(tensor.name) == original.read_bytes(tensor.name));
+      }
+    }
+    CHECK(copy.tensors().size() == tensors);
+
+    // What transformers does not say by default is the same too.
+    const json before = tests::read_json(folder / "config.json");
+    const json after = tests::read_json(written.path() / "config.json");
+    for (const auto& [key, value] : after.items()) {
+      CAPTURE(key);
+      if (before.contains(key) && key != "rope_parameters") CHECK(before.at(key) == value);
+    }
+    models::Llama<Float32> again(models::llama_options(written.path()));
+    models::load_pretrained(again, written.path());
+    const SafetensorsFile expected(folder / "expected.safetensors");
+    const auto tokens = read_windows(expected);
+    const auto logits = again.logits(tokens).value(), wanted = model.logits(tokens).value();
+    CHECK(std::ranges::equal(logits.span(), wanted.span()));
+  });
+}
+
+TEST_CASE("configs of other models and options are refused by name") {
+  const ChangedFolder folder("llama");
+  const json config = folder.config();
+  const auto refused = [&](const char* key, const json& value, const std::string& text) {
+    CAPTURE(key);
+    folder.set_config(config);
+    folder.change(key, value);
+    const std::string said = refusal([&] { models::llama_options(folder.path()); });
+    CHECK_THAT(said, ContainsSubstring(text));
+    CHECK_THAT(said, ContainsSubstring("config.json"));
+  };
+  refused("model_type", "gemma3", "model_type");
+  refused("hidden_act", "gelu", "hidden_act");
+  refused("num_hidden_layers", 0, "num_hidden_layers");
+  refused("num_hidden_layers", 1e9, "num_hidden_layers");
+  refused("num_hidden_layers", 1000000000, "num_hidden_layers");
+  refused("num_attention_heads", "four", "num_attention_heads");
+  refused("num_key_value_heads", 3, "num_key_value_heads");
+  refused("hidden_size", -32, "hidden_size");
+  refused("vocab_size", nullptr, "vocab_size");
+  refused("head_dim", 7.5, "head_dim");
+  refused("attention_dropout", 0.1, "attention_dropout");
+  refused("rms_norm_eps", "small", "rms_norm_eps");
+  refused("tie_word_embeddings", 1, "tie_word_embeddings");
+  refused("quantization_config", {{"bits", 4}}, "quantization_config");
+  refused("rope_parameters", {{"rope_type", "longrope"}, {"rope_theta", 1e4}}, "rope_parameters.rope_type");
+  refused("rope_parameters", {{"rope_type", "linear"}, {"rope_theta", 1e4}}, "rope_parameters.factor");
+  refused("rope_parameters", {{"rope_type", "linear"}, {"factor", 0.5}}, "rope_parameters.factor");
+  refused("rope_parameters", {{"rope_type", "default"}, {"partial_rotary_factor", 0.5}}, "partial_rotary_factor");
+  refused("rope_parameters", {{"rope_type", "default"}, {"hidden_twist", 1}}, "hidden_twist");
+  refused("rope_parameters", "default", "rope_parameters");
+  refused("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 0}}, "rope_theta");
+  refused("residual_multiplier", 0.2, "residual_multiplier");
+  refused("layer_types", {"full_attention"}, "layer_types");
+  refused("layer_types", {"full_attention", "linear_attention"}, "layer_types");
+  folder.set_config(config);
+  CHECK_NOTHROW(models::llama_options(folder.path()));
+  write(folder.path() / "config.json", "{\"model_type\": ");
+  CHECK_THAT(refusal([&] { models::llama_options(folder.path()); }), ContainsSubstring("no JSON object"));
+  fs::remove(folder.path() / "config.json");
+  CHECK_THAT(refusal([&] { models::llama_options(folder.path()); }), ContainsSubstring("can't be read"));
+}
+
+TEST_CASE("a config of transformers 4 says the same") {
+  const ChangedFolder folder("llama_grouped_tied_llama3");
+  const models::LlamaOptions wanted = models::llama_options(folder.path());
+  json config = folder.config();
+  json rope = config.at("rope_parameters");
+  config.erase("rope_parameters");
+  config["rope_theta"] = rope.at("rope_theta");
+  rope.erase("rope_theta");
+  config["rope_scaling"] = rope;
+  config.erase("head_dim");
+  folder.set_config(config);
+  const models::LlamaOptions options = models::llama_options(folder.path());
+  CHECK(options.rotary_base == wanted.rotary_base);
+  CHECK(options.rotary_scaling.kind == wanted.rotary_scaling.kind);
+  CHECK(options.rotary_scaling.factor == wanted.rotary_scaling.factor);
+  CHECK(options.rotary_scaling.trained_positions == wanted.rotary_scaling.trained_positions);
+}
+
+TEST_CASE("weights that are missing, unexpected or of another shape are listed, and allowed where asked") {
+  const ChangedFolder folder("llama");
+  const fs::path weights = folder.path() / "model.safetensors";
+  const models::LlamaOptions options = models::llama_options(folder.path());
+  const auto load = [&](models::LlamaOptions changed, const nn::LoadOptions& load_options = {}) {
+    models::Llama<Float32> model(changed);
+    model.initialize({.seed = 1});
+    return models::load_pretrained(model, folder.path(), load_options);
+  };
+  models::LlamaOptions more = options;
+  ++more.layers;
+  const std::string missing = refusal([&] { load(more); });
+  CHECK_THAT(missing, ContainsSubstring("lacks a tensor of the model"));
+  CHECK_THAT(missing, ContainsSubstring("model.layers.2.self_attn.q_proj.weight, model.layers.2.self_attn.k_proj.weight"));
+  CHECK_THAT(missing, ContainsSubstring("and 1 more"));
+  models::LlamaOptions fewer = options;
+  --fewer.layers;
+  CHECK_THAT(refusal([&] { load(fewer); }), ContainsSubstring("that the model lacks; name model.layers.1."));
+  models::LlamaOptions wider = options;
+  wider.hidden *= 2;
+  CHECK_THAT(refusal([&] { load(wider); }), ContainsSubstring("mlp.gate_proj.weight"));
+  models::LlamaOptions grouped = options;
+  grouped.kv_heads = 2;
+  CHECK_THAT(refusal([&] { load(grouped); }), ContainsSubstring("k_proj.weight"));
+  const nn::LoadedWeights loaded = load(more, {.allow_missing = true});
+  CHECK(loaded.missing.size() == 9);
+  CHECK(loaded.unexpected.empty());
+  CHECK(load(fewer, {.allow_missing = true}).unexpected.size() == 9);
+
+  fs::resize_file(weights, fs::file_size(weights) - 5);
+  CHECK_THAT(refusal([&] { load(options); }), ContainsSubstring("model.safetensors"));
+  fs::remove(weights);
+  CHECK_THAT(refusal([&] { load(options); }), ContainsSubstring("has neither model.safetensors nor"));
+}
+
+TEST_CASE("an index of shards that lies is refused") {
+  const ChangedFolder folder("llama_grouped_tied_llama3");
+  const fs::path path = folder.path() / "model.safetensors.index.json";
+  const json index = tests::read_json(path);
+  models::Llama<Float32> model(models::llama_options(folder.path()));
+  const auto said = [&](const std::string& text) {
+    write(path, text);
+    return refusal([&] { models::load_pretrained(model, folder.path()); });
+  };
+  const auto with = [&](const char* tensor, const json& shard) {
+    json changed = index;
+    changed["weight_map"][tensor] = shard;
+    return said(changed.dump());
+  };
+  CHECK_THAT(said("{"), ContainsSubstring("is no JSON object"));
+  CHECK_THAT(said("{\"weight_map\": {}}"), ContainsSubstring("no weight_map"));
+  CHECK_THAT(with("model.norm.weight", 3), ContainsSubstring("names no file for model.norm.weight"));
+  CHECK_THAT(with("model.norm.weight", "../model.safetensors"), ContainsSubstring("no file beside it"));
+  CHECK_THAT(with("model.norm.weight", "absent.safetensors"), ContainsSubstring("absent.safetensors"));
+  CHECK_THAT(with("model.norm.weight", "model-00001-of-00006.safetensors"), ContainsSubstring("which it does not"));
+  CHECK(said(index.dump()) == "no error");
+}
