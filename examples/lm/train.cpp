@@ -35,7 +35,8 @@ Corpus read_corpus(const LmRecipe& recipe) {
   const auto all = data::TokenDataset::map(recipe.data, recipe.tokens == "uint16" ? DType::uint16 : DType::uint32);
   const File file = File::open(recipe.data);
   const auto bytes = file.map();
-  return {.tokens = all, .content = data::content_of(std::string_view(reinterpret_cast<const char*>(bytes.get()), file.size()))};
+  return {.tokens = all,
+          .content = data::content_of(std::string_view(reinterpret_cast<const char*>(bytes.get()), file.size()))};
 }
 
 void check_vocabulary(const LmRecipe& recipe, const data::TokenDataset& tokens, std::int64_t vocabulary) {

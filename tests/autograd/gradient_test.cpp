@@ -141,6 +141,11 @@ TEST_CASE("gradients of scaled dot-product attention") {
 TEST_CASE("gradients of rotary positions, which turn queries and keys by their distance alone") {
   const ops::RotaryOptions options{.size = 4, .heads = 2, .first_position = 3};
   expect_passed(check_gradients([&](const Inputs& in) { return rotary(in[0], options); }, {random({2, 3, 11}, 1)}));
+  ops::RotaryOptions scaled = options;
+  scaled.scaling = {.kind = ops::RotaryScalingKind::yarn, .factor = 4, .trained_positions = 8, .attention_factor = 1.3};
+  expect_passed(check_gradients([&](const Inputs& in) { return rotary(in[0], scaled); }, {random({2, 3, 11}, 1)}));
+  scaled.scaling.trained_positions = 0;
+  CHECK_THROWS_WITH(rotary(Variable<double>(random({2, 3, 11}, 1)), scaled), ContainsSubstring("trained_positions 0"));
   const auto product = [](std::int64_t query_position, std::int64_t key_position) {
     const auto q = rotary(Variable<double>(random({1, 1, 8}, 1)), {.size = 8, .heads = 1, .first_position = query_position});
     const auto k = rotary(Variable<double>(random({1, 1, 8}, 2)), {.size = 8, .heads = 1, .first_position = key_position});

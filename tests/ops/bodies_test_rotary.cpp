@@ -20,7 +20,8 @@ void check(const RotaryOptions& options, std::int64_t width, double direction, i
 
   const std::int64_t half = options.size / 2;
   const Tensor<A> cosines({time, half}), sines({time, half});
-  const RotaryAngles<A> angles{half, options.first_position, options.base, direction, cosines.data(), sines.data()};
+  const RotaryAngles<A> angles{half,           options.first_position, options.base,   direction,
+                               cosines.data(), sines.data(),           options.scaling};
   for (std::int64_t i = 0; i < time * half; ++i) angles(i);
   const auto run = [&](const T* from, T* to) {
     const RotaryRows<T> rows{cosines.data(), sines.data(), half, options.heads, time, width, from, to};
@@ -41,6 +42,8 @@ TEMPLATE_TEST_CASE("rotary positions by teams", "", float, double, bfloat16, flo
     for (const double direction : {1, -1}) {
       check<4, TestType>({.size = 16, .heads = 2, .first_position = 7}, 48, direction, team_size);
       check<1, TestType>({.size = 6, .heads = 3}, 21, direction, team_size);
+      const RotaryScaling yarn{.kind = RotaryScalingKind::yarn, .factor = 4, .trained_positions = 16, .attention_factor = 1.2};
+      check<2, TestType>({.size = 12, .heads = 2, .first_position = 900, .scaling = yarn}, 24, direction, team_size);
     }
   }
 }

@@ -15,7 +15,13 @@ TEMPLATE_TEST_CASE("rotary positions on the GPU", "", float, double, bfloat16, f
   };
   for (const auto& [options, shape] :
        {Case{{.size = 64, .heads = 24, .first_position = 3}, {2, 100, 36 * 64}}, Case{{.size = 6, .heads = 3}, {3, 7, 21}},
-        Case{{.size = 128, .heads = 1}, {1, 1, 128}}}) {
+        Case{{.size = 128, .heads = 1}, {1, 1, 128}},
+        Case{{.size = 64, .heads = 2, .scaling = {.kind = RotaryScalingKind::llama3, .factor = 8, .trained_positions = 64}},
+             {2, 90, 192}},
+        Case{{.size = 32,
+        .heads = 3,
+        .scaling = {.kind = RotaryScalingKind::yarn, .factor = 4, .trained_positions = 32, .attention_factor = 1.1}},
+             {1, 50, 96}}}) {
     CAPTURE(options.size, options.heads);
     const auto x = random_tensor<T>(shape, 1);
     Tensor<T> y(shape);

@@ -7,7 +7,7 @@
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/layers.hpp"
-#include "trireme/ops/elementwise/rotary.hpp"
+#include "trireme/ops/elementwise/rotary_scaling.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace nn {

@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ops/base/pack.hpp"
-#include "trireme/ops/elementwise/rotary.hpp"
+#include "trireme/ops/elementwise/rotary_scaling.hpp"
 
 // The rotation of ops/rotary.hpp.
 namespace trireme::ops {
