@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <exception>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -87,6 +88,9 @@ void read_window(const ConfigFile& config, const std::string& family, LlamaOptio
     const std::int64_t first = config.integer_or("max_window_layers", 28, 0);
     for (int layer = 0; layer < options.layers; ++layer) options.windowed.push_back(layer >= first);
   }
+  if (!has_flag && std::ranges::count(options.windowed, true) % options.layers != 0) {
+    config.refuse("layer_types", "layers that are all alike");
+  }
   const bool somewhere = types ? std::ranges::count(options.windowed, true) > 0 : used && window > 0;
   if (!somewhere) {
     options.windowed.clear();
@@ -147,7 +151,6 @@ std::string config_text(const LlamaOptions& options, DType dtype) {
   if (family == "qwen3" && options.attention_bias != options.output_bias)
     refuse_to_save("norms of queries and one of these biases");
   const std::int64_t head_size = options.head_size == 0 ? options.width / options.heads : options.head_size;
-  if (family == "qwen2" && head_size * options.heads != options.width) refuse_to_save("heads of this size and biases");
   const std::string architecture = family == "llama"     ? "Llama"
                                    : family == "mistral" ? "Mistral"
                                    : family == "qwen2"   ? "Qwen2"
@@ -167,7 +170,7 @@ std::string config_text(const LlamaOptions& options, DType dtype) {
                                 {"initializer_range", options.weight_deviation},
                                 {"tie_word_embeddings", options.tied},
                                 {"rope_parameters", rope_json(options)}};
-  if (family != "qwen2") config["head_dim"] = head_size;
+  if (family != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
   if (family == "llama" || family == "qwen3") config["attention_bias"] = options.attention_bias;
   if (family == "llama") config["mlp_bias"] = options.mlp_bias;
   if (is_qwen) config["use_sliding_window"] = options.window > 0;
@@ -205,6 +208,16 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
                 return parts;
               },
           .dtype = dtype};
+}
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed) return;
+  throw Error({.code = ErrorCode::io,
+               .message = "the folder of a model can't be made: " + failed.message(),
+               .path = folder.string(),
+               .error_number = failed.value()});
 }
 
 // The files of a tokenizer that transformers may write.
@@ -290,16 +303,31 @@ void save_pretrained(Model& model, const LlamaOptions& options, const std::files
   const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
   const nn::WeightsFormat format = format_of(options, save.dtype);
   const auto is_first = [](const Axis& ranks) { return ranks == nullptr || ranks->rank() == 0; };
-  if (is_first(model.context().pipeline) && is_first(model.context().tensor)) {
-    std::filesystem::create_directories(folder);
-    FileReplacement file(folder / "config.json");
-    file.write(std::as_bytes(std::span(config)));
-    file.commit();
-    if (!save.tokenizer.empty()) copy_tokenizer(save.tokenizer, folder);
+  const bool writes = is_first(model.context().pipeline) && is_first(model.context().tensor);
+  // A rank that can't write still takes what the others give: none of them waits for it.
+  std::exception_ptr failed;
+  const auto attempt = [&failed](const auto& work) {
+    try {
+      work();
+    } catch (...) {
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  if (writes) attempt([&] { make_folder(folder); });
+  attempt([&] {
+    const std::string path = (folder / "model.safetensors").string();
+    model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, format)
+                                            : nn::save_weights<float>(models, path, format);
+  });
+  if (writes && !failed) {
+    attempt([&] {
+      FileReplacement file(folder / "config.json");
+      file.write(std::as_bytes(std::span(config)));
+      file.commit();
+      if (!save.tokenizer.empty()) copy_tokenizer(save.tokenizer, folder);
+    });
   }
-  const std::string path = (folder / "model.safetensors").string();
-  model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, format)
-                                          : nn::save_weights<float>(models, path, format);
+  if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace trireme::models

@@ -17,11 +17,18 @@
 namespace trireme::nn {
 namespace {
 
+// Rows of a parameter, or a buffer.
+struct Place {
+  bool buffer = false;
+  int index = 0;
+  Range rows = {};
+};
+
 // Where the values of a tensor of the file come from.
 struct Source {
   Model* model = nullptr;
-  int owner = 0;  // rank of the pipeline axis; where several have it, the first
-  int index = 0;  // in what that rank has described
+  int owner = 0;     // rank of the pipeline axis; where several have it, the first
+  Place place = {};  // there; known to that rank
 };
 
 struct WrittenTensor {
@@ -29,15 +36,12 @@ struct WrittenTensor {
   Source source;
 };
 
-// Rows of a parameter, or a buffer, of this rank.
 struct OwnTensor {
   TensorRef described;  // without data
-  bool buffer = false;
-  int index = 0;
-  Range rows = {};
+  Place place;
 };
 
-// Parameters, then buffers.
+// Of this rank: parameters, then buffers.
 std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsFormat& format) {
   FlatStore& store = model.model.store();
   std::vector<OwnTensor> tensors;
@@ -48,8 +52,7 @@ std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsForm
     for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
       tensors.push_back(
           {.described = {.name = model.prefix + rows.name, .dtype = format.dtype, .shape = shape_of_rows(shape, rows.count)},
-           .index = index,
-           .rows = {first, first + rows.count}});
+           .place = {.index = index, .rows = {first, first + rows.count}}});
       first += rows.count;
     }
   }
@@ -57,9 +60,7 @@ std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsForm
   for (const int index : buffers.in_weights()) {
     const BufferInfo& buffer = buffers.info(index);
     tensors.push_back({.described = {.name = model.prefix + buffer.name, .dtype = format.dtype, .shape = buffer.shape},
-                       .buffer = true,
-                       .index = index,
-                       .rows = {0, buffer.shape.size() == 0 ? 1 : buffer.shape[0]}});
+                       .place = {.buffer = true, .index = index, .rows = {0, buffer.shape.size() == 0 ? 1 : buffer.shape[0]}}});
   }
   return tensors;
 }
@@ -88,19 +89,22 @@ std::vector<TensorRef> from_text(const std::string& text, DType dtype) {
 std::vector<WrittenTensor> stored_tensors(const std::vector<PrefixedModel>& models, const WeightsFormat& format) {
   std::vector<WrittenTensor> all;
   for (const PrefixedModel& model : models) {
+    const Axis& ranks = model.model.context().pipeline;
+    const int here = ranks == nullptr ? 0 : ranks->rank();
+    const std::vector<OwnTensor> own = own_tensors(model, format);
     std::vector<std::vector<TensorRef>> by_rank(1);
-    for (OwnTensor& tensor : own_tensors(model, format)) by_rank.front().push_back(std::move(tensor.described));
-    if (const Axis& ranks = model.model.context().pipeline) {
+    for (const OwnTensor& tensor : own) by_rank.front().push_back(tensor.described);
+    if (ranks != nullptr) {
       const auto texts = ranks->gather_texts(as_text(by_rank.front()), "weights of all stages");
       by_rank.clear();
       for (const std::string& text : texts) by_rank.push_back(from_text(text, format.dtype));
     }
     std::set<std::string> known;
     for (int rank = 0; rank < static_cast<int>(by_rank.size()); ++rank) {
-      int index = 0;
-      for (TensorRef& tensor : by_rank[static_cast<std::size_t>(rank)]) {
-        const Source source{.model = &model.model, .owner = rank, .index = index++};
-        if (known.insert(tensor.name).second) all.push_back({std::move(tensor), source});
+      std::vector<TensorRef>& described = by_rank[static_cast<std::size_t>(rank)];
+      for (std::size_t index = 0; index < described.size(); ++index) {
+        const Source source{.model = &model.model, .owner = rank, .place = rank == here ? own[index].place : Place{}};
+        if (known.insert(described[index].name).second) all.push_back({std::move(described[index]), source});
       }
     }
   }
@@ -127,15 +131,16 @@ Tensor<T> whole(Model& model, int index) {
 template <typename T>
 std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = source.model->store();
-  const OwnTensor own = own_tensors({.prefix = "", .model = *source.model}, format)[static_cast<std::size_t>(source.index)];
-  Tensor<T> values = own.buffer ? store.buffers().read_values<T>(own.index) : whole<T>(*source.model, own.index);
-  if (!own.buffer && format.stored_transposed(store.parameter(own.index).name)) {
+  const Place& place = source.place;
+  Tensor<T> values = place.buffer ? store.buffers().read_values<T>(place.index) : whole<T>(*source.model, place.index);
+  if (!place.buffer && format.stored_transposed(store.parameter(place.index).name)) {
     const Tensor<T> parameter = std::exchange(values, Tensor<T>(ops::transposed_shape(values.shape(), 0, 1)));
     ops::transpose(parameter, 0, 1, values);
   }
-  const std::int64_t of_row = own.rows.count() == 0 ? 0 : own.described.shape.numel() / own.rows.count();
-  const auto rows = values.span().subspan(static_cast<std::size_t>(own.rows.begin * of_row),
-                                          static_cast<std::size_t>(own.described.shape.numel()));
+  const Shape& shape = values.shape();
+  const std::int64_t of_row = shape.size() == 0 ? 1 : shape[0] == 0 ? 0 : shape.numel() / shape[0];
+  const auto rows = values.span().subspan(static_cast<std::size_t>(place.rows.begin * of_row),
+                                          static_cast<std::size_t>(place.rows.count() * of_row));
   std::vector<float> stored(rows.size());
   std::ranges::transform(rows, stored.begin(), [](T value) { return static_cast<float>(value); });
   return stored;

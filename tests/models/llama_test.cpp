@@ -191,6 +191,7 @@ TEST_CASE("configs of other models and options are refused by name") {
   refused("residual_multiplier", 0.2, "residual_multiplier");
   refused("layer_types", {"full_attention"}, "layer_types");
   refused("layer_types", {"full_attention", "linear_attention"}, "layer_types");
+  refused("layer_types", {"full_attention", "sliding_attention"}, "layer_types");
   folder.set_config(config);
   CHECK_NOTHROW(models::llama_options(folder.path()));
   write(folder.path() / "config.json", "{\"model_type\": ");

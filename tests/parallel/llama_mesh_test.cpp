@@ -159,6 +159,25 @@ TEST_CASE("a divided model of transformers writes the folder and the text of a w
   }
 }
 
+TEST_CASE("a folder that can't be made is one error on all ranks") {
+  const tests::TemporaryFolder folder;
+  const fs::path file = folder.path() / "file";
+  std::ofstream(file) << "no folder";
+  testing::run_ranks(4, [&](const Group& world) {
+    const Layout layout{.pipeline = 2, .tensor = 2};
+    const models::Llama<Float32> model({.layers = 2, .heads = 2, .width = 16, .hidden = 16},
+                                       layout.context(layout.mesh(world)));
+    model.store().initialize<float>(7);
+    try {
+      world.agree([&] { models::save_pretrained(model, file / "model"); });
+    } catch (const Error& error) {
+      require(error.fields().path == (file / "model").string() && error.fields().rank == 0, "another error: {}", error.what());
+      return;
+    }
+    require(false, "no error");
+  });
+}
+
 TEST_CASE("a tensor axis that does not divide the heads of keys and values is refused") {
   CHECK_THROWS_WITH(testing::run_ranks(2,
                                        [](const Group& world) {

@@ -1,4 +1,7 @@
 #include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "ops/base/parallel.hpp"
@@ -7,6 +10,47 @@
 #include "ops/elementwise/rotary_on.hpp"
 
 namespace trireme::ops {
+namespace {
+
+// What angles depend on.
+auto angles_of(const RotaryOptions& options) {
+  const RotaryScaling& s = options.scaling;
+  return std::tuple(options.size, options.first_position, options.base, s.kind, s.factor, s.trained_positions, s.low_frequency,
+                    s.high_frequency, s.beta_fast, s.beta_slow, s.truncate, s.attention_factor);
+}
+
+// Cosines and sines [time, half].
+template <typename A>
+struct RotaryTable {
+  RotaryOptions options = {};
+  std::int64_t time = 0;
+  std::vector<A> cosines = {};
+  std::vector<A> sines = {};
+};
+
+// Those of the last call with this direction are kept: all layers of a model have the same.
+template <typename A>
+const RotaryTable<A>& rotary_table(const RotaryOptions& options, std::int64_t time, double direction) {
+  thread_local std::array<RotaryTable<A>, 2> kept;
+  RotaryTable<A>& table = kept[direction > 0 ? 0 : 1];
+  if (table.time == time && angles_of(table.options) == angles_of(options)) return table;
+  const std::int64_t half = options.size / 2;
+  RotaryTable<A> made{.options = options, .time = time};
+  made.cosines.resize(static_cast<std::size_t>(time * half));
+  made.sines.resize(made.cosines.size());
+  const RotaryAngles<A> angles{.half = half,
+                               .first_position = options.first_position,
+                               .base = options.base,
+                               .direction = direction,
+                               .cosines = made.cosines.data(),
+                               .sines = made.sines.data(),
+                               .scaling = options.scaling};
+  for (std::int64_t place = 0; place < time * half; ++place) angles(place);
+  table = std::move(made);
+  return table;
+}
+
+}  // namespace
 
 template <>
 template <typename T>
@@ -15,22 +59,13 @@ void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options,
   const std::int64_t width = sizes.width;
   const std::int64_t half = options.size / 2;
   using A = Accumulate<T>;
-  std::vector<A> cosines(static_cast<std::size_t>(time * half));
-  std::vector<A> sines(cosines.size());
-  const RotaryAngles<A> angles{.half = half,
-                               .first_position = options.first_position,
-                               .base = options.base,
-                               .direction = direction,
-                               .cosines = cosines.data(),
-                               .sines = sines.data(),
-                               .scaling = options.scaling};
-  for (std::int64_t place = 0; place < time * half; ++place) angles(place);
+  const RotaryTable<A>& table = rotary_table<A>(options, time, direction);
   parallel_rows(sizes.batch * time, width, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> read(width);
     FloatRow<T> written(width);
     for (std::int64_t row = begin; row < end; ++row) {
-      const A* cosine = cosines.data() + row % time * half;
-      const A* sine = sines.data() + row % time * half;
+      const A* cosine = table.cosines.data() + row % time * half;
+      const A* sine = table.sines.data() + row % time * half;
       const A* from = read.read(x + row * width);
       A* to = written.place(y + row * width);
       for (std::int64_t head = 0; head < options.heads; ++head, from += options.size, to += options.size) {
