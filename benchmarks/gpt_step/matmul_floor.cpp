@@ -6,41 +6,79 @@
 #include "ops/base/onednn.hpp"
 #include "ops/matmul/matmul_plan.hpp"
 
-std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch) {
-  const std::int64_t rows = batch * model.block;
-  const std::int64_t width = model.width;
-  const std::int64_t head_size = width / model.heads;
-  const std::int64_t heads = batch * model.heads;
-  const std::int64_t time = model.block;
-  const auto forward = [&](std::int64_t in, std::int64_t out) { return Product{1, rows, out, in, false, true}; };
+namespace {
 
-  std::vector<Product> products;
-  for (int layer = 0; layer < model.layers; ++layer) {
-    products.push_back(forward(width, 3 * width));
-    products.push_back({heads, time, time, head_size, false, true});
-    products.push_back({heads, time, head_size, time, false, false});
-    products.push_back(forward(width, width));
-    products.push_back(forward(width, 4 * width));
-    products.push_back(forward(4 * width, width));
-  }
-  products.push_back(forward(width, model.vocabulary));
-
-  const auto backward = [&](std::int64_t in, std::int64_t out) {
-    products.push_back({1, out, in, rows, true, false});  // of the weight
-    products.push_back({1, rows, in, out, false, false});
+// The linear layers of a block before attention and behind it, and what the last layer gives.
+struct Products {
+  struct Linear {
+    std::int64_t in;
+    std::int64_t out;
   };
-  backward(width, model.vocabulary);
-  for (int layer = 0; layer < model.layers; ++layer) {
-    backward(4 * width, width);
-    backward(width, 4 * width);
-    backward(width, width);
-    products.push_back({heads, time, head_size, time, true, false});   // dv = p^T do
-    products.push_back({heads, time, time, head_size, false, true});   // dp = do v^T
-    products.push_back({heads, time, head_size, time, false, false});  // dq = ds k
-    products.push_back({heads, time, head_size, time, true, false});   // dk = ds^T q
-    backward(width, 3 * width);
+
+  std::int64_t rows;
+  std::int64_t time;
+  std::int64_t heads;  // of all sequences
+  std::int64_t head_size;
+  int layers;
+  std::vector<Linear> before;
+  std::vector<Linear> behind;
+  Linear last;
+
+  std::vector<Product> of_step() const {
+    std::vector<Product> products;
+    const auto forward = [&](const Linear& linear) { products.push_back({1, rows, linear.out, linear.in, false, true}); };
+    const auto backward = [&](const Linear& linear) {
+      products.push_back({1, linear.out, linear.in, rows, true, false});  // of the weight
+      products.push_back({1, rows, linear.in, linear.out, false, false});
+    };
+    for (int layer = 0; layer < layers; ++layer) {
+      std::ranges::for_each(before, forward);
+      products.push_back({heads, time, time, head_size, false, true});
+      products.push_back({heads, time, head_size, time, false, false});
+      std::ranges::for_each(behind, forward);
+    }
+    forward(last);
+    backward(last);
+    for (int layer = 0; layer < layers; ++layer) {
+      for (auto linear = behind.rbegin(); linear != behind.rend(); ++linear) backward(*linear);
+      products.push_back({heads, time, head_size, time, true, false});   // dv = p^T do
+      products.push_back({heads, time, time, head_size, false, true});   // dp = do v^T
+      products.push_back({heads, time, head_size, time, false, false});  // dq = ds k
+      products.push_back({heads, time, head_size, time, true, false});   // dk = ds^T q
+      for (auto linear = before.rbegin(); linear != before.rend(); ++linear) backward(*linear);
+    }
+    return products;
   }
-  return products;
+};
+
+}  // namespace
+
+std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch) {
+  const std::int64_t width = model.width;
+  return Products{.rows = batch * model.block,
+                  .time = model.block,
+                  .heads = batch * model.heads,
+                  .head_size = width / model.heads,
+                  .layers = model.layers,
+                  .before = {{width, 3 * width}},
+                  .behind = {{width, width}, {width, 4 * width}, {4 * width, width}},
+                  .last = {width, model.vocabulary}}
+      .of_step();
+}
+
+std::vector<Product> products_of_step(const trireme::models::LlamaOptions& model, std::int64_t batch) {
+  const std::int64_t width = model.width;
+  const std::int64_t size = model.head_size == 0 ? width / model.heads : model.head_size;
+  const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
+  return Products{.rows = batch * model.block,
+                  .time = model.block,
+                  .heads = batch * model.heads,
+                  .head_size = size,
+                  .layers = model.layers,
+                  .before = {{width, (model.heads + 2 * kv_heads) * size}},
+                  .behind = {{model.heads * size, width}, {width, model.hidden}, {width, model.hidden}, {model.hidden, width}},
+                  .last = {width, model.vocabulary}}
+      .of_step();
 }
 
 struct MatmulFloor::Plans {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/llama.hpp"
 
 // One matrix product of a training step: c[batch, m, n] = op(a) op(b).
 struct Product {
@@ -19,6 +20,7 @@ struct Product {
 
 // All matrix products of one forward and backward pass in step order; attention as full time x time products.
 std::vector<Product> products_of_step(const trireme::models::GptOptions& model, std::int64_t batch);
+std::vector<Product> products_of_step(const trireme::models::LlamaOptions& model, std::int64_t batch);
 
 // The products alone through oneDNN, plans kept, each on random operands of its own; in bfloat16 too, with float32 results
 // where they are gradients of weights.

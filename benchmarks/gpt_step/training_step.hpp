@@ -1,18 +1,24 @@
 #pragma once
 
 #include <trireme/trireme.hpp>
+#include <type_traits>
+#include <utility>
 
-struct TrainingStepOptions {
-  trireme::models::GptOptions model = {};
+template <typename ModelOptions>
+struct StepOptionsOf {
+  ModelOptions model = {};
   std::int64_t batch = 8;  // of one rank
   trireme::parallel::ParallelOptions data_parallel = {};
 };
+using TrainingStepOptions = StepOptionsOf<trireme::models::GptOptions>;
 
-// A training step of a GPT on made-up tokens, other ones on every rank.
-template <typename P>
+// A training step of a GPT or Llama on made-up tokens of model.block, other ones on every rank.
+template <typename P, typename Model = trireme::models::Gpt<P>>
 class TrainingStep {
  public:
-  TrainingStep(const TrainingStepOptions& options, const trireme::Group& world)
+  using Options = StepOptionsOf<std::remove_cvref_t<decltype(std::declval<const Model&>().options())>>;
+
+  TrainingStep(const Options& options, const trireme::Group& world)
       : model_(options.model),
         data_parallel_((model_.initialize(), model_), trireme::ProcessMesh(world), options.data_parallel),
         optimizer_(model_, {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
@@ -46,7 +52,7 @@ class TrainingStep {
   std::size_t kept_bytes() const { return kept_bytes_; }  // by the tape, for backward
 
  private:
-  trireme::models::Gpt<P> model_;
+  Model model_;
   trireme::parallel::DataParallel data_parallel_;
   trireme::optim::AdamW<P> optimizer_;
   trireme::Tensor<std::int32_t> tokens_;

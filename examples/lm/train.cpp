@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -55,12 +57,11 @@ DType dtype_of_save(const LmRecipe& recipe) {
   return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
 }
 
-// A folder that has the tokenizer's files, for the saved one; empty: none has.
-std::filesystem::path tokenizer_of(const LmRecipe& recipe) {
-  for (const std::string& folder : {recipe.init, recipe.model}) {
-    if (std::filesystem::exists(std::filesystem::path(folder) / "tokenizer_config.json")) return folder;
-  }
-  return {};
+// The folder that the model came from; empty: none.
+std::filesystem::path source_of(const LmRecipe& recipe) {
+  const std::string& folder = recipe.init.empty() ? recipe.model : recipe.init;
+  std::error_code unknown;
+  return std::filesystem::is_directory(folder, unknown) ? folder : "";
 }
 
 }  // namespace
@@ -98,14 +99,17 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
   }
 
   if (run.stopped()) return;
-  recipe.save_weights(run, [&] {
-    models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .tokenizer = tokenizer_of(recipe)});
-  });
+  recipe.save_weights(
+      run, [&] { models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = source_of(recipe)}); });
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
   std::vector<std::int32_t> prompt(1);
   text.training.window(0, prompt);
+  const auto next_logits = [&](std::span<const std::int32_t> seen) {
+    seen = seen.last(std::min(seen.size(), static_cast<std::size_t>(recipe.block)));  // positions that were trained
+    return model.next_token_logits(Tensor<std::int32_t, D>::from({1, std::ssize(seen)}, seen));
+  };
   const auto sampled =
-      models::generate(model, prompt, {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
+      models::generate(next_logits, prompt, {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
   const std::string words =
       recipe.tokens == "byte" ? data::ByteTokenizer().decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
   run.note(fmt::format("--- sample ---\n{}", words));

@@ -18,9 +18,9 @@ namespace {
 // By name; all read bytes.
 const std::map<std::string, models::LlamaOptions>& model_sizes() {
   static const std::map<std::string, models::LlamaOptions> sizes{
-      {"llama:1m", {.layers = 4, .heads = 4, .kv_heads = 2, .width = 128, .hidden = 384, .tied = true}},
+      {"llama:1m", {.layers = 5, .heads = 4, .kv_heads = 2, .width = 128, .hidden = 384, .tied = true}},
       {"llama:10m", {.layers = 6, .heads = 6, .kv_heads = 2, .width = 384, .hidden = 1024, .tied = true}},
-      {"llama:100m", {.layers = 12, .heads = 12, .kv_heads = 4, .width = 768, .hidden = 2048, .tied = true}},
+      {"llama:100m", {.layers = 16, .heads = 12, .kv_heads = 4, .width = 768, .hidden = 2048, .tied = true}},
       {"llama:1b",
        {.layers = 16, .heads = 32, .kv_heads = 8, .width = 2048, .hidden = 8192, .rotary_base = 500000, .tied = true}}};
   return sizes;

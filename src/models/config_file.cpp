@@ -16,21 +16,22 @@ ConfigFile::ConfigFile(const std::filesystem::path& path) : path_(path.string())
                  .path = path_,
                  .hint = "name a folder as transformers writes it by save_pretrained()"});
   }
-  object_ = nlohmann::json::parse(file, nullptr, false);
-  if (object_.is_object()) return;
+  root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(file, nullptr, false));
+  object_ = root_.get();
+  if (object_->is_object()) return;
   throw Error({.code = ErrorCode::corrupt_file, .message = "a model's config is no JSON object", .path = path_});
 }
 
 ConfigFile::ConfigFile(const ConfigFile& outer, std::string_view key)
-    : path_(outer.path_), prefix_(fmt::format("{}{}.", outer.prefix_, key)) {
-  object_ = outer.at(key, "an object");
-  if (!object_.is_object()) outer.refuse(key, "an object");
+    : path_(outer.path_), prefix_(fmt::format("{}{}.", outer.prefix_, key)), root_(outer.root_) {
+  object_ = &outer.at(key, "an object");
+  if (!object_->is_object()) outer.refuse(key, "an object");
 }
 
 const nlohmann::json* ConfigFile::find(std::string_view key) const {
   known_.emplace(key);
-  const auto found = object_.find(key);
-  return found == object_.end() || found->is_null() ? nullptr : &*found;
+  const auto found = object_->find(key);
+  return found == object_->end() || found->is_null() ? nullptr : &*found;
 }
 
 const nlohmann::json& ConfigFile::at(std::string_view key, std::string_view wanted) const {
@@ -40,8 +41,13 @@ const nlohmann::json& ConfigFile::at(std::string_view key, std::string_view want
 }
 
 void ConfigFile::refuse(std::string_view key, const std::string& wanted) const {
-  const auto found = object_.find(key);
-  std::string had = found == object_.end() ? "nothing" : found->dump();
+  const auto found = object_->find(key);
+  std::string had = "nothing";
+  if (found != object_->end()) {
+    // As ASCII, so that a cut falls between characters. What is nested is not written: it may be so deep that no stack holds
+    // it.
+    had = found->is_object() ? "an object" : found->is_array() ? "a list" : found->dump(-1, ' ', true);
+  }
   if (had.size() > 200) had = had.substr(0, 200) + " ...";
   throw Error({.code = ErrorCode::invalid_argument,
                .message = "a model's config has a value that is not supported",
@@ -112,7 +118,7 @@ void ConfigFile::ignore(std::initializer_list<std::string_view> keys) const {
 }
 
 void ConfigFile::refuse_unknown() const {
-  for (const auto& [key, value] : object_.items()) {
+  for (const auto& [key, value] : object_->items()) {
     const bool says_nothing = value.is_null() || value == false || (value.is_structured() && value.empty());
     if (!known_.contains(key) && !says_nothing) refuse(key, "no option of this name, which is not known");
   }

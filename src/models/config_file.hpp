@@ -1,11 +1,15 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <initializer_list>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "trireme/core/error.hpp"
 
@@ -19,9 +23,11 @@ class ConfigFile {
   // An object within it, under `key`.
   ConfigFile(const ConfigFile& outer, std::string_view key);
 
-  bool has(std::string_view key) const { return find(key) != nullptr; }
+  bool has(std::string_view key) const { return find(key) != nullptr; }  // and it is not null
+  bool is_empty() const { return object_->empty(); }
+  bool is_absent(std::string_view key) const { return !object_->contains(key); }
 
-  // Not below `least`.
+  // Not below `least`. Absent or null: `otherwise`.
   std::int64_t integer(std::string_view key, std::int64_t least = 1) const;
   std::int64_t integer_or(std::string_view key, std::int64_t otherwise, std::int64_t least = 1) const;
   double number(std::string_view key) const;
@@ -45,7 +51,8 @@ class ConfigFile {
 
   std::string path_;
   std::string prefix_;  // of keys in messages
-  nlohmann::json object_;
+  std::shared_ptr<const nlohmann::json> root_;
+  const nlohmann::json* object_ = nullptr;
   mutable std::set<std::string, std::less<>> known_;
 };
 

@@ -56,23 +56,23 @@ std::map<std::string, std::string> read_shard_index(const std::string& path) {
 }
 
 WeightFiles::WeightFiles(const std::string& path) : path_(path) {
-  const std::filesystem::path folder(path);
-  if (!std::filesystem::is_directory(folder)) {
-    files_.push_back(std::make_unique<SafetensorsFile>(folder));
-  } else if (std::filesystem::exists(folder / index_name)) {
-    open_shards((folder / index_name).string());
-    return;
-  } else {
-    if (!std::filesystem::exists(folder / whole_name)) {
-      throw Error({.code = ErrorCode::invalid_argument,
-                   .message = fmt::format("the folder has neither {} nor {}", whole_name, index_name),
-                   .path = path,
-                   .hint =
-                       "name a folder as transformers writes it by save_pretrained(), or a safetensors file; of a checkpoint, "
-                       "trireme-ckpt export FOLDER FILE writes one"});
+  const std::filesystem::path given(path);
+  std::error_code unknown;
+  const bool is_folder = std::filesystem::is_directory(given, unknown);
+  const std::filesystem::path whole = is_folder ? given / whole_name : given;
+  if (is_folder && !std::filesystem::exists(whole, unknown)) {  // transformers too looks for the whole file first
+    if (std::filesystem::exists(given / index_name, unknown)) {
+      open_shards((given / index_name).string());
+      return;
     }
-    files_.push_back(std::make_unique<SafetensorsFile>(folder / whole_name));
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("the folder has neither {} nor {}", whole_name, index_name),
+                 .path = path,
+                 .hint =
+                     "name a folder as transformers writes it by save_pretrained(), or a safetensors file; of a checkpoint, "
+                     "trireme-ckpt export FOLDER FILE writes one"});
   }
+  files_.push_back(std::make_unique<SafetensorsFile>(whole));
   for (const SafetensorsEntry& entry : files_.front()->tensors()) all_.push_back({files_.front().get(), &entry});
 }
 

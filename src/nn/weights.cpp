@@ -39,6 +39,20 @@ struct Part {
   StoredTensor stored = {};
 };
 
+[[noreturn]] void refuse(const std::string& path, std::string message, const std::vector<std::string>& names,
+                         std::string hint) {
+  constexpr std::size_t most = 8;
+  const std::vector<std::string> first(names.begin(),
+                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
+  std::string all = fmt::format("{}", fmt::join(first, ", "));
+  if (names.size() > most) all += fmt::format(" and {} more", names.size() - most);
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = std::move(message),
+               .name = std::move(all),
+               .path = path,
+               .hint = std::move(hint)});
+}
+
 // A model's parts in its files, in the order of the store, and what is missing.
 std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model, const WeightsFormat& format,
                            LoadedWeights& loaded) {
@@ -57,9 +71,15 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
     const ParameterInfo& parameter = store.parameter(index);
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     std::int64_t first = 0;
+    const std::size_t before = parts.size(), missing = loaded.missing.size();
     for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
       add({.index = index, .rows = {first, first + rows.count}}, rows.name, shape_of_rows(shape, rows.count));
       first += rows.count;
+    }
+    // Rows without values beside others would pass for loaded ones.
+    if (parts.size() > before && loaded.missing.size() > missing) {
+      loaded.missing.erase(loaded.missing.begin(), loaded.missing.begin() + static_cast<std::ptrdiff_t>(missing));
+      refuse(files.path(), lacks_a_tensor, loaded.missing, fits_hint);
     }
   }
   BufferPlane& buffers = store.buffers();
@@ -67,20 +87,6 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
     add({.buffer = true, .index = index}, buffers.info(index).name, buffers.info(index).shape);
   }
   return parts;
-}
-
-[[noreturn]] void refuse(const std::string& path, std::string message, const std::vector<std::string>& names,
-                         std::string hint) {
-  constexpr std::size_t most = 8;
-  const std::vector<std::string> first(names.begin(),
-                                       names.begin() + static_cast<std::ptrdiff_t>(std::min(most, names.size())));
-  std::string all = fmt::format("{}", fmt::join(first, ", "));
-  if (names.size() > most) all += fmt::format(" and {} more", names.size() - most);
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = std::move(message),
-               .name = std::move(all),
-               .path = path,
-               .hint = std::move(hint)});
 }
 
 std::vector<std::string> unexpected(const WeightFiles& files, const std::vector<std::vector<Part>>& parts,

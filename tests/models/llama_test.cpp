@@ -191,13 +191,114 @@ TEST_CASE("configs of other models and options are refused by name") {
   refused("residual_multiplier", 0.2, "residual_multiplier");
   refused("layer_types", {"full_attention"}, "layer_types");
   refused("layer_types", {"full_attention", "linear_attention"}, "layer_types");
-  refused("layer_types", {"full_attention", "sliding_attention"}, "layer_types");
+  refused("layer_types", {"full_attention", "sliding_attention"}, "there is no sliding window");
+  refused("layer_types", {"sliding_attention", "sliding_attention"}, "there is no sliding window");
+  refused("rms_norm_eps", -1e-6, "rms_norm_eps");
+  const json llama3{{"rope_type", "llama3"}, {"factor", 2}, {"low_freq_factor", 1}, {"high_freq_factor", 4}};
+  const auto with = [&](const char* key, const json& value) {
+    json changed = llama3;
+    changed["original_max_position_embeddings"] = 16;
+    changed[key] = value;
+    return changed;
+  };
+  refused("rope_parameters", llama3, "original_max_position_embeddings");
+  refused("rope_parameters", with("original_max_position_embeddings", 0), "original_max_position_embeddings");
+  refused("rope_parameters", with("high_freq_factor", 0.5), "high_freq_factor");
+  refused("rope_parameters", with("low_freq_factor", 0), "low_freq_factor");
+  refused("rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}, {"beta_slow", 0}}, "beta_slow");
+  refused("rope_parameters", {{"rope_type", "yarn"}, {"factor", 2}, {"mscale", 1e308}, {"mscale_all_dim", 1}},
+          "attention_factor");
+  json deep = 1;
+  for (int level = 0; level < 100; ++level) deep = json::array({deep});
+  refused("num_hidden_layers", deep, "had a list");
   folder.set_config(config);
   CHECK_NOTHROW(models::llama_options(folder.path()));
   write(folder.path() / "config.json", "{\"model_type\": ");
   CHECK_THAT(refusal([&] { models::llama_options(folder.path()); }), ContainsSubstring("no JSON object"));
   fs::remove(folder.path() / "config.json");
   CHECK_THAT(refusal([&] { models::llama_options(folder.path()); }), ContainsSubstring("can't be read"));
+}
+
+TEST_CASE("what a config does not say is what transformers takes") {
+  const auto options_without = [](const char* model, std::initializer_list<const char*> keys) {
+    const ChangedFolder folder(model);
+    json config = folder.config();
+    for (const char* key : keys) config.erase(key);
+    folder.set_config(config);
+    return models::llama_options(folder.path());
+  };
+  CHECK(options_without("mistral_window", {"sliding_window"}).window == 4096);
+  CHECK(options_without("mistral_window", {"max_position_embeddings"}).block == 131072);
+  CHECK(options_without("llama", {"num_key_value_heads"}).kv_heads == 4);
+  CHECK(options_without("qwen2_some_windows", {"sliding_window"}).window == 4096);
+  CHECK(options_without("qwen2_some_windows", {"layer_types"}).windowed == std::vector{false, true});
+  CHECK(options_without("qwen2_some_windows", {"layer_types", "max_window_layers"}).window == 0);
+  CHECK_THROWS_WITH(options_without("mistral_window", {"num_key_value_heads"}), ContainsSubstring("num_key_value_heads"));
+
+  const ChangedFolder folder("mistral_window");
+  folder.change("sliding_window", nullptr);
+  CHECK(models::llama_options(folder.path()).window == 0);
+  folder.change("sliding_window", 7);
+  folder.change("layer_types", {"full_attention", "full_attention"});
+  CHECK_THROWS_WITH(models::llama_options(folder.path()), ContainsSubstring("layer_types"));
+  const ChangedFolder both("llama");  // the older key wins, and takes nothing of the other
+  both.change("rope_scaling", {{"type", "linear"}, {"factor", 3}});
+  both.change("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 777.0}});
+  CHECK(models::llama_options(both.path()).rotary_scaling.factor == 3);
+  CHECK(models::llama_options(both.path()).rotary_base == 10000);
+}
+
+TEST_CASE("options are saved as a family that has them, or refused") {
+  const tests::TemporaryFolder folder;
+  const auto family_of = [&](const models::LlamaOptions& options) {
+    models::Llama<Float32> model(options);
+    model.initialize({.seed = 1});
+    models::save_pretrained(model, folder.path() / "saved");
+    const models::LlamaOptions again = models::llama_options(folder.path() / "saved");
+    CHECK(again.window == options.window);
+    CHECK(again.attention_bias == options.attention_bias);
+    CHECK(again.mlp_bias == options.mlp_bias);
+    models::Llama<Float32> loaded(again);
+    models::load_pretrained(loaded, folder.path() / "saved");
+    return tests::read_json(folder.path() / "saved" / "config.json").at("model_type").get<std::string>();
+  };
+  const models::LlamaOptions small{.layers = 2, .heads = 2, .width = 16, .hidden = 8, .vocabulary = 11};
+  const auto with = [&](const auto& change) {
+    models::LlamaOptions options = small;
+    change(options);
+    return options;
+  };
+  CHECK(family_of(small) == "llama");
+  CHECK(family_of(with([](auto& o) { o.windowed = {false, false}; })) == "llama");
+  CHECK(family_of(with([](auto& o) { o.attention_bias = o.output_bias = o.mlp_bias = true; })) == "llama");
+  CHECK(family_of(with([](auto& o) { o.window = 4; })) == "mistral");
+  CHECK(family_of(with([](auto& o) { o.window = 4, o.windowed = {true, true}; })) == "mistral");
+  CHECK(family_of(with([](auto& o) { o.width = 15, o.head_size = 8; })) == "mistral");
+  CHECK(family_of(with([](auto& o) { o.attention_bias = true; })) == "qwen2");
+  CHECK(family_of(with([](auto& o) { o.attention_bias = true, o.window = 3, o.windowed = {true, false}; })) == "qwen2");
+  CHECK(family_of(with([](auto& o) { o.query_key_norm = true; })) == "qwen3");
+  const auto refused = [&](const auto& change) {
+    return refusal([&] { family_of(with(change)); }).find("no model of transformers has") != std::string::npos;
+  };
+  CHECK(refused([](auto& o) { o.output_bias = true; }));
+  CHECK(refused([](auto& o) { o.window = 4, o.windowed = {true, false}; }));
+  CHECK(refused([](auto& o) { o.query_key_norm = o.mlp_bias = true; }));
+  CHECK(refused([](auto& o) { o.attention_bias = o.output_bias = true, o.width = 15, o.head_size = 8; }));
+}
+
+TEST_CASE("a folder of shards that is written into holds the new weights") {
+  const ChangedFolder folder("llama_grouped_tied_llama3");
+  models::Llama<Float32> model(models::llama_options(folder.path()));
+  model.initialize({.seed = 3});
+  models::save_pretrained(model, folder.path(), {.from = folder.path()});
+  models::Llama<Float32> again(models::llama_options(folder.path()));
+  models::load_pretrained(again, folder.path());
+  const Tensor<std::int32_t> tokens = Tensor<std::int32_t>::from({1, 3}, std::vector<std::int32_t>{1, 5, 2});
+  CHECK(std::ranges::equal(model.logits(tokens).value().span(), again.logits(tokens).value().span()));
+  CHECK(!fs::exists(folder.path() / "model.safetensors.index.json"));
+  CHECK(folder.config().at("eos_token_id") == 2);
+  models::save_pretrained(model, folder.path() / "alone");
+  CHECK(tests::read_json(folder.path() / "alone" / "config.json").at("eos_token_id").is_null());
 }
 
 TEST_CASE("a config of transformers 4 says the same") {

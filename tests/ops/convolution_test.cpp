@@ -151,6 +151,14 @@ TEST_CASE("Winograd convolutions err by at most 3e-6 of the result's norm") {
   REQUIRE(std::sqrt(error / norm) <= 3e-6);
 }
 
+TEST_CASE("convolutions of images without pixels have no gradients of them") {
+  const Tensor<float> weight = random_tensor<float>({4, 2, 1, 1}, 1), dy = random_tensor<float>({1, 2, 8, 4}, 2);
+  const Tensor<float> other_dy = random_tensor<float>({1, 8, 2, 4}, 2);
+  Tensor<float> dx({1, 0, 8, 4}), other_dx({1, 8, 0, 4});
+  CHECK_NOTHROW(conv2d_backward_data(dy, weight, {.padding = {1, 0}, .groups = 2}, dx, false));
+  CHECK_NOTHROW(conv2d_backward_data(other_dy, weight, {.padding = {0, 1}, .groups = 2}, other_dx, false));
+}
+
 TEST_CASE("convolutions of no images give zero gradients of the weight") {
   const Tensor<float> x({0, 4, 4, 3}), dy({0, 4, 4, 2});
   auto weight = random_tensor<float>({2, 3, 3, 3}, 1), y = dy, dx = x;

@@ -13,7 +13,7 @@
 //   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"));
 //   models::load_pretrained(model, "Llama-3.2-1B");
 //   ...
-//   models::save_pretrained(model, "tuned", {.dtype = DType::bfloat16, .tokenizer = "Llama-3.2-1B"});
+//   models::save_pretrained(model, "tuned", {.dtype = DType::bfloat16, .from = "Llama-3.2-1B"});
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
@@ -22,8 +22,9 @@ namespace models {
 // Error that names it.
 LlamaOptions llama_options(const std::filesystem::path& path);
 
-// Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads its own rows; beside
-// the model one tensor is in memory. Tensors that are missing or unexpected are an Error that lists them.
+// Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
+// tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
+// pipeline a stage looks for its own alone, and what is unexpected is not known.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 template <typename P, typename D>
@@ -32,12 +33,14 @@ nn::LoadedWeights load_pretrained(Llama<P, D>& model, const std::filesystem::pat
 }
 
 struct SavePretrainedOptions {
-  DType dtype = DType::float32;          // of the weights in the file: also bfloat16 or float16
-  std::filesystem::path tokenizer = {};  // a folder whose tokenizer's files are copied; empty: none
+  DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16
+  // The folder that the model came from: its tokenizer's files and numbers of special tokens are carried along, as far as it
+  // has any. Empty: none.
+  std::filesystem::path from = {};
 };
 
-// Writes config.json and model.safetensors, which transformers loads strictly. All ranks of a divided model call it; the first
-// one writes. The folder is made where there is none.
+// Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. What no model of transformers has is
+// an Error. All ranks of a divided model call it; the first one writes. The folder is made where there is none.
 void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
 template <typename P, typename D>

@@ -61,7 +61,7 @@ template <typename T, typename D>
 void conv2d_backward_data(const Tensor<T, D>& dy, const Tensor<T, D>& weight, const Conv2dOptions& options, Tensor<T, D>& dx,
                           bool accumulate) {
   const auto shape = convolution_shape("conv2d_backward_data", dx.shape(), weight.shape(), dy.shape(), options);
-  if (shape.batch == 0) return;
+  if (dx.numel() == 0) return;
   if (accumulate && shape.is_product()) {
     return matmul(dy, weight.reshape({shape.out, shape.in}), dx, {.accumulate = true});
   }

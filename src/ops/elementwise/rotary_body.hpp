@@ -65,8 +65,9 @@ struct RotaryAngles {
     const auto position = static_cast<float>(first_position + i / half);
     const auto frequency = static_cast<float>(rotary_frequency(scaling, base, 2 * half, i % half));
     const auto angle = static_cast<double>(position * frequency);
-    cosines[i] = static_cast<A>(scaling.attention_factor * ::cos(angle));
-    sines[i] = static_cast<A>(scaling.attention_factor * direction * ::sin(angle));
+    const double factor = scaling.kind == RotaryScalingKind::yarn ? scaling.attention_factor : 1;
+    cosines[i] = static_cast<A>(factor * ::cos(angle));
+    sines[i] = static_cast<A>(factor * direction * ::sin(angle));
   }
 };
 

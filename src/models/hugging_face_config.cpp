@@ -1,0 +1,308 @@
+#include "models/hugging_face_config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "models/config_file.hpp"
+#include "trireme/models/hugging_face.hpp"
+
+namespace trireme::models {
+namespace {
+
+using ops::RotaryScaling;
+using ops::RotaryScalingKind;
+
+RotaryScaling llama3_scaling(const ConfigFile& rope) {
+  const RotaryScaling scaling{.kind = RotaryScalingKind::llama3,
+                              .factor = rope.number("factor"),
+                              .trained_positions = static_cast<double>(rope.integer("original_max_position_embeddings")),
+                              .low_frequency = rope.number("low_freq_factor"),
+                              .high_frequency = rope.number("high_freq_factor")};
+  if (!(scaling.low_frequency > 0)) rope.refuse("low_freq_factor", "a number above 0");
+  if (scaling.high_frequency < scaling.low_frequency) rope.refuse("high_freq_factor", "a number from low_freq_factor on");
+  return scaling;
+}
+
+RotaryScaling yarn_scaling(const ConfigFile& rope, std::int64_t longest) {
+  const double factor = rope.number("factor");
+  const auto of_scale = [factor](double scale) { return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1; };
+  const double mscale = rope.number_or("mscale", 0), of_all = rope.number_or("mscale_all_dim", 0);
+  const double standard = mscale != 0 && of_all != 0 ? of_scale(mscale) / of_scale(of_all) : of_scale(1);
+  const auto trained = rope.integer_or("original_max_position_embeddings", longest);
+  const RotaryScaling scaling{.kind = RotaryScalingKind::yarn,
+                              .factor = factor,
+                              .trained_positions = static_cast<double>(trained),
+                              .beta_fast = rope.number_or("beta_fast", 32),
+                              .beta_slow = rope.number_or("beta_slow", 1),
+                              .truncate = rope.flag_or("truncate", true),
+                              .attention_factor = rope.number_or("attention_factor", standard)};
+  if (!(scaling.beta_fast > 0)) rope.refuse("beta_fast", "a number above 0");
+  if (!(scaling.beta_slow > 0)) rope.refuse("beta_slow", "a number above 0");
+  if (!(scaling.attention_factor > 0 && scaling.attention_factor < 1e6)) {
+    rope.refuse("attention_factor", "a number above 0 and below 1e6, or mscale and mscale_all_dim that give one");
+  }
+  return scaling;
+}
+
+// What "rope_parameters" of transformers 5 says, or "rope_scaling" of all versions.
+RotaryScaling scaling_of(const ConfigFile& rope, std::int64_t longest) {
+  const std::string type = rope.text_or("rope_type", rope.text_or("type", "default"));
+  rope.expect("partial_rotary_factor", 1.0);
+  rope.ignore({"rope_theta", "original_max_position_embeddings"});
+  RotaryScaling scaling;
+  if (type == "linear") {
+    scaling = {.kind = RotaryScalingKind::linear, .factor = rope.number("factor")};
+  } else if (type == "llama3") {
+    scaling = llama3_scaling(rope);
+  } else if (type == "yarn") {
+    scaling = yarn_scaling(rope, longest);
+  } else if (type != "default") {
+    rope.refuse(rope.has("rope_type") ? "rope_type" : "type", "default, linear, llama3 or yarn");
+  }
+  if (scaling.factor < 1) rope.refuse("factor", "a number from 1 on");
+  rope.refuse_unknown();
+  return scaling;
+}
+
+double base_of(const ConfigFile& config, double otherwise) {
+  const double base = config.number_or("rope_theta", otherwise);
+  if (!(base > 1)) config.refuse("rope_theta", "a number above 1");
+  return base;
+}
+
+// Where both stand there, transformers takes the older one, and nothing of the other.
+void read_rotary(const ConfigFile& config, LlamaOptions& options) {
+  options.rotary_base = base_of(config, 10000);
+  for (const char* key : {"rope_scaling", "rope_parameters"}) {
+    if (!config.has(key)) continue;
+    const ConfigFile rope(config, key);
+    if (rope.is_empty()) continue;
+    options.rotary_base = base_of(rope, options.rotary_base);
+    options.rotary_scaling = scaling_of(rope, options.block);
+    break;
+  }
+  config.ignore({"rope_scaling", "rope_parameters"});
+}
+
+// A window of all layers, which mistral has unless it is null, or of some, which Qwen says by a flag, and then from which layer
+// on or in which ones.
+void read_window(const ConfigFile& config, const std::string& family, LlamaOptions& options) {
+  constexpr std::int64_t standard = 4096;
+  const bool is_qwen = family.starts_with("qwen");
+  const bool has_window = family == "mistral" || (is_qwen && config.flag_or("use_sliding_window", false));
+  const std::int64_t said = config.is_absent("sliding_window") ? standard : config.integer_or("sliding_window", 0);
+  options.window = has_window ? said : 0;
+  const std::int64_t first = config.integer_or("max_window_layers", 28, 0);
+  const auto types = config.texts("layer_types");
+  if (types && std::ssize(*types) != options.layers) config.refuse("layer_types", "one for each of num_hidden_layers");
+  for (int layer = 0; layer < options.layers; ++layer) {
+    bool windowed = options.window > 0 && (!is_qwen || layer >= first);
+    if (types) {
+      const std::string& type = (*types)[static_cast<std::size_t>(layer)];
+      const bool told = type == "sliding_attention";
+      if (!told && type != "full_attention") config.refuse("layer_types", "full_attention and sliding_attention");
+      if (told && options.window == 0) config.refuse("layer_types", "full_attention, for there is no sliding window");
+      if (!is_qwen && told != windowed) config.refuse("layer_types", "sliding_attention, for a Mistral has its window in all");
+      windowed = told;
+    }
+    options.windowed.push_back(windowed);
+  }
+  options = with_plain_windows(options);
+}
+
+// By absence a family's own number, by null that of the heads.
+int kv_heads_of(const ConfigFile& config, const std::string& family, int heads) {
+  const int standard = family == "mistral" ? 8 : family.starts_with("qwen") ? 32 : heads;
+  const auto found = config.integer_or("num_key_value_heads", config.is_absent("num_key_value_heads") ? standard : heads);
+  if (found > heads || heads % found != 0) config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
+  return static_cast<int>(found);
+}
+
+double not_negative(const ConfigFile& config, std::string_view key, double otherwise) {
+  const double value = config.number_or(key, otherwise);
+  if (!(value >= 0)) config.refuse(key, "a number from 0 on");
+  return value;
+}
+
+}  // namespace
+
+LlamaOptions with_plain_windows(LlamaOptions options) {
+  const auto count = std::ranges::count(options.windowed, true);
+  if (!options.windowed.empty() && count == 0) options.window = 0;
+  if (options.window == 0 || count == std::ssize(options.windowed)) options.windowed.clear();
+  return options;
+}
+
+LlamaOptions llama_options(const std::filesystem::path& path) {
+  std::error_code unknown;
+  const ConfigFile config(std::filesystem::is_directory(path, unknown) ? path / "config.json" : path);
+  const std::string family = config.text("model_type");
+  if (family != "llama" && family != "mistral" && family != "qwen2" && family != "qwen3") {
+    config.refuse("model_type", "llama, mistral, qwen2 or qwen3");
+  }
+  constexpr std::int64_t most = 100'000;
+  const auto count = [&](const char* key) {
+    const std::int64_t value = config.integer(key);
+    if (value > most) config.refuse(key, fmt::format("at most {}", most));
+    return static_cast<int>(value);
+  };
+  const std::int64_t longest = family == "mistral" ? 131072 : family == "llama" ? 2048 : 32768;
+  LlamaOptions options{.layers = count("num_hidden_layers"),
+                       .heads = count("num_attention_heads"),
+                       .width = config.integer("hidden_size"),
+                       .hidden = config.integer("intermediate_size"),
+                       .vocabulary = config.integer("vocab_size", 2),
+                       .block = config.integer_or("max_position_embeddings", longest),
+                       .epsilon = not_negative(config, "rms_norm_eps", 1e-6),
+                       .tied = config.flag_or("tie_word_embeddings", false),
+                       .weight_deviation = not_negative(config, "initializer_range", 0.02)};
+  options.kv_heads = kv_heads_of(config, family, options.heads);
+  options.head_size = config.integer_or("head_dim", family == "qwen3" ? 128 : 0, 2);
+  if (options.head_size == 0 && options.width % options.heads != 0) {
+    config.refuse("num_attention_heads", "a divisor of hidden_size, or a head_dim");
+  }
+  config.expect("hidden_act", "silu");
+  config.expect("pretraining_tp", 1);
+  config.expect("attention_dropout", 0.0);
+  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
+  options.query_key_norm = family == "qwen3";
+  options.mlp_bias = family == "llama" && config.flag_or("mlp_bias", false);
+  if (family == "llama" || family == "qwen3") {
+    options.attention_bias = options.output_bias = config.flag_or("attention_bias", false);
+  } else {
+    options.attention_bias = family == "qwen2";
+  }
+  read_rotary(config, options);
+  read_window(config, family, options);
+  // What says nothing of what a model computes.
+  config.ignore({"architectures",
+                 "_name_or_path",
+                 "_commit_hash",
+                 "auto_map",
+                 "bos_token_id",
+                 "eos_token_id",
+                 "pad_token_id",
+                 "use_cache",
+                 "torch_dtype",
+                 "dtype",
+                 "sliding_window",
+                 "use_sliding_window",
+                 "tokenizer_class",
+                 "id2label",
+                 "label2id",
+                 "problem_type",
+                 "return_dict",
+                 "chunk_size_feed_forward",
+                 "temperature",
+                 "top_k",
+                 "top_p",
+                 "do_sample",
+                 "max_length",
+                 "min_length",
+                 "max_new_tokens",
+                 "num_beams",
+                 "repetition_penalty",
+                 "is_llama_config",
+                 "unsloth_version",
+                 "transformers.js_config",
+                 "transformers_version",
+                 "_attn_implementation_autoset"});
+  config.refuse_unknown();
+  return options;
+}
+
+namespace {
+
+// transformers refuses a Llama whose heads do not divide its width.
+std::string family_of(const LlamaOptions& options) {
+  if (options.query_key_norm) return "qwen3";
+  if (options.attention_bias && !options.output_bias) return "qwen2";
+  const bool beyond_llama = options.window > 0 || options.width % options.heads != 0;
+  return beyond_llama && options.windowed.empty() && !options.attention_bias && !options.mlp_bias ? "mistral" : "llama";
+}
+
+[[noreturn]] void refuse_to_save(const std::string& what) {
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("no model of transformers has {}", what),
+               .hint = "save the weights by nn::save_weights()"});
+}
+
+std::string name_of_kind(RotaryScalingKind kind) {
+  switch (kind) {
+    case RotaryScalingKind::none: return "default";
+    case RotaryScalingKind::linear: return "linear";
+    case RotaryScalingKind::llama3: return "llama3";
+    case RotaryScalingKind::yarn: break;
+  }
+  return "yarn";
+}
+
+// As all versions of transformers read it; none: null.
+nlohmann::ordered_json rope_json(const RotaryScaling& scaling) {
+  if (scaling.kind == RotaryScalingKind::none) return nullptr;
+  nlohmann::ordered_json rope{{"rope_type", name_of_kind(scaling.kind)}, {"factor", scaling.factor}};
+  if (scaling.kind == RotaryScalingKind::linear) return rope;
+  rope["original_max_position_embeddings"] = static_cast<std::int64_t>(scaling.trained_positions);
+  if (scaling.kind == RotaryScalingKind::llama3) {
+    rope["low_freq_factor"] = scaling.low_frequency;
+    rope["high_freq_factor"] = scaling.high_frequency;
+  } else {
+    rope["beta_fast"] = scaling.beta_fast;
+    rope["beta_slow"] = scaling.beta_slow;
+    rope["truncate"] = scaling.truncate;
+    rope["attention_factor"] = scaling.attention_factor;
+  }
+  return rope;
+}
+
+}  // namespace
+
+nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
+  const LlamaOptions options = with_plain_windows(given);
+  const std::string family = family_of(options);
+  const bool is_qwen = family.starts_with("qwen");
+  if (family != "llama" && options.mlp_bias) refuse_to_save("these biases of attention and MLP, norms or windows");
+  if (family == "llama" && options.width % options.heads != 0) refuse_to_save("heads of this size and biases");
+  if (family == "llama" && options.window > 0) refuse_to_save("a window and biases, or a window in some layers without biases");
+  if (family == "llama" && options.attention_bias != options.output_bias) refuse_to_save("a bias of o_proj alone");
+  if (family == "qwen3" && options.attention_bias != options.output_bias)
+    refuse_to_save("norms of queries and one of these biases");
+  const std::int64_t head_size = options.head_size == 0 ? options.width / options.heads : options.head_size;
+  const std::string architecture = family == "llama"     ? "Llama"
+                                   : family == "mistral" ? "Mistral"
+                                   : family == "qwen2"   ? "Qwen2"
+                                                         : "Qwen3";
+  nlohmann::ordered_json config{{"architectures", {architecture + "ForCausalLM"}},
+                                {"model_type", family},
+                                {"dtype", std::string(name_of(dtype))},
+                                {"vocab_size", options.vocabulary},
+                                {"hidden_size", options.width},
+                                {"intermediate_size", options.hidden},
+                                {"num_hidden_layers", options.layers},
+                                {"num_attention_heads", options.heads},
+                                {"num_key_value_heads", options.kv_heads == 0 ? options.heads : options.kv_heads},
+                                {"max_position_embeddings", options.block},
+                                {"hidden_act", "silu"},
+                                {"rms_norm_eps", options.epsilon},
+                                {"initializer_range", options.weight_deviation},
+                                {"tie_word_embeddings", options.tied},
+                                {"rope_theta", options.rotary_base},
+                                {"rope_scaling", rope_json(options.rotary_scaling)}};
+  if (family != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
+  if (family == "llama" || family == "qwen3") config["attention_bias"] = options.attention_bias;
+  if (family == "llama") config["mlp_bias"] = options.mlp_bias;
+  if (is_qwen) config["use_sliding_window"] = options.window > 0;
+  if (family != "llama") config["sliding_window"] = options.window > 0 ? nlohmann::ordered_json(options.window) : nullptr;
+  if (is_qwen && options.window > 0) {
+    for (int layer = 0; layer < options.layers; ++layer) {
+      const bool windowed = options.windowed.empty() || options.windowed[static_cast<std::size_t>(layer)];
+      config["layer_types"].push_back(windowed ? "sliding_attention" : "full_attention");
+    }
+  }
+  return config;
+}
+
+}  // namespace trireme::models

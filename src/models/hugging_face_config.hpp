@@ -1,0 +1,15 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "trireme/models/llama.hpp"
+
+namespace trireme::models {
+
+// The same, where all layers have the window or none, by `window` alone.
+LlamaOptions with_plain_windows(LlamaOptions options);
+
+// The config.json of these options, without the numbers of special tokens; an Error where transformers has no such model.
+nlohmann::ordered_json config_of(const LlamaOptions& options, DType dtype);
+
+}  // namespace trireme::models
