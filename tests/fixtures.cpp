@@ -101,6 +101,18 @@ std::vector<Fixture> fixtures_of_kind(std::string_view kind) {
   return fixtures;
 }
 
+std::vector<ModelFolder> model_folders(std::string_view kind) {
+  std::vector<ModelFolder> folders;
+  for (const Fixture& set : fixtures_of_kind(kind)) {
+    const nlohmann::json about = read_json(set.file);
+    for (const std::string name : about.at("models")) {
+      folders.push_back({.path = set.file.parent_path() / name, .learning_rate = about.at("learning_rate")});
+    }
+  }
+  if (folders.empty()) throw Error({.message = "the reference results have no such folders", .name = std::string(kind)});
+  return folders;
+}
+
 Fixture fixture(std::string_view id) {
   for (Fixture& candidate : all_fixtures()) {
     if (candidate.id() == id) return std::move(candidate);

@@ -46,6 +46,16 @@ struct Fixture {
 };
 
 std::vector<Fixture> fixtures_of_kind(std::string_view kind);
+
+// A folder that transformers has written, with expected.safetensors beside the weights.
+struct ModelFolder {
+  std::filesystem::path path;
+  double learning_rate = 0;  // of its sgd_losses
+
+  std::string name() const { return path.filename().string(); }
+  SafetensorsFile expected() const { return SafetensorsFile(path / "expected.safetensors"); }
+};
+std::vector<ModelFolder> model_folders(std::string_view kind);  // never none
 Fixture fixture(std::string_view id);
 
 // Thrown at a fixture that asks for what the library does not have: it is listed with the reason, and no failure.

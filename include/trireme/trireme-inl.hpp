@@ -18,6 +18,7 @@
 #include "trireme/models/lstm_lm-inl.hpp"
 #include "trireme/models/next_token-inl.hpp"
 #include "trireme/models/resnet-inl.hpp"
+#include "trireme/models/vision_transformer-inl.hpp"
 #include "trireme/optim/adamw_8bit-inl.hpp"
 #include "trireme/optim/lookahead-inl.hpp"
 #include "trireme/optim/moving_average-inl.hpp"

@@ -121,12 +121,6 @@ int kv_heads_of(const ConfigFile& config, const std::string& family, int heads) 
   return static_cast<int>(found);
 }
 
-double not_negative(const ConfigFile& config, std::string_view key, double otherwise) {
-  const double value = config.number_or(key, otherwise);
-  if (!(value >= 0)) config.refuse(key, "a number from 0 on");
-  return value;
-}
-
 }  // namespace
 
 LlamaOptions with_plain_windows(LlamaOptions options) {
@@ -137,21 +131,14 @@ LlamaOptions with_plain_windows(LlamaOptions options) {
 }
 
 LlamaOptions llama_options(const std::filesystem::path& path) {
-  std::error_code unknown;
-  const ConfigFile config(std::filesystem::is_directory(path, unknown) ? path / "config.json" : path);
+  const ConfigFile config = config_at(path);
   const std::string family = config.text("model_type");
   if (family != "llama" && family != "mistral" && family != "qwen2" && family != "qwen3") {
     config.refuse("model_type", "llama, mistral, qwen2 or qwen3");
   }
-  constexpr std::int64_t most = 100'000;
-  const auto count = [&](const char* key) {
-    const std::int64_t value = config.integer(key);
-    if (value > most) config.refuse(key, fmt::format("at most {}", most));
-    return static_cast<int>(value);
-  };
   const std::int64_t longest = family == "mistral" ? 131072 : family == "llama" ? 2048 : 32768;
-  LlamaOptions options{.layers = count("num_hidden_layers"),
-                       .heads = count("num_attention_heads"),
+  LlamaOptions options{.layers = count_of(config, "num_hidden_layers"),
+                       .heads = count_of(config, "num_attention_heads"),
                        .width = config.integer("hidden_size"),
                        .hidden = config.integer("intermediate_size"),
                        .vocabulary = config.integer("vocab_size", 2),
@@ -177,39 +164,8 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
   }
   read_rotary(config, options);
   read_window(config, family, options);
-  // What says nothing of what a model computes.
-  config.ignore({"architectures",
-                 "_name_or_path",
-                 "_commit_hash",
-                 "auto_map",
-                 "bos_token_id",
-                 "eos_token_id",
-                 "pad_token_id",
-                 "use_cache",
-                 "torch_dtype",
-                 "dtype",
-                 "sliding_window",
-                 "use_sliding_window",
-                 "tokenizer_class",
-                 "id2label",
-                 "label2id",
-                 "problem_type",
-                 "return_dict",
-                 "chunk_size_feed_forward",
-                 "temperature",
-                 "top_k",
-                 "top_p",
-                 "do_sample",
-                 "max_length",
-                 "min_length",
-                 "max_new_tokens",
-                 "num_beams",
-                 "repetition_penalty",
-                 "is_llama_config",
-                 "unsloth_version",
-                 "transformers.js_config",
-                 "transformers_version",
-                 "_attn_implementation_autoset"});
+  config.ignore({"sliding_window", "use_sliding_window"});
+  ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
 }
@@ -290,7 +246,10 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
                                 {"initializer_range", options.weight_deviation},
                                 {"tie_word_embeddings", options.tied},
                                 {"rope_theta", options.rotary_base},
-                                {"rope_scaling", rope_json(options.rotary_scaling)}};
+                                {"rope_scaling", rope_json(options.rotary_scaling)},
+                                {"bos_token_id", nullptr},  // none, unlike what transformers takes where nothing is said
+                                {"eos_token_id", nullptr},
+                                {"pad_token_id", nullptr}};
   if (family != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
   if (family == "llama" || family == "qwen3") config["attention_bias"] = options.attention_bias;
   if (family == "llama") config["mlp_bias"] = options.mlp_bias;

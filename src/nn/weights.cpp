@@ -55,12 +55,12 @@ struct Part {
 
 // A model's parts in its files, in the order of the store, and what is missing.
 std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model, const WeightsFormat& format,
-                           LoadedWeights& loaded) {
+                           const LoadOptions& options, LoadedWeights& loaded) {
   FlatStore& store = model.model.store();
   std::vector<Part> parts;
   const auto add = [&](Part part, const std::string& name, const Shape& shape) {
     part.stored = find_stored(files, model.prefix + name, format);
-    if (!part.stored) {
+    if (!part.stored || (options.allow_missing && part.stored.entry->shape != shape)) {
       loaded.missing.push_back(model.prefix + name);
       return;
     }
@@ -193,7 +193,7 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
   const WeightFiles files(path);
   LoadedWeights loaded;
   std::vector<std::vector<Part>> parts;
-  for (const PrefixedModel& model : models) parts.push_back(parts_of(files, model, format, loaded));
+  for (const PrefixedModel& model : models) parts.push_back(parts_of(files, model, format, options, loaded));
   if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
   const bool whole =
       std::ranges::all_of(models, [](const PrefixedModel& each) { return each.model.context().pipeline == nullptr; });

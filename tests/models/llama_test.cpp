@@ -21,11 +21,9 @@ namespace fs = std::filesystem;
 
 // Runs check(folder) for every model of the references.
 void for_each_folder(const std::function<void(const fs::path& folder)>& check) {
-  for (const tests::Fixture& set : tests::fixtures_of_kind("folders_of_transformers")) {
-    for (const std::string name : tests::read_json(set.file).at("models")) {
-      CAPTURE(name);
-      check(set.file.parent_path() / name);
-    }
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_transformers")) {
+    CAPTURE(folder.name());
+    check(folder.path);
   }
 }
 
@@ -48,8 +46,8 @@ void write(const fs::path& path, const std::string& text) { std::ofstream(path, 
 class ChangedFolder {
  public:
   explicit ChangedFolder(const char* name) {
-    for (const tests::Fixture& set : tests::fixtures_of_kind("folders_of_transformers")) {
-      copy_folder(set.file.parent_path() / name, path());
+    for (const tests::ModelFolder& folder : tests::model_folders("folders_of_transformers")) {
+      if (folder.name() == name) copy_folder(folder.path, path());
     }
   }
   fs::path path() const { return folder_.path() / "model"; }
@@ -123,7 +121,7 @@ TEST_CASE("a folder is written as it was read") {
     const DType dtype = tests::read_json(folder / "config.json").at("dtype") == "bfloat16"  ? DType::bfloat16
                         : tests::read_json(folder / "config.json").at("dtype") == "float16" ? DType::float16
                                                                                             : DType::float32;
-    models::save_pretrained(model, written.path(), {.dtype = dtype});
+    models::save_pretrained(model, written.path(), {.dtype = dtype, .from = folder});
     const SafetensorsFile copy(written.path() / "model.safetensors");
     std::size_t tensors = 0;
     for (const auto& file : fs::directory_iterator(folder)) {

@@ -9,6 +9,7 @@
 #include "trireme/nn/attention.hpp"
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/convolutions.hpp"
+#include "trireme/nn/encoder_layer.hpp"
 #include "trireme/nn/gated.hpp"
 #include "trireme/nn/module_list.hpp"
 #include "trireme/nn/normalization.hpp"
@@ -68,6 +69,7 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::TokenEmbedding, nn::TokenEmbedding<P, D>>);
   static_assert(same<typename Module::TokenLogits, nn::TokenLogits<P, D>>);
   static_assert(same<typename Module::TransformerBlock, nn::TransformerBlock<P, D>>);
+  static_assert(same<typename Module::TransformerEncoderLayer, nn::TransformerEncoderLayer<P, D>>);
   static_assert(same<typename Module::TransformerMlp, nn::TransformerMlp<P, D>>);
   static_assert(same<typename Module::Upsample, nn::Upsample<P, D>>);
   static_assert(same<typename Module::WeightNormConv1d, nn::WeightNormConv1d<P, D>>);

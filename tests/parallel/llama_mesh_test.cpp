@@ -1,7 +1,5 @@
 // Models of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the same files and texts.
 
-#include <fmt/format.h>
-
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -9,68 +7,21 @@
 
 #include "catch.hpp"
 #include "fixtures.hpp"
+#include "parallel/mesh_layout.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/optim/sgd.hpp"
-#include "trireme/parallel/data_parallel.hpp"
-#include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
 using namespace trireme;
+using tests::Layout;
+using tests::layouts;
 
 namespace {
 
 namespace fs = std::filesystem;
-
-struct Layout {
-  int data = 1;
-  int pipeline = 1;
-  int tensor = 1;
-  bool sequence_parallel = false;
-  int micro_batches = 1;
-  parallel::Sharding sharding = parallel::Sharding::none;
-
-  int ranks() const { return data * pipeline * tensor; }
-  std::string str() const {
-    return fmt::format("data {} x pipeline {} x tensor {}{}, {} micro-batches, {}", data, pipeline, tensor,
-                       sequence_parallel ? ", sequence-parallel" : "", micro_batches,
-                       sharding == parallel::Sharding::none ? "replicated" : "sharded");
-  }
-  ModelContext context(const ProcessMesh& mesh) const {
-    return parallel::model_context(mesh, {.sequence_parallel = sequence_parallel});
-  }
-  ProcessMesh mesh(const Group& world) const {
-    return ProcessMesh(world, {.data = data, .pipeline = pipeline, .tensor = tensor});
-  }
-};
-
-const std::vector<Layout> layouts{{},
-                                  {.micro_batches = 2},
-                                  {.data = 2},
-                                  {.pipeline = 2, .micro_batches = 2},
-                                  {.tensor = 2},
-                                  {.tensor = 2, .sequence_parallel = true},
-                                  {.pipeline = 2, .tensor = 2, .sequence_parallel = true},
-                                  {.data = 2, .tensor = 2, .sharding = parallel::Sharding::optimizer},
-                                  {.data = 2, .pipeline = 2, .sharding = parallel::Sharding::optimizer}};
-
-struct Fixture {
-  fs::path folder;
-  double learning_rate;
-};
-
-std::vector<Fixture> fixtures() {
-  std::vector<Fixture> all;
-  for (const tests::Fixture& set : tests::fixtures_of_kind("folders_of_transformers")) {
-    const nlohmann::json about = tests::read_json(set.file);
-    for (const std::string name : about.at("models")) {
-      all.push_back({set.file.parent_path() / name, about.at("learning_rate")});
-    }
-  }
-  return all;
-}
 
 // Rows [first, first + count) of all windows, from token `from` on, one token fewer than there are.
 Tensor<std::int32_t> part_of(const Tensor<std::int32_t>& windows, std::int64_t first, std::int64_t count, std::int64_t from) {
@@ -82,13 +33,13 @@ Tensor<std::int32_t> part_of(const Tensor<std::int32_t>& windows, std::int64_t f
   return part;
 }
 
-void train(const Group& world, const Layout& layout, const Fixture& fixture) {
+void train(const Group& world, const Layout& layout, const tests::ModelFolder& fixture) {
   const ProcessMesh mesh = layout.mesh(world);
-  models::Llama<Float32> model(models::llama_options(fixture.folder), layout.context(mesh));
-  models::load_pretrained(model, fixture.folder);
+  models::Llama<Float32> model(models::llama_options(fixture.path), layout.context(mesh));
+  models::load_pretrained(model, fixture.path);
   parallel::DataParallel replicas(model, mesh, {.sharding = layout.sharding});
   optim::Sgd optimizer(model, {.learning_rate = fixture.learning_rate});
-  const SafetensorsFile expected(fixture.folder / "expected.safetensors");
+  const SafetensorsFile expected = fixture.expected();
   const auto windows = Tensor<std::int32_t>::from(expected.at("tokens").shape, expected.read_values<std::int32_t>("tokens"));
   const std::int64_t rows = windows.dim(0) / layout.data / layout.micro_batches;
   std::int64_t number = 0;
@@ -121,10 +72,10 @@ bool fits(const Layout& layout, const models::LlamaOptions& options) {
 }  // namespace
 
 TEST_CASE("models of transformers train on every mesh as by PyTorch") {
-  for (const Fixture& fixture : fixtures()) {
-    const models::LlamaOptions options = models::llama_options(fixture.folder);
+  for (const tests::ModelFolder& fixture : tests::model_folders("folders_of_transformers")) {
+    const models::LlamaOptions options = models::llama_options(fixture.path);
     for (const Layout& layout : layouts) {
-      INFO(fixture.folder.filename().string() << ", " << layout.str());
+      INFO(fixture.name() << ", " << layout.str());
       if (!fits(layout, options)) continue;
       CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) { train(world, layout, fixture); }));
     }
@@ -132,21 +83,21 @@ TEST_CASE("models of transformers train on every mesh as by PyTorch") {
 }
 
 TEST_CASE("a divided model of transformers writes the folder and the text of a whole one") {
-  for (const Fixture& fixture : fixtures()) {
-    const models::LlamaOptions options = models::llama_options(fixture.folder);
+  for (const tests::ModelFolder& fixture : tests::model_folders("folders_of_transformers")) {
+    const models::LlamaOptions options = models::llama_options(fixture.path);
     const std::vector<std::int32_t> prompt{3, 1, 4};
     models::Llama<Float32> whole(options);
-    models::load_pretrained(whole, fixture.folder);
+    models::load_pretrained(whole, fixture.path);
     const tests::TemporaryFolder folder;
     models::save_pretrained(whole, folder.path() / "whole");
     const auto wanted = models::generate(whole, prompt, {.count = 8, .seed = 5});
     for (const Layout& layout : layouts) {
-      INFO(fixture.folder.filename().string() << ", " << layout.str());
+      INFO(fixture.name() << ", " << layout.str());
       if (layout.ranks() == 1 || !fits(layout, options)) continue;
       CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) {
         const ProcessMesh mesh = layout.mesh(world);
         models::Llama<Float32> model(options, layout.context(mesh));
-        models::load_pretrained(model, fixture.folder);
+        models::load_pretrained(model, fixture.path);
         require(models::generate(model, prompt, {.count = 8, .seed = 5}) == wanted, "another text");
         if (layout.data > 1) return;  // replicas would write the same folder
         world.agree([&] { models::save_pretrained(model, folder.path() / "joined"); });

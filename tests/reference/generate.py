@@ -12,7 +12,7 @@ import pathlib
 import torch
 
 from generator import convergence, functions, gan_models, image_models, llama_models, operations, optimizers, pictures, ports
-from generator import precision, pretrained, samples, word_models
+from generator import precision, pretrained, samples, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -25,6 +25,7 @@ PARTS = (
     gan_models,
     pretrained,
     llama_models,
+    vit_models,
     samples,
     pictures,
     ports,

@@ -22,6 +22,7 @@ KINDS = {
     "training_run",
     "pictures",
     "folders_of_transformers",
+    "folders_of_vit",
     "port",
     "port_weights",
     "pretrained_and_convergence",

@@ -5,6 +5,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/models/llama.hpp"
+#include "trireme/models/vision_transformer.hpp"
 #include "trireme/nn/weights.hpp"
 
 // Folders of a model as Hugging Face's transformers writes and reads them: config.json, and the weights in model.safetensors or
@@ -22,20 +23,27 @@ namespace models {
 // Error that names it.
 LlamaOptions llama_options(const std::filesystem::path& path);
 
+// The same of model_type vit, or deit with its distillation token: a ViTForImageClassification, or a
+// DeiTForImageClassificationWithTeacher.
+VisionTransformerOptions vit_options(const std::filesystem::path& path);
+
 // Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
 // tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
 // pipeline a stage looks for its own alone, and what is unexpected is not known.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
-template <typename P, typename D>
-nn::LoadedWeights load_pretrained(Llama<P, D>& model, const std::filesystem::path& folder, const nn::LoadOptions& load = {}) {
+nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load = {});
+template <typename Net>
+requires requires(const Net& model) { model.options(); }
+nn::LoadedWeights load_pretrained(Net& model, const std::filesystem::path& folder, const nn::LoadOptions& load = {}) {
   return load_pretrained(model.model(), model.options(), folder, load);
 }
 
 struct SavePretrainedOptions {
   DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16
-  // The folder that the model came from: its tokenizer's files and numbers of special tokens are carried along, as far as it
-  // has any. Empty: none.
+  // The folder that the model came from: the files of its tokenizer or image processor and the numbers of special tokens are
+  // carried along, as far as it has any. Empty: none.
   std::filesystem::path from = {};
 };
 
@@ -43,8 +51,11 @@ struct SavePretrainedOptions {
 // an Error. All ranks of a divided model call it; the first one writes. The folder is made where there is none.
 void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
-template <typename P, typename D>
-void save_pretrained(const Llama<P, D>& model, const std::filesystem::path& folder, const SavePretrainedOptions& save = {}) {
+void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save = {});
+template <typename Net>
+requires requires(const Net& model) { model.options(); }
+void save_pretrained(const Net& model, const std::filesystem::path& folder, const SavePretrainedOptions& save = {}) {
   save_pretrained(model.model(), model.options(), folder, save);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "trireme/autograd/composed/computed_weight.hpp"
@@ -23,6 +24,7 @@ struct MultiheadAttentionOptions {
   // Above 0: a query sees only keys that are fewer places away. This and dropout take the way of masked_attention().
   std::int64_t window = 0;
   double dropout = 0;  // of the shares that keys have in a query's result, in training; the same on any number of ranks
+  std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
 // Multi-head attention (Vaswani et al. 2017, arXiv 1706.03762) of a sequence to itself, or to another one.
@@ -40,7 +42,12 @@ class MultiheadAttention : public Module<P, D> {
         in_proj_weight(add_projections("in_proj_weight", options, {projections(options), options.embed_dim})),
         in_proj_bias(options.bias ? add_projections("in_proj_bias", options, {projections(options)}) : Parameter<T, D, M>()),
         out_proj(*this, "out_proj",
-                 {.in = options.embed_dim, .out = options.embed_dim, .bias = options.bias, .split = TensorSplit::row}),
+                 {.in = options.embed_dim,
+                  .out = options.embed_dim,
+                  .bias = options.bias,
+                  .split = TensorSplit::row,
+                  .weight_initializer = options.weight_initializer,
+                  .bias_initializer = options.weight_initializer ? std::optional(Initializer::constant(0)) : std::nullopt}),
         options_(options) {
     require(options.num_heads > 0 && options.embed_dim % options.num_heads == 0, "{}: {} heads do not divide a width of {}",
             this->name(), options.num_heads, options.embed_dim);
@@ -124,7 +131,8 @@ class MultiheadAttention : public Module<P, D> {
       }
     }
     const double bound = 1 / std::sqrt(static_cast<double>(options.embed_dim));
-    return this->add_parameter(name, placement, Initializer::uniform(-bound, bound));
+    const Initializer given = shape.size() == 1 ? Initializer::constant(0) : options.weight_initializer.value_or(Initializer());
+    return this->add_parameter(name, placement, options.weight_initializer ? given : Initializer::uniform(-bound, bound));
   }
 
   bool drops() const { return options_.dropout > 0 && this->training() && Tape::current() != nullptr; }

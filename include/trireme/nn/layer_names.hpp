@@ -64,6 +64,8 @@ class TokenLogits;
 template <typename P, typename D>
 class TransformerBlock;
 template <typename P, typename D>
+class TransformerEncoderLayer;
+template <typename P, typename D>
 class TransformerMlp;
 template <typename P, typename D>
 class Upsample;

@@ -159,6 +159,14 @@ class LayerNorm : public Module<P, D> {
     return residual_layer_norm(x, residual, this->shared(weight), this->shared(bias), epsilon_);
   }
 
+  // The norm of x, or of x + residual, that a residual stream goes on from: not rounded.
+  Variable<M, D> normalize_stream(const Variable<M, D>& x) const {
+    return layer_norm<M, D>(x, this->shared(weight), this->shared(bias), epsilon_);
+  }
+  Variable<M, D> normalize_stream(const Variable<M, D>& x, const Variable<T, D>& residual) const {
+    return residual_layer_norm(x, cast<M>(residual), this->shared(weight), this->shared(bias), epsilon_).second;
+  }
+
   Variable<T, D> forward(const Residual<P, D>& x) const { return settle(*this, x).second; }
 
   Parameter<T, D, M> weight;

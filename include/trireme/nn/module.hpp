@@ -81,6 +81,7 @@ class Module {
   using TokenEmbedding = nn::TokenEmbedding<P, D>;
   using TokenLogits = nn::TokenLogits<P, D>;
   using TransformerBlock = nn::TransformerBlock<P, D>;
+  using TransformerEncoderLayer = nn::TransformerEncoderLayer<P, D>;
   using TransformerMlp = nn::TransformerMlp<P, D>;
   using Upsample = nn::Upsample<P, D>;
   using WeightNormConv1d = nn::WeightNormConv1d<P, D>;

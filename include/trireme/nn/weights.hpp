@@ -13,7 +13,8 @@ namespace trireme TRIREME_EXPORT {
 namespace nn {
 
 struct LoadOptions {
-  // Tensors that the file lacks keep their values, and those that the model lacks are left out: for a new head.
+  // Tensors that the file lacks or has in another shape keep their values, and those that the model lacks are left out: for a
+  // new head.
   bool allow_missing = false;
 };
 

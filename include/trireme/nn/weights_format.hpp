@@ -17,7 +17,7 @@ namespace nn {
 // A tensor of a file that holds some rows of a parameter, of its dim 0.
 struct StoredRows {
   std::string name;
-  std::int64_t count = 0;
+  std::int64_t count = 0;  // 0: all
 };
 
 // Where a file's format differs from the parameters themselves.
@@ -33,7 +33,8 @@ struct WeightsFormat {
 // The tensors that hold a parameter of this shape.
 inline std::vector<StoredRows> stored_rows(const std::string& parameter, const Shape& shape, const WeightsFormat& format) {
   auto parts = format.parts ? format.parts(parameter) : std::vector<StoredRows>{};
-  if (parts.empty()) parts.push_back({.name = parameter, .count = shape.size() == 0 ? 1 : shape[0]});
+  if (parts.empty()) parts.push_back({.name = parameter});
+  if (parts.front().count == 0) parts.front().count = shape.size() == 0 ? 1 : shape[0];
   return parts;
 }
 

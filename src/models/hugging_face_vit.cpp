@@ -1,0 +1,94 @@
+#include <fmt/format.h>
+
+#include "models/config_file.hpp"
+#include "models/encoder_format.hpp"
+#include "models/pretrained_folder.hpp"
+#include "trireme/models/hugging_face.hpp"
+
+namespace trireme::models {
+namespace {
+
+constexpr EncoderNames names_of_blocks{.query_key_value = "attention.attention.",
+                                       .out_proj = "attention.output.dense",
+                                       .norm1 = "layernorm_before",
+                                       .norm2 = "layernorm_after"};
+
+nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype) {
+  return {.parts =
+              [width = options.width, distilled = options.distilled](const std::string& parameter) {
+                auto parts = encoder_parts(parameter, "vit.encoder.layer.", names_of_blocks, width);
+                if (!distilled) return parts;
+                if (parts.empty()) parts.push_back({.name = parameter});
+                for (nn::StoredRows& part : parts) {
+                  if (part.name.starts_with("vit.")) part.name = "deit." + part.name.substr(4);
+                }
+                return parts;
+              },
+          .dtype = dtype};
+}
+
+}  // namespace
+
+VisionTransformerOptions vit_options(const std::filesystem::path& path) {
+  const ConfigFile config = config_at(path);
+  const std::string family = config.text("model_type");
+  if (family != "vit" && family != "deit") config.refuse("model_type", "vit or deit");
+  const auto architectures = config.texts("architectures");
+  const bool distilled = family == "deit";
+  if (distilled && architectures && *architectures != std::vector<std::string>{"DeiTForImageClassificationWithTeacher"}) {
+    config.refuse("architectures", "DeiTForImageClassificationWithTeacher, whose logits are those of both of its tokens");
+  }
+  VisionTransformerOptions options{.layers = count_of(config, "num_hidden_layers", 12),
+                                   .heads = count_of(config, "num_attention_heads", 12),
+                                   .width = config.integer_or("hidden_size", 768),
+                                   .hidden = config.integer_or("intermediate_size", 3072),
+                                   .image_size = config.integer_or("image_size", 224),
+                                   .patch_size = config.integer_or("patch_size", 16),
+                                   .channels = config.integer_or("num_channels", 3),
+                                   .activation = activation_of(config, "hidden_act", ops::Activation::gelu_erf),
+                                   .epsilon = not_negative(config, "layer_norm_eps", 1e-12),
+                                   .dropout = probability_of(config, "hidden_dropout_prob", 0),
+                                   .attention_dropout = probability_of(config, "attention_probs_dropout_prob", 0),
+                                   .distilled = distilled,
+                                   .labels = labels_of(config),
+                                   .weight_deviation = not_negative(config, "initializer_range", 0.02)};
+  options.classes = options.labels.empty() ? config.integer_or("num_labels", 2) : std::ssize(options.labels);
+  if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
+  if (options.image_size % options.patch_size != 0) config.refuse("patch_size", "a divisor of image_size");
+  config.expect("qkv_bias", true);
+  if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
+  config.ignore({"encoder_stride", "pooler_act", "pooler_output_size"});  // of parts that a classifier lacks
+  ignore_what_computes_nothing(config);
+  config.refuse_unknown();
+  return options;
+}
+
+nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load) {
+  return load_folder(model, format_of(options, DType::float32), folder, load);
+}
+
+void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save) {
+  const char* architecture = options.distilled ? "DeiTForImageClassificationWithTeacher" : "ViTForImageClassification";
+  nlohmann::ordered_json config{{"architectures", {architecture}},
+                                {"model_type", options.distilled ? "deit" : "vit"},
+                                {"dtype", std::string(name_of(save.dtype))},
+                                {"image_size", options.image_size},
+                                {"patch_size", options.patch_size},
+                                {"num_channels", options.channels},
+                                {"hidden_size", options.width},
+                                {"intermediate_size", options.hidden},
+                                {"num_hidden_layers", options.layers},
+                                {"num_attention_heads", options.heads},
+                                {"hidden_act", name_of_activation(options.activation)},
+                                {"hidden_dropout_prob", options.dropout},
+                                {"attention_probs_dropout_prob", options.attention_dropout},
+                                {"layer_norm_eps", options.epsilon},
+                                {"initializer_range", options.weight_deviation},
+                                {"qkv_bias", true}};
+  add_labels(config, options.labels, options.classes);
+  save_folder(model, std::move(config), format_of(options, save.dtype), folder, save);
+}
+
+}  // namespace trireme::models

@@ -1,0 +1,96 @@
+#include "models/pretrained_folder.hpp"
+
+#include <exception>
+#include <fstream>
+#include <span>
+#include <system_error>
+
+#include "trireme/core/file.hpp"
+
+namespace trireme::models {
+namespace {
+
+void make_folder(const std::filesystem::path& folder) {
+  std::error_code failed;
+  std::filesystem::create_directories(folder, failed);
+  if (!failed) return;
+  throw Error({.code = ErrorCode::io,
+               .message = "the folder of a model can't be made: " + failed.message(),
+               .path = folder.string(),
+               .error_number = failed.value()});
+}
+
+// The files of a tokenizer or an image processor that transformers may write, as far as there are any.
+void copy_processors(const std::filesystem::path& from, const std::filesystem::path& to) {
+  for (const char* name :
+       {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "vocab.json", "merges.txt",
+        "vocab.txt", "added_tokens.json", "chat_template.jinja", "generation_config.json", "preprocessor_config.json"}) {
+    std::error_code failed, same;
+    if (!std::filesystem::exists(from / name, failed) || std::filesystem::equivalent(from / name, to / name, same)) continue;
+    std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing, failed);
+    if (!failed) continue;
+    throw Error({.code = ErrorCode::io,
+                 .message = "a file beside the weights can't be copied: " + failed.message(),
+                 .path = (to / name).string(),
+                 .error_number = failed.value()});
+  }
+}
+
+// The numbers of special tokens, where the config of such a model has some: those of the folder `from`, or what the config
+// says.
+void take_special_tokens(nlohmann::ordered_json& config, const std::filesystem::path& from) {
+  if (from.empty()) return;
+  std::ifstream file(from / "config.json");
+  const auto known = nlohmann::json::parse(file, nullptr, false);
+  for (const char* key : {"bos_token_id", "eos_token_id", "pad_token_id"}) {
+    const auto found = known.is_object() ? known.find(key) : known.end();
+    const bool is_known = known.is_object() && found != known.end() && (found->is_number_integer() || found->is_array());
+    if (config.contains(key) && is_known) config[key] = *found;
+  }
+}
+
+}  // namespace
+
+nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
+                              const nn::LoadOptions& load) {
+  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
+  return model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, folder.string(), format, load)
+                                                 : nn::load_weights<float>(models, folder.string(), format, load);
+}
+
+void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
+                 const std::filesystem::path& folder, const SavePretrainedOptions& save) {
+  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
+  const auto is_first = [](const Axis& ranks) { return ranks == nullptr || ranks->rank() == 0; };
+  const bool writes = is_first(model.context().pipeline) && is_first(model.context().tensor);
+  // A rank that can't write still takes what the others give: none of them waits for it.
+  std::exception_ptr failed;
+  const auto attempt = [&failed](const auto& work) {
+    try {
+      work();
+    } catch (...) {
+      if (!failed) failed = std::current_exception();
+    }
+  };
+  if (writes) attempt([&] { make_folder(folder); });
+  attempt([&] {
+    const std::string path = (folder / "model.safetensors").string();
+    model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, format)
+                                            : nn::save_weights<float>(models, path, format);
+  });
+  if (writes && !failed) {
+    attempt([&] {
+      take_special_tokens(config, save.from);
+      const std::string text = config.dump(2) + "\n";
+      FileReplacement file(folder / "config.json");
+      file.write(std::as_bytes(std::span(text)));
+      file.commit();
+      std::error_code unknown;
+      std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
+      if (!save.from.empty()) copy_processors(save.from, folder);
+    });
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace trireme::models

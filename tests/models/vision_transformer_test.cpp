@@ -1,0 +1,192 @@
+#include "trireme/models/vision_transformer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <set>
+
+#include "catch.hpp"
+#include "fixtures.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/weights.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void for_each_folder(const std::function<void(const fs::path& folder)>& check) {
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_vit")) {
+    CAPTURE(folder.name());
+    check(folder.path);
+  }
+}
+
+fs::path folder_named(const char* name) {
+  fs::path found;
+  for_each_folder([&](const fs::path& folder) {
+    if (folder.filename() == name) found = folder;
+  });
+  return found;
+}
+
+Tensor<float> read_images(const SafetensorsFile& file) {
+  return Tensor<float>::from(file.at("images").shape, tests::read_floats(file, "images"));
+}
+
+template <typename P>
+double relative_error(const fs::path& folder) {
+  models::VisionTransformer<P> model(models::vit_options(folder));
+  models::load_pretrained(model, folder);
+  const SafetensorsFile expected(folder / "expected.safetensors");
+  const auto logits = model.logits(read_images(expected)).value();
+  const auto wanted = tests::read_floats(expected, "logits");
+  double error = 0, norm = 0;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    error += std::pow(static_cast<float>(logits.span()[i]) - wanted[i], 2);
+    norm += std::pow(wanted[i], 2);
+  }
+  return std::sqrt(error / norm);
+}
+
+const models::VisionTransformerOptions small{
+    .layers = 2, .heads = 2, .width = 32, .hidden = 64, .image_size = 8, .patch_size = 4, .classes = 3};
+
+}  // namespace
+
+TEST_CASE("vision transformers of transformers give its logits") {
+  for_each_folder([](const fs::path& folder) {
+    models::VisionTransformer<Float32> model(models::vit_options(folder));
+    models::load_pretrained(model, folder);
+    const SafetensorsFile expected(folder / "expected.safetensors");
+    const auto logits = model.logits(read_images(expected)).value();
+    CHECK(tests::mismatch(logits.span(), tests::read_floats(expected, "logits"), {.atol = 1e-4, .rtol = 0}) == "");
+    CHECK(relative_error<MixedBfloat16>(folder) < 0.03);
+    CHECK(relative_error<MixedFloat16>(folder) < 0.004);
+  });
+}
+
+TEST_CASE("the folder of a vision transformer is written as it was read") {
+  for_each_folder([](const fs::path& folder) {
+    const auto options = models::vit_options(folder);
+    models::VisionTransformer<Float32> model(options);
+    models::load_pretrained(model, folder);
+    const tests::TemporaryFolder written;
+    const json before = tests::read_json(folder / "config.json");
+    const DType dtype = before.at("dtype") == "bfloat16" ? DType::bfloat16 : DType::float32;
+    models::save_pretrained(model, written.path(), {.dtype = dtype});
+    const SafetensorsFile original(folder / "model.safetensors"), copy(written.path() / "model.safetensors");
+    CHECK(copy.tensors().size() == original.tensors().size());
+    for (const SafetensorsEntry& tensor : original.tensors()) {
+      CAPTURE(tensor.name);
+      REQUIRE(copy.find(tensor.name) != nullptr);
+      CHECK(copy.at(tensor.name).dtype == tensor.dtype);
+      CHECK(copy.at(tensor.name).shape == tensor.shape);
+      CHECK(copy.read_bytes(tensor.name) == original.read_bytes(tensor.name));
+    }
+    const json after = tests::read_json(written.path() / "config.json");
+    for (const auto& [key, value] : after.items()) {
+      CAPTURE(key);
+      REQUIRE(before.contains(key));
+      if (key != "hidden_act") CHECK(before.at(key) == value);
+    }
+    CHECK(models::vit_options(written.path()).labels == std::vector<std::string>{"cat", "dog", "bird", "fish", "newt"});
+    CHECK(models::vit_options(written.path()).activation == options.activation);
+  });
+}
+
+TEST_CASE("a vision transformer takes another head") {
+  const fs::path folder = folder_named("vit");
+  auto options = models::vit_options(folder);
+  options.classes = 7;
+  options.labels = {};
+  models::VisionTransformer<Float32> model(options);
+  model.initialize();
+  CHECK_THROWS_WITH(models::load_pretrained(model, folder), ContainsSubstring("classifier.weight"));
+  const auto loaded = models::load_pretrained(model, folder, {.allow_missing = true});
+  const std::vector<std::string> head{"classifier.bias", "classifier.weight"};
+  CHECK(std::set(loaded.missing.begin(), loaded.missing.end()) == std::set(head.begin(), head.end()));
+  CHECK(loaded.unexpected == head);
+  const SafetensorsFile file(folder / "model.safetensors");
+  CHECK(model.store().read_values<float>(model.store().find("vit.layernorm.weight")).span()[3] ==
+        tests::read_floats(file, "vit.layernorm.weight")[3]);
+  CHECK(model.logits(read_images(SafetensorsFile(folder / "expected.safetensors"))).shape() == Shape{4, 7});
+}
+
+TEST_CASE("configs of other vision transformers are refused by name") {
+  const json config = tests::read_json(folder_named("vit") / "config.json");
+  const tests::TemporaryFolder folder;
+  const auto refused = [&](const char* key, const json& value) {
+    CAPTURE(key);
+    json changed = config;
+    changed[key] = value;
+    std::ofstream(folder.path() / "config.json") << changed.dump();
+    CHECK_THROWS_WITH(models::vit_options(folder.path()), ContainsSubstring(key));
+  };
+  refused("model_type", "swin");
+  refused("hidden_act", "quick_gelu");
+  refused("qkv_bias", false);
+  refused("image_size", {12, 12});
+  refused("patch_size", 5);
+  refused("num_attention_heads", 5);
+  refused("layer_norm_eps", -1);
+  refused("hidden_dropout_prob", 1);
+  refused("layer_scale", 0.1);
+  refused("id2label", {{"0", "cat"}, {"2", "dog"}});
+  refused("quantization_config", {{"bits", 4}});
+}
+
+TEST_CASE("what a config leaves out is as transformers has it") {
+  const tests::TemporaryFolder folder;
+  std::ofstream(folder.path() / "config.json") << R"({"model_type": "vit"})";
+  const auto options = models::vit_options(folder.path());
+  CHECK(options.epsilon == 1e-12);
+  CHECK(options.width == 768);
+  CHECK(options.patch_size == 16);
+  CHECK(options.classes == 2);
+  CHECK(options.activation == ops::Activation::gelu_erf);
+}
+
+TEST_CASE("first values of a vision transformer are timm's") {
+  models::VisionTransformer<Float32> model({.layers = 1, .heads = 4, .width = 256, .hidden = 512, .image_size = 32});
+  model.initialize();
+  FlatStore& store = model.store();
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
+    CAPTURE(parameter.name);
+    const auto values = store.read_values<float>(index);
+    double sum = 0, squares = 0;
+    for (const float value : values.span()) sum += value, squares += value * value;
+    const double count = static_cast<double>(values.numel());
+    const bool is_norm = parameter.name.find("norm") != std::string::npos && parameter.name.ends_with("weight");
+    const double deviation = parameter.name.ends_with("bias") || is_norm ? 0 : 0.02;
+    CHECK(std::abs(sum / count - (is_norm ? 1 : 0)) < 5 * deviation / std::sqrt(count) + 1e-9);
+    if (!is_norm) CHECK(std::abs(std::sqrt(squares / count) - deviation) < 4 * deviation / std::sqrt(2 * count) + 1e-9);
+  }
+}
+
+TEST_CASE("dropout of a vision transformer is drawn in training alone") {
+  models::VisionTransformerOptions options = small;
+  options.dropout = 0.5;
+  models::VisionTransformer<Float32> model(options), plain(small);
+  model.initialize();
+  plain.initialize();
+  const auto images = Tensor<float>::full({2, 8, 8, 3}, 0.5F);
+  const auto wanted = plain.logits(images).value();
+  CHECK(std::ranges::equal(model.logits(images).value().span(), wanted.span()));
+  const Tape tape(TapeOptions{});
+  CHECK(!std::ranges::equal(model.logits(images).value().span(), wanted.span()));
+}
+
+TEST_CASE("vision transformers of wrong sizes or images are refused") {
+  using Vit = models::VisionTransformer<Float32>;
+  CHECK_THROWS_WITH(Vit({.image_size = 30}), ContainsSubstring("images of 30 x 30 and patches of 16 x 16"));
+  CHECK_THROWS_WITH(Vit({.classes = 3, .labels = {"a"}}), ContainsSubstring("3 classes or none, got 1 labels"));
+  const Vit model(small);
+  CHECK_THROWS_WITH(model.logits(Tensor<float>::zeros({1, 8, 12, 3})), ContainsSubstring("reads images [batch, 8, 8, 3]"));
+}
