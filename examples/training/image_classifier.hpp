@@ -1,0 +1,56 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <array>
+#include <string>
+
+#include "training/image_recipe.hpp"
+#include "trireme/data/image_loader.hpp"
+#include "trireme/data/normalized_images.hpp"
+#include "trireme/data/read_images.hpp"
+#include "trireme/nn/metrics.hpp"
+#include "trireme/trireme.hpp"
+
+// A model that learns from targets of which a share is spread over all classes.
+template <typename Net>
+struct Smoothed : Net {
+  using Net::Net;
+  auto loss(const typename Net::OutputType& logits, const typename Net::BatchType& batch) const {
+    return trireme::models::classification_loss(logits, batch, label_smoothing);
+  }
+  double label_smoothing = 0;
+};
+
+// Trains it on the images. load(), save(): of --init and --save.
+template <typename Model, typename Load, typename Save>
+void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, const std::string& name,
+                      const trireme::data::Images& images, Model& model, const Load& load, const Save& save) {
+  using namespace trireme;
+  using D = typename Model::Device;
+  model.label_smoothing = recipe.label_smoothing;
+  const auto normalization = data::normalization_of(images.training);
+  const data::ImageLoader loader(images.training,
+                                 {.batch = run.batch(), .normalization = normalization, .augmentation = recipe.augmentation});
+  recipe.load_weights(run, load);
+  const auto optimizer = optim::make_optimizer<typename Model::Precision, D>(recipe.optimizer, model, recipe.optimizer_options);
+  run.add(model, *optimizer);
+  const data::ImageShape& shape = images.training.shape();
+  run.note(fmt::format("{}: {} parameters; {} images of {} x {} x {} to train on, {} to test; {}, {} images a step", name,
+                       model.store().num_elements(), images.training.count(), shape.height, shape.width, shape.channels,
+                       images.test ? images.test->count() : 0, ranks_of(run), loader.batch_size()));
+
+  for (auto& step : run.steps(loader)) {
+    step.backward(model, batches_on<D>(step));
+    step.update(*optimizer);
+    if (!images.test || !recipe.validates(run)) continue;
+    const auto [loss, right] =
+        run.evaluate(model, data::NormalizedImages(*images.test, normalization), [](const auto& logits, const auto& batch) {
+          return std::array{mean_of(cross_entropy(logits, batch.labels)), accuracy(logits, batch.labels)};
+        });
+    run.report({{"validation_loss", loss}, {"validation_accuracy", right}});
+  }
+
+  if (run.stopped()) return;
+  recipe.save_weights(run, save);
+}

@@ -1,0 +1,98 @@
+#include "train.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "training/image_classifier.hpp"
+#include "trireme/data/content.hpp"
+#include "trireme/data/read_image_folder.hpp"
+#include "trireme/models/hugging_face.hpp"
+
+using namespace trireme;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedImages {
+  data::Images images;
+  std::vector<std::string> class_names;  // where the data name them
+};
+
+bool has_folders(const fs::path& path) {
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) return false;
+  return std::ranges::any_of(fs::directory_iterator(path), [](const auto& entry) {
+    return entry.is_directory() && !entry.path().filename().string().starts_with(".");
+  });
+}
+
+NamedImages read(const VitRecipe& recipe) {
+  if (!has_folders(recipe.data)) {
+    require(recipe.image_size == 0, "--image-size is of a folder with one for each class, and {} is none", recipe.data);
+    return {.images = data::read_images(recipe.data, recipe.test_data), .class_names = {}};
+  }
+  const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
+  data::ImageFolderOptions of_folder{.height = options.image_size, .width = options.image_size, .channels = options.channels};
+  data::ImageFolder training = data::read_image_folder(recipe.data, of_folder);
+  of_folder.classes = training.class_names;
+  NamedImages read{.images = {.training = std::move(training.images), .test = {}}, .class_names = training.class_names};
+  if (!recipe.test_data.empty()) read.images.test = data::read_image_folder(recipe.test_data, of_folder).images;
+  return read;
+}
+
+// The model's, with the classes of the data.
+models::VisionTransformerOptions options_for(const VitRecipe& recipe, const NamedImages& data) {
+  const data::ImageShape& shape = data.images.training.shape();
+  require(shape.height == shape.width, "a vision transformer reads square images, those of {} are {} x {}", recipe.data,
+          shape.height, shape.width);
+  models::VisionTransformerOptions options = model_options(recipe, shape.height);
+  if (is_named(recipe)) options.channels = shape.channels;
+  require(options.image_size == shape.height && options.channels == shape.channels,
+          "the model reads images of {} x {} x {}, those of {} are {} x {} x {}", options.image_size, options.image_size,
+          options.channels, recipe.data, shape.height, shape.width, shape.channels);
+  const std::int64_t classes = data.images.training.classes();
+  if (!data.class_names.empty() || options.classes != classes) options.labels = data.class_names;
+  options.classes = classes;
+  return options;
+}
+
+DType dtype_of_save(const VitRecipe& recipe) {
+  if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
+  return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
+}
+
+void note_differences(trainer::Run& run, const nn::LoadedWeights& loaded) {
+  if (!loaded.missing.empty()) run.note(fmt::format("not in --init, first values: {}", fmt::join(loaded.missing, ", ")));
+  if (!loaded.unexpected.empty()) run.note(fmt::format("in --init alone, left out: {}", fmt::join(loaded.unexpected, ", ")));
+}
+
+}  // namespace
+
+template <typename P, typename D>
+void train(trainer::Run& run, const VitRecipe& recipe) {
+  recipe.check_save(run);
+  const NamedImages data = read_on_all(run, [&] { return read(recipe); });
+  const auto options = read_on_all(run, [&] { return options_for(recipe, data); });
+  recipe.describe_data(run, data::content_of(data.images.training));
+  Smoothed<models::VisionTransformer<P, D>> model(options, run.context());
+  const std::string name =
+      fmt::format("{} layers of width {}, patches of {}", options.layers, options.width, options.patch_size);
+  train_classifier(
+      run, recipe, name, data.images, model,
+      [&] {
+        model.initialize();
+        note_differences(run, models::load_pretrained(model, recipe.init, {.allow_missing = recipe.allow_missing}));
+      },
+      [&] { models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = recipe.init}); });
+}
+
+template void train<Float32, TRIREME_DEVICE>(trainer::Run&, const VitRecipe&);
+template void train<MixedBfloat16, TRIREME_DEVICE>(trainer::Run&, const VitRecipe&);
+template void train<MixedFloat16, TRIREME_DEVICE>(trainer::Run&, const VitRecipe&);
