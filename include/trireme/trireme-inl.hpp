@@ -9,6 +9,7 @@
 //   struct Own { using Compute = float; using Master = float; using Gradient = float; };
 //   models::Gpt<Own> model({.layers = 2, .heads = 2, .width = 32});
 
+#include "trireme/models/bert-inl.hpp"
 #include "trireme/models/cnn-inl.hpp"
 #include "trireme/models/gan-inl.hpp"
 #include "trireme/models/generate-inl.hpp"

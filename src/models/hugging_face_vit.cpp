@@ -8,15 +8,15 @@
 namespace trireme::models {
 namespace {
 
-constexpr EncoderNames names_of_blocks{.query_key_value = "attention.attention.",
-                                       .out_proj = "attention.output.dense",
-                                       .norm1 = "layernorm_before",
-                                       .norm2 = "layernorm_after"};
+constexpr EncoderNames names_in_vit{.query_key_value = "attention.attention.",
+                                    .out_proj = "attention.output.dense",
+                                    .norm1 = "layernorm_before",
+                                    .norm2 = "layernorm_after"};
 
 nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype) {
   return {.parts =
               [width = options.width, distilled = options.distilled](const std::string& parameter) {
-                auto parts = encoder_parts(parameter, "vit.encoder.layer.", names_of_blocks, width);
+                auto parts = encoder_parts(parameter, "vit.encoder.layer.", names_in_vit, width);
                 if (!distilled) return parts;
                 if (parts.empty()) parts.push_back({.name = parameter});
                 for (nn::StoredRows& part : parts) {

@@ -27,8 +27,8 @@ bool is_read(DType dtype) { return dtype == DType::float32 || dtype == DType::bf
 StoredTensor find_stored(const WeightFiles& files, const std::string& name, const WeightsFormat& format) {
   const StoredTensor found = files.find(name);
   const std::string_view prefix = format.optional_prefix;
-  if (found || prefix.empty() || !name.starts_with(prefix)) return found;
-  return files.find(std::string_view(name).substr(prefix.size()));
+  if (!found && !prefix.empty() && name.starts_with(prefix)) return files.find(std::string_view(name).substr(prefix.size()));
+  return found || format.older_name == nullptr ? found : files.find(format.older_name(name));
 }
 
 // Rows of a parameter, or a buffer, and the tensor that holds them, which may be missing.

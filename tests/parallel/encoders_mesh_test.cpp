@@ -1,4 +1,5 @@
-// Vision transformers of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the same files.
+// Vision transformers and BERTs of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the same
+// files.
 
 #include <cmath>
 #include <filesystem>
@@ -34,6 +35,14 @@ data::ImageBatch images_of(const SafetensorsFile& file, std::int64_t first, std:
           .labels = rows_of<std::int32_t>(file, "labels", first, rows),
           .first_sample = first,
           .valid = rows};
+}
+
+data::TextBatch texts_of(const SafetensorsFile& file, std::int64_t first, std::int64_t rows) {
+  return {.tokens = rows_of<std::int32_t>(file, "tokens", first, rows),
+          .targets = rows_of<std::int32_t>(file, "targets", first, rows),
+          .key_padding_mask = rows_of<std::int32_t>(file, "padding", first, rows),
+          .token_types = rows_of<std::int32_t>(file, "types", first, rows),
+          .first_sample = first};
 }
 
 // The losses of SGD on the folder's batch, of which each micro-batch has its rows.
@@ -124,4 +133,67 @@ TEST_CASE("images that a sequence-parallel axis can't divide are refused") {
             static_cast<void>(model.logits(Tensor<float>::zeros({1, 8, 8, 3})));
           }),
       ContainsSubstring("can't divide 1 images of 5 tokens"));
+}
+
+TEST_CASE("BERTs train on every mesh as by PyTorch") {
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_bert")) {
+    const auto options = models::bert_options(folder.path);
+    for (const Layout& layout : layouts) {
+      INFO(folder.name() << ", " << layout.str());
+      CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) {
+        const ProcessMesh mesh = layout.mesh(world);
+        models::Bert<Float32> model(options, layout.context(mesh));
+        models::load_pretrained(model, folder.path);
+        train(layout, folder, model, mesh, 4, texts_of);
+      }));
+    }
+  }
+}
+
+TEST_CASE("a divided BERT writes the folder of a whole one") {
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_bert")) {
+    const auto options = models::bert_options(folder.path);
+    models::Bert<Float32> whole(options);
+    models::load_pretrained(whole, folder.path);
+    const tests::TemporaryFolder written;
+    models::save_pretrained(whole, written.path() / "whole");
+    for (const Layout& layout : layouts) {
+      INFO(folder.name() << ", " << layout.str());
+      if (layout.ranks() == 1 || layout.data > 1) continue;
+      CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) {
+        const ProcessMesh mesh = layout.mesh(world);
+        models::Bert<Float32> model(options, layout.context(mesh));
+        models::load_pretrained(model, folder.path);
+        world.agree([&] { models::save_pretrained(model, written.path() / "joined"); });
+        require_equal_files(written.path() / "joined", written.path() / "whole");
+      }));
+    }
+  }
+}
+
+// Each rank draws what a whole model draws, of attention, of the residual stream and of what the classifier reads.
+TEST_CASE("dropout of a BERT does not depend on the mesh") {
+  models::BertOptions options = models::bert_options(tests::model_folders("folders_of_bert").back().path);
+  options.dropout = options.attention_dropout = 0.3;
+  double wanted = 0;
+  for (const Layout& layout : layouts) {
+    if (layout.micro_batches > 1) continue;  // they draw numbers of their own
+    INFO(layout.str());
+    double loss = 0;
+    CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) {
+      const ProcessMesh mesh = layout.mesh(world);
+      const tests::ModelFolder folder = tests::model_folders("folders_of_bert").back();
+      models::Bert<Float32> model(options, layout.context(mesh));
+      models::load_pretrained(model, folder.path);
+      parallel::DataParallel replicas(model, mesh, {.sharding = layout.sharding});
+      const std::int64_t rows = 4 / layout.data;
+      const std::vector<data::TextBatch> batches{texts_of(folder.expected(), mesh.data().rank() * rows, rows)};
+      parallel::Step step = replicas.begin(0, 1);
+      step.backward(model, batches);
+      const double got = step.finish().loss();
+      if (world.rank() == 0) loss = got;
+    }));
+    if (wanted == 0) wanted = loss;
+    CHECK(loss == Approx(wanted).epsilon(1e-5));
+  }
 }

@@ -11,8 +11,8 @@ import pathlib
 
 import torch
 
-from generator import convergence, functions, gan_models, image_models, llama_models, operations, optimizers, pictures, ports
-from generator import precision, pretrained, samples, vit_models, word_models
+from generator import bert_models, convergence, functions, gan_models, image_models, llama_models, operations, optimizers
+from generator import pictures, ports, precision, pretrained, samples, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -26,6 +26,7 @@ PARTS = (
     pretrained,
     llama_models,
     vit_models,
+    bert_models,
     samples,
     pictures,
     ports,

@@ -23,6 +23,7 @@ KINDS = {
     "pictures",
     "folders_of_transformers",
     "folders_of_vit",
+    "folders_of_bert",
     "port",
     "port_weights",
     "pretrained_and_convergence",

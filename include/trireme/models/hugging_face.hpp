@@ -4,6 +4,7 @@
 #include <string>
 
 #include "trireme/core/export.hpp"
+#include "trireme/models/bert.hpp"
 #include "trireme/models/llama.hpp"
 #include "trireme/models/vision_transformer.hpp"
 #include "trireme/nn/weights.hpp"
@@ -27,12 +28,17 @@ LlamaOptions llama_options(const std::filesystem::path& path);
 // DeiTForImageClassificationWithTeacher.
 VisionTransformerOptions vit_options(const std::filesystem::path& path);
 
+// The same of model_type bert: with classes where the architecture is BertForSequenceClassification.
+BertOptions bert_options(const std::filesystem::path& path);
+
 // Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
 // tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
 // pipeline a stage looks for its own alone, and what is unexpected is not known.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load = {});
+nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 template <typename Net>
 requires requires(const Net& model) { model.options(); }
@@ -52,6 +58,8 @@ struct SavePretrainedOptions {
 void save_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save = {});
+void save_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
 template <typename Net>
 requires requires(const Net& model) { model.options(); }

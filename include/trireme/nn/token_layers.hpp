@@ -83,12 +83,21 @@ class TokenLogits : public Module<P, D> {
   using T = typename P::Compute;
   using M = typename P::Master;
 
-  TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens)
+  // has_bias: a number for each token is added, as BERT does.
+  TokenLogits(const Module<P, D>& parent, std::string_view name, const Embedding<P, D>& tokens, bool has_bias = false)
       : Module<P, D>(parent, name),
         weight(this->share(tokens.weight)),
         held_rows_(tokens.held_rows()),
         vocabulary_(shape_of(tokens)[0]),
-        width_(shape_of(tokens)[1]) {}
+        width_(shape_of(tokens)[1]) {
+    if (!has_bias) return;
+    Placement placement{.shape = {vocabulary_}};
+    if (this->tensor_axis() != nullptr) {
+      placement.dim = 0;
+      placement.ranges = {held_rows_};
+    }
+    bias = this->add_parameter("bias", placement, Initializer::constant(0));
+  }
 
   TokenLogits(const Module<P, D>& parent, std::string_view name, const TokenLogitsOptions& options)
       : Module<P, D>(parent, name), vocabulary_(options.vocabulary), width_(options.width) {
@@ -106,8 +115,9 @@ class TokenLogits : public Module<P, D> {
 
   Variable<T, D> forward(const Variable<T, D>& states, std::int64_t time) const {
     const Collectives* axis = this->tensor_axis();
-    if (axis == nullptr) return linear(states, weight.variable());
-    const Variable<T, D> logits = column_parallel_linear(states, weight.variable(), {}, *axis, this->sequence_parallel());
+    if (axis == nullptr) return linear(states, weight.variable(), bias.master());
+    const Variable<T, D> logits =
+        column_parallel_linear(states, weight.variable(), bias.master(), *axis, this->sequence_parallel());
     return this->sequence_parallel() ? reshape(logits, {logits.shape()[0] / time, time, logits.shape().back()}) : logits;
   }
   template <typename Batch>
@@ -126,6 +136,7 @@ class TokenLogits : public Module<P, D> {
   std::int64_t width() const { return width_; }
 
   Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
 
  private:
   // Of the whole weight, before the model is divided.

@@ -25,6 +25,7 @@ struct WeightsFormat {
   bool (*stored_transposed)(std::string_view parameter) = [](std::string_view) { return false; };
   bool (*passed_over)(std::string_view tensor) = [](std::string_view) { return false; };  // held beside the parameters
   std::string_view optional_prefix = {};                                                  // that the file's names may lack
+  std::string (*older_name)(std::string_view tensor) = nullptr;  // of a tensor that older files call otherwise
   // The tensors that hold a parameter's rows, one after the other; nothing: one of the parameter's name.
   std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
   DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
