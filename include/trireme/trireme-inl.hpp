@@ -14,6 +14,7 @@
 #include "trireme/models/gan-inl.hpp"
 #include "trireme/models/generate-inl.hpp"
 #include "trireme/models/gpt-inl.hpp"
+#include "trireme/models/gpt_neox-inl.hpp"
 #include "trireme/models/layer_costs-inl.hpp"
 #include "trireme/models/llama-inl.hpp"
 #include "trireme/models/lstm_lm-inl.hpp"

@@ -81,6 +81,7 @@
 #include "trireme/models/generate.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/models/gpt_neox.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/models/layer_costs.hpp"
 #include "trireme/models/llama.hpp"

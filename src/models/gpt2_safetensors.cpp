@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "trireme/nn/weights_format.hpp"
+#include "models/gpt2_format.hpp"
 
 namespace trireme::models {
 namespace {
@@ -14,14 +14,16 @@ bool ends_with_any(std::string_view name, std::initializer_list<std::string_view
 }
 
 // Tensors that files hold beside the parameters.
-bool passed_over(std::string_view name) {
+bool is_beside_gpt2(std::string_view name) {
   return name == "lm_head.weight" || ends_with_any(name, {".attn.bias", ".attn.masked_bias"});
 }
 
-const nn::WeightsFormat gpt2{
-    .stored_transposed = stored_transposed, .passed_over = passed_over, .optional_prefix = "transformer."};
-
 }  // namespace
+
+nn::WeightsFormat gpt2_format(DType dtype) {
+  return {
+      .stored_transposed = stored_transposed, .passed_over = is_beside_gpt2, .optional_prefix = "transformer.", .dtype = dtype};
+}
 
 bool stored_transposed(std::string_view parameter) {
   return ends_with_any(parameter, {".c_attn.weight", ".c_proj.weight", ".c_fc.weight"});
@@ -29,8 +31,9 @@ bool stored_transposed(std::string_view parameter) {
 
 GptOptions gpt2_options(const std::string& path) {
   const SafetensorsFile file(path);
+  const nn::WeightsFormat format = gpt2_format(DType::float32);
   const auto matrix = [&](const std::string& name) {
-    const SafetensorsEntry& entry = nn::stored_tensor(file, name, gpt2);
+    const SafetensorsEntry& entry = nn::stored_tensor(file, name, format);
     if (entry.shape.size() == 2 && entry.shape[0] > 0 && entry.shape[1] > 0) return entry.shape;
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "a tensor of the file is no matrix",
@@ -45,7 +48,7 @@ GptOptions gpt2_options(const std::string& path) {
       1, std::ranges::count_if(file.tensors(), [](const auto& entry) { return entry.name.ends_with(".ln_1.weight"); }));
   // So that a model of these sizes takes little more memory than the file has bytes.
   for (std::int64_t layer = 0; layer < layers; ++layer) {
-    nn::require_fits(file, nn::stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), gpt2),
+    nn::require_fits(file, nn::stored_tensor(file, fmt::format("transformer.h.{}.mlp.c_fc.weight", layer), format),
                      {width, 4 * width});
   }
   return {.layers = static_cast<int>(layers),
@@ -57,14 +60,14 @@ GptOptions gpt2_options(const std::string& path) {
 
 void load_gpt2(Model& model, const std::string& path) {
   const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, path, gpt2)
-                                          : nn::load_weights<float>(models, path, gpt2);
+  model.store().dtype() == DType::float64 ? nn::load_weights<double>(models, path, gpt2_format(DType::float32))
+                                          : nn::load_weights<float>(models, path, gpt2_format(DType::float32));
 }
 
 void save_gpt2(Model& model, const std::string& path) {
   const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
-  model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, gpt2)
-                                          : nn::save_weights<float>(models, path, gpt2);
+  model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, gpt2_format(DType::float32))
+                                          : nn::save_weights<float>(models, path, gpt2_format(DType::float32));
 }
 
 }  // namespace trireme::models

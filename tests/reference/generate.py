@@ -11,8 +11,8 @@ import pathlib
 
 import torch
 
-from generator import bert_models, convergence, functions, gan_models, image_models, llama_models, operations, optimizers
-from generator import pictures, ports, precision, pretrained, samples, vit_models, word_models
+from generator import bert_models, convergence, functions, gan_models, gpt_models, image_models, llama_models, operations
+from generator import optimizers, pictures, ports, precision, pretrained, samples, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -27,6 +27,7 @@ PARTS = (
     llama_models,
     vit_models,
     bert_models,
+    gpt_models,
     samples,
     pictures,
     ports,

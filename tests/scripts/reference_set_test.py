@@ -24,6 +24,7 @@ KINDS = {
     "folders_of_transformers",
     "folders_of_vit",
     "folders_of_bert",
+    "folders_of_gpt",
     "port",
     "port_weights",
     "pretrained_and_convergence",

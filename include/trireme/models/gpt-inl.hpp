@@ -24,8 +24,8 @@ inline nn::TransformerOptions block_options(const GptOptions& options) {
           .width = options.width,
           .dropout = options.dropout,
           .attention_dropout = options.attention_dropout,
-          .weight_deviation = 0.02,
-          .projection_deviation = 0.02 / std::sqrt(2.0 * options.layers),
+          .weight_deviation = options.weight_deviation,
+          .projection_deviation = options.weight_deviation / std::sqrt(2.0 * options.layers),
           .fp8 = options.fp8};
 }
 
@@ -35,8 +35,12 @@ template <typename P, typename D>
 Gpt<P, D>::Transformer::Transformer(const nn::Module<P, D>& parent, const GptOptions& options)
     : nn::Module<P, D>(parent, "transformer"),
       wte(*this, "wte",
-          {.rows = options.vocabulary, .width = options.width, .initializer = Initializer::normal(0, 0.02), .split = true}),
-      wpe(*this, "wpe", {.rows = options.block, .width = options.width, .initializer = Initializer::normal(0, 0.02)}),
+          {.rows = options.vocabulary,
+           .width = options.width,
+           .initializer = Initializer::normal(0, options.weight_deviation),
+           .split = true}),
+      wpe(*this, "wpe",
+          {.rows = options.block, .width = options.width, .initializer = Initializer::normal(0, options.weight_deviation)}),
       drop(*this, "drop", options.dropout),
       h(*this, "h", options.layers, detail::block_options(options)),
       ln_f(*this, "ln_f", {.width = options.width}) {}

@@ -18,6 +18,7 @@ struct GptOptions {
   double dropout = 0;                       // of the embedding and of what each block adds to the residual stream
   double attention_dropout = 0;             // of attention's shares, see nn::TransformerOptions
   Float8Scaling fp8 = Float8Scaling::none;  // of the blocks' linear layers; with MixedBfloat16 and without a tensor axis
+  double weight_deviation = 0.02;           // standard deviation of first weights
 };
 
 // GPT-2 (Radford et al. 2019): names as in Hugging Face's GPT2LMHeadModel, output layer tied to the token embedding. On a

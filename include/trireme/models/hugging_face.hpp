@@ -5,6 +5,8 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/models/bert.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/models/gpt_neox.hpp"
 #include "trireme/models/llama.hpp"
 #include "trireme/models/vision_transformer.hpp"
 #include "trireme/nn/weights.hpp"
@@ -31,6 +33,10 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path);
 // The same of model_type bert: with classes where the architecture is BertForSequenceClassification.
 BertOptions bert_options(const std::filesystem::path& path);
 
+// The same of model_type gpt2 and gpt_neox.
+GptOptions gpt_options(const std::filesystem::path& path);
+GptNeoXOptions gpt_neox_options(const std::filesystem::path& path);
+
 // Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
 // tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
 // pipeline a stage looks for its own alone, and what is unexpected is not known.
@@ -39,6 +45,10 @@ nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, con
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 nn::LoadedWeights load_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load = {});
+nn::LoadedWeights load_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& folder,
+                                  const nn::LoadOptions& load = {});
+nn::LoadedWeights load_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 template <typename Net>
 requires requires(const Net& model) { model.options(); }
@@ -60,6 +70,10 @@ void save_pretrained(Model& model, const LlamaOptions& options, const std::files
 void save_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
 void save_pretrained(Model& model, const BertOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save = {});
+void save_pretrained(Model& model, const GptOptions& options, const std::filesystem::path& folder,
+                     const SavePretrainedOptions& save = {});
+void save_pretrained(Model& model, const GptNeoXOptions& options, const std::filesystem::path& folder,
                      const SavePretrainedOptions& save = {});
 template <typename Net>
 requires requires(const Net& model) { model.options(); }

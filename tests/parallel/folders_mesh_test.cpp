@@ -1,5 +1,5 @@
-// Vision transformers and BERTs of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the same
-// files.
+// Vision transformers, BERTs and GPTs of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the
+// same files.
 
 #include <cmath>
 #include <filesystem>
@@ -43,6 +43,22 @@ data::TextBatch texts_of(const SafetensorsFile& file, std::int64_t first, std::i
           .key_padding_mask = rows_of<std::int32_t>(file, "padding", first, rows),
           .token_types = rows_of<std::int32_t>(file, "types", first, rows),
           .first_sample = first};
+}
+
+// Of windows, from token `from` on, one token fewer than there are.
+Tensor<std::int32_t> part_of_windows(const SafetensorsFile& file, std::int64_t first, std::int64_t rows, std::int64_t from) {
+  const auto windows = rows_of<std::int32_t>(file, "tokens", first, rows);
+  const std::int64_t time = windows.dim(1) - 1;
+  Tensor<std::int32_t> part({rows, time});
+  for (std::int64_t row = 0; row < rows; ++row) {
+    std::copy_n(windows.data() + row * (time + 1) + from, time, part.data() + row * time);
+  }
+  return part;
+}
+
+data::TokenBatch windows_of(const SafetensorsFile& file, std::int64_t first, std::int64_t rows) {
+  return {
+      .tokens = part_of_windows(file, first, rows, 0), .targets = part_of_windows(file, first, rows, 1), .first_sample = first};
 }
 
 // The losses of SGD on the folder's batch, of which each micro-batch has its rows.
@@ -195,5 +211,40 @@ TEST_CASE("dropout of a BERT does not depend on the mesh") {
     }));
     if (wanted == 0) wanted = loss;
     CHECK(loss == Approx(wanted).epsilon(1e-5));
+  }
+}
+
+namespace {
+
+template <template <typename, typename> typename Net, typename Options>
+void check_gpt(const tests::ModelFolder& folder, const Options& options) {
+  Net<Float32, Cpu> whole(options);
+  models::load_pretrained(whole, folder.path);
+  const tests::TemporaryFolder written;
+  models::save_pretrained(whole, written.path() / "whole");
+  for (const Layout& layout : layouts) {
+    INFO(folder.name() << ", " << layout.str());
+    CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) {
+      const ProcessMesh mesh = layout.mesh(world);
+      Net<Float32, Cpu> model(options, layout.context(mesh));
+      models::load_pretrained(model, folder.path);
+      if (layout.data == 1) {
+        world.agree([&] { models::save_pretrained(model, written.path() / "joined"); });
+        require_equal_files(written.path() / "joined", written.path() / "whole");
+      }
+      train(layout, folder, model, mesh, 4, windows_of);
+    }));
+  }
+}
+
+}  // namespace
+
+TEST_CASE("GPT-2 and GPT-NeoX train on every mesh as by PyTorch, and a divided one writes the folder of a whole one") {
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_gpt")) {
+    if (folder.name() == "gpt2") {
+      check_gpt<models::Gpt>(folder, models::gpt_options(folder.path));
+    } else {
+      check_gpt<models::GptNeoX>(folder, models::gpt_neox_options(folder.path));
+    }
   }
 }

@@ -1,0 +1,10 @@
+#include "precision/each_policy.hpp"
+#include "trireme/models/gpt_neox-inl.hpp"
+
+namespace trireme::models {
+
+#define TRIREME_INSTANTIATE(P) template class GptNeoX<P, TRIREME_DEVICE>;
+TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme::models
