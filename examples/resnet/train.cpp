@@ -10,8 +10,8 @@ namespace {
 template <typename Model>
 void train_model(trainer::Run& run, const ResNetRecipe& recipe, const data::Images& images, Model& model) {
   train_classifier(
-      run, recipe, recipe.model, images, model, [&] { nn::load_weights<float>(model, recipe.init); },
-      [&] { nn::save_weights<float>(model, recipe.save); });
+      run, recipe, recipe.model, images, data::normalization_of(images.training), model,
+      [&] { nn::load_weights<float>(model, recipe.init); }, [&] { nn::save_weights<float>(model, recipe.save); });
 }
 
 }  // namespace

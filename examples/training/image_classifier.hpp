@@ -22,14 +22,14 @@ struct Smoothed : Net {
   double label_smoothing = 0;
 };
 
-// Trains it on the images. load(), save(): of --init and --save.
+// Trains it on images that are normalised like this. load(), save(): of --init and --save.
 template <typename Model, typename Load, typename Save>
 void train_classifier(trireme::trainer::Run& run, const ImageRecipe& recipe, const std::string& name,
-                      const trireme::data::Images& images, Model& model, const Load& load, const Save& save) {
+                      const trireme::data::Images& images, const trireme::data::Normalization& normalization, Model& model,
+                      const Load& load, const Save& save) {
   using namespace trireme;
   using D = typename Model::Device;
   model.label_smoothing = recipe.label_smoothing;
-  const auto normalization = data::normalization_of(images.training);
   const data::ImageLoader loader(images.training,
                                  {.batch = run.batch(), .normalization = normalization, .augmentation = recipe.augmentation});
   recipe.load_weights(run, load);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <system_error>
 #include <utility>
 #include <vector>
@@ -63,6 +64,12 @@ models::VisionTransformerOptions options_for(const VitRecipe& recipe, const Name
   return options;
 }
 
+// As the model of --init was trained.
+data::Normalization normalization_for(const VitRecipe& recipe, const data::ImageDataset& training) {
+  const auto known = recipe.init.empty() ? std::nullopt : models::image_normalization(recipe.init);
+  return known ? *known : data::normalization_of(training);
+}
+
 DType dtype_of_save(const VitRecipe& recipe) {
   if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
   return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
@@ -81,11 +88,12 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
   const NamedImages data = read_on_all(run, [&] { return read(recipe); });
   const auto options = read_on_all(run, [&] { return options_for(recipe, data); });
   recipe.describe_data(run, data::content_of(data.images.training));
+  const auto normalization = read_on_all(run, [&] { return normalization_for(recipe, data.images.training); });
   Smoothed<models::VisionTransformer<P, D>> model(options, run.context());
   const std::string name =
       fmt::format("{} layers of width {}, patches of {}", options.layers, options.width, options.patch_size);
   train_classifier(
-      run, recipe, name, data.images, model,
+      run, recipe, name, data.images, normalization, model,
       [&] {
         model.initialize();
         note_differences(run, models::load_pretrained(model, recipe.init, {.allow_missing = recipe.allow_missing}));

@@ -109,6 +109,17 @@ std::optional<std::vector<std::string>> ConfigFile::texts(std::string_view key) 
   return all;
 }
 
+std::vector<double> ConfigFile::numbers(std::string_view key) const {
+  const nlohmann::json& value = at(key, "a list of numbers");
+  std::vector<double> all;
+  if (!value.is_array()) refuse(key, "a list of numbers");
+  for (const auto& each : value) {
+    if (!each.is_number()) refuse(key, "a list of numbers");
+    all.push_back(each.get<double>());
+  }
+  return all;
+}
+
 void ConfigFile::expect(std::string_view key, const nlohmann::json& value) const {
   const nlohmann::json* found = find(key);
   if (found != nullptr && *found != value) refuse(key, value.dump());

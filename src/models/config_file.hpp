@@ -37,6 +37,7 @@ class ConfigFile {
   std::string text(std::string_view key) const;
   std::string text_or(std::string_view key, std::string_view otherwise) const;
   std::optional<std::vector<std::string>> texts(std::string_view key) const;
+  std::vector<double> numbers(std::string_view key) const;
 
   // Another value than this one is refused. Absent is fine.
   void expect(std::string_view key, const nlohmann::json& value) const;

@@ -1,4 +1,5 @@
-#include <fmt/format.h>
+#include <cmath>
+#include <system_error>
 
 #include "models/config_file.hpp"
 #include "models/encoder_format.hpp"
@@ -61,6 +62,21 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
+}
+
+std::optional<data::Normalization> image_normalization(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  const std::filesystem::path file = folder / "preprocessor_config.json";
+  if (!std::filesystem::exists(file, unknown)) return std::nullopt;
+  const ConfigFile config(file);
+  if (!config.flag_or("do_rescale", true)) config.refuse("do_rescale", "true");
+  if (std::abs(config.number_or("rescale_factor", 1.0 / 255) * 255 - 1) > 1e-6) config.refuse("rescale_factor", "1 / 255");
+  if (!config.flag_or("do_normalize", true)) return data::Normalization();
+  const auto as_floats = [&config](const char* key) {
+    const std::vector<double> numbers = config.numbers(key);
+    return std::vector<float>(numbers.begin(), numbers.end());
+  };
+  return data::Normalization{.mean = as_floats("image_mean"), .std = as_floats("image_std")};
 }
 
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,

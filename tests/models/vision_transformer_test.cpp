@@ -152,7 +152,25 @@ TEST_CASE("what a config leaves out is as transformers has it") {
   CHECK(options.activation == ops::Activation::gelu_erf);
 }
 
-TEST_CASE("first values of a vision transformer are timm's") {
+TEST_CASE("images are normalised as the folder says") {
+  const tests::TemporaryFolder folder;
+  CHECK(!models::image_normalization(folder.path()));
+  const auto with = [&](const char* text) {
+    std::ofstream(folder.path() / "preprocessor_config.json") << text;
+    return models::image_normalization(folder.path());
+  };
+  const auto known = with(R"({"image_mean": [0.5, 0.25], "image_std": [0.5, 0.125], "size": 224, "resample": 2})");
+  REQUIRE(known);
+  CHECK(known->mean == std::vector<float>{0.5F, 0.25F});
+  CHECK(known->std == std::vector<float>{0.5F, 0.125F});
+  CHECK(with(R"({"do_normalize": false})")->mean.empty());
+  CHECK_THROWS_WITH(with(R"({"image_std": [1]})"), ContainsSubstring("image_mean"));
+  CHECK_THROWS_WITH(with(R"({"image_mean": ["a"], "image_std": [1]})"), ContainsSubstring("image_mean"));
+  CHECK_THROWS_WITH(with(R"({"do_rescale": false})"), ContainsSubstring("do_rescale"));
+  CHECK_THROWS_WITH(with(R"({"rescale_factor": 1})"), ContainsSubstring("rescale_factor"));
+}
+
+TEST_CASE("first values of a vision transformer are those of transformers") {
   models::VisionTransformer<Float32> model({.layers = 1, .heads = 4, .width = 256, .hidden = 512, .image_size = 32});
   model.initialize();
   FlatStore& store = model.store();

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "trireme/core/export.hpp"
+#include "trireme/data/image_dataset.hpp"
 #include "trireme/models/bert.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt_neox.hpp"
@@ -29,6 +31,10 @@ LlamaOptions llama_options(const std::filesystem::path& path);
 // The same of model_type vit, or deit with its distillation token: a ViTForImageClassification, or a
 // DeiTForImageClassificationWithTeacher.
 VisionTransformerOptions vit_options(const std::filesystem::path& path);
+
+// How images are normalised for the model of a folder, by its preprocessor_config.json; empty: it has no such file. Pixels that
+// are not divided by 255 there are an Error.
+std::optional<data::Normalization> image_normalization(const std::filesystem::path& folder);
 
 // The same of model_type bert: with classes where the architecture is BertForSequenceClassification.
 BertOptions bert_options(const std::filesystem::path& path);

@@ -40,8 +40,8 @@ struct VisionTransformerOptions {
 
 // A Vision Transformer (Dosovitskiy et al. 2020, arXiv 2010.11929), or with `distilled` a DeiT (Touvron et al. 2020, arXiv
 // 2012.12877): names as in Hugging Face's ViTForImageClassification, but those of the blocks are torch.nn's. First values are
-// timm's and transformers'. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the embedding
-// of patches, the blocks, and the norm with the head; without ModelContext::layer_costs stages have equally many blocks.
+// those of transformers. On a tensor axis the ranks divide heads and hidden features. Its list of layers is the embedding of
+// patches, the blocks, and the norm with the head; without ModelContext::layer_costs stages have equally many blocks.
 template <typename P, typename D = Cpu>
 class VisionTransformer : public nn::Staged<P, D, data::BasicImageBatch<D, typename P::Master>, nn::Residual<P, D>> {
  public:
