@@ -18,5 +18,5 @@ endif()
 configure_package_config_file(cmake/trireme-config.cmake.in trireme-config.cmake INSTALL_DESTINATION ${package_folder})
 write_basic_package_version_file(trireme-config-version.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/trireme-config.cmake ${CMAKE_CURRENT_BINARY_DIR}/trireme-config-version.cmake
-              cmake/TriremeMap.cmake
+              cmake/TriremeMap.cmake cmake/FindPCRE2.cmake cmake/Findutf8proc.cmake cmake/Findsentencepiece.cmake
         DESTINATION ${package_folder})

@@ -8,7 +8,6 @@
 #include "training/even_windows.hpp"
 #include "trireme/data/content.hpp"
 #include "trireme/data/text.hpp"
-#include "trireme/data/tokenizer.hpp"
 #include "trireme/trireme.hpp"
 
 using namespace trireme;
@@ -52,7 +51,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
                                    .heads = recipe.heads,
                                    .width = recipe.width,
                                    .block = recipe.block,
-                                   .vocabulary = data::ByteTokenizer::vocabulary_size,
+                                   .vocabulary = tokenizers::Tokenizer::bytes().vocabulary_size(),
                                    .dropout = recipe.dropout,
                                    .attention_dropout = recipe.attention_dropout,
                                    .fp8 = float8_scaling_named(recipe.fp8)};
@@ -75,7 +74,7 @@ void train(trainer::Run& run, const GptRecipe& recipe) {
   if (run.stopped()) return;
   recipe.save_weights(run, [&] { models::save_gpt2(model, recipe.save); });
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
-  const data::ByteTokenizer tokenizer;
+  const auto tokenizer = tokenizers::Tokenizer::bytes();
   const auto tokens =
       models::generate(model, tokenizer.encode("\n"), {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
   run.note(fmt::format("--- sample ---\n{}", tokenizer.decode(tokens)));

@@ -15,7 +15,6 @@
 #include "trireme/core/file.hpp"
 #include "trireme/data/content.hpp"
 #include "trireme/data/text.hpp"
-#include "trireme/data/tokenizer.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/trireme.hpp"
 
@@ -111,7 +110,7 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
   const auto sampled =
       models::generate(next_logits, prompt, {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
   const std::string words =
-      recipe.tokens == "byte" ? data::ByteTokenizer().decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
+      recipe.tokens == "byte" ? tokenizers::Tokenizer::bytes().decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
   run.note(fmt::format("--- sample ---\n{}", words));
 }
 

@@ -1,7 +1,7 @@
 #include <array>
 
-#include "models/config_file.hpp"
 #include "models/encoder_format.hpp"
+#include "models/model_config.hpp"
 #include "models/pretrained_folder.hpp"
 #include "trireme/models/hugging_face.hpp"
 

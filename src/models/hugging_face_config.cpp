@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "models/config_file.hpp"
+#include "models/model_config.hpp"
 #include "trireme/models/hugging_face.hpp"
 
 namespace trireme::models {

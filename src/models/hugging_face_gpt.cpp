@@ -1,5 +1,5 @@
-#include "models/config_file.hpp"
 #include "models/gpt2_format.hpp"
+#include "models/model_config.hpp"
 #include "models/pretrained_folder.hpp"
 #include "trireme/models/hugging_face.hpp"
 

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <system_error>
 
-#include "models/config_file.hpp"
 #include "models/encoder_format.hpp"
+#include "models/model_config.hpp"
 #include "models/pretrained_folder.hpp"
 #include "trireme/models/hugging_face.hpp"
 

@@ -8,7 +8,6 @@
 #include "temporary_folder.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/token_dataset.hpp"
-#include "trireme/data/tokenizer.hpp"
 #include "trireme/data/vocabulary.hpp"
 
 using namespace trireme;
@@ -64,15 +63,6 @@ TEST_CASE("what is no text is refused by its name") {
   check(std::string_view("a text, almost\0", 15), "byte 14 of it is zero");
   write(folder.path() / "given", "P");
   CHECK(read_text(folder.path() / "given") == "P");
-}
-
-TEST_CASE("bytes become tokens and text again") {
-  const ByteTokenizer tokenizer;
-  const std::string text("a\0\xFF", 3);
-  CHECK(tokenizer.encode(text) == std::vector<std::int32_t>{97, 0, 255});
-  CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
-  CHECK_THROWS_WITH(tokenizer.decode(std::vector<std::int32_t>{256}), ContainsSubstring("256"));
-  CHECK_THROWS_AS(tokenizer.decode(std::vector<std::int32_t>{-1}), Error);
 }
 
 TEST_CASE("windows start anywhere and end inside") {

@@ -13,6 +13,8 @@
 #include "comm/tcp/frame_rules.hpp"
 #include "data/decode_picture.hpp"
 #include "nn/weight_files.hpp"
+#include "tokenizers/tiktoken.hpp"
+#include "tokenizers/tokenizer_json.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
@@ -22,7 +24,6 @@
 #include "trireme/data/mnist.hpp"
 #include "trireme/data/read_csv.hpp"
 #include "trireme/data/token_dataset.hpp"
-#include "trireme/data/tokenizer.hpp"
 #include "trireme/data/vocabulary.hpp"
 #include "trireme/models/hugging_face.hpp"
 
@@ -148,7 +149,7 @@ std::vector<std::string> status_seeds() {
 
 void read_words(Bytes bytes) {
   const std::string_view text = text_of(bytes);
-  const data::ByteTokenizer tokenizer;
+  const auto tokenizer = tokenizers::Tokenizer::bytes();
   check(tokenizer.decode(tokenizer.encode(text)) == text, "bytes are not decoded as encoded");
   const auto characters = data::Vocabulary::characters(text);
   check(characters.decode(characters.encode(text)) == text, "characters are not decoded as encoded");
@@ -356,6 +357,67 @@ std::vector<std::string> shard_seeds() {
   return {R"({"metadata":{"total_size":8},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"x"}})"};
 }
 
+// A text is encoded, and what comes of it decoded.
+void use(const std::shared_ptr<const tokenizers::detail::Codec>& codec) {
+  const tokenizers::Tokenizer tokenizer(codec);
+  for (const std::string_view text : {"", "ab c\xC3\xA9 <s>aabb12", "AB  c\n\n"}) {
+    answer([&] {
+      const auto encoding = tokenizer.encode_with_offsets(text);
+      check(encoding.offsets.size() == encoding.tokens.size(), "tokens without places");
+      for (const Range& range : encoding.offsets) {
+        check(range.begin >= 0 && range.begin <= range.end && range.end <= std::ssize(text), "a place outside the text");
+      }
+      check(tokenizer.encode(text) == encoding.tokens, "a text has other tokens where offsets are asked for");
+      answer([&] { tokenizer.decode(encoding.tokens); });
+    });
+  }
+}
+
+void read_tokenizer(Bytes bytes) {
+  answer([&] {
+    const MemoryFile content(bytes);
+    use(tokenizers::read_tokenizer_json(content.path()));
+  });
+}
+
+std::vector<std::string> tokenizer_seeds() {
+  return {
+      R"({"added_tokens":[{"id":5,"content":"<s>","special":true,"normalized":false,"lstrip":true}],)"
+      R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Replace","pattern":{"String":" "},"content":"b"}]},)"
+      R"("pre_tokenizer":{"type":"Metaspace","replacement":"c","prepend_scheme":"first"},)"
+      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},)"
+      R"({"Sequence":{"id":"A","type_id":1}}],"special_tokens":{"<s>":{"ids":[5]}}},)"
+      R"("decoder":{"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1}]},)"
+      R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"<unk>":4},"merges":["a b"],"unk_token":"<unk>","fuse_unk":true}})",
+      R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"a|[^\\sb]+"},)"
+      R"("behavior":"Isolated"},{"type":"ByteLevel","add_prefix_space":true}]},"decoder":{"type":"ByteLevel"},)"
+      R"("model":{"vocab":{"a":0,"b":1,"ab":2},"merges":[["a","b"]]}})",
+      R"({"normalizer":{"type":"BertNormalizer","lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
+      R"("post_processor":{"type":"BertProcessing","sep":["b",1],"cls":["a",0]},"decoder":{"type":"WordPiece"},)"
+      R"("model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1,"##b":2},"unk_token":"[UNK]"}})"};
+}
+
+void read_ranks(Bytes bytes) {
+  answer([&] {
+    std::vector<std::string> lines;
+    std::string_view rest = text_of(bytes);
+    while (!rest.empty()) {
+      const std::size_t end = std::min(rest.find('\n'), rest.size());
+      lines.emplace_back(rest.substr(0, end));
+      rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    use(tokenizers::tiktoken_codec(lines, "ranks", {}));
+  });
+}
+
+std::vector<std::string> rank_seeds() {
+  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string all;
+  for (std::size_t byte = 0; byte < 256; ++byte)
+    all += fmt::format("{}{}== {}\n", digits[byte / 4], digits[byte % 4 * 16], byte);
+  return {all + "YWI= 256\n"};
+}
+
 constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors_seeds},
                                  Parser{"manifest", read_manifest, manifest_seeds},
                                  Parser{"run_status", read_status, status_seeds},
@@ -367,7 +429,9 @@ constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors
                                  Parser{"picture", read_picture, picture_seeds},
                                  Parser{"frames", read_frames, frame_seeds},
                                  Parser{"config", read_config, config_seeds},
-                                 Parser{"shards", read_shards, shard_seeds}};
+                                 Parser{"shards", read_shards, shard_seeds},
+                                 Parser{"tokenizer", read_tokenizer, tokenizer_seeds},
+                                 Parser{"tiktoken", read_ranks, rank_seeds}};
 
 }  // namespace
 

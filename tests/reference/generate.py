@@ -12,7 +12,7 @@ import pathlib
 import torch
 
 from generator import bert_models, convergence, functions, gan_models, gpt_models, image_models, llama_models, operations
-from generator import optimizers, pictures, ports, precision, pretrained, samples, vit_models, word_models
+from generator import optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -28,6 +28,7 @@ PARTS = (
     vit_models,
     bert_models,
     gpt_models,
+    tokenizer_files,
     samples,
     pictures,
     ports,

@@ -25,6 +25,7 @@ KINDS = {
     "folders_of_vit",
     "folders_of_bert",
     "folders_of_gpt",
+    "tokenizers",
     "port",
     "port_weights",
     "pretrained_and_convergence",

@@ -1,32 +1,45 @@
-#include "models/config_file.hpp"
+#include "core/config_file.hpp"
 
 #include <fmt/format.h>
 
 #include <cmath>
 #include <fstream>
-#include <system_error>
 #include <utility>
 
-namespace trireme::models {
+namespace trireme {
 
-ConfigFile::ConfigFile(const std::filesystem::path& path) : path_(path.string()) {
+ConfigFile::ConfigFile(const std::filesystem::path& path, std::string what) : what_(std::move(what)), path_(path.string()) {
   std::ifstream file(path);
   if (!file) {
     throw Error({.code = ErrorCode::io,
-                 .message = "a model's config can't be read",
+                 .message = what_ + " can't be read",
                  .path = path_,
                  .hint = "name a folder as transformers writes it by save_pretrained()"});
   }
   root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(file, nullptr, false));
   object_ = root_.get();
   if (object_->is_object()) return;
-  throw Error({.code = ErrorCode::corrupt_file, .message = "a model's config is no JSON object", .path = path_});
+  throw Error({.code = ErrorCode::corrupt_file, .message = what_ + " is no JSON object", .path = path_});
 }
 
 ConfigFile::ConfigFile(const ConfigFile& outer, std::string_view key)
-    : path_(outer.path_), prefix_(fmt::format("{}{}.", outer.prefix_, key)), root_(outer.root_) {
-  object_ = &outer.at(key, "an object");
+    : ConfigFile(outer, outer.at(key, "an object"), fmt::format("{}{}.", outer.prefix_, key)) {
   if (!object_->is_object()) outer.refuse(key, "an object");
+}
+
+ConfigFile::ConfigFile(const ConfigFile& outer, const nlohmann::json& object, std::string prefix)
+    : what_(outer.what_), path_(outer.path_), prefix_(std::move(prefix)), root_(outer.root_), object_(&object) {}
+
+std::vector<ConfigFile> ConfigFile::objects(std::string_view key) const {
+  std::vector<ConfigFile> all;
+  const nlohmann::json* list = find(key);
+  if (list == nullptr) return all;
+  if (!list->is_array()) refuse(key, "a list of objects");
+  for (const auto& each : *list) {
+    if (!each.is_object()) refuse(key, "a list of objects");
+    all.push_back(ConfigFile(*this, each, fmt::format("{}{}[{}].", prefix_, key, all.size())));
+  }
+  return all;
 }
 
 const nlohmann::json* ConfigFile::find(std::string_view key) const {
@@ -51,7 +64,7 @@ void ConfigFile::refuse(std::string_view key, const std::string& wanted) const {
   }
   if (had.size() > 200) had = had.substr(0, 200) + " ...";
   throw Error({.code = ErrorCode::invalid_argument,
-               .message = "a model's config has a value that is not supported",
+               .message = what_ + " has a value that is not supported",
                .name = prefix_ + std::string(key),
                .path = path_,
                .wanted = wanted,
@@ -136,101 +149,4 @@ void ConfigFile::refuse_unknown() const {
   }
 }
 
-ConfigFile config_at(const std::filesystem::path& path) {
-  std::error_code unknown;
-  return ConfigFile(std::filesystem::is_directory(path, unknown) ? path / "config.json" : path);
-}
-
-ops::Activation activation_of(const ConfigFile& config, std::string_view key, ops::Activation otherwise) {
-  if (!config.has(key)) return otherwise;
-  const std::string name = config.text(key);
-  if (name == "gelu") return ops::Activation::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ops::Activation::gelu_tanh;
-  if (name == "relu") return ops::Activation::relu;
-  if (name == "silu" || name == "swish") return ops::Activation::silu;
-  config.refuse(key, "gelu, gelu_new, gelu_pytorch_tanh, relu or silu");
-}
-
-std::string name_of_activation(ops::Activation activation) {
-  switch (activation) {
-    case ops::Activation::gelu_erf: return "gelu";
-    case ops::Activation::gelu_tanh: return "gelu_pytorch_tanh";
-    case ops::Activation::relu: return "relu";
-    case ops::Activation::silu: return "silu";
-    case ops::Activation::sigmoid: return "sigmoid";
-    case ops::Activation::tanh: break;
-  }
-  return "tanh";
-}
-
-double not_negative(const ConfigFile& config, std::string_view key, double otherwise) {
-  const double value = config.number_or(key, otherwise);
-  if (!(value >= 0)) config.refuse(key, "a number from 0 on");
-  return value;
-}
-
-double probability_of(const ConfigFile& config, std::string_view key, double otherwise) {
-  const double value = config.number_or(key, otherwise);
-  if (!(value >= 0 && value < 1)) config.refuse(key, "a probability in [0, 1)");
-  return value;
-}
-
-int count_of(const ConfigFile& config, std::string_view key, int otherwise) {
-  constexpr std::int64_t most = 100'000;
-  const std::int64_t value = otherwise == 0 ? config.integer(key) : config.integer_or(key, otherwise);
-  if (value > most) config.refuse(key, fmt::format("at most {}", most));
-  return static_cast<int>(value);
-}
-
-std::vector<std::string> labels_of(const ConfigFile& config) {
-  config.ignore({"label2id"});
-  if (!config.has("id2label")) return {};
-  const ConfigFile names(config, "id2label");
-  std::vector<std::string> labels;
-  while (names.has(std::to_string(labels.size()))) labels.push_back(names.text(std::to_string(labels.size())));
-  names.refuse_unknown();
-  return labels;
-}
-
-void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& labels, std::int64_t classes) {
-  for (std::int64_t index = 0; index < classes; ++index) {
-    const std::string name = labels.empty() ? fmt::format("LABEL_{}", index) : labels[static_cast<std::size_t>(index)];
-    config["id2label"][std::to_string(index)] = name;
-    config["label2id"][name] = index;
-  }
-}
-
-void ignore_what_computes_nothing(const ConfigFile& config) {
-  config.ignore({"architectures",
-                 "_name_or_path",
-                 "_commit_hash",
-                 "auto_map",
-                 "bos_token_id",
-                 "eos_token_id",
-                 "pad_token_id",
-                 "use_cache",
-                 "torch_dtype",
-                 "dtype",
-                 "tokenizer_class",
-                 "id2label",
-                 "label2id",
-                 "problem_type",
-                 "return_dict",
-                 "chunk_size_feed_forward",
-                 "temperature",
-                 "top_k",
-                 "top_p",
-                 "do_sample",
-                 "max_length",
-                 "min_length",
-                 "max_new_tokens",
-                 "num_beams",
-                 "repetition_penalty",
-                 "is_llama_config",
-                 "unsloth_version",
-                 "transformers.js_config",
-                 "transformers_version",
-                 "_attn_implementation_autoset"});
-}
-
-}  // namespace trireme::models
+}  // namespace trireme

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace trireme::tokenizers {
+
+struct Symbol {
+  std::int32_t token = 0;
+  std::int32_t bytes = 0;
+};
+
+// Which two neighbours become one token, and in which order.
+class Merges {
+ public:
+  struct Merge {
+    std::int32_t rank = none;
+    std::int32_t token = 0;
+  };
+  static constexpr std::int32_t none = INT32_MAX;
+
+  // Room for so many pairs.
+  explicit Merges(std::size_t count);
+
+  // The first one that is added of a pair counts.
+  void add(std::int32_t left, std::int32_t right, const Merge& merge);
+
+  // Merges what can be, the lowest rank first, of equal ones the leftmost.
+  void apply(std::vector<Symbol>& word) const;
+
+ private:
+  struct Entry {
+    std::uint64_t pair = empty;
+    Merge merge;
+  };
+  static constexpr std::uint64_t empty = ~std::uint64_t{0};
+
+  std::size_t place_of(std::uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
+  Merge find(std::int32_t left, std::int32_t right) const {
+    const std::uint64_t pair =
+        static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+    for (std::size_t at = place_of(pair);; at = (at + 1) & mask_) {
+      if (entries_[at].pair == pair) return entries_[at].merge;
+      if (entries_[at].pair == empty) return {};
+    }
+  }
+  void apply_to_short(std::vector<Symbol>& word) const;
+  void apply_to_long(std::vector<Symbol>& word) const;
+
+  std::vector<Entry> entries_;
+  std::size_t mask_;
+  int shift_;
+};
+
+}  // namespace trireme::tokenizers

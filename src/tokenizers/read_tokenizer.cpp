@@ -1,0 +1,130 @@
+#include "trireme/tokenizers/read_tokenizer.hpp"
+
+#include <fmt/format.h>
+
+#include <fstream>
+#include <system_error>
+#include <utility>
+
+#include "tokenizers/json_parts.hpp"
+#include "tokenizers/sentencepiece_codec.hpp"
+#include "tokenizers/tiktoken.hpp"
+#include "tokenizers/tokenizer_json.hpp"
+#include "tokenizers/wordpiece.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+std::ifstream opened(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file || std::filesystem::is_directory(path)) {
+    throw Error({.code = ErrorCode::io, .message = "a tokenizer's file can't be read", .path = path.string()});
+  }
+  return file;
+}
+
+// Lines without their ends.
+std::vector<std::string> lines_of(const std::filesystem::path& path) {
+  std::ifstream file = opened(path);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(file, line);) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+// A vocab.txt of BERT: a token on each line. Whether it is cased says the folder's tokenizer_config.json.
+std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path& path) {
+  std::vector<std::string> lines = lines_of(path);
+  auto tokens = std::make_shared<TokenSpellings>(lines.size());
+  for (std::string& line : lines) tokens->add(std::move(line), tokens->size());
+  const auto number_of = [&](const char* token) {
+    const auto number = tokens->find(token);
+    if (!number) {
+      throw Error({.code = ErrorCode::corrupt_file,
+                   .message = fmt::format("a vocabulary of WordPiece has no token {}", token),
+                   .path = path.string()});
+    }
+    return *number;
+  };
+  BertNormalizerOptions normalizer;
+  const auto config_path = path.parent_path() / "tokenizer_config.json";
+  std::error_code unknown;
+  if (std::filesystem::exists(config_path, unknown)) {
+    const ConfigFile config(config_path, "a tokenizer's config");
+    normalizer.lowercase = config.flag_or("do_lower_case", true);
+    normalizer.handle_chinese_chars = config.flag_or("tokenize_chinese_chars", true);
+    if (config.has("strip_accents")) normalizer.strip_accents = config.flag_or("strip_accents", true);
+  }
+  TextCodecParts parts{.spellings = tokens, .texts = tokens, .model = std::make_shared<WordPiece>(tokens, WordPieceOptions{})};
+  for (const char* const special : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
+    const AddedToken token{.content = special, .number = number_of(special), .is_special = true};
+    parts.added.push_back(token);
+    parts.added_in_text.add(token);
+  }
+  parts.normalizer = bert_normalizer(normalizer);
+  parts.splitter.add(SplitLikeBert{});
+  const std::vector<std::int32_t> begin{number_of("[CLS]")}, end{number_of("[SEP]")};
+  parts.single = {{.tokens = begin}, {.text = 0}, {.tokens = end}};
+  parts.pair = {{.tokens = begin}, {.text = 0}, {.tokens = end}, {.text = 1, .type = 1}, {.type = 1, .tokens = end}};
+  parts.decoder = {.continuing_prefix = "##", .cleans_up = true};
+  return std::make_shared<TextCodec>(std::move(parts));
+}
+
+std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
+  std::ifstream file = opened(vocabulary);
+  const auto tokens = nlohmann::json::parse(file, nullptr, false);
+  nlohmann::json pairs = nlohmann::json::array();
+  for (std::string& line : lines_of(merges)) {
+    if (!line.starts_with("#version") && !line.empty()) pairs.push_back(std::move(line));
+  }
+  ModelParts model = byte_level_bpe(tokens, pairs, vocabulary.string());
+  TextCodecParts parts{.spellings = model.spellings, .texts = model.texts, .model = model.model};
+  if (const auto number = model.spellings->find("<|endoftext|>")) {
+    const AddedToken token{.content = "<|endoftext|>", .number = *number, .is_special = true};
+    parts.added.push_back(token);
+    parts.added_in_text.add(token);
+  }
+  parts.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2)});
+  return std::make_shared<TextCodec>(std::move(parts));
+}
+
+std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, unknown); };
+  if (has("tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
+  if (has("tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model");
+  if (has("vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
+  if (has("vocab.json") && has("merges.txt")) return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = "a folder has no tokenizer: no tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt",
+       .path = folder.string(),
+       .hint = "transformers writes one by save_pretrained() of a tokenizer"});
+}
+
+}  // namespace
+
+Tokenizer read_tokenizer(const std::filesystem::path& path) {
+  std::error_code unknown;
+  if (std::filesystem::is_directory(path, unknown)) return Tokenizer(read_folder(path));
+  if (path.extension() == ".json") return Tokenizer(read_tokenizer_json(path));
+  if (path.extension() == ".model") return Tokenizer(read_sentencepiece(path));
+  if (path.extension() == ".txt") return Tokenizer(read_vocab_txt(path));
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = "a tokenizer is a folder, or a file that ends with .json, .model or .txt; read_tiktoken() reads tiktoken's",
+       .path = path.string()});
+}
+
+Tokenizer read_tiktoken(const std::filesystem::path& path, const TiktokenOptions& options) {
+  return Tokenizer(tiktoken_codec(lines_of(path), path.string(), options));
+}
+
+Tokenizer read_gpt2(const std::filesystem::path& vocabulary, const std::filesystem::path& merges) {
+  return Tokenizer(gpt2_codec(vocabulary, merges));
+}
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "trireme/core/range.hpp"
+
+namespace trireme::tokenizers {
+
+// A regular expression with the meaning that Oniguruma gives it, in which tokenizers are written: \s is Unicode's white space,
+// \w its letters, marks, digits and connectors. What the two libraries understand differently is an Error. Thread-safe.
+class Regex {
+ public:
+  explicit Regex(const std::string& pattern);
+
+  // Calls visit(Range) for each match that is not empty, from left to right. The text is valid UTF-8.
+  template <typename Visit>
+  void for_matches(std::string_view text, const Visit& visit) const {
+    Match match(*this, text);
+    while (match.next()) visit(Range{.begin = match.begin, .end = match.end});
+  }
+
+ private:
+  struct Code;
+
+  struct Match {
+    Match(const Regex& regex, std::string_view text);
+    bool next();
+
+    const Regex& regex;
+    std::string_view text;
+    std::int64_t begin = 0, end = 0;
+  };
+
+  std::string pattern_;
+  std::shared_ptr<const Code> code_;
+};
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,137 @@
+#include "tokenizers/sentencepiece_codec.hpp"
+
+#include <fmt/format.h>
+#include <sentencepiece_processor.h>
+
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/config_file.hpp"
+#include "tokenizers/added_tokens.hpp"
+#include "tokenizers/utf8.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+constexpr std::string_view sign_of_space = "\xE2\x96\x81";
+
+// Kudo and Richardson 2018, arXiv 1808.06226.
+class SentencePieceCodec : public detail::Codec {
+ public:
+  explicit SentencePieceCodec(const std::filesystem::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    if (!file) throw Error({.code = ErrorCode::io, .message = "a tokenizer's file can't be read", .path = path.string()});
+    const std::string model{std::istreambuf_iterator<char>(file), {}};
+    const auto loaded = processor_.LoadFromSerializedProto(model);
+    if (!loaded.ok()) {
+      throw Error({.code = ErrorCode::corrupt_file,
+                   .message = fmt::format("sentencepiece can't read a model: {}", loaded.ToString()),
+                   .path = path.string()});
+    }
+    for (int piece = 0; piece < processor_.GetPieceSize(); ++piece) {
+      if (!processor_.IsControl(piece) || processor_.IdToPiece(piece).empty()) continue;
+      special_.add({.content = processor_.IdToPiece(piece), .number = piece, .is_special = true});
+    }
+    const auto config_path = path.parent_path() / "tokenizer_config.json";
+    std::error_code unknown;
+    if (!std::filesystem::exists(config_path, unknown)) return;
+    const ConfigFile config(config_path, "a tokenizer's config");
+    // The defaults of transformers.
+    const std::string type = config.text_or("tokenizer_class", "");
+    adds_begin_ = config.flag_or("add_bos_token", type.find("Llama") != std::string::npos);
+    adds_end_ = config.flag_or("add_eos_token", type.find("T5") != std::string::npos);
+    if (adds_begin_ && processor_.bos_id() < 0) config.refuse("add_bos_token", "false, as the model has no such token");
+    if (adds_end_ && processor_.eos_id() < 0) config.refuse("add_eos_token", "false, as the model has no such token");
+  }
+
+  void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const override {
+    const bool surrounds = options.add_special_tokens;
+    const auto add = [&](std::int32_t token, const Range& place) {
+      to.tokens.push_back(token);
+      if (with_offsets) to.offsets.push_back(place);
+    };
+    if (surrounds && adds_begin_) add(processor_.bos_id(), {});
+    const auto encode_part = [&](const Range& part) {
+      const auto pieces = processor_.EncodeAsImmutableProto(
+          text.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count())));
+      for (std::size_t piece = 0; piece < pieces.pieces_size(); ++piece) {
+        const auto each = pieces.pieces(static_cast<int>(piece));
+        add(static_cast<std::int32_t>(each.id()), {.begin = part.begin + each.begin(), .end = part.begin + each.end()});
+      }
+    };
+    const std::size_t invalid = first_invalid(text);
+    require(invalid == text.size(), "a text is no UTF-8 at byte {} of {}: convert it, with iconv for example", invalid,
+            text.size());
+    special_.split(text, options.parse_special_tokens, encode_part,
+                   [&](const Range& place, const AddedToken& token) { add(token.number, place); });
+    if (surrounds && adds_end_) add(processor_.eos_id(), {});
+    if (with_offsets) to.types.resize(to.tokens.size());
+  }
+
+  Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const override {
+    Encoding both;
+    encode(first, options, both, true);
+    encode(second, options, both, true);
+    return both;
+  }
+
+  void decode(std::int32_t token, bool is_first, std::string& to) const override {
+    check(token);
+    const std::string& piece = processor_.IdToPiece(token);
+    if (processor_.IsByte(token)) {
+      to += static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16));
+      return;
+    }
+    if (processor_.IsUnknown(token)) {
+      to += " \xE2\x81\x87 ";  // as sentencepiece decodes it
+      return;
+    }
+    std::string_view rest = piece;
+    if (is_first && rest.starts_with(sign_of_space)) rest.remove_prefix(sign_of_space.size());
+    for (std::size_t at = rest.find(sign_of_space); at != std::string_view::npos; at = rest.find(sign_of_space)) {
+      to += rest.substr(0, at);
+      to += ' ';
+      rest.remove_prefix(at + sign_of_space.size());
+    }
+    to += rest;
+  }
+
+  bool is_utf8() const override { return true; }
+  std::int64_t vocabulary_size() const override { return processor_.GetPieceSize(); }
+
+  std::optional<std::int32_t> find(std::string_view token) const override {
+    const int number = processor_.PieceToId(token);
+    if (number < 0 || number >= vocabulary_size() || processor_.IdToPiece(number) != token) return {};
+    return number;
+  }
+  std::string spelling(std::int32_t token) const override {
+    check(token);
+    return processor_.IdToPiece(token);
+  }
+  bool is_special(std::int32_t token) const override {
+    return token >= 0 && token < vocabulary_size() && (processor_.IsControl(token) || processor_.IsUnknown(token));
+  }
+
+ private:
+  void check(std::int32_t token) const {
+    require(token >= 0 && token < vocabulary_size(), "{} is no token of the tokenizer, whose {} tokens are numbered from 0",
+            token, vocabulary_size());
+  }
+
+  sentencepiece::SentencePieceProcessor processor_;
+  AddedTokenFinder special_;
+  bool adds_begin_ = false;
+  bool adds_end_ = false;
+};
+
+}  // namespace
+
+std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path) {
+  return std::make_shared<SentencePieceCodec>(path);
+}
+
+}  // namespace trireme::tokenizers

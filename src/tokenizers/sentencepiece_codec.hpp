@@ -1,0 +1,13 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+
+#include "tokenizers/codec.hpp"
+
+namespace trireme::tokenizers {
+
+// A tokenizer.model of sentencepiece. What stands around texts says the folder's tokenizer_config.json.
+std::shared_ptr<const detail::Codec> read_sentencepiece(const std::filesystem::path& path);
+
+}  // namespace trireme::tokenizers

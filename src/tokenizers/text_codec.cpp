@@ -1,0 +1,227 @@
+#include "tokenizers/text_codec.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+
+#include "tokenizers/utf8.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+void check(std::string_view text) {
+  require(text.size() <= static_cast<std::size_t>(std::numeric_limits<std::int32_t>::max()),
+          "a text of {} bytes is too long to be encoded at once: cut it, at the ends of its documents", text.size());
+  const std::size_t invalid = first_invalid(text);
+  if (invalid == text.size()) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("a text is no UTF-8: byte {} of {} is 0x{:02X}", invalid, text.size(),
+                                      static_cast<unsigned char>(text[invalid])),
+               .hint = "convert it, with iconv for example, or take bytes as tokens"});
+}
+
+// To whole characters.
+Range widened(Range place, std::string_view text) {
+  const auto continues = [text](std::int64_t at) {
+    return at < static_cast<std::int64_t>(text.size()) &&
+           (static_cast<unsigned char>(text[static_cast<std::size_t>(at)]) & 0xC0) == 0x80;
+  };
+  if (place.begin == place.end) return place;
+  while (continues(place.begin)) --place.begin;
+  while (continues(place.end)) ++place.end;
+  return place;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+void clean_up(std::string& text) {
+  for (const auto& [from, to] : {std::pair{" .", "."},
+                                 {" ?", "?"},
+                                 {" !", "!"},
+                                 {" ,", ","},
+                                 {" ' ", "'"},
+                                 {" n't", "n't"},
+                                 {" 'm", "'m"},
+                                 {" do not", " don't"},
+                                 {" 's", "'s"},
+                                 {" 've", "'ve"},
+                                 {" 're", "'re"}}) {
+    replace_all(text, from, to);
+  }
+}
+
+// The byte of "<0x0A>".
+std::optional<char> fallback_byte(std::string_view text) {
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return {};
+  unsigned byte = 0;
+  const char* const end = text.data() + 5;
+  if (std::from_chars(text.data() + 3, end, byte, 16).ptr != end) return {};
+  return static_cast<char>(byte);
+}
+
+}  // namespace
+
+TextCodec::TextCodec(TextCodecParts parts) : parts_(std::move(parts)) {
+  size_ = parts_.spellings->size();
+  for (const AddedToken& token : parts_.added) {
+    added_.emplace(token.number, token);
+    size_ = std::max<std::int64_t>(size_, token.number + 1);
+  }
+}
+
+void TextCodec::encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const {
+  check(text);
+  if (!options.add_special_tokens) {
+    encode_text(text, options.parse_special_tokens, to, with_offsets);
+    return;
+  }
+  for (const TemplatePiece& piece : parts_.single) {
+    if (piece.text == 0) {
+      encode_text(text, options.parse_special_tokens, to, with_offsets);
+    } else {
+      to.tokens.insert(to.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    }
+    if (!with_offsets) continue;
+    to.offsets.resize(to.tokens.size());
+    to.types.resize(to.tokens.size(), piece.type);
+  }
+}
+
+Encoding TextCodec::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
+  check(first);
+  check(second);
+  static const TextTemplate bare{{.text = 0}, {.text = 1, .type = 1}};
+  Encoding to;
+  for (const TemplatePiece& piece : options.add_special_tokens ? parts_.pair : bare) {
+    if (piece.text < 0) {
+      to.tokens.insert(to.tokens.end(), piece.tokens.begin(), piece.tokens.end());
+    } else {
+      encode_text(piece.text == 0 ? first : second, options.parse_special_tokens, to, true);
+    }
+    to.offsets.resize(to.tokens.size());
+    to.types.resize(to.tokens.size(), piece.type);
+  }
+  return to;
+}
+
+void TextCodec::encode_text(std::string_view text, bool with_special, Encoding& to, bool with_offsets) const {
+  const auto part = [text](const Range& range) {
+    return text.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.count()));
+  };
+  const auto add = [&](const Range& source, const AddedToken& token) {
+    to.tokens.push_back(token.number);
+    if (with_offsets) to.offsets.push_back(widened(source, text));
+  };
+  const auto rest = [&](const Range& range) {
+    TracedText normalized(part(range), range.begin, with_offsets);
+    if (parts_.normalizer != nullptr) parts_.normalizer->normalize(normalized);
+    const auto words = [&](const Range& between) {
+      TracedText piece(normalized, between);
+      const auto& cutting = range.begin + between.begin == 0 ? parts_.at_begin : parts_.later;
+      if (cutting != nullptr) cutting->normalize(piece);
+      encode_words(piece, text, to);
+    };
+    const auto token = [&](const Range& found, const AddedToken& which) {
+      add(with_offsets ? normalized.source(found.begin, found.end) : Range{}, which);
+    };
+    parts_.added_in_normalized.split(normalized.text(), with_special, words, token);
+  };
+  parts_.added_in_text.split(text, with_special, rest, add);
+}
+
+void TextCodec::encode_words(const TracedText& text, std::string_view whole, Encoding& to) const {
+  static thread_local std::vector<std::int32_t> sizes;
+  const std::string_view all = text.text();
+  parts_.splitter.split(all, [&](const Range& range) {
+    const std::string_view word = all.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.count()));
+    if (!text.is_traced()) {
+      parts_.model->encode(word, to.tokens, nullptr);
+      return;
+    }
+    sizes.clear();
+    parts_.model->encode(word, to.tokens, &sizes);
+    std::int64_t begin = range.begin;
+    for (const std::int32_t size : sizes) {
+      Range place{.begin = begin, .end = begin + size};
+      begin = place.end;
+      if (parts_.trims_offsets) {
+        const auto is_space = [all](std::int64_t at) { return all[static_cast<std::size_t>(at)] == ' '; };
+        Range bare = place;
+        while (bare.begin < bare.end && is_space(bare.begin)) ++bare.begin;
+        const bool is_first = place.begin == 0 && text.source(0, 1).begin == 0;
+        if (parts_.keeps_first_space && is_first && bare.begin == 1) bare.begin = 0;
+        while (bare.end > bare.begin && is_space(bare.end - 1)) --bare.end;
+        place = bare;
+      }
+      to.offsets.push_back(place.count() == 0 ? Range{} : widened(text.source(place.begin, place.end), whole));
+    }
+  });
+}
+
+const AddedToken* TextCodec::added(std::int32_t token) const {
+  const auto found = added_.find(token);
+  return found == added_.end() ? nullptr : &found->second;
+}
+
+const std::string& TextCodec::text_of(std::int32_t token) const {
+  if (const AddedToken* const one = added(token)) return one->content;
+  if (parts_.texts->has(token)) return parts_.texts->text(token);
+  require(parts_.spellings->has(token), "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
+  return parts_.spellings->text(token);
+}
+
+void TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const {
+  const DecoderOptions& decoder = parts_.decoder;
+  const std::string& text = text_of(token);
+  const bool is_plain = !decoder.spaces_between && !decoder.continuing_prefix && decoder.replacements.empty() &&
+                        !decoder.byte_fallback && decoder.drop_from_first.empty() && !decoder.cleans_up &&
+                        decoder.strips_at_begin == 0;
+  if (is_plain) {
+    to += text;
+    return;
+  }
+  std::string own = text;
+  if (decoder.continuing_prefix && !is_first && own.starts_with(*decoder.continuing_prefix)) {
+    own.erase(0, decoder.continuing_prefix->size());
+  } else if ((decoder.continuing_prefix || decoder.spaces_between) && !is_first) {
+    own.insert(own.begin(), ' ');
+  }
+  if (decoder.cleans_up) clean_up(own);
+  if (is_first && !decoder.drop_from_first.empty()) replace_all(own, decoder.drop_from_first, "");
+  for (const auto& [from, instead] : decoder.replacements) replace_all(own, from, instead);
+  if (decoder.byte_fallback) {
+    if (const auto byte = fallback_byte(own)) own = *byte;
+  }
+  for (std::int64_t strip = 0; is_first && strip < decoder.strips_at_begin && own.starts_with(decoder.strip_at_begin);
+       ++strip) {
+    own.erase(0, decoder.strip_at_begin.size());
+  }
+  to += own;
+}
+
+std::optional<std::int32_t> TextCodec::find(std::string_view token) const {
+  for (const auto& [number, one] : added_) {
+    if (one.content == token) return number;
+  }
+  return parts_.spellings->find(token);
+}
+
+std::string TextCodec::spelling(std::int32_t token) const {
+  if (const AddedToken* const one = added(token)) return one->content;
+  require(parts_.spellings->has(token), "{} is no token of the tokenizer, whose {} tokens are numbered from 0", token, size_);
+  return parts_.spellings->text(token);
+}
+
+bool TextCodec::is_special(std::int32_t token) const {
+  const AddedToken* const one = added(token);
+  return one != nullptr && one->is_special;
+}
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,75 @@
+#include "tokenizers/tokenizer_json.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "tokenizers/json_parts.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+// All tokens that texts are searched for. One that is normalized is found in normalized texts.
+void add_tokens(const ConfigFile& file, TextCodecParts& to) {
+  for (const ConfigFile& each : file.objects("added_tokens")) {
+    AddedToken token{.content = each.text("content"),
+                     .number = static_cast<std::int32_t>(each.integer("id", 0)),
+                     .is_special = each.flag_or("special", false),
+                     .strips_left = each.flag_or("lstrip", false),
+                     .strips_right = each.flag_or("rstrip", false)};
+    if (token.content.empty()) each.refuse("content", "a text that is not empty");
+    if (each.integer("id", 0) >= 1 << 24) each.refuse("id", "a number below 2^24");
+    if (each.flag_or("single_word", false)) each.refuse("single_word", "false");
+    const auto known = to.spellings->find(token.content);
+    const bool is_other = known ? *known != token.number : to.spellings->has(token.number);
+    if (is_other) each.refuse("id", "the number that the vocabulary has for the token");
+    to.added.push_back(token);
+    if (!each.flag_or("normalized", !token.is_special)) {
+      to.added_in_text.add(token);
+    } else {
+      AddedToken normalized = token;
+      if (to.normalizer != nullptr) {
+        TracedText text(token.content, 0, false);
+        to.normalizer->normalize(text);
+        normalized.content = text.text();
+      }
+      if (normalized.content.empty()) each.refuse("content", "a text that is not empty when it is normalized");
+      to.added_in_normalized.add(normalized);
+    }
+    each.refuse_unknown();
+  }
+}
+
+}  // namespace
+
+std::shared_ptr<const detail::Codec> read_tokenizer_json(const std::filesystem::path& path) {
+  const ConfigFile file(path, "a tokenizer");
+  TextCodecParts parts;
+  // Truncation and padding are what a caller asks for, not of the tokenizer.
+  file.ignore({"version", "truncation", "padding"});
+  PreTokenizerParts cutting;
+  if (file.has("pre_tokenizer")) cutting = read_pre_tokenizer(ConfigFile(file, "pre_tokenizer"));
+  ModelParts model = read_model(ConfigFile(file, "model"), cutting.is_byte_level);
+  parts.spellings = std::move(model.spellings);
+  parts.texts = std::move(model.texts);
+  parts.model = std::move(model.model);
+  parts.splitter = std::move(cutting.splitter);
+  if (parts.splitter.is_empty() && !model.sign_between_words.empty()) {
+    parts.splitter.add(SplitBefore{.begin = model.sign_between_words, .runs = true});
+  }
+  parts.at_begin = std::move(cutting.at_begin);
+  parts.later = std::move(cutting.later);
+  if (file.has("normalizer")) parts.normalizer = read_normalizer(ConfigFile(file, "normalizer"));
+  add_tokens(file, parts);
+  if (file.has("post_processor")) read_post_processor(ConfigFile(file, "post_processor"), parts);
+  if (file.has("decoder")) {
+    parts.decoder = read_decoder(ConfigFile(file, "decoder"));
+  } else {
+    parts.decoder.spaces_between = true;
+  }
+  file.refuse_unknown();
+  return std::make_shared<TextCodec>(std::move(parts));
+}
+
+}  // namespace trireme::tokenizers

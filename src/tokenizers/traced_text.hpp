@@ -1,0 +1,98 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tokenizers/utf8.hpp"
+#include "trireme/core/range.hpp"
+
+namespace trireme::tokenizers {
+
+// A part of a text that may have been rewritten, and, where it is traced, the bytes of the whole text that each of its bytes
+// comes from. Of one that has not been rewritten these follow from its place.
+class TracedText {
+ public:
+  // The bytes of the whole text from `begin` on, as they are. Refers to them.
+  TracedText(std::string_view part, std::int64_t begin, bool is_traced) : text_(part), begin_(begin), is_traced_(is_traced) {}
+
+  // A part of another one, to which it refers.
+  TracedText(const TracedText& whole, const Range& part)
+      : text_(whole.text_.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count()))),
+        begin_(whole.begin_ + part.begin),
+        is_traced_(whole.is_traced_) {
+    if (!whole.sources_.empty()) sources_.assign(whole.sources_.begin() + part.begin, whole.sources_.begin() + part.end);
+  }
+
+  std::string_view text() const { return text_; }
+  bool is_traced() const { return is_traced_; }
+
+  // Of the whole text.
+  Range source(std::int64_t begin, std::int64_t end) const {
+    if (sources_.empty()) return {.begin = begin_ + begin, .end = begin_ + end};
+    Range all = sources_[static_cast<std::size_t>(begin)];
+    for (std::int64_t at = begin + 1; at < end; ++at) {
+      const Range& next = sources_[static_cast<std::size_t>(at)];
+      all = {.begin = std::min(all.begin, next.begin), .end = std::max(all.end, next.end)};
+    }
+    return all;
+  }
+
+  // What a part of it becomes, piece by piece.
+  class Rewriter {
+   public:
+    explicit Rewriter(const TracedText& from) : from_(from) { text_.reserve(from.text().size() + 16); }
+
+    void keep(std::size_t begin, std::size_t end) {
+      text_ += from_.text_.substr(begin, end - begin);
+      if (!from_.is_traced_) return;
+      for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
+    }
+    // `instead` of these bytes.
+    void replace(std::size_t begin, std::size_t end, std::string_view instead) {
+      text_ += instead;
+      if (!from_.is_traced_) return;
+      const Range from = begin == end ? character_from(begin) : source(begin, end);
+      sources_.insert(sources_.end(), instead.size(), from);
+    }
+    void replace(std::size_t begin, std::size_t end, char instead) { replace(begin, end, std::string_view(&instead, 1)); }
+
+    std::string& text() { return text_; }
+
+   private:
+    friend class TracedText;
+    Range source(std::size_t begin, std::size_t end) const {
+      return from_.source(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
+    }
+    // What is put in is of the character that it stands before, at the end of the one behind which it stands.
+    Range character_from(std::size_t at) const {
+      if (at < from_.text_.size()) return source(at, at + size_of_character(from_.text_[at]));
+      return at == 0 ? Range{.begin = from_.begin_, .end = from_.begin_} : source(at - 1, at);
+    }
+
+    const TracedText& from_;
+    std::string text_;
+    std::vector<Range> sources_;
+  };
+
+  void become(Rewriter&& rewritten) {
+    owned_ = std::move(rewritten.text_);
+    sources_ = std::move(rewritten.sources_);
+    text_ = owned_;
+  }
+
+  TracedText(const TracedText&) = delete;
+  TracedText& operator=(const TracedText&) = delete;
+
+ private:
+  std::string_view text_;
+  std::int64_t begin_;
+  bool is_traced_;
+  std::string owned_;
+  std::vector<Range> sources_;
+};
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace trireme::tokenizers {
+
+// The place of the first byte that is no UTF-8, or the size of the text.
+std::size_t first_invalid(std::string_view text);
+
+// The bytes of the character that begins here, in valid UTF-8.
+inline std::size_t size_of_character(char first) {
+  const auto byte = static_cast<unsigned char>(first);
+  return byte < 0x80 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+}
+
+// The character that begins here, in valid UTF-8.
+inline char32_t character_at(const char* text) {
+  const auto byte = [text](int at) { return static_cast<char32_t>(static_cast<unsigned char>(text[at])); };
+  const auto rest = [&byte](int at) { return byte(at) & 0x3F; };
+  switch (size_of_character(text[0])) {
+    case 1: return byte(0);
+    case 2: return (byte(0) & 0x1F) << 6 | rest(1);
+    case 3: return (byte(0) & 0x0F) << 12 | rest(1) << 6 | rest(2);
+    default: return (byte(0) & 0x07) << 18 | rest(1) << 12 | rest(2) << 6 | rest(3);
+  }
+}
+
+void append_character(char32_t character, std::string& to);
+
+// With U+FFFD for each longest part of a character that is not whole, and each byte that begins none.
+std::string valid(std::string_view text);
+
+// For messages: what is no printable text as \x00.
+std::string shown(std::string_view text);
+
+// How many bytes at the end may begin a character.
+std::size_t size_of_unfinished(std::string_view text);
+
+}  // namespace trireme::tokenizers

@@ -1,0 +1,7 @@
+#include "catch.hpp"
+#include "tokenizers/regex.hpp"
+
+TEST_CASE("without PCRE2 a regular expression is an error that says what to do") {
+  CHECK_THROWS_WITH(trireme::tokenizers::Regex("a"),
+                    ContainsSubstring("this build has no PCRE2") && ContainsSubstring("libpcre2-dev"));
+}

@@ -1,0 +1,150 @@
+#include "trireme/tokenizers/read_tokenizer.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+using tests::TemporaryFolder;
+using tokenizers::Tokenizer;
+using Numbers = std::vector<std::int32_t>;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+// Of three letters, "ab" and "abc", with two tokens that are added.
+json small() {
+  return json::parse(R"({
+    "added_tokens": [{"id": 5, "content": "<s>", "special": true, "normalized": false},
+                     {"id": 6, "content": "<pad>", "special": true, "normalized": false}],
+    "normalizer": null,
+    "pre_tokenizer": null,
+    "post_processor": {"type": "TemplateProcessing",
+                       "single": [{"SpecialToken": {"id": "<s>", "type_id": 0}}, {"Sequence": {"id": "A", "type_id": 0}}],
+                       "pair": [],
+                       "special_tokens": {"<s>": {"id": "<s>", "ids": [5], "tokens": ["<s>"]}}},
+    "decoder": {"type": "Fuse"},
+    "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4}, "merges": ["a b", "ab c"], "unk_token": null}
+  })");
+}
+
+Tokenizer read(const json& file) {
+  const TemporaryFolder folder;
+  write(folder.path() / "tokenizer.json", file.dump());
+  return tokenizers::read_tokenizer(folder.path());
+}
+
+// What the error says of a file with one change.
+std::string refusal(const std::string& pointer, const json& value) {
+  json file = small();
+  file[json::json_pointer(pointer)] = value;
+  try {
+    read(file);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+}  // namespace
+
+TEST_CASE("a small tokenizer is read") {
+  const Tokenizer tokenizer = read(small());
+  CHECK(tokenizer.vocabulary_size() == 7);
+  CHECK(tokenizer.encode("abcab<pad>ba") == Numbers{5, 4, 3, 6, 1, 0});
+  CHECK(tokenizer.encode("") == Numbers{5});
+  CHECK(tokenizer.decode(Numbers{5, 4, 1}) == "<s>abcb");
+  CHECK(tokenizer.decode(Numbers{5, 4, 1}, {.skip_special_tokens = true}) == "abcb");
+  CHECK_THROWS_WITH(tokenizer.encode("abd"), ContainsSubstring("no token for \"d\""));
+  CHECK_THROWS_WITH(tokenizer.encode("ab\xFF"), ContainsSubstring("byte 2 of 3 is 0xFF"));
+  CHECK_THROWS_WITH(tokenizer.decode(Numbers{7}), ContainsSubstring("7 is no token"));
+  CHECK_THROWS_WITH(tokenizer.decode(Numbers{-1}), ContainsSubstring("-1 is no token"));
+}
+
+TEST_CASE("tokenizers of one thread do not share words") {
+  json other = small();
+  other["model"]["merges"] = json::array();
+  const Tokenizer merging = read(small()), plain = read(other);
+  for (int round = 0; round < 3; ++round) {
+    CHECK(merging.encode("ab") == Numbers{5, 3});
+    CHECK(plain.encode("ab") == Numbers{5, 0, 1});
+  }
+}
+
+TEST_CASE("kinds and options that are not known are refused by name") {
+  const auto check = [](const char* pointer, const json& value, const char* said) {
+    CAPTURE(pointer, value.dump());
+    CHECK_THAT(refusal(pointer, value), ContainsSubstring(said));
+  };
+  check("/model/type", "Unigram", "BPE or WordPiece");
+  check("/model/dropout", 0.1, "model.dropout");
+  check("/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix");
+  check("/model/novelty", 1, "model.novelty");
+  check("/model/unk_token", "<unk>", "model.unk_token");
+  check("/normalizer", {{"type", "Nmt"}}, "normalizer.type");
+  check("/normalizer", {{"type", "Prepend"}, {"prepend", "a"}, {"how", 1}}, "normalizer.how");
+  check("/pre_tokenizer", {{"type", "Whitespace"}}, "pre_tokenizer.type");
+  check("/post_processor", {{"type", "Other"}}, "post_processor.type");
+  check("/decoder", {{"type", "CTC"}}, "decoder.type");
+  check("/novelty", 1, "novelty");
+  check("/added_tokens/0/single_word", true, "added_tokens[0].single_word");
+  check("/added_tokens/0/id", 3, "added_tokens[0].id");
+  check("/added_tokens/0/content", "", "added_tokens[0].content");
+}
+
+TEST_CASE("vocabularies with faults are refused") {
+  const auto check = [](const char* pointer, const json& value, const char* said) {
+    CAPTURE(pointer, value.dump());
+    CHECK_THAT(refusal(pointer, value), ContainsSubstring(said));
+  };
+  check("/model/vocab", json::object(), "no object of tokens");
+  check("/model/vocab", "a", "no object of tokens");
+  check("/model/vocab/a", -1, "number -1");
+  check("/model/vocab/a", 1, "number 1 both");
+  check("/model/vocab/a", 1 << 30, "1073741824");
+  check("/model/vocab/a", "0", "no number for the token \"a\"");
+  check("/model/merges", "a b", "merges are no list");
+  check("/model/merges/0", "a", "merge 0 is no pair");
+  check("/model/merges/1", {"ab", "d"}, "merge 1 needs the token \"d\"");
+  check("/model/merges/1", {"b", "c"}, "merge 1 needs the token \"bc\"");
+  check("/post_processor/single", json::array(), "post_processor.single");
+  check("/post_processor/special_tokens", json::object(), "post_processor.special_tokens.<s>");
+  check("/post_processor/special_tokens/<s>/ids", {-5}, "ids");
+}
+
+TEST_CASE("files and folders without a tokenizer are errors") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring("no tokenizer"));
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "absent.json"), ContainsSubstring("can't be read"));
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "weights.bin"), ContainsSubstring(".json, .model or .txt"));
+  write(folder.path() / "tokenizer.json", "{\"model\": ");
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path()), ContainsSubstring("is no JSON object"));
+  write(folder.path() / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n");
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "vocab.txt"), ContainsSubstring("no token [MASK]"));
+  write(folder.path() / "vocab.txt", "[PAD]\n[UNK]\n[PAD]\n");
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "vocab.txt"), ContainsSubstring("[PAD] has two numbers"));
+  CHECK_THROWS_WITH(tokenizers::read_gpt2(folder.path() / "a", folder.path() / "b"), ContainsSubstring("can't be read"));
+}
+
+TEST_CASE("files of tiktoken with faults are refused") {
+  const TemporaryFolder folder;
+  const auto check = [&](const std::string& text, const char* said) {
+    write(folder.path() / "x.tiktoken", text);
+    CHECK_THROWS_WITH(tokenizers::read_tiktoken(folder.path() / "x.tiktoken"), ContainsSubstring(said));
+  };
+  check("", "no token for the byte 0x00");
+  check("AA==\n", "line 1 of a tiktoken file has no space");
+  check("A* 0\n", "does not begin with base64");
+  check("AA== x\n", "does not end with a number");
+  check("AA== 0\nAA== 1\n", "line 2");
+  check("AA== 0\nAQ== 0\n", "number 0 both");
+}

@@ -1,0 +1,158 @@
+#include "trireme/tokenizers/tokenizer.hpp"
+
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "tokenizers/added_tokens.hpp"
+#include "tokenizers/byte_level.hpp"
+#include "tokenizers/merges.hpp"
+#include "tokenizers/regex_pattern.hpp"
+#include "tokenizers/utf8.hpp"
+#include "tokenizers/word_key.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+using tokenizers::Tokenizer;
+using Numbers = std::vector<std::int32_t>;
+
+TEST_CASE("bytes become tokens and text again") {
+  const Tokenizer tokenizer = Tokenizer::bytes();
+  const std::string text("a\0\xFF", 3);
+  CHECK(tokenizer.vocabulary_size() == 256);
+  CHECK(tokenizer.encode(text) == Numbers{97, 0, 255});
+  CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+  CHECK(tokenizer.find("a") == 97);
+  CHECK_FALSE(tokenizer.find("ab").has_value());
+  CHECK_THROWS_WITH(tokenizer.decode(Numbers{256}), ContainsSubstring("256"));
+  CHECK_THROWS_AS(tokenizer.decode(Numbers{-1}), Error);
+  const auto pair = tokenizer.encode_pair("a", "bc");
+  CHECK(pair.tokens == Numbers{97, 98, 99});
+  CHECK(pair.types == Numbers{0, 1, 1});
+  tokenizers::TextStream stream(tokenizer);
+  CHECK(stream.add(0xFF) == "\xFF");
+  CHECK(stream.finish().empty());
+}
+
+TEST_CASE("the first byte that is no UTF-8 is found") {
+  const auto place = [](std::string_view text) { return tokenizers::first_invalid(text); };
+  CHECK(place("") == 0);
+  CHECK(place("only ASCII, and longer than eight bytes") == 39);
+  CHECK(place("\xC3\xA9\xE4\xB8\xAD\xF0\x9F\x91\x8B") == 9);
+  CHECK(place("ab\xC3") == 2);
+  CHECK(place("\x80") == 0);
+  CHECK(place("\xC0\x80") == 0);          // longer than need be
+  CHECK(place("\xE0\x80\x80") == 0);      // the same
+  CHECK(place("a\xED\xA0\x80") == 1);     // half of a pair of UTF-16
+  CHECK(place("\xF4\x90\x80\x80") == 0);  // beyond Unicode
+  CHECK(place("12345678\xFF") == 8);
+}
+
+TEST_CASE("what is no UTF-8 is replaced, its longest parts together") {
+  CHECK(tokenizers::valid("a\xFFz") == "a\xEF\xBF\xBDz");
+  CHECK(tokenizers::valid("\xE4\xB8") == "\xEF\xBF\xBD");
+  CHECK(tokenizers::valid("\xE4\xB8\x41") == "\xEF\xBF\xBD\x41");
+  CHECK(tokenizers::valid("\xED\xA0\x80") == "\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBD");
+  CHECK(tokenizers::size_of_unfinished("abc") == 0);
+  CHECK(tokenizers::size_of_unfinished("\xC3\xA9\xC3") == 1);
+  CHECK(tokenizers::size_of_unfinished("a\xF0\x9F\x91") == 3);
+  CHECK(tokenizers::size_of_unfinished("\xF0\x9F\x91\x8B") == 0);
+  for (const char32_t character : {U'a', U'\x7F', U'\x80', U'\x7FF', U'\x800', U'\xFFFF', U'\x10000', U'\x10FFFF'}) {
+    std::string text;
+    tokenizers::append_character(character, text);
+    CHECK(tokenizers::first_invalid(text) == text.size());
+    CHECK(tokenizers::size_of_character(text[0]) == text.size());
+    CHECK(tokenizers::character_at(text.data()) == character);
+  }
+}
+
+TEST_CASE("GPT-2's spelling of bytes is read") {
+  CHECK(tokenizers::bytes_of_spelling("\xC4\xA0world") == " world");
+  CHECK(tokenizers::bytes_of_spelling("\xC4\x8A") == "\n");
+  CHECK(tokenizers::bytes_of_spelling("\xC3\xBF") == "\xFF");
+  CHECK(tokenizers::bytes_of_spelling("") == "");
+  CHECK_FALSE(tokenizers::bytes_of_spelling("a b").has_value());
+  CHECK_FALSE(tokenizers::bytes_of_spelling("\xE4\xB8\xAD").has_value());
+}
+
+TEST_CASE("words of any length up to 24 bytes have keys of their own") {
+  const std::string text = "abcdefghijklmnopqrstuvwxyz";
+  for (std::size_t length = 0; length <= tokenizers::WordKey::most_bytes; ++length) {
+    const tokenizers::WordKey key(std::string_view(text).substr(0, length));
+    CHECK(key == tokenizers::WordKey(std::string_view(text).substr(0, length)));
+    for (std::size_t changed = 0; changed < length; ++changed) {
+      std::string other = text.substr(0, length);
+      other[changed] = '_';
+      CAPTURE(length, changed);
+      CHECK(key != tokenizers::WordKey(other));
+    }
+    if (length > 0) CHECK(key != tokenizers::WordKey(std::string_view(text).substr(0, length - 1)));
+  }
+  CHECK(tokenizers::WordKey(std::string_view("a\0", 2)) != tokenizers::WordKey("a"));
+}
+
+TEST_CASE("short and long words are merged alike, the lowest rank first, the leftmost of equal ones") {
+  using tokenizers::Symbol;
+  tokenizers::Merges merges(4);
+  merges.add(1, 1, {.rank = 1, .token = 2});  // aa
+  merges.add(2, 2, {.rank = 3, .token = 3});  // aa aa
+  merges.add(1, 4, {.rank = 0, .token = 5});  // ab
+  merges.add(2, 1, {.rank = 2, .token = 6});  // aa a
+  merges.add(2, 1, {.rank = 0, .token = 9});  // the first one counts
+  const auto merged = [&](const Numbers& tokens) {
+    std::vector<Symbol> word;
+    for (const std::int32_t token : tokens) word.push_back({.token = token, .bytes = 1});
+    merges.apply(word);
+    Numbers result;
+    for (const Symbol& symbol : word) result.push_back(symbol.token);
+    return result;
+  };
+  CHECK(merged({1, 1, 1}) == Numbers{6});
+  CHECK(merged({1, 1, 4}) == Numbers{1, 5});
+  CHECK(merged({1, 1, 1, 1}) == Numbers{3});
+  CHECK(merged({4, 4}) == Numbers{4, 4});
+  CHECK(merged({}).empty());
+  // 64 symbols are the most of a short word: parts that nothing joins are merged as each for itself.
+  const Numbers part{1, 1, 1, 4, 1, 1, 4, 4, 1};
+  const Numbers merged_part = merged(part);
+  Numbers many, expected;
+  for (int copy = 0; copy < 30; ++copy) {
+    many.insert(many.end(), part.begin(), part.end());
+    many.push_back(7);
+    expected.insert(expected.end(), merged_part.begin(), merged_part.end());
+    expected.push_back(7);
+  }
+  CHECK(merged(many) == expected);
+}
+
+TEST_CASE("added tokens are found, the longest of those that begin first") {
+  tokenizers::AddedTokenFinder finder;
+  for (const char* const content : {"<a>", "<a><b>", "b", "<mask>"}) {
+    finder.add({.content = content, .number = 7, .is_special = content[0] == '<', .strips_left = content[1] == 'm'});
+  }
+  const auto split = [&](std::string_view text, bool with_special) {
+    std::string parts;
+    finder.split(
+        text, with_special,
+        [&](const Range& range) { parts += "(" + std::string(text.substr(range.begin, range.count())) + ")"; },
+        [&](const Range& range, const auto&) { parts += "[" + std::string(text.substr(range.begin, range.count())) + "]"; });
+    return parts;
+  };
+  CHECK(split("x<a><b>y<a>", true) == "(x)[<a><b>](y)[<a>]");
+  CHECK(split("x<a>b", false) == "(x<a>)[b]");
+  CHECK(split("to  <mask> b", true) == "(to)[  <mask>]( )[b]");
+  CHECK(split("", true).empty());
+  CHECK(split("<", true) == "(<)");
+}
+
+TEST_CASE("regular expressions keep their meaning") {
+  using tokenizers::pattern_for_pcre2;
+  CHECK(pattern_for_pcre2(R"('s| ?\p{L}+|(?i:x)|a(?!b))") == R"('s| ?\p{L}+|(?i:x)|a(?!b))");
+  CHECK_THAT(pattern_for_pcre2(R"(\s+(?!\S))"), ContainsSubstring("[\\x{9}-\\x{d}") && ContainsSubstring("(?![^\\x{9}"));
+  CHECK_THAT(pattern_for_pcre2(R"([^\s\p{L}])"), ContainsSubstring("[^\\x{9}-") && ContainsSubstring("\\p{L}]"));
+  for (const char* const refused :
+       {R"(\b)", R"(\h)", "^a", "a$", "[a[b]]", "[a&&b]", "(?m:a)", "(?<n>a)", R"([\S])", R"(\1)", "\\"}) {
+    CAPTURE(refused);
+    CHECK_THROWS_WITH(pattern_for_pcre2(refused), ContainsSubstring("not supported") && ContainsSubstring(refused));
+  }
+}
