@@ -5,16 +5,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <span>
-#include <string_view>
 #include <system_error>
-#include <utility>
 #include <vector>
 
+#include "corpus.hpp"
 #include "training/even_windows.hpp"
-#include "trireme/core/file.hpp"
-#include "trireme/data/content.hpp"
-#include "trireme/data/text.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/trireme.hpp"
 
@@ -22,45 +19,17 @@ using namespace trireme;
 
 namespace {
 
-struct Corpus {
-  data::TokenDataset tokens;
-  std::string content;  // in words
-};
-
-Corpus read_corpus(const LmRecipe& recipe) {
-  if (recipe.tokens == "byte") {
-    std::string bytes = data::read_text(recipe.data);
-    const std::string content = data::content_of(bytes);
-    return {.tokens = data::TokenDataset::from_bytes(std::move(bytes)), .content = content};
-  }
-  const auto all = data::TokenDataset::map(recipe.data, recipe.tokens == "uint16" ? DType::uint16 : DType::uint32);
-  const File file = File::open(recipe.data);
-  const auto bytes = file.map();
-  return {.tokens = all,
-          .content = data::content_of(std::string_view(reinterpret_cast<const char*>(bytes.get()), file.size()))};
-}
-
-void check_vocabulary(const LmRecipe& recipe, const data::TokenDataset& tokens, std::int64_t vocabulary) {
-  std::vector<std::int32_t> part(1 << 16);
-  for (std::int64_t first = 0; first < tokens.size(); first += std::ssize(part)) {
-    part.resize(static_cast<std::size_t>(std::min(std::ssize(part), tokens.size() - first)));
-    tokens.window(first, part);
-    const auto largest = std::ranges::max_element(part);
-    require(*largest < vocabulary, "{}: token {} is {}, the model has {}", recipe.data, first + (largest - part.begin()),
-            *largest, vocabulary);
-  }
-}
-
 DType dtype_of_save(const LmRecipe& recipe) {
   if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
   return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
 }
 
-// The folder that the model came from; empty: none.
-std::filesystem::path source_of(const LmRecipe& recipe) {
-  const std::string& folder = recipe.init.empty() ? recipe.model : recipe.init;
+// Whose tokenizer goes with the model that is written.
+std::filesystem::path tokenizer_folder(const LmRecipe& recipe) {
+  if (recipe.tokenizer.empty() || recipe.tokenizer == "byte") return source_of(recipe);
+  const std::filesystem::path named = recipe.tokenizer;
   std::error_code unknown;
-  return std::filesystem::is_directory(folder, unknown) ? folder : "";
+  return std::filesystem::is_directory(named, unknown) ? named : named.parent_path();
 }
 
 }  // namespace
@@ -68,10 +37,11 @@ std::filesystem::path source_of(const LmRecipe& recipe) {
 template <typename P, typename D>
 void train(trainer::Run& run, const LmRecipe& recipe) {
   recipe.check_save(run);
-  const models::LlamaOptions options = read_on_all(run, [&] { return model_options(recipe); });
+  const auto tokenizer = read_on_all(run, [&] { return tokenizer_of(recipe); });
+  const models::LlamaOptions options = read_on_all(run, [&] { return model_options(recipe, tokenizer); });
   require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
   check_sequences(run, recipe.block, options.width);
-  const Corpus corpus = read_on_all(run, [&] { return read_corpus(recipe); });
+  const Corpus corpus = read_on_all(run, [&] { return read_corpus(recipe, tokenizer); });
   check_vocabulary(recipe, corpus.tokens, options.vocabulary);
   recipe.describe_data(run, corpus.content);
   const auto text = data::split(corpus.tokens, recipe.validation_fraction);
@@ -98,8 +68,9 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
   }
 
   if (run.stopped()) return;
-  recipe.save_weights(
-      run, [&] { models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = source_of(recipe)}); });
+  recipe.save_weights(run, [&] {
+    models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = tokenizer_folder(recipe)});
+  });
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
   std::vector<std::int32_t> prompt(1);
   text.training.window(0, prompt);
@@ -109,8 +80,7 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
   };
   const auto sampled =
       models::generate(next_logits, prompt, {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
-  const std::string words =
-      recipe.tokens == "byte" ? tokenizers::Tokenizer::bytes().decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
+  const std::string words = tokenizer ? tokenizer->decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
   run.note(fmt::format("--- sample ---\n{}", words));
 }
 

@@ -15,7 +15,7 @@ using trainer::Differs;
 
 namespace {
 
-// By name; all read bytes.
+// By name, for bytes.
 const std::map<std::string, models::LlamaOptions>& model_sizes() {
   static const std::map<std::string, models::LlamaOptions> sizes{
       {"llama:1m", {.layers = 5, .heads = 4, .kv_heads = 2, .width = 128, .hidden = 384, .tied = true}},
@@ -41,10 +41,14 @@ void check(const LmRecipe& recipe) {
 
 }  // namespace
 
-models::LlamaOptions model_options(const LmRecipe& recipe) {
+models::LlamaOptions model_options(const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer) {
   const std::string& model = recipe.model.empty() ? recipe.init : recipe.model;
   const auto known = model_sizes().find(model);
-  if (known != model_sizes().end()) return known->second;
+  if (known != model_sizes().end()) {
+    models::LlamaOptions options = known->second;
+    if (tokenizer) options.vocabulary = tokenizer->vocabulary_size();
+    return options;
+  }
   require(!model.starts_with("llama:"), "--model {}: use one of {}, or a folder of transformers", model,
           fmt::join(names_of_sizes(), ", "));
   return models::llama_options(model);
@@ -57,8 +61,12 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
   line.add("model", model,
            fmt::format("{}; or a folder of transformers, whose config.json says the sizes; not given: --init's",
                        fmt::join(names_of_sizes(), ", ")));
-  line.add("tokens", tokens, {"byte", "uint16", "uint32"},
-           "what the data hold: byte: text, every byte is a token; uint16, uint32: a file of such numbers, each a token");
+  line.add("tokens", tokens, {"text", "uint16", "uint32"},
+           "what the data hold: text; uint16, uint32: a file of such numbers, each a token");
+  line.add(
+      "tokenizer", tokenizer,
+      "of texts: byte: every byte is a token; a folder of transformers, or its tokenizer.json or tokenizer.model; not given: "
+      "that of the model's folder, or byte");
   line.add("block", block, "tokens of a sequence");
   line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save");
   line.set_differs("save_dtype", Differs::allowed);

@@ -91,13 +91,18 @@ std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& voc
   return std::make_shared<TextCodec>(std::move(parts));
 }
 
-std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& folder) {
+bool has_file(const std::filesystem::path& folder, const char* name) {
   std::error_code unknown;
-  const auto has = [&](const char* name) { return std::filesystem::exists(folder / name, unknown); };
-  if (has("tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
-  if (has("tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model");
-  if (has("vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
-  if (has("vocab.json") && has("merges.txt")) return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
+  return std::filesystem::exists(folder / name, unknown);
+}
+
+bool has_gpt2(const std::filesystem::path& folder) { return has_file(folder, "vocab.json") && has_file(folder, "merges.txt"); }
+
+std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& folder) {
+  if (has_file(folder, "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
+  if (has_file(folder, "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model");
+  if (has_file(folder, "vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
+  if (has_gpt2(folder)) return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
   throw Error(
       {.code = ErrorCode::invalid_argument,
        .message = "a folder has no tokenizer: no tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt",
@@ -117,6 +122,11 @@ Tokenizer read_tokenizer(const std::filesystem::path& path) {
       {.code = ErrorCode::invalid_argument,
        .message = "a tokenizer is a folder, or a file that ends with .json, .model or .txt; read_tiktoken() reads tiktoken's",
        .path = path.string()});
+}
+
+bool has_tokenizer(const std::filesystem::path& folder) {
+  return has_file(folder, "tokenizer.json") || has_file(folder, "tokenizer.model") || has_file(folder, "vocab.txt") ||
+         has_gpt2(folder);
 }
 
 Tokenizer read_tiktoken(const std::filesystem::path& path, const TiktokenOptions& options) {

@@ -39,6 +39,8 @@ std::string Tokenizer::decode(std::span<const std::int32_t> tokens, const Decode
   return codec_->is_utf8() ? valid(text) : text;
 }
 
+bool Tokenizer::is_of_bytes() const { return !codec_->is_utf8(); }
+
 std::int64_t Tokenizer::vocabulary_size() const { return codec_->vocabulary_size(); }
 
 std::optional<std::int32_t> Tokenizer::find(std::string_view token) const { return codec_->find(token); }

@@ -20,6 +20,9 @@ namespace tokenizers {
 // the decoders of these. Any other kind or option is an Error that names it.
 Tokenizer read_tokenizer(const std::filesystem::path& path);
 
+// Whether a folder has one of these files.
+bool has_tokenizer(const std::filesystem::path& folder);
+
 // How texts are split before bytes are merged: the regular expressions of known tokenizers.
 namespace patterns {
 inline constexpr const char* gpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";

@@ -56,6 +56,8 @@ class Tokenizer {
   // What is no UTF-8 becomes U+FFFD, but for bytes(). A number that is no token is an Error.
   std::string decode(std::span<const std::int32_t> tokens, const DecodeOptions& options = {}) const;
 
+  bool is_of_bytes() const;  // bytes()
+
   std::int64_t vocabulary_size() const;  // the largest number of a token, and 1
   // The number of a token that is spelled as in the tokenizer's file; none: there is no such token.
   std::optional<std::int32_t> find(std::string_view token) const;
