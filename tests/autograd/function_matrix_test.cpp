@@ -12,6 +12,7 @@
 #include "gradient_check.hpp"
 #include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/experts.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/index.hpp"
@@ -55,6 +56,12 @@ Variable<double> recurrent(ops::RecurrentCell cell, const Inputs& in, const Vari
       {.weight_ih = in[2], .weight_hh = in[3], .bias_ih = in[4], .bias_hh = in[5]},
       {.weight_ih = in[2], .weight_hh = in[3], .bias_ih = in[4], .bias_hh = {}}};
   return all_of(recurrent_layer<double, Cpu>(cell, in[0], in[1], c0, directions));
+}
+
+// Of three tokens with two choices of two experts.
+ExpertRows expert_rows() {
+  const auto chosen = Tensor<std::int64_t>::from({3, 2}, {0, 1, 1, 0, 1, 0});
+  return std::make_shared<const ops::ExpertRows>(ops::expert_rows(chosen, {.experts = 2}));
 }
 
 std::vector<Case> elementwise_cases() {
@@ -441,7 +448,15 @@ std::vector<Case> tensor_parallel_cases() {
            {random({3, 4}, 1)},
            [=](const Inputs& in) { return vocab_parallel_cross_entropy(in[0], targets, 0, 4, lone_axis()).sum; }},
           {"sum_gradient", {random({3, 4}, 1)}, [](const Inputs& in) { return sum_gradient(in[0], lone_axis()); }},
-          {"gather_rows", {random({2, 2, 16}, 1)}, [](const Inputs& in) { return gather_rows(in[0], lone_axis()); }}};
+          {"gather_rows", {random({2, 2, 16}, 1)}, [](const Inputs& in) { return gather_rows(in[0], lone_axis()); }},
+          {"sum_parts", {random({2, 16}, 1)}, [](const Inputs& in) { return sum_parts(in[0], lone_axis(), false); }},
+          {"take_expert_rows", {random({3, 4}, 1)}, [](const Inputs& in) { return take_expert_rows(in[0], expert_rows()); }},
+          {"expert_linear",
+           {random({6, 4}, 1), random({6, 4}, 2)},
+           [](const Inputs& in) { return expert_linear(in[0], in[1], expert_rows()); }},
+          {"combine_expert_rows", {random({6, 4}, 1), random({3, 2}, 2)}, [](const Inputs& in) {
+             return combine_expert_rows(in[0], in[1], expert_rows());
+           }}};
 }
 
 std::vector<Case> all_cases() {

@@ -8,6 +8,7 @@
 #include "gradient_check.hpp"
 #include "trireme/autograd/array.hpp"
 #include "trireme/autograd/batch_norm.hpp"
+#include "trireme/autograd/experts.hpp"
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/images.hpp"
 #include "trireme/autograd/index.hpp"
@@ -31,6 +32,8 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
   const Tensor<std::int32_t> no_index;
   const auto index = Tensor<std::int32_t>::from({1, 3}, {0, 1, 2});
   const Collectives& axis = lone_axis();
+  const auto rows =
+      std::make_shared<const ops::ExpertRows>(ops::expert_rows(Tensor<std::int64_t>::from({3, 1}, {0, 1, 0}), {.experts = 2}));
   const auto layer = [&](const Variable<double>& x, const Variable<double>& h0, const Variable<double>& weight_ih,
                          const Variable<double>& weight_hh) {
     const std::vector<RecurrentVariables<double>> directions{
@@ -125,6 +128,12 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"vocab_parallel_cross_entropy: operand 2 of 2", [&] { vocab_parallel_cross_entropy(m, no_index, 0, 3, axis); }},
       {"sum_gradient: operand 1 of 1", [&] { sum_gradient(none, axis); }},
       {"gather_rows: operand 1 of 1", [&] { gather_rows(none, axis); }},
+      {"sum_parts: operand 1 of 1", [&] { sum_parts(none, axis, false); }},
+      {"take_expert_rows: operand 1 of 1", [&] { take_expert_rows(none, rows); }},
+      {"expert_linear: operand 1 of 2", [&] { expert_linear(none, m, rows); }},
+      {"expert_linear: operand 2 of 2", [&] { expert_linear(m, none, rows); }},
+      {"combine_expert_rows: operand 1 of 2", [&] { combine_expert_rows(none, m, rows); }},
+      {"combine_expert_rows: operand 2 of 2", [&] { combine_expert_rows(m, none, rows); }},
       {"float8_linear: operand 1 of 3",
        [&] {
          float8_linear<Cpu>({}, random<bfloat16>({3, 3}, 1), {}, {});

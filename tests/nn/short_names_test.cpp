@@ -10,6 +10,7 @@
 #include "trireme/nn/convolution.hpp"
 #include "trireme/nn/convolutions.hpp"
 #include "trireme/nn/encoder_layer.hpp"
+#include "trireme/nn/experts.hpp"
 #include "trireme/nn/gated.hpp"
 #include "trireme/nn/module_list.hpp"
 #include "trireme/nn/normalization.hpp"
@@ -58,6 +59,7 @@ struct Names : nn::Module<P, D> {
   static_assert(same<typename Module::LayerNorm, nn::LayerNorm<P, D>>);
   static_assert(same<typename Module::Linear, nn::Linear<P, D>>);
   static_assert(same<typename Module::Lstm, nn::Lstm<P, D>>);
+  static_assert(same<typename Module::MixtureOfExperts, nn::MixtureOfExperts<P, D>>);
   static_assert(same<typename Module::MultiheadAttention, nn::MultiheadAttention<P, D>>);
   static_assert(same<typename Module::PixelShuffle, nn::PixelShuffle<P, D>>);
   static_assert(same<typename Module::PRelu, nn::PRelu<P, D>>);

@@ -46,9 +46,13 @@ TRIREME_EXPORT Loss<Accumulate<T>, D> vocab_parallel_cross_entropy(const Variabl
                                                                    std::int64_t first_class, std::int64_t classes,
                                                                    const Collectives& axis);
 
-// A parameter that all ranks hold and each uses for its own rows: its gradient is summed over the ranks.
+// What all ranks hold and each uses for its own part of the work: the gradient is summed over the ranks.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collectives& axis);
+
+// What each rank has a part of, as a sum: (all rows)[..., width] -> (own rows)[..., width].
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> sum_parts(const Variable<T, D>& x, const Collectives& axis, bool sequence_parallel);
 
 // All rows of what each rank has its own of, for a result that all ranks compute alike.
 template <typename T, typename D>

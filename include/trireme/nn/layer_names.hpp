@@ -40,6 +40,8 @@ class LayerNorm;
 template <typename P, typename D>
 class Linear;
 template <typename P, typename D>
+class MixtureOfExperts;
+template <typename P, typename D>
 class MultiheadAttention;
 template <typename P, typename D>
 class PixelShuffle;

@@ -70,6 +70,7 @@ class Module {
   using LayerNorm = nn::LayerNorm<P, D>;
   using Linear = nn::Linear<P, D>;
   using Lstm = nn::Recurrent<P, ops::RecurrentCell::lstm, D>;
+  using MixtureOfExperts = nn::MixtureOfExperts<P, D>;
   using MultiheadAttention = nn::MultiheadAttention<P, D>;
   using PixelShuffle = nn::PixelShuffle<P, D>;
   using PRelu = nn::PRelu<P, D>;

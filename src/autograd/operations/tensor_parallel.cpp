@@ -8,6 +8,7 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/ops/array/fill.hpp"
 #include "trireme/ops/elementwise/full.hpp"
 #include "trireme/ops/loss/vocab_parallel.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
@@ -223,6 +224,24 @@ struct SumGradient {
   }
 };
 
+struct SumParts {
+  static constexpr std::string_view name = "sum_parts";
+  static constexpr bool repeatable = false;
+  Shape shape;  // of the parts
+  const Collectives& axis;
+  bool sequence_parallel;
+
+  template <typename T, typename D>
+  void forward(const Tensor<T, D>& x, Tensor<T, D>& y) const {
+    Tensor<T, D> part = sequence_parallel ? Tensor<T, D>(x.shape()) : y;
+    ops::copy_elements(x, part);
+    Summation<T, D>(std::move(part), axis, sequence_parallel, "parts of a sum").wait_for(y);
+  }
+  void backward(const auto& own, const auto& dx) const {
+    dx.give((sequence_parallel ? gathered(own, axis, "gradient of parts of a sum") : own).reshape(shape));
+  }
+};
+
 struct GatherRows {
   static constexpr std::string_view name = "gather_rows";
   static constexpr bool repeatable = false;
@@ -286,6 +305,12 @@ Variable<T, D> sum_gradient(const Variable<T, D>& x, const Collectives& axis) {
 }
 
 template <typename T, typename D>
+Variable<T, D> sum_parts(const Variable<T, D>& x, const Collectives& axis, bool sequence_parallel) {
+  const auto result = [&] { return Result<T, D>{summed_shape(x.shape(), axis, sequence_parallel)}; };
+  return record(SumParts{x.shape(), axis, sequence_parallel}, result, x);
+}
+
+template <typename T, typename D>
 Variable<T, D> gather_rows(const Variable<T, D>& x, const Collectives& axis) {
   return record(
       GatherRows{x.shape(), axis}, [&] { return Result<T, D>{all_rows_of(x.shape(), axis)}; }, x);
@@ -301,6 +326,8 @@ Variable<T, D> gather_rows(const Variable<T, D>& x, const Collectives& axis) {
   template Loss<A, TRIREME_DEVICE> vocab_parallel_cross_entropy(const Variable<T, TRIREME_DEVICE>&,                          \
                                                                 const Tensor<std::int32_t, TRIREME_DEVICE>&, std::int64_t,   \
                                                                 std::int64_t, const Collectives&);                           \
+  template Variable<T, TRIREME_DEVICE> sum_parts(const Variable<T, TRIREME_DEVICE>&, const Collectives&, bool);              \
+  template Variable<T, TRIREME_DEVICE> sum_gradient(const Variable<T, TRIREME_DEVICE>&, const Collectives&);                 \
   template Variable<T, TRIREME_DEVICE> gather_rows(const Variable<T, TRIREME_DEVICE>&, const Collectives&)
 TRIREME_INSTANTIATE(float, float);
 TRIREME_INSTANTIATE(double, double);
@@ -311,8 +338,7 @@ TRIREME_INSTANTIATE(float16, float);
 #define TRIREME_INSTANTIATE(T)                                                                                    \
   template Variable<T, TRIREME_DEVICE> vocab_parallel_embedding(const Tensor<std::int32_t, TRIREME_DEVICE>&,      \
                                                                 const Variable<T, TRIREME_DEVICE>&, std::int64_t, \
-                                                                std::int64_t, const Collectives&, bool);          \
-  template Variable<T, TRIREME_DEVICE> sum_gradient(const Variable<T, TRIREME_DEVICE>&, const Collectives&)
+                                                                std::int64_t, const Collectives&, bool)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 #undef TRIREME_INSTANTIATE

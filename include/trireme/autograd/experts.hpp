@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+
+#include "trireme/autograd/functions.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/ops/experts/experts.hpp"
+
+// The functions of ops/experts/experts.hpp on variables. T: float, double, bfloat16, float16.
+namespace trireme TRIREME_EXPORT {
+
+using ExpertRows = std::shared_ptr<const ops::ExpertRows>;
+
+// x[tokens, width] -> [rows, width]: a copy of its token for each row.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> take_expert_rows(const Variable<T, D>& x, const ExpertRows& rows);
+
+// x[rows, in] weight_e[out, in]^T -> [rows, out], with the weight of the row's expert; weight[experts * out, in]. An expert
+// without rows gets a gradient of 0.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> expert_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight,
+                                            const ExpertRows& rows);
+
+// x[rows, width] -> [tokens, width]: the sum over the rows of a token, each times its weights[tokens, choices].
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weights,
+                                                  const ExpertRows& rows);
+
+}  // namespace trireme

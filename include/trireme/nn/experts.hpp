@@ -1,0 +1,211 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "trireme/autograd/experts.hpp"
+#include "trireme/autograd/pointwise.hpp"
+#include "trireme/autograd/search.hpp"
+#include "trireme/core/export.hpp"
+#include "trireme/nn/gated.hpp"
+
+namespace trireme TRIREME_EXPORT {
+namespace nn {
+
+struct MixtureOfExpertsOptions {
+  std::int64_t width = 0;
+  std::int64_t count = 0;   // experts
+  std::int64_t top_k = 2;   // of them compute a token
+  std::int64_t hidden = 0;  // features of each
+  bool renormalise = true;  // the weights of a token's experts add up to 1; otherwise they are the router's probabilities
+  // Above 0: an expert computes at most ceil(capacity_factor * top_k * time / count) choices of a sequence, first choices
+  // before second ones, then those of earlier tokens; what finds no place adds nothing. 0: all are computed.
+  double capacity_factor = 0;
+  double auxiliary_loss = 0;       // factor of the loss that balances experts
+  double z_loss = 0;               // factor of the loss that keeps the router's logits small
+  std::int64_t shared_hidden = 0;  // above 0: features of an MLP that computes all tokens beside the experts
+  bool shared_gate = false;        // and is multiplied by sigmoid(x shared_expert_gate^T), as in Qwen2-MoE
+  std::optional<Initializer> weight_initializer = {};
+};
+
+// The MLPs of a mixture, one after the other: gate_proj and up_proj [count * hidden, width], down_proj [count * width, hidden].
+// The ranks of a tensor axis divide the hidden features of each expert.
+template <typename P, typename D = Cpu>
+class Experts : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  Experts(const Module<P, D>& parent, std::string_view name, const MixtureOfExpertsOptions& options)
+      : Module<P, D>(parent, name) {
+    const auto [count, hidden, width] = std::tuple(options.count, options.hidden, options.width);
+    Placement of_hidden{.shape = {count * hidden, width}};
+    Placement of_width{.shape = {count * width, hidden}};
+    if (const Collectives* axis = this->tensor_axis()) {
+      const Range part = even_part(hidden, *axis);
+      of_hidden.dim = 0;
+      for (std::int64_t expert = 0; expert < count; ++expert) {
+        of_hidden.ranges.push_back({expert * hidden + part.begin, expert * hidden + part.end});
+      }
+      of_width.dim = 1;
+      of_width.ranges = {part};
+    }
+    const auto standard = [](std::int64_t in) {
+      const double bound = 1 / std::sqrt(static_cast<double>(in));
+      return Initializer::uniform(-bound, bound);
+    };
+    gate_proj = this->add_parameter("gate_proj", of_hidden, options.weight_initializer.value_or(standard(width)));
+    up_proj = this->add_parameter("up_proj", of_hidden, options.weight_initializer.value_or(standard(width)));
+    down_proj = this->add_parameter("down_proj", of_width, options.weight_initializer.value_or(standard(hidden)));
+  }
+
+  // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.
+  Variable<T, D> forward(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
+    const Collectives* axis = this->tensor_axis();
+    const auto entering = [axis](const auto& all) { return axis != nullptr ? sum_gradient(all, *axis) : all; };
+    const Variable<T, D> of_rows = take_expert_rows(entering(x), rows);
+    const Variable<T, D> gate = silu(expert_linear(of_rows, gate_proj.variable(), rows));
+    const Variable<T, D> features = multiply(gate, expert_linear(of_rows, up_proj.variable(), rows));
+    const Variable<T, D> y = combine_expert_rows(expert_linear(features, down_proj.variable(), rows), entering(weights), rows);
+    return axis != nullptr ? sum_parts(y, *axis, this->sequence_parallel()) : y;
+  }
+
+  Parameter<T, D, M> gate_proj;
+  Parameter<T, D, M> up_proj;
+  Parameter<T, D, M> down_proj;
+};
+
+// Each token goes to the experts to which a router gives the highest probabilities, and is the sum of what they make of it,
+// weighted by these (Shazeer et al. 2017, arXiv 1701.06538; Jiang et al. 2024, arXiv 2401.04088). The router computes in the
+// master type. On the CPU alone yet. Names are those of Mixtral and Qwen2-MoE in transformers.
+//
+// With a tape it adds two losses to that of the step (add_loss()), as the mean over sequences, weighted by their targets:
+// - count * the sum over experts of the share of tokens that chose one and its mean probability (Fedus et al. 2021, arXiv
+//   2101.03961), each over one sequence, so that neither ranks nor micro-batches change it;
+// - the mean square of the logits' log-sum-exp (Zoph et al. 2022, arXiv 2202.08906).
+template <typename P, typename D = Cpu>
+class MixtureOfExperts : public Module<P, D> {
+ public:
+  using T = typename P::Compute;
+  using M = typename P::Master;
+
+  MixtureOfExperts(const Module<P, D>& parent, std::string_view name, const MixtureOfExpertsOptions& options)
+      : Module<P, D>(parent, name),
+        options_(checked(options)),
+        gate(*this, "gate",
+             {.in = options.width, .out = options.count, .bias = false, .weight_initializer = options.weight_initializer}),
+        experts(*this, "experts", options) {
+    if (options.shared_hidden == 0) return;
+    shared_expert.emplace(
+        *this, "shared_expert",
+        GatedMlpOptions{
+            .width = options.width, .hidden = options.shared_hidden, .weight_initializer = options.weight_initializer});
+    if (!options.shared_gate) return;
+    shared_expert_gate.emplace(
+        *this, "shared_expert_gate",
+        LinearOptions{.in = options.width, .out = 1, .bias = false, .weight_initializer = options.weight_initializer});
+  }
+
+  // x [batch, time, width], or this rank's rows of it, gives the same. targets [batch, time], which may be undefined, say how
+  // much each sequence counts for the losses that are added: as much as it has targets that are not ignored.
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {}) const {
+    const Variable<T, D> own = reshape(x, {-1, options_.width});
+    const Variable<T, D> all = this->sequence_parallel() ? gather_rows(own, *this->tensor_axis()) : own;
+    const std::int64_t tokens = all.value().dim(0);
+    require(time > 0 && tokens % time == 0, "{}: {} tokens are no sequences of {}", this->name(), tokens, time);
+    const Variable<M, D> logits = linear(cast<M>(all), gate.weight.master());
+    const Variable<M, D> probabilities = softmax(logits);
+    const auto chosen = topk(probabilities, options_.top_k);
+    const Tensor<std::int64_t, Cpu> indices = chosen.indices.template to<Cpu>();
+    if (Tape::current() != nullptr) add_losses(logits, probabilities, indices, time, targets);
+    const Variable<M, D> weights = options_.renormalise ? divide(chosen.values, sum(chosen.values, -1, true)) : chosen.values;
+    const auto rows = std::make_shared<const ops::ExpertRows>(
+        ops::expert_rows(indices, {.experts = options_.count, .capacity = capacity(time), .tokens_of_group = time}));
+    Variable<T, D> y = experts.forward(all, weights, rows);
+    if (shared_expert) y = add(y, computed_beside(own));
+    return reshape(y, x.shape());
+  }
+
+  const MixtureOfExpertsOptions& options() const { return options_; }
+
+ private:
+  MixtureOfExpertsOptions options_;
+
+ public:
+  Linear<P, D> gate;  // the router
+  Experts<P, D> experts;
+  std::optional<GatedMlp<P, D>> shared_expert;
+  std::optional<Linear<P, D>> shared_expert_gate;
+
+ private:
+  MixtureOfExpertsOptions checked(const MixtureOfExpertsOptions& options) const {
+    require((Tensor<T, D>::on_host), "{}: a mixture of experts has no kernels for GPUs yet: train it on the CPU", this->name());
+    require(options.width > 0 && options.hidden > 0 && options.count > 0,
+            "{}: a mixture of experts needs width, hidden and count above 0, got {}, {} and {}", this->name(), options.width,
+            options.hidden, options.count);
+    require(options.top_k > 0 && options.top_k <= options.count, "{}: {} of {} experts can't compute a token", this->name(),
+            options.top_k, options.count);
+    require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,
+            "{}: capacity_factor, auxiliary_loss, z_loss and shared_hidden are not below 0, got {}, {}, {} and {}",
+            this->name(), options.capacity_factor, options.auxiliary_loss, options.z_loss, options.shared_hidden);
+    return options;
+  }
+
+  std::int64_t capacity(std::int64_t time) const {
+    const double share = static_cast<double>(options_.top_k * time) / static_cast<double>(options_.count);
+    return static_cast<std::int64_t>(std::ceil(options_.capacity_factor * share));
+  }
+
+  Variable<T, D> computed_beside(const Variable<T, D>& x) const {
+    const Variable<T, D> y = shared_expert->forward(x);
+    if (!shared_expert_gate) return y;
+    return multiply(y, cast<T>(sigmoid(linear(cast<M>(x), this->shared(shared_expert_gate->weight)))));
+  }
+
+  void add_losses(const Variable<M, D>& logits, const Variable<M, D>& probabilities, const Tensor<std::int64_t, Cpu>& chosen,
+                  std::int64_t time, const Tensor<std::int32_t, D>& targets) const {
+    const std::int64_t sequences = chosen.dim(0) / time;
+    const std::vector<double> counted = counted_targets(sequences, time, targets);
+    if (options_.auxiliary_loss > 0) {
+      const auto count = static_cast<double>(options_.count), length = static_cast<double>(time);
+      Tensor<M, Cpu> factors = Tensor<M, Cpu>::zeros({sequences, 1, options_.count});
+      for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+        const double share = options_.auxiliary_loss * count * counted[static_cast<std::size_t>(sequence)] / (length * length);
+        for (const std::int64_t expert : chosen.narrow(sequence * time, time).span()) {
+          factors.at(sequence, 0, expert) += static_cast<M>(share);
+        }
+      }
+      add_loss(
+          sum(multiply(reshape(probabilities, {sequences, time, options_.count}), Variable<M, D>(factors.template to<D>()))));
+    }
+    if (options_.z_loss > 0) {
+      Tensor<M, Cpu> factors({sequences, 1});
+      for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
+        factors.at(sequence, 0) =
+            static_cast<M>(options_.z_loss * counted[static_cast<std::size_t>(sequence)] / static_cast<double>(time));
+      }
+      const Variable<M, D> log_sums = reshape(logsumexp(logits, -1), {sequences, time});
+      add_loss(sum(multiply(multiply(log_sums, log_sums), Variable<M, D>(factors.template to<D>()))));
+    }
+  }
+
+  static std::vector<double> counted_targets(std::int64_t sequences, std::int64_t time,
+                                             const Tensor<std::int32_t, D>& targets) {
+    std::vector<double> counted(static_cast<std::size_t>(sequences), static_cast<double>(time));
+    if (!targets.defined()) return counted;
+    require(targets.numel() == sequences * time, "targets of shape {} do not belong to {} sequences of {} tokens",
+            targets.shape(), sequences, time);
+    const Tensor<std::int32_t, Cpu> on_host = targets.template to<Cpu>();
+    for (std::int64_t place = 0; place < on_host.numel(); ++place) {
+      if (on_host.data()[place] == ops::ignored_target) counted[static_cast<std::size_t>(place / time)] -= 1;
+    }
+    return counted;
+  }
+};
+
+}  // namespace nn
+}  // namespace trireme

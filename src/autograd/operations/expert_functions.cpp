@@ -1,0 +1,89 @@
+#include "trireme/autograd/experts.hpp"
+#include "trireme/autograd/record.hpp"
+#include "trireme/core/bfloat16.hpp"
+#include "trireme/core/float16.hpp"
+
+namespace trireme {
+namespace {
+
+struct TakeExpertRows {
+  static constexpr std::string_view name = "take_expert_rows";
+  ExpertRows rows;
+  void forward(const auto& x, auto& y) const { ops::take_expert_rows(*rows, x, y); }
+  void backward(const auto& dy, const auto& dx) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::take_expert_rows_backward(*rows, dy, out, accumulate); });
+  }
+};
+
+struct ExpertLinear {
+  static constexpr std::string_view name = "expert_linear";
+  ExpertRows rows;
+  void forward(const auto& x, const auto& weight, auto& y) const { ops::expert_linear(*rows, x, weight, y); }
+  void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&) const {
+    dx.contribute([&](auto& out, bool accumulate) { ops::expert_linear_input_gradient(*rows, dy, weight, out, accumulate); });
+  }
+  void weight_gradients(const auto& dy, const auto& x, const auto&, const auto&, const auto& dweight) const {
+    dweight.contribute([&](auto& out, bool accumulate) { ops::expert_linear_weight_gradient(*rows, dy, x, out, accumulate); });
+  }
+};
+
+struct CombineExpertRows {
+  static constexpr std::string_view name = "combine_expert_rows";
+  ExpertRows rows;
+  void forward(const auto& x, const auto& weights, auto& y) const { ops::combine_expert_rows(*rows, x, weights, y); }
+  template <typename T, typename D, typename A>
+  void backward(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<A, D>& weights, const Gradient<T, D>& dx,
+                const Gradient<A, D>& dweights) const {
+    Tensor<T, D> of_x = dx.needed() ? Tensor<T, D>(x.shape()) : Tensor<T, D>();
+    Tensor<A, D> of_weights = dweights.needed() ? Tensor<A, D>(weights.shape()) : Tensor<A, D>();
+    ops::combine_expert_rows_backward(*rows, dy, x, weights, of_x, of_weights);
+    if (dx.needed()) dx.give(std::move(of_x));
+    if (dweights.needed()) dweights.give(std::move(of_weights));
+  }
+};
+
+Shape matrix_of(std::string_view name, const Shape& x, std::int64_t rows, std::int64_t width) {
+  require(x.size() == 2, "{}: x has shape {}, but needs two dims", name, x);
+  return {rows, width};
+}
+
+}  // namespace
+
+template <typename T, typename D>
+Variable<T, D> take_expert_rows(const Variable<T, D>& x, const ExpertRows& rows) {
+  const auto result = [&] { return Result<T, D>{matrix_of(TakeExpertRows::name, x.shape(), rows->count(), x.shape().back())}; };
+  return record(TakeExpertRows{rows}, result, x);
+}
+
+template <typename T, typename D>
+Variable<T, D> expert_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight, const ExpertRows& rows) {
+  const auto result = [&] {
+    require(weight.shape().size() == 2 && weight.shape()[0] % rows->experts() == 0,
+            "expert_linear: a weight {} does not have equally many rows for each of {} experts", weight.shape(),
+            rows->experts());
+    return Result<T, D>{matrix_of(ExpertLinear::name, x.shape(), rows->count(), weight.shape()[0] / rows->experts())};
+  };
+  return record(ExpertLinear{rows}, result, kept(x), kept(trireme::weight(weight)));
+}
+
+template <typename T, typename D>
+Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weights, const ExpertRows& rows) {
+  const auto result = [&] {
+    return Result<T, D>{matrix_of(CombineExpertRows::name, x.shape(), rows->tokens, x.shape().back())};
+  };
+  return record(CombineExpertRows{rows}, result, kept(x), kept(weights));
+}
+
+#define TRIREME_INSTANTIATE(T, A)                                                                               \
+  template Variable<T, TRIREME_DEVICE> take_expert_rows(const Variable<T, TRIREME_DEVICE>&, const ExpertRows&); \
+  template Variable<T, TRIREME_DEVICE> expert_linear(const Variable<T, TRIREME_DEVICE>&,                        \
+                                                     const Variable<T, TRIREME_DEVICE, A>&, const ExpertRows&); \
+  template Variable<T, TRIREME_DEVICE> combine_expert_rows(const Variable<T, TRIREME_DEVICE>&,                  \
+                                                           const Variable<A, TRIREME_DEVICE>&, const ExpertRows&)
+TRIREME_INSTANTIATE(float, float);
+TRIREME_INSTANTIATE(double, double);
+TRIREME_INSTANTIATE(bfloat16, float);
+TRIREME_INSTANTIATE(float16, float);
+#undef TRIREME_INSTANTIATE
+
+}  // namespace trireme

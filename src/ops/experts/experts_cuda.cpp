@@ -1,0 +1,62 @@
+#include "ops/experts/experts_on.hpp"
+#include "trireme/device/cuda.hpp"
+
+// Grouped products and the order of rows need kernels of their own, which are planned.
+namespace trireme::ops {
+namespace {
+
+[[noreturn]] void refuse() {
+  throw Error({.message = "a mixture of experts has no kernels for GPUs yet: train it on the CPU"});
+}
+
+}  // namespace
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::take(const ExpertRows&, const Tensor<T, Cuda>&, Tensor<T, Cuda>&) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::take_backward(const ExpertRows&, const Tensor<T, Cuda>&, Tensor<T, Cuda>&, bool) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::linear(const ExpertRows&, const Tensor<T, Cuda>&, const Tensor<T, Cuda>&, Tensor<T, Cuda>&) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::input_gradient(const ExpertRows&, const Tensor<T, Cuda>&, const Tensor<T, Cuda>&, Tensor<T, Cuda>&,
+                                      bool) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::weight_gradient(const ExpertRows&, const Tensor<T, Cuda>&, const Tensor<T, Cuda>&,
+                                       Tensor<Accumulate<T>, Cuda>&, bool) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::combine(const ExpertRows&, const Tensor<T, Cuda>&, const Tensor<Accumulate<T>, Cuda>&,
+                               Tensor<T, Cuda>&) {
+  refuse();
+}
+
+template <>
+template <typename T>
+void ExpertWork<Cuda>::combine_backward(const ExpertRows&, const Tensor<T, Cuda>&, const Tensor<T, Cuda>&,
+                                        const Tensor<Accumulate<T>, Cuda>&, Tensor<T, Cuda>&, Tensor<Accumulate<T>, Cuda>&) {
+  refuse();
+}
+
+TRIREME_INSTANTIATE_EXPERTS(Cuda);
+
+}  // namespace trireme::ops
