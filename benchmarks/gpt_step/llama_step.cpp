@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
   command.option("--kv-heads", options.model.kv_heads, "of keys and values");
   command.option("--width", options.model.width, "of the residual stream");
   command.option("--hidden", options.model.hidden, "features of a block's MLP");
+  command.option("--experts", options.model.experts.count, "in place of each MLP; 0: none", not_negative);
+  command.option("--top-k", options.model.experts.top_k, "experts that compute a token");
   command.option("--block", options.model.block, "tokens of a sequence");
   command.option("--vocabulary", options.model.vocabulary, "tokens there are");
   add_options(command, options);

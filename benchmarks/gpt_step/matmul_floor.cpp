@@ -13,6 +13,8 @@ struct Products {
   struct Linear {
     std::int64_t in;
     std::int64_t out;
+    std::int64_t experts = 1;  // that divide the rows of all choices
+    std::int64_t choices = 1;
   };
 
   std::int64_t rows;
@@ -26,10 +28,13 @@ struct Products {
 
   std::vector<Product> of_step() const {
     std::vector<Product> products;
-    const auto forward = [&](const Linear& linear) { products.push_back({1, rows, linear.out, linear.in, false, true}); };
+    const auto rows_of = [&](const Linear& linear) { return rows * linear.choices / linear.experts; };
+    const auto forward = [&](const Linear& linear) {
+      products.push_back({linear.experts, rows_of(linear), linear.out, linear.in, false, true});
+    };
     const auto backward = [&](const Linear& linear) {
-      products.push_back({1, linear.out, linear.in, rows, true, false});  // of the weight
-      products.push_back({1, rows, linear.in, linear.out, false, false});
+      products.push_back({linear.experts, linear.out, linear.in, rows_of(linear), true, false});  // of the weight
+      products.push_back({linear.experts, rows_of(linear), linear.in, linear.out, false, false});
     };
     for (int layer = 0; layer < layers; ++layer) {
       std::ranges::for_each(before, forward);
@@ -70,13 +75,18 @@ std::vector<Product> products_of_step(const trireme::models::LlamaOptions& model
   const std::int64_t width = model.width;
   const std::int64_t size = model.head_size == 0 ? width / model.heads : model.head_size;
   const std::int64_t kv_heads = model.kv_heads == 0 ? model.heads : model.kv_heads;
+  const std::int64_t experts = std::max<std::int64_t>(model.experts.count, 1);
+  const std::int64_t choices = model.experts.count > 0 ? model.experts.top_k : 1;
   return Products{.rows = batch * model.block,
                   .time = model.block,
                   .heads = batch * model.heads,
                   .head_size = size,
                   .layers = model.layers,
                   .before = {{width, (model.heads + 2 * kv_heads) * size}},
-                  .behind = {{model.heads * size, width}, {width, model.hidden}, {width, model.hidden}, {model.hidden, width}},
+                  .behind = {{model.heads * size, width},
+                             {width, model.hidden, experts, choices},
+                             {width, model.hidden, experts, choices},
+                             {model.hidden, width, experts, choices}},
                   .last = {width, model.vocabulary}}
       .of_step();
 }

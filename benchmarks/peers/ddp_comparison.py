@@ -29,7 +29,7 @@ def parse_options(description, program, sizes):
     parser.add_argument("--program", type=pathlib.Path, default=HERE.parent.parent / "build/release/bin" / program)
     parser.add_argument("--json", type=pathlib.Path)
     options = parser.parse_args()
-    options.shared = [f"--{name}={getattr(options, name)}"
+    options.shared = [f"--{name}={getattr(options, name.replace('-', '_'))}"
                       for name in ["threads", "steps", "precision", *(name for name, _ in sizes)]]
     return options
 

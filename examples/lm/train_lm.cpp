@@ -17,12 +17,15 @@ namespace {
 
 // By name, for bytes.
 const std::map<std::string, models::LlamaOptions>& model_sizes() {
+  const nn::MixtureOfExpertsOptions experts{.count = 8, .top_k = 2, .auxiliary_loss = 0.01, .z_loss = 0.001};
   static const std::map<std::string, models::LlamaOptions> sizes{
       {"llama:1m", {.layers = 5, .heads = 4, .kv_heads = 2, .width = 128, .hidden = 384, .tied = true}},
       {"llama:10m", {.layers = 6, .heads = 6, .kv_heads = 2, .width = 384, .hidden = 1024, .tied = true}},
       {"llama:100m", {.layers = 16, .heads = 12, .kv_heads = 4, .width = 768, .hidden = 2048, .tied = true}},
       {"llama:1b",
-       {.layers = 16, .heads = 32, .kv_heads = 8, .width = 2048, .hidden = 8192, .rotary_base = 500000, .tied = true}}};
+       {.layers = 16, .heads = 32, .kv_heads = 8, .width = 2048, .hidden = 8192, .rotary_base = 500000, .tied = true}},
+      {"moe:4m", {.layers = 5, .heads = 4, .kv_heads = 2, .width = 128, .hidden = 256, .tied = true, .experts = experts}},
+      {"moe:40m", {.layers = 6, .heads = 6, .kv_heads = 2, .width = 384, .hidden = 768, .tied = true, .experts = experts}}};
   return sizes;
 }
 
@@ -49,8 +52,8 @@ models::LlamaOptions model_options(const LmRecipe& recipe, const std::optional<t
     if (tokenizer) options.vocabulary = tokenizer->vocabulary_size();
     return options;
   }
-  require(!model.starts_with("llama:"), "--model {}: use one of {}, or a folder of transformers", model,
-          fmt::join(names_of_sizes(), ", "));
+  require(!model.starts_with("llama:") && !model.starts_with("moe:"), "--model {}: use one of {}, or a folder of transformers",
+          model, fmt::join(names_of_sizes(), ", "));
   return models::llama_options(model);
 }
 
@@ -75,7 +78,8 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
 
 int main(int argc, char** argv) {
   trainer::CommandLine line(
-      "Trains a Llama, Mistral or Qwen on text or tokens, on one rank or on many: mpirun -n N train_lm --data FILE --model "
+      "Trains a Llama, Mistral, Mixtral or Qwen on text or tokens, on one rank or on many: mpirun -n N train_lm --data FILE "
+      "--model "
       "NAME");
   LmRecipe recipe;
   recipe.add_to(line);

@@ -2,6 +2,7 @@
 
 #include <array>
 
+#include "models/expert_config.hpp"
 #include "models/hugging_face_config.hpp"
 #include "models/pretrained_folder.hpp"
 
@@ -11,7 +12,7 @@ namespace {
 bool is_beside(std::string_view name) { return name.ends_with(".rotary_emb.inv_freq"); }
 bool is_beside_or_tied(std::string_view name) { return is_beside(name) || name == "lm_head.weight"; }
 
-// Queries, keys and values are three tensors in the file.
+// Queries, keys and values are three tensors in the file, and each expert has its own.
 nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
   const std::int64_t size = options.head_size == 0 ? options.width / options.heads : options.head_size;
   const std::array<std::pair<const char*, std::int64_t>, 3> projections{
@@ -20,8 +21,8 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
        {"v_proj", size * (options.kv_heads == 0 ? options.heads : options.kv_heads)}}};
   return {.passed_over = options.tied ? is_beside_or_tied : is_beside,
           .parts =
-              [projections](const std::string& parameter) {
-                std::vector<nn::StoredRows> parts;
+              [projections, options](const std::string& parameter) {
+                std::vector<nn::StoredRows> parts = stored_experts(options, parameter);
                 constexpr std::string_view packed = "qkv_proj";
                 const std::size_t place = parameter.find(packed);
                 if (place == std::string::npos) return parts;

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "models/expert_config.hpp"
 #include "models/model_config.hpp"
 #include "trireme/models/hugging_face.hpp"
 
@@ -74,8 +75,8 @@ double base_of(const ConfigFile& config, double otherwise) {
 }
 
 // Where both stand there, transformers takes the older one, and nothing of the other.
-void read_rotary(const ConfigFile& config, LlamaOptions& options) {
-  options.rotary_base = base_of(config, 10000);
+void read_rotary(const ConfigFile& config, double otherwise, LlamaOptions& options) {
+  options.rotary_base = base_of(config, otherwise);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     if (!config.has(key)) continue;
     const ConfigFile rope(config, key);
@@ -87,13 +88,15 @@ void read_rotary(const ConfigFile& config, LlamaOptions& options) {
   config.ignore({"rope_scaling", "rope_parameters"});
 }
 
-// A window of all layers, which mistral has unless it is null, or of some, which Qwen says by a flag, and then from which layer
-// on or in which ones.
+// A window of all layers, which mistral has unless it is null and mixtral where it is given, or of some, which Qwen says by a
+// flag, and then from which layer on or in which ones.
 void read_window(const ConfigFile& config, const std::string& family, LlamaOptions& options) {
   constexpr std::int64_t standard = 4096;
   const bool is_qwen = family.starts_with("qwen");
-  const bool has_window = family == "mistral" || (is_qwen && config.flag_or("use_sliding_window", false));
-  const std::int64_t said = config.is_absent("sliding_window") ? standard : config.integer_or("sliding_window", 0);
+  const bool is_mixtral = family == "mixtral";
+  const bool has_window = family == "mistral" || is_mixtral || (is_qwen && config.flag_or("use_sliding_window", false));
+  const std::int64_t said =
+      config.is_absent("sliding_window") && !is_mixtral ? standard : config.integer_or("sliding_window", 0);
   options.window = has_window ? said : 0;
   const std::int64_t first = config.integer_or("max_window_layers", 28, 0);
   const auto types = config.texts("layer_types");
@@ -115,7 +118,11 @@ void read_window(const ConfigFile& config, const std::string& family, LlamaOptio
 
 // By absence a family's own number, by null that of the heads.
 int kv_heads_of(const ConfigFile& config, const std::string& family, int heads) {
-  const int standard = family == "mistral" ? 8 : family.starts_with("qwen") ? 32 : heads;
+  const int standard = family == "mistral" || family == "mixtral" ? 8
+                       : family == "qwen2_moe"                    ? 16
+                       : family == "qwen3_moe"                    ? 4
+                       : family.starts_with("qwen")               ? 32
+                                                                  : heads;
   const auto found = config.integer_or("num_key_value_heads", config.is_absent("num_key_value_heads") ? standard : heads);
   if (found > heads || heads % found != 0) config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
   return static_cast<int>(found);
@@ -132,9 +139,11 @@ LlamaOptions with_plain_windows(LlamaOptions options) {
 
 LlamaOptions llama_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
-  const std::string family = config.text("model_type");
+  const std::string type = config.text("model_type");
+  const std::string family = family_without_experts(type);
+  const bool has_experts = type != family;
   if (family != "llama" && family != "mistral" && family != "qwen2" && family != "qwen3") {
-    config.refuse("model_type", "llama, mistral, qwen2 or qwen3");
+    config.refuse("model_type", "llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 or qwen3_moe");
   }
   const std::int64_t longest = family == "mistral" ? 131072 : family == "llama" ? 2048 : 32768;
   LlamaOptions options{.layers = count_of(config, "num_hidden_layers"),
@@ -143,11 +152,11 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
                        .hidden = config.integer("intermediate_size"),
                        .vocabulary = config.integer("vocab_size", 2),
                        .block = config.integer_or("max_position_embeddings", longest),
-                       .epsilon = not_negative(config, "rms_norm_eps", 1e-6),
+                       .epsilon = not_negative(config, "rms_norm_eps", type == "mixtral" ? 1e-5 : 1e-6),
                        .tied = config.flag_or("tie_word_embeddings", false),
                        .weight_deviation = not_negative(config, "initializer_range", 0.02)};
-  options.kv_heads = kv_heads_of(config, family, options.heads);
-  options.head_size = config.integer_or("head_dim", family == "qwen3" ? 128 : 0, 2);
+  options.kv_heads = kv_heads_of(config, type, options.heads);
+  options.head_size = config.integer_or("head_dim", type == "qwen3" ? 128 : 0, 2);
   if (options.head_size == 0 && options.width % options.heads != 0) {
     config.refuse("num_attention_heads", "a divisor of hidden_size, or a head_dim");
   }
@@ -162,8 +171,16 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
   } else {
     options.attention_bias = family == "qwen2";
   }
-  read_rotary(config, options);
-  read_window(config, family, options);
+  if (type == "qwen2_moe") options.attention_bias = config.flag_or("qkv_bias", true);
+  read_rotary(config, type == "mixtral" ? 1e6 : 10000, options);
+  if (has_experts) read_experts(config, type, options);
+  if (!has_experts || type == "mixtral") {
+    read_window(config, type, options);
+  } else if (const auto types = config.texts("layer_types")) {
+    if (std::ranges::count(*types, "full_attention") != options.layers) {
+      config.refuse("layer_types", "full_attention for each of num_hidden_layers");
+    }
+  }
   config.ignore({"sliding_window", "use_sliding_window"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
@@ -174,16 +191,11 @@ namespace {
 
 // transformers refuses a Llama whose heads do not divide its width.
 std::string family_of(const LlamaOptions& options) {
+  if (options.experts.count > 0) return family_with_experts(options);
   if (options.query_key_norm) return "qwen3";
   if (options.attention_bias && !options.output_bias) return "qwen2";
   const bool beyond_llama = options.window > 0 || options.width % options.heads != 0;
   return beyond_llama && options.windowed.empty() && !options.attention_bias && !options.mlp_bias ? "mistral" : "llama";
-}
-
-[[noreturn]] void refuse_to_save(const std::string& what) {
-  throw Error({.code = ErrorCode::invalid_argument,
-               .message = fmt::format("no model of transformers has {}", what),
-               .hint = "save the weights by nn::save_weights()"});
 }
 
 std::string name_of_kind(RotaryScalingKind kind) {
@@ -218,7 +230,7 @@ nlohmann::ordered_json rope_json(const RotaryScaling& scaling) {
 
 nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
   const LlamaOptions options = with_plain_windows(given);
-  const std::string family = family_of(options);
+  const std::string type = family_of(options), family = family_without_experts(type);
   const bool is_qwen = family.starts_with("qwen");
   if (family != "llama" && options.mlp_bias) refuse_to_save("these biases of attention and MLP, norms or windows");
   if (family == "llama" && options.width % options.heads != 0) refuse_to_save("heads of this size and biases");
@@ -227,12 +239,15 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
   if (family == "qwen3" && options.attention_bias != options.output_bias)
     refuse_to_save("norms of queries and one of these biases");
   const std::int64_t head_size = options.head_size == 0 ? options.width / options.heads : options.head_size;
-  const std::string architecture = family == "llama"     ? "Llama"
-                                   : family == "mistral" ? "Mistral"
-                                   : family == "qwen2"   ? "Qwen2"
-                                                         : "Qwen3";
+  const std::string architecture = type == "llama"       ? "Llama"
+                                   : type == "mistral"   ? "Mistral"
+                                   : type == "mixtral"   ? "Mixtral"
+                                   : type == "qwen2"     ? "Qwen2"
+                                   : type == "qwen2_moe" ? "Qwen2Moe"
+                                   : type == "qwen3"     ? "Qwen3"
+                                                         : "Qwen3Moe";
   nlohmann::ordered_json config{{"architectures", {architecture + "ForCausalLM"}},
-                                {"model_type", family},
+                                {"model_type", type},
                                 {"dtype", std::string(name_of(dtype))},
                                 {"vocab_size", options.vocabulary},
                                 {"hidden_size", options.width},
@@ -250,11 +265,13 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
                                 {"bos_token_id", nullptr},  // none, unlike what transformers takes where nothing is said
                                 {"eos_token_id", nullptr},
                                 {"pad_token_id", nullptr}};
+  if (options.experts.count > 0) add_experts(options, type, config);
   if (family != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
   if (family == "llama" || family == "qwen3") config["attention_bias"] = options.attention_bias;
   if (family == "llama") config["mlp_bias"] = options.mlp_bias;
   if (is_qwen) config["use_sliding_window"] = options.window > 0;
-  if (family != "llama") config["sliding_window"] = options.window > 0 ? nlohmann::ordered_json(options.window) : nullptr;
+  if (family != "llama" && (!is_qwen || options.experts.count == 0))
+    config["sliding_window"] = options.window > 0 ? nlohmann::ordered_json(options.window) : nullptr;
   if (is_qwen && options.window > 0) {
     for (int layer = 0; layer < options.layers; ++layer) {
       const bool windowed = options.windowed.empty() || options.windowed[static_cast<std::size_t>(layer)];

@@ -11,6 +11,7 @@
 #include "temporary_folder.hpp"
 #include "trireme/models/generate.hpp"
 #include "trireme/models/hugging_face.hpp"
+#include "trireme/optim/adamw.hpp"
 #include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/step.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -33,17 +34,19 @@ Tensor<std::int32_t> part_of(const Tensor<std::int32_t>& windows, std::int64_t f
   return part;
 }
 
-void train(const Group& world, const Layout& layout, const tests::ModelFolder& fixture) {
+// make_optimizer(model, learning rate); the losses of the references by their name, and how far they may be off.
+void train(const Group& world, const Layout& layout, const tests::ModelFolder& fixture, const char* losses, double tolerance,
+           const auto& make_optimizer) {
   const ProcessMesh mesh = layout.mesh(world);
   models::Llama<Float32> model(models::llama_options(fixture.path), layout.context(mesh));
   models::load_pretrained(model, fixture.path);
   parallel::DataParallel replicas(model, mesh, {.sharding = layout.sharding});
-  optim::Sgd optimizer(model, {.learning_rate = fixture.learning_rate});
+  auto optimizer = make_optimizer(model, fixture.learning_rate);
   const SafetensorsFile expected = fixture.expected();
   const auto windows = Tensor<std::int32_t>::from(expected.at("tokens").shape, expected.read_values<std::int32_t>("tokens"));
   const std::int64_t rows = windows.dim(0) / layout.data / layout.micro_batches;
   std::int64_t number = 0;
-  for (const double wanted : expected.read_values<double>("sgd_losses")) {
+  for (const double wanted : expected.read_values<double>(losses)) {
     std::vector<data::TokenBatch> batches;
     for (std::int64_t micro = 0; micro < layout.micro_batches; ++micro) {
       const std::int64_t first = (mesh.data().rank() * layout.micro_batches + micro) * rows;
@@ -54,8 +57,19 @@ void train(const Group& world, const Layout& layout, const tests::ModelFolder& f
     step.backward(model, batches);
     step.update(optimizer);
     const double loss = step.finish().loss();
-    require(std::abs(loss - wanted) < 1e-5 * wanted, "step {}: a loss of {}, not {}", number, loss, wanted);
+    require(std::abs(loss - wanted) < tolerance * wanted, "step {}: a loss of {}, not {}", number, loss, wanted);
   }
+}
+
+void train_by_sgd(const Group& world, const Layout& layout, const tests::ModelFolder& fixture) {
+  train(world, layout, fixture, "sgd_losses", 1e-5,
+        [](auto& model, double learning_rate) { return optim::Sgd(model, {.learning_rate = learning_rate}); });
+}
+
+void train_by_adamw(const Group& world, const Layout& layout, const tests::ModelFolder& fixture) {
+  train(world, layout, fixture, "adamw_losses", 1e-4, [](auto& model, double learning_rate) {
+    return optim::AdamW(model, {.learning_rate = learning_rate, .weight_decay = 0.01});
+  });
 }
 
 std::string content(const fs::path& path) {
@@ -77,7 +91,9 @@ TEST_CASE("models of transformers train on every mesh as by PyTorch") {
     for (const Layout& layout : layouts) {
       INFO(fixture.name() << ", " << layout.str());
       if (!fits(layout, options)) continue;
-      CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) { train(world, layout, fixture); }));
+      CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) { train_by_sgd(world, layout, fixture); }));
+      if (options.experts.count == 0) continue;
+      CHECK_NOTHROW(testing::run_ranks(layout.ranks(), [&](const Group& world) { train_by_adamw(world, layout, fixture); }));
     }
   }
 }

@@ -23,7 +23,8 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// What a folder's config.json says, or the file that is named, of model_type llama, mistral, qwen2 or qwen3. What it asks for
+// What a folder's config.json says, or the file that is named, of model_type llama, mistral, mixtral, qwen2,
+// qwen2_moe, qwen3 or qwen3_moe. What it asks for
 // and no Llama has (another activation or kind of rotary positions, quantized weights, an option of an unknown name) is an
 // Error that names it.
 LlamaOptions llama_options(const std::filesystem::path& path);

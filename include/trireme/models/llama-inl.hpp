@@ -35,6 +35,12 @@ std::vector<typename LlamaBlock<P, D>::Options> block_options(const LlamaOptions
                     .window = options.window,
                     .weight_initializer = initializer},
       .mlp = {.width = options.width, .hidden = options.hidden, .bias = options.mlp_bias, .weight_initializer = initializer}};
+  block.experts = options.experts;
+  block.experts.width = options.width;
+  if (options.experts.hidden == 0) block.experts.hidden = options.hidden;
+  block.experts.auxiliary_loss /= options.layers;
+  block.experts.z_loss /= options.layers;
+  block.experts.weight_initializer = initializer;
   std::vector<typename LlamaBlock<P, D>::Options> blocks(static_cast<std::size_t>(options.layers), block);
   for (std::size_t layer = 0; layer < options.windowed.size(); ++layer) {
     if (!options.windowed[layer]) blocks[layer].attention.window = 0;

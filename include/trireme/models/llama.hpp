@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
+#include "trireme/nn/experts.hpp"
 #include "trireme/nn/gated.hpp"
 #include "trireme/nn/rotary_attention.hpp"
 #include "trireme/nn/staged.hpp"
@@ -12,7 +14,7 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
-// A Llama 2 or 3, and what differs in Mistral and Qwen 2 and 3.
+// A Llama 2 or 3, and what differs in Mistral, Mixtral and Qwen 2 and 3.
 struct LlamaOptions {
   int layers = 6;
   int heads = 6;
@@ -32,7 +34,10 @@ struct LlamaOptions {
   bool query_key_norm = false;
   std::int64_t window = 0;          // above 0: attention to keys that are fewer places away,
   std::vector<bool> windowed = {};  // in these layers; empty: in all
-  double weight_deviation = 0.02;   // standard deviation of first weights
+  // With a count, experts take the place of the MLP in all blocks. Width and initializer are the model's, and so is the number
+  // of hidden features unless it is given. Factors of added losses are those of the means over layers.
+  nn::MixtureOfExpertsOptions experts = {};
+  double weight_deviation = 0.02;  // standard deviation of first weights
 };
 
 // A pre-norm block with RMS norms, rotary positions and SwiGLU (Touvron et al. 2023, arXiv 2302.13971).
@@ -42,6 +47,7 @@ class LlamaBlock : public nn::Module<P, D> {
   struct Options {
     nn::RotaryAttentionOptions attention;
     nn::GatedMlpOptions mlp;
+    nn::MixtureOfExpertsOptions experts = {};  // with a count: instead of the MLP
   };
 
   LlamaBlock(const nn::Module<P, D>& parent, std::string_view name, const Options& options)
@@ -49,20 +55,32 @@ class LlamaBlock : public nn::Module<P, D> {
         input_layernorm(*this, "input_layernorm", {.width = options.mlp.width, .epsilon = options.attention.epsilon}),
         self_attn(*this, "self_attn", options.attention),
         post_attention_layernorm(*this, "post_attention_layernorm",
-                                 {.width = options.mlp.width, .epsilon = options.attention.epsilon}),
-        mlp(*this, "mlp", options.mlp) {}
+                                 {.width = options.mlp.width, .epsilon = options.attention.epsilon}) {
+    if (options.experts.count > 0) {
+      experts.emplace(*this, "mlp", options.experts);
+    } else {
+      mlp.emplace(*this, "mlp", options.mlp);
+    }
+  }
 
   nn::Residual<P, D> forward(const nn::Residual<P, D>& x, const data::BasicTokenBatch<D>& batch) const {
     const auto [stream, normalized] = nn::settle(input_layernorm, x);
     const auto [middle, middle_normalized] =
         post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time()));
-    return {.stream = middle, .pending = mlp.forward(middle_normalized)};
+    return {.stream = middle, .pending = feed_forward(middle_normalized, batch)};
   }
 
   nn::RmsNorm<P, D> input_layernorm;
   nn::RotaryAttention<P, D> self_attn;
   nn::RmsNorm<P, D> post_attention_layernorm;
-  nn::GatedMlp<P, D> mlp;
+  std::optional<nn::GatedMlp<P, D>> mlp;              // one of the two
+  std::optional<nn::MixtureOfExperts<P, D>> experts;  // has its name
+
+ private:
+  typename nn::Module<P, D>::Value feed_forward(const typename nn::Module<P, D>::Value& x,
+                                                const data::BasicTokenBatch<D>& batch) const {
+    return mlp ? mlp->forward(x) : experts->forward(x, batch.time(), batch.targets);
+  }
 };
 
 // Names as in Hugging Face's LlamaForCausalLM, but queries, keys and values are one layer, qkv_proj. On a tensor axis the ranks

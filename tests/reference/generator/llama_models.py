@@ -1,8 +1,11 @@
 """Small models of the Llama family as transformers writes them, and what they say of some tokens."""
 
+import contextlib
 import copy
+import itertools
 import math
 import pathlib
+import sys
 import tempfile
 
 import torch
@@ -52,6 +55,43 @@ MODELS = {
             "rope_parameters": YARN | {"attention_factor": 0.75, "beta_fast": 8.0, "truncate": False},
         },
     ),
+    "mixtral": (
+        "mixtral",
+        {"num_key_value_heads": 2, "num_local_experts": 4, "router_aux_loss_coef": 0.2, "output_router_logits": True},
+    ),
+    "mixtral_top1_window": (
+        "mixtral",
+        {
+            "num_local_experts": 3,
+            "num_experts_per_tok": 1,
+            "sliding_window": 9,
+            "rope_parameters": LLAMA3,
+            "router_aux_loss_coef": 0.3,  # without it the router has no gradient but rounding
+            "output_router_logits": True,
+        },
+    ),
+    "qwen2_moe": (
+        "qwen2_moe",
+        {
+            "num_experts": 5,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 24,
+            "shared_expert_intermediate_size": 20,
+            "router_aux_loss_coef": 0.1,
+            "output_router_logits": True,
+        },
+    ),
+    "qwen3_moe": (
+        "qwen3_moe",
+        {
+            "num_key_value_heads": 2,
+            "head_dim": 12,
+            "num_local_experts": 5,
+            "num_experts_per_tok": 3,
+            "moe_intermediate_size": 16,
+            "norm_topk_prob": True,
+        },
+    ),
 }
 SIZES = {
     "vocab_size": 53,
@@ -66,6 +106,8 @@ SIZES = {
     "attn_implementation": "eager",
 }
 SHARDED = "llama_grouped_tied_llama3"
+CAPACITY_FACTOR = 0.75  # of the experts, in a second pass
+LEAST_MARGIN = 1e-3  # by which chosen experts lead the others, in logits and in all steps
 HALF = {"qwen3": torch.bfloat16, "qwen2_tied": torch.float16}
 TIME = 60
 NEW_TOKENS = 40
@@ -76,6 +118,8 @@ def model_of(name, random):
     kind, options = MODELS[name]
     config = transformers.AutoConfig.for_model(kind, **(SIZES | options))
     model = transformers.AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
+    if routers(model):
+        model.set_experts_implementation("eager")
     dtype = HALF.get(name, torch.float32)
     with torch.no_grad():
         for parameter in model.parameters():
@@ -95,48 +139,116 @@ def greedy(model, prompt):
     return text[0, len(prompt) :], margin
 
 
-def losses(model, tokens):
-    """Of ten steps of SGD on the same batch."""
-    optimizer = torch.optim.SGD(model.parameters(), lr=LEARNING_RATE)
-    values = []
+def routers(model):
+    return [layer.mlp.gate for layer in model.model.layers if hasattr(layer.mlp, "experts")]
+
+
+def auxiliary_loss(model, router_logits, sequences):
+    """The mean over layers and sequences of what transformers computes of all of them together."""
+    balance = sys.modules[type(model).__module__].load_balancing_loss_func
+    each = [
+        balance((of_sequence,), of_sequence.shape[1], model.config.num_experts_per_tok)
+        for of_layer in router_logits
+        for of_sequence in of_layer.chunk(sequences)
+    ]
+    return torch.stack(each).mean()
+
+
+def lead(model, router_logits):
+    """By how much at least the experts that are chosen lead the others."""
+    best = torch.cat(router_logits).topk(model.config.num_experts_per_tok + 1).values
+    return (best[:, -2] - best[:, -1]).min().item()
+
+
+def losses(model, tokens, optimizer):
+    """Of ten steps on the same batch, and by how much at least the chosen experts lead."""
+    values, margin = [], math.inf
+    has_experts = bool(routers(model))
     for _ in range(10):
         optimizer.zero_grad()
-        logits = model(tokens[:, :-1]).logits
-        loss = torch.nn.functional.cross_entropy(logits.flatten(0, 1), tokens[:, 1:].flatten())
+        output = model(tokens[:, :-1], **({"output_router_logits": True} if has_experts else {}))
+        loss = torch.nn.functional.cross_entropy(output.logits.flatten(0, 1), tokens[:, 1:].flatten())
+        if has_experts:
+            margin = min(margin, lead(model, output.router_logits))
+            if margin < LEAST_MARGIN:
+                break
+            if model.config.output_router_logits:
+                loss = loss + model.config.router_aux_loss_coef * auxiliary_loss(model, output.router_logits, len(tokens))
         loss.backward()
         optimizer.step()
         values.append(loss.item())
-    return values
+    return torch.tensor(values, dtype=torch.float64), margin
+
+
+@contextlib.contextmanager
+def limited_capacity(model, time):
+    """Experts take so many choices of a sequence, first choices first and of these the earlier ones, as in Switch and GShard."""
+
+    def limit(router, _, output):
+        logits, weights, chosen = output
+        experts, choices = logits.shape[1], chosen.shape[1]
+        capacity = math.ceil(CAPACITY_FACTOR * choices * time / experts)
+        in_order = chosen.view(-1, time, choices).transpose(1, 2).reshape(-1, choices * time)
+        places = torch.nn.functional.one_hot(in_order, experts).cumsum(1).gather(2, in_order[..., None])[..., 0]
+        kept = (places <= capacity).view(-1, choices, time).transpose(1, 2).reshape(chosen.shape)
+        return logits, weights * kept, chosen
+
+    hooks = [router.register_forward_hook(limit) for router in routers(model)]
+    yield
+    for hook in hooks:
+        hook.remove()
+
+
+def expected(model, tokens):
+    """What a model says of tokens, and whether its choices of experts are clear enough to be compared."""
+    with torch.no_grad():
+        if routers(model) and lead(model, model(tokens, output_router_logits=True).router_logits) < LEAST_MARGIN:
+            return {}, False
+        logits = model(tokens).logits
+        text, margin = greedy(model, tokens[0, :5])
+        results = {
+            "tokens": tokens.to(torch.int32),
+            "logits": logits.float(),
+            "greedy": text.to(torch.int32),
+            "greedy_margin": torch.tensor([margin], dtype=torch.float64),
+        }
+        if routers(model):
+            with limited_capacity(model, tokens.shape[1]):
+                results["capacity_logits"] = model(tokens).logits.float()
+    margin = math.inf
+    if routers(model):
+        trained = copy.deepcopy(model)
+        adamw = torch.optim.AdamW(trained.parameters(), lr=LEARNING_RATE, weight_decay=0.01)
+        results["adamw_losses"], margin = losses(trained, tokens, adamw)
+    results["sgd_losses"], of_sgd = losses(model, tokens, torch.optim.SGD(model.parameters(), lr=LEARNING_RATE))
+    return results, min(margin, of_sgd) > LEAST_MARGIN
+
+
+def choose(fixtures, name):
+    """The first model of its name whose choices of experts are clear, and what it says."""
+    for attempt in itertools.count():
+        random = fixtures.random(f"llama/{name}" + (f"/{attempt}" if attempt else ""))
+        model, dtype = model_of(name, random)
+        tokens = random.integers(2, TIME, below=SIZES["vocab_size"])
+        results, clear = expected(copy.deepcopy(model).double(), tokens)
+        if clear:
+            return model, dtype, results
 
 
 def write(fixtures):
     for name in MODELS:
-        random = fixtures.random(f"llama/{name}")
-        model, dtype = model_of(name, random)
+        model, dtype, results = choose(fixtures, name)
         with tempfile.TemporaryDirectory() as folder:
             size = "12KB" if name == SHARDED else "1GB"
-            copy.deepcopy(model).to(dtype).save_pretrained(folder, max_shard_size=size)  # rounds the angles too
+            model.to(dtype).save_pretrained(folder, max_shard_size=size)  # rounds the angles too
             for file in sorted(pathlib.Path(folder).iterdir()):
                 if file.name != "generation_config.json":
                     fixtures.write(f"llama/{name}/{file.name}", file.read_bytes())
-        model = model.double()
-        tokens = random.integers(2, TIME, below=SIZES["vocab_size"])
-        with torch.no_grad():
-            logits = model(tokens).logits
-            text, margin = greedy(model, tokens[0, :5])
-        fixtures.write(
-            f"llama/{name}/expected.safetensors",
-            safetensors(
-                {
-                    "tokens": tokens.to(torch.int32),
-                    "logits": logits.float(),
-                    "greedy": text.to(torch.int32),
-                    "greedy_margin": torch.tensor([margin], dtype=torch.float64),
-                    "sgd_losses": torch.tensor(losses(model, tokens), dtype=torch.float64),
-                }
-            ),
-        )
-    fixtures.write_json("llama/models.json", {"models": list(MODELS), "learning_rate": LEARNING_RATE})
+        fixtures.write(f"llama/{name}/expected.safetensors", safetensors(results))
+    fixtures.write_json(
+        "llama/models.json",
+        {"models": list(MODELS), "learning_rate": LEARNING_RATE, "capacity_factor": CAPACITY_FACTOR},
+    )
     fixtures.add_other(
         "llama", "llama/models.json", "folders_of_transformers", "models of the Llama family, and in double what they say"
     )
