@@ -36,7 +36,7 @@ def main():
     from torch_ddp import measure, parser_of, start
 
     parser = parser_of(SIZES)
-    parser.add_argument("--implementation", default="eager", help="of the experts: eager, grouped_mm, batched_mm")
+    parser.add_argument("--implementation", default="eager", help="of the experts: eager, grouped_mm")
     options = parser.parse_args()
     start(options)
     tokens = torch.randint(options.vocabulary, (options.batch, options.block))

@@ -62,7 +62,7 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
                  const std::filesystem::path& folder, const SavePretrainedOptions& save) {
   const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
   const auto is_first = [](const Axis& ranks) { return ranks == nullptr || ranks->rank() == 0; };
-  const bool writes = is_first(model.context().pipeline) && is_first(model.context().tensor);
+  const bool writes = is_first(model.context().pipeline) && is_first(model.context().parts());
   // A rank that can't write still takes what the others give: none of them waits for it.
   std::exception_ptr failed;
   const auto attempt = [&failed](const auto& work) {

@@ -112,7 +112,7 @@ std::vector<WrittenTensor> stored_tensors(const std::vector<PrefixedModel>& mode
   return all;
 }
 
-// A whole parameter, on every rank of the tensor axis if there is one.
+// A whole parameter, on every rank that holds a part of it.
 template <typename T>
 Tensor<T> whole(Model& model, int index) {
   FlatStore& store = model.store();
@@ -123,7 +123,7 @@ Tensor<T> whole(Model& model, int index) {
   for (const auto& piece : parameter.placement.pieces()) {
     std::copy_n(here.data() + piece.here, piece.count, values.data() + piece.whole);
   }
-  model.context().tensor->all_reduce(values.span(), ReduceOp::sum, parameter.name).wait_on_stream();
+  model.context().parts()->all_reduce(values.span(), ReduceOp::sum, parameter.name).wait_on_stream();
   return values;
 }
 
@@ -164,8 +164,8 @@ std::vector<std::byte> bytes_of(const std::vector<float>& values, DType dtype) {
   }
 }
 
-bool first_of_tensor_axis(const Model& model) {
-  const Axis& ranks = model.context().tensor;
+bool first_of_parts(const Model& model) {
+  const Axis& ranks = model.context().parts();
   return ranks == nullptr || ranks->rank() == 0;
 }
 
@@ -177,7 +177,7 @@ std::vector<float> values_of(const WrittenTensor& tensor, const WeightsFormat& f
   const int here = ranks == nullptr ? 0 : ranks->rank();
   std::vector<float> values;
   if (here == source.owner) values = values_here<T>(source, format);
-  if (source.owner == 0 || !first_of_tensor_axis(*source.model)) return values;
+  if (source.owner == 0 || !first_of_parts(*source.model)) return values;
   const std::string& name = tensor.described.name;
   if (here == source.owner) {
     ranks->send(std::span<const float>(values), 0, 0, name);
@@ -199,7 +199,7 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
   const std::vector<WrittenTensor> tensors = stored_tensors(models, format);
   const bool writes = std::ranges::all_of(models, [](const PrefixedModel& each) {
     const Collectives* ranks = each.model.context().pipeline.get();
-    return first_of_tensor_axis(each.model) && (ranks == nullptr || ranks->rank() == 0);
+    return first_of_parts(each.model) && (ranks == nullptr || ranks->rank() == 0);
   });
   // A rank that can't write still takes what the others give: none of them waits for it.
   std::exception_ptr failed;

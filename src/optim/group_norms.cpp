@@ -22,13 +22,13 @@ const StepTotals* GroupNorms::of(const ResolvedRule& rule) const {
   return totals_ == nullptr ? nullptr : static_cast<const StepTotals*>(totals_->data()) + rule.clips_with;
 }
 
-// Parameters that a tensor axis does not split are counted by its first rank, those of several stages by their first.
+// Parameters that a tensor or expert axis does not split are counted by its first rank, those of several stages by their first.
 bool GroupNorms::counts(const ParameterInfo& info) const {
   const ModelContext& context = model_.context();
-  const bool of_tensor = context.tensor == nullptr || context.tensor->rank() == 0 || info.placement.split();
+  const bool of_parts = context.parts() == nullptr || context.parts()->rank() == 0 || info.placement.split();
   const bool of_pipeline =
       context.pipeline == nullptr || info.tied_ranks.empty() || info.tied_ranks.front() == context.pipeline->rank();
-  return of_tensor && of_pipeline;
+  return of_parts && of_pipeline;
 }
 
 void GroupNorms::measure(const std::vector<Range>& ranges, const std::vector<bool>& used) {
@@ -58,7 +58,7 @@ void GroupNorms::measure(const std::vector<Range>& ranges, const std::vector<boo
   const std::span sums(&totals->loss_sum, 3 * static_cast<std::size_t>(count_));
   if (shard != nullptr) shard->sum_over_ranks(sums);
   const ModelContext& context = model_.context();
-  for (const Axis& axis : {context.tensor, context.pipeline}) {
+  for (const Axis& axis : {context.parts(), context.pipeline}) {
     if (axis != nullptr) axis->all_reduce(sums, ReduceOp::sum, "norms of parameter groups").wait_on_stream();
   }
 }

@@ -61,6 +61,7 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
       group_.size() > 1 && (options.sharding == Sharding::optimizer || (options.sharding == Sharding::automatic && by_itself));
   require_same_replicas(store_, group_);
   require_matching_parts(store_, mesh.tensor());
+  require_matching_parts(store_, mesh.expert());
   require_same_ties(store_, mesh.pipeline());
   require_same(summary_->group(), "setting", settings_of(options, sharded));
   if (group_.size() > 1 && reaches(group_, store_)) store_.relocate(group_.memory());
@@ -84,6 +85,9 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
 
 // All ranks of the pipeline axis make all groups.
 void DataParallel::tie_parameters(const ProcessMesh& mesh) {
+  if (mesh.expert().size() > 1) {
+    expert_ = std::make_shared<const Group>(mesh.expert().split(0, mesh.expert().rank(), "gradients beside experts"));
+  }
   std::map<std::vector<int>, Axis> groups;
   for (const auto& [name, ranks, index] : store_.tied()) {
     if (!groups.contains(ranks)) {

@@ -20,16 +20,16 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                 {"batch_size", std::to_string(options.batch_size)}});
   require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
           options.batch_size);
-  const std::int64_t share = options.batch_size / mesh.data().size();
-  require(share * mesh.data().size() == options.batch_size,
+  const std::int64_t share = options.batch_size / mesh.batch().size();
+  require(share * mesh.batch().size() == options.batch_size,
           "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", options.batch_size,
-          mesh.data().size(), mesh.data().size());
+          mesh.batch().size(), mesh.batch().size());
   ModelContext context{
       .sequence_parallel = options.sequence_parallel,
       .chunks = options.num_chunks,
       .layer_costs = options.layer_costs,
       .seed = options.seed,
-      .rows = {.batch_size = options.batch_size, .own = {mesh.data().rank() * share, (mesh.data().rank() + 1) * share}}};
+      .rows = {.batch_size = options.batch_size, .own = {mesh.batch().rank() * share, (mesh.batch().rank() + 1) * share}}};
   // Groups of their own: nothing else must come between the collectives of a model.
   const auto axis = [](const Group& ranks, int color, std::string_view name) {
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));
@@ -38,6 +38,7 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
     context.pipeline = axis(pipeline, 0, "stages of a model");
   }
   if (mesh.tensor().size() > 1) context.tensor = axis(mesh.tensor(), 0, "split layers");
+  if (mesh.expert().size() > 1) context.expert = axis(mesh.expert(), 0, "experts");
   return context;
 }
 

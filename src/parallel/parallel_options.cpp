@@ -66,6 +66,24 @@ const Tuning& tuning_of(const ParallelOptions& options) {
   return off;
 }
 
+namespace {
+
+// Their sums over the data axis are not yet those of all samples, but for experts.
+void check_expert_axis(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh) {
+  if (mesh.expert().size() == 1) return;
+  const BufferPlane& buffers = store.buffers();
+  bool has_statistics = false;
+  for (int index = 0; index < buffers.size(); ++index) {
+    has_statistics = has_statistics || buffers.info(index).options.reduction != BufferReduction::none;
+  }
+  require(
+      std::holds_alternative<Plain>(options.sum) && !tuning_of(options).on && store.on_host() && !has_statistics,
+      "with an expert axis gradients are summed by Plain without tuning, on the CPU, and no layer has statistics of the batch: "
+      "leave out fixed bits, hooks, tuning, batch norm, or --expert-parallel");
+}
+
+}  // namespace
+
 void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& mesh) {
   const BucketOptions& buckets = options.buckets;
   require(buckets.bytes > 0 && buckets.first_bytes > 0 && buckets.slice_bytes > 0,
@@ -79,6 +97,7 @@ void check(const ParallelOptions& options, FlatStore& store, const ProcessMesh& 
   if (const auto* fixed = std::get_if<FixedBits>(&options.sum)) check(*fixed, mesh.data().size(), store.buffers());
   if (const auto* hooked = std::get_if<Hooked>(&options.sum)) check(*hooked, store, mesh);
   check(tuning_of(options), store, mesh);
+  check_expert_axis(options, store, mesh);
 }
 
 std::vector<std::pair<std::string, std::string>> settings_of(const ParallelOptions& options, bool sharded) {

@@ -19,6 +19,25 @@
 
 namespace trireme::parallel {
 
+namespace {
+
+// What all ranks of an expert axis hold of a bucket. Gaps go with the parameter before them.
+std::vector<Range> ranges_beside_experts(FlatStore& store, const Bucket& bucket) {
+  std::vector<Range> ranges;
+  bool goes_on = false;
+  for (const int index : bucket.parameters) {
+    const ParameterInfo& parameter = store.parameter(index);
+    const bool shared = !parameter.placement.split();
+    const Range range{parameter.offset, parameter.offset + parameter.numel};
+    if (shared && goes_on) ranges.back().end = range.end;
+    if (shared && !goes_on) ranges.push_back(range);
+    goes_on = shared;
+  }
+  return ranges;
+}
+
+}  // namespace
+
 template <typename Wait>
 void Reduction::count_waiting(const Wait& wait) {
   const auto start = std::chrono::steady_clock::now();
@@ -34,9 +53,17 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
       squares_(std::make_unique<SquareSum>(owner.micro_batch_sum_->fixed_bits())) {
   for (const auto& [parameter, ranks] : owner.tied_) {
     if (parameter < 0) continue;
-    tied_.push_back({.parameter = parameter,
-                     .ranks = ranks.get(),
-                     .bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(parameter)])});
+    const auto bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(parameter)]);
+    tied_.push_back({.ranks = ranks.get(),
+                     .bucket = bucket,
+                     .shared = {owner.buckets_[bucket].range},
+                     .name = owner.store_.parameter(parameter).name});
+  }
+  for (std::size_t bucket = 0; owner.expert_ != nullptr && bucket < owner.buckets_.size(); ++bucket) {
+    tied_.push_back({.ranks = owner.expert_.get(),
+                     .bucket = bucket,
+                     .shared = ranges_beside_experts(owner.store_, owner.buckets_[bucket]),
+                     .name = owner.buckets_[bucket].name});
   }
 }
 
@@ -110,11 +137,14 @@ bool Reduction::sum_tied(Tied& tied, bool wait) {
   if (tied.done) return true;
   if (!tied.begun && !reduced_over_replicas(tied.bucket, wait)) return false;
   if (!std::exchange(tied.begun, true)) {
-    const std::string& name = owner_.store_.parameter(tied.parameter).name;
-    for (const Range& range : sums_->held(tied.bucket)) {
-      if (range.count() == 0) continue;
-      with_gradients(owner_.store_, range,
-                     [&](auto gradients) { tied.sums.push_back(tied.ranks->all_reduce(gradients, ReduceOp::sum, name)); });
+    for (const Range& held : sums_->held(tied.bucket)) {
+      for (const Range& shared : tied.shared) {
+        const Range range{std::max(held.begin, shared.begin), std::min(held.end, shared.end)};
+        if (range.count() <= 0) continue;
+        with_gradients(owner_.store_, range, [&](auto gradients) {
+          tied.sums.push_back(tied.ranks->all_reduce(gradients, ReduceOp::sum, tied.name));
+        });
+      }
     }
   }
   if (wait) {

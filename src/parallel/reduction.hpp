@@ -76,13 +76,14 @@ class Reduction final : public GradientListener {
   std::int64_t count_ = 0;    // targets of a micro-batch
   std::vector<int> missing_;  // final gradients, by bucket
   std::size_t next_bucket_ = 0;
-  // A gradient that other stages have too: when it is reduced over the replicas, the stages' sums are added up, the same bits
-  // on all. So whatever the reductions make of it, its copies stay the same. The sums begin in the order of the layout, which
-  // is the same on all ranks.
+  // Gradients that other stages, or the other ranks of an expert axis, have too: when they are reduced over the replicas, the
+  // sums are added up, the same bits on all. So whatever the reductions make of them, the copies stay the same. The sums begin
+  // in the order of the layout, which is the same on all ranks.
   struct Tied {
-    int parameter = 0;
     const Collectives* ranks = nullptr;
     std::size_t bucket = 0;
+    std::vector<Range> shared;  // within the bucket
+    std::string name;
     std::vector<Pending> sums = {};
     bool begun = false;
     bool done = false;

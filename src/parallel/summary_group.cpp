@@ -9,7 +9,9 @@
 namespace trireme::parallel {
 namespace {
 
-bool holds_whole_model(const ProcessMesh& mesh) { return mesh.pipeline().size() == 1 && mesh.tensor().size() == 1; }
+bool holds_whole_model(const ProcessMesh& mesh) {
+  return mesh.pipeline().size() == 1 && mesh.tensor().size() == 1 && mesh.expert().size() == 1;
+}
 
 }  // namespace
 
@@ -19,14 +21,21 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
       whole_model_(holds_whole_model(mesh)),
       data_rank_(mesh.data().rank()),
       tensor_rank_(mesh.tensor().rank()),
+      expert_rank_(mesh.expert().rank()),
       pipeline_rank_(mesh.pipeline().rank()),
-      num_loss_ranks_(mesh.data().size() * mesh.tensor().size()) {
+      num_loss_ranks_(mesh.batch().size() * mesh.tensor().size()) {
   const Axis& tensor = model.context().tensor;
   const int held_between = tensor == nullptr ? 1 : tensor->size();
   require(held_between == mesh.tensor().size(),
           "the model is divided between {} ranks, the tensor axis of the mesh has {}: give both the same mesh, the model as "
           "parallel::model_context(mesh)",
           held_between, mesh.tensor().size());
+  const Axis& expert = model.context().expert;
+  const int experts_between = expert == nullptr ? 1 : expert->size();
+  require(experts_between == mesh.expert().size(),
+          "the experts of the model are divided between {} ranks, the expert axis of the mesh has {}: give both the same mesh, "
+          "the model as parallel::model_context(mesh)",
+          experts_between, mesh.expert().size());
   const Axis& pipeline = model.context().pipeline;
   const int staged_between = pipeline == nullptr ? 1 : pipeline->size();
   require(staged_between == mesh.pipeline().size() && (pipeline == nullptr || store_.is_distributed()),
@@ -46,7 +55,7 @@ SummaryGroup::SummaryGroup(Model& model, const ProcessMesh& mesh)
   for (std::size_t place = 0; place < layout.size(); ++place) {
     const ParameterInfo& parameter = store_.parameter(layout[place]);
     if (!parameter.trainable) break;  // frozen ones come last
-    const bool here = tensor_rank_ == 0 || parameter.placement.split();
+    const bool here = (tensor_rank_ == 0 && expert_rank_ == 0) || parameter.placement.split();
     if (!counts(parameter)) continue;
     const bool last = place + 1 == layout.size() || !store_.parameter(layout[place + 1]).trainable;
     const Range range{parameter.offset, last ? store_.trainable_numel() : store_.parameter(layout[place + 1]).offset};

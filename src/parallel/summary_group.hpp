@@ -10,7 +10,7 @@ namespace trireme::parallel {
 
 // The ranks whose parts make up a step's summary, and which part is this rank's. Where each rank holds the whole model these
 // are the replicas; otherwise the ranks of all axes: stages hold different parameters, ranks of a tensor axis hold parts of
-// some and the same of the others, and compute the same loss.
+// some and the same of the others, and compute the same loss; so do ranks of an expert axis, with losses of their own.
 class SummaryGroup {
  public:
   SummaryGroup(Model& model, const ProcessMesh& mesh);  // collective
@@ -45,12 +45,13 @@ class SummaryGroup {
   bool whole_model_;
   int data_rank_;
   int tensor_rank_;
+  int expert_rank_;
   int pipeline_rank_;
   int num_loss_ranks_;
   std::size_t num_parameters_ = 0;
   std::size_t first_parameter_ = 0;
   std::vector<Range> counted_;            // ascending
-  std::vector<Range> counted_elsewhere_;  // by the first rank of the tensor axis; ascending
+  std::vector<Range> counted_elsewhere_;  // by the first rank of the tensor or expert axis; ascending
 };
 
 }  // namespace trireme::parallel

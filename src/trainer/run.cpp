@@ -36,13 +36,17 @@ ModelContext Run::context(std::vector<double> layer_costs) const {
                                                .batch_size = options.batch_size});
 }
 
-data::BatchOptions Run::batch() const {
-  const Group& replicas = impl_->mesh.data();
+data::BatchOptions Run::batch() const { return batch_between(impl_->mesh.batch()); }
+
+// The ranks of an expert axis compute together, so they evaluate the same.
+data::BatchOptions Run::evaluation_batch() const { return batch_between(impl_->mesh.data()); }
+
+data::BatchOptions Run::batch_between(const Group& ranks) const {
   return {.batch_size = impl_->options.batch_size,
           .micro_batch_size = impl_->micro_batch_size(),
           .seed = impl_->options.seed,
-          .index = replicas.rank(),
-          .count = replicas.size()};
+          .index = ranks.rank(),
+          .count = ranks.size()};
 }
 
 void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::string& prefix) {

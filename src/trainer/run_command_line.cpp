@@ -171,6 +171,7 @@ void CommandLine::add_mesh(Options& options) {
       ->default_str("1f1b, or interleaved where ranks have several stages");
   add("chunks", options.chunks, "stages of each rank of the pipeline");
   add("tensor-parallel", options.mesh.tensor, "ranks that divide each layer");
+  add("expert-parallel", options.mesh.expert, "ranks that divide the experts of each mixture");
   add("sequence-parallel", options.sequence_parallel, "these divide what lies between their layers too: less memory");
   after_parsing([&options] {
     require(options.mesh.pipeline > 1 || options.chunks == 1, "--chunks divides the layers of --pipeline-parallel, which is {}",

@@ -15,8 +15,9 @@ namespace trireme::trainer {
 namespace {
 
 // Settings that may change when a run goes on: who computes what, which changes no more than rounding, and what is told...
-constexpr auto of_layout = std::to_array<std::string_view>(
-    {"micro_batch_size", "pipeline_parallel", "tensor_parallel", "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
+constexpr auto of_layout =
+    std::to_array<std::string_view>({"micro_batch_size", "pipeline_parallel", "tensor_parallel", "expert_parallel",
+                                     "data_parallel", "sequence_parallel", "chunks", "fixed_bits"});
 // ...and how the rest is trained, which is worth a line.
 constexpr auto of_training =
     std::to_array<std::string_view>({"until", "learning_rate_schedule", "warmup", "minimum_learning_rate_ratio", "clip_norm",
@@ -62,6 +63,7 @@ optim::Settings settings_of(const Options& options) {
           {"data_parallel", text(options.mesh.data)},
           {"pipeline_parallel", text(options.mesh.pipeline)},
           {"tensor_parallel", text(options.mesh.tensor)},
+          {"expert_parallel", text(options.mesh.expert)},
           {"sequence_parallel", options.sequence_parallel ? "on" : "off"},
           {"chunks", text(options.chunks)},
           {"fixed_bits", text(fixed == nullptr ? 0 : fixed->micro_batches)}};

@@ -454,6 +454,9 @@ std::vector<Case> tensor_parallel_cases() {
           {"expert_linear",
            {random({6, 4}, 1), random({6, 4}, 2)},
            [](const Inputs& in) { return expert_linear(in[0], in[1], expert_rows()); }},
+          {"exchange_rows",
+           {random({3, 4}, 1)},
+           [](const Inputs& in) { return exchange_rows(in[0], {.to = {3}, .from = {3}}, lone_axis()); }},
           {"combine_expert_rows", {random({6, 4}, 1), random({3, 2}, 2)}, [](const Inputs& in) {
              return combine_expert_rows(in[0], in[1], expert_rows());
            }}};

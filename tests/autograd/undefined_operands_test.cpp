@@ -130,6 +130,7 @@ TEST_CASE("every function refuses operands that are undefined, with a tape and w
       {"gather_rows: operand 1 of 1", [&] { gather_rows(none, axis); }},
       {"sum_parts: operand 1 of 1", [&] { sum_parts(none, axis, false); }},
       {"take_expert_rows: operand 1 of 1", [&] { take_expert_rows(none, rows); }},
+      {"exchange_rows: operand 1 of 1", [&] { exchange_rows(none, {.to = {0}, .from = {0}}, axis); }},
       {"expert_linear: operand 1 of 2", [&] { expert_linear(none, m, rows); }},
       {"expert_linear: operand 2 of 2", [&] { expert_linear(m, none, rows); }},
       {"combine_expert_rows: operand 1 of 2", [&] { combine_expert_rows(none, m, rows); }},

@@ -30,6 +30,21 @@ TEST_CASE("the tensor axis varies fastest, then pipeline, then data") {
   CHECK(of_rank_5[2] == std::vector<std::int32_t>{4, 5});
 }
 
+TEST_CASE("ranks of an expert axis share out the batch with those of the data axis") {
+  std::vector<std::vector<std::int32_t>> of_rank_2(3);
+  testing::run_ranks(4, [&](const Group& world) {
+    const ProcessMesh mesh(world, {.expert = 2});
+    const std::vector all{members(mesh.data(), world.rank()), members(mesh.expert(), world.rank()),
+                          members(mesh.batch(), world.rank())};
+    if (world.rank() == 2) of_rank_2 = all;
+  });
+  CHECK(of_rank_2[0] == std::vector<std::int32_t>{0, 2});
+  CHECK(of_rank_2[1] == std::vector<std::int32_t>{2, 3});
+  CHECK(of_rank_2[2] == std::vector<std::int32_t>{0, 1, 2, 3});
+  CHECK_THROWS_AS(
+      testing::run_ranks(4, [](const Group& world) { const ProcessMesh mesh(world, {.pipeline = 2, .expert = 2}); }), Error);
+}
+
 TEST_CASE("data takes the ranks that are left, and sizes that do not fit are refused on all ranks") {
   int data_size = 0;
   testing::run_ranks(6, [&](const Group& world) {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <vector>
 
 #include "catch.hpp"
 #include "fixtures.hpp"
@@ -18,11 +19,16 @@
 
 using namespace trireme;
 using tests::Layout;
-using tests::layouts;
 
 namespace {
 
 namespace fs = std::filesystem;
+
+const std::vector<Layout> layouts = [] {
+  std::vector<Layout> all = tests::layouts;
+  all.push_back({.expert = 2});
+  return all;
+}();
 
 // Rows [first, first + count) of all windows, from token `from` on, one token fewer than there are.
 Tensor<std::int32_t> part_of(const Tensor<std::int32_t>& windows, std::int64_t first, std::int64_t count, std::int64_t from) {
@@ -44,12 +50,12 @@ void train(const Group& world, const Layout& layout, const tests::ModelFolder& f
   auto optimizer = make_optimizer(model, fixture.learning_rate);
   const SafetensorsFile expected = fixture.expected();
   const auto windows = Tensor<std::int32_t>::from(expected.at("tokens").shape, expected.read_values<std::int32_t>("tokens"));
-  const std::int64_t rows = windows.dim(0) / layout.data / layout.micro_batches;
+  const std::int64_t rows = windows.dim(0) / mesh.batch().size() / layout.micro_batches;
   std::int64_t number = 0;
   for (const double wanted : expected.read_values<double>(losses)) {
     std::vector<data::TokenBatch> batches;
     for (std::int64_t micro = 0; micro < layout.micro_batches; ++micro) {
-      const std::int64_t first = (mesh.data().rank() * layout.micro_batches + micro) * rows;
+      const std::int64_t first = (mesh.batch().rank() * layout.micro_batches + micro) * rows;
       batches.push_back(
           {.tokens = part_of(windows, first, rows, 0), .targets = part_of(windows, first, rows, 1), .first_sample = first});
     }
@@ -80,7 +86,7 @@ std::string content(const fs::path& path) {
 // Whether the mesh has as few ranks as there are heads of keys and values, windows as batch rows.
 bool fits(const Layout& layout, const models::LlamaOptions& options) {
   return options.kv_heads % layout.tensor == 0 && options.layers >= layout.pipeline &&
-         2 % (layout.data * layout.micro_batches) == 0;
+         2 % (layout.data * layout.expert * layout.micro_batches) == 0 && options.experts.count % layout.expert == 0;
 }
 
 }  // namespace

@@ -16,12 +16,13 @@ struct Layout {
   int pipeline = 1;
   int tensor = 1;
   bool sequence_parallel = false;
+  int expert = 1;
   int micro_batches = 1;
   parallel::Sharding sharding = parallel::Sharding::none;
 
-  int ranks() const { return data * pipeline * tensor; }
+  int ranks() const { return data * pipeline * tensor * expert; }
   std::string str() const {
-    return fmt::format("data {} x pipeline {} x tensor {}{}, {} micro-batches, {}", data, pipeline, tensor,
+    return fmt::format("data {} x expert {} x pipeline {} x tensor {}{}, {} micro-batches, {}", data, expert, pipeline, tensor,
                        sequence_parallel ? ", sequence-parallel" : "", micro_batches,
                        sharding == parallel::Sharding::none ? "replicated" : "sharded");
   }
@@ -29,7 +30,7 @@ struct Layout {
     return parallel::model_context(mesh, {.sequence_parallel = sequence_parallel});
   }
   ProcessMesh mesh(const Group& world) const {
-    return ProcessMesh(world, {.data = data, .pipeline = pipeline, .tensor = tensor});
+    return ProcessMesh(world, {.data = data, .pipeline = pipeline, .tensor = tensor, .expert = expert});
   }
 };
 

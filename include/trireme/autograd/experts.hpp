@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "trireme/autograd/functions.hpp"
+#include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/ops/experts/experts.hpp"
 
@@ -25,5 +28,16 @@ TRIREME_EXPORT Variable<T, D> expert_linear(const Variable<T, D>& x, const Varia
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accumulate<T>, D>& weights,
                                                   const ExpertRows& rows);
+
+// An all-to-all of rows: how many this rank sends to each rank of an axis, and gets from it.
+struct RowExchange {
+  std::vector<std::int64_t> to;
+  std::vector<std::int64_t> from;
+};
+
+// x[rows, width], those for rank 0 first -> [rows, width], those of rank 0 first. All ranks call it, in backward too. The axis
+// outlives the tape.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> exchange_rows(const Variable<T, D>& x, const RowExchange& exchange, const Collectives& axis);
 
 }  // namespace trireme

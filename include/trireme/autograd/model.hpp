@@ -18,6 +18,7 @@ namespace trireme TRIREME_EXPORT {
 struct ModelContext {
   Axis pipeline = {};  // ranks that divide the list of layers; null: all layers lie here
   Axis tensor = {};    // ranks that split layers between them; null: layers lie here as a whole
+  Axis expert = {};    // ranks that divide the experts of a mixture, each with samples of its own; null: all lie here
   Axis batch = {};     // ranks that share batch norm's batch; DataParallel sets it
   // Between split layers every rank of the tensor axis has its own rows [rows / size, width] of what they pass on, not all of
   // them (Korthikanti et al. 2022, arXiv 2205.05198).
@@ -26,6 +27,8 @@ struct ModelContext {
   std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: what the layers say
   std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
   BatchRows rows = {};                   // for layers that remember something of each row, see nn::Carried
+
+  const Axis& parts() const { return tensor != nullptr ? tensor : expert; }  // ranks that hold parts of parameters
 
   int num_stages() const;           // of all ranks together
   std::vector<int> stages() const;  // that lie here: stage s lies on rank s % ranks

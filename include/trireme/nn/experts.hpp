@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "trireme/autograd/experts.hpp"
@@ -33,7 +34,8 @@ struct MixtureOfExpertsOptions {
 };
 
 // The MLPs of a mixture, one after the other: gate_proj and up_proj [count * hidden, width], down_proj [count * width, hidden].
-// The ranks of a tensor axis divide the hidden features of each expert.
+// The ranks of a tensor axis divide the hidden features of each expert. Those of an expert axis divide the experts; tokens go
+// to the ranks that have theirs and come back (Lepikhin et al. 2020, arXiv 2006.16668).
 template <typename P, typename D = Cpu>
 class Experts : public Module<P, D> {
  public:
@@ -45,7 +47,15 @@ class Experts : public Module<P, D> {
     const auto [count, hidden, width] = std::tuple(options.count, options.hidden, options.width);
     Placement of_hidden{.shape = {count * hidden, width}};
     Placement of_width{.shape = {count * width, hidden}};
-    if (const Collectives* axis = this->tensor_axis()) {
+    if (const Collectives* ranks = this->context().expert.get()) {
+      require(count % ranks->size() == 0,
+              "{}: {} ranks of an expert axis can't divide {} experts; a number that divides them can", this->name(),
+              ranks->size(), count);
+      const Range own = even_part(count, *ranks);
+      of_hidden.dim = of_width.dim = 0;
+      of_hidden.ranges = {{own.begin * hidden, own.end * hidden}};
+      of_width.ranges = {{own.begin * width, own.end * width}};
+    } else if (const Collectives* axis = this->tensor_axis()) {
       const Range part = even_part(hidden, *axis);
       of_hidden.dim = 0;
       for (std::int64_t expert = 0; expert < count; ++expert) {
@@ -65,18 +75,56 @@ class Experts : public Module<P, D> {
 
   // x[tokens, width], weights[tokens, choices] -> [tokens, width], or this rank's rows of them in a sequence-parallel model.
   Variable<T, D> forward(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
+    if (this->context().expert != nullptr) return forward_between_ranks(x, weights, rows);
     const Collectives* axis = this->tensor_axis();
     const auto entering = [axis](const auto& all) { return axis != nullptr ? sum_gradient(all, *axis) : all; };
-    const Variable<T, D> of_rows = take_expert_rows(entering(x), rows);
-    const Variable<T, D> gate = silu(expert_linear(of_rows, gate_proj.variable(), rows));
-    const Variable<T, D> features = multiply(gate, expert_linear(of_rows, up_proj.variable(), rows));
-    const Variable<T, D> y = combine_expert_rows(expert_linear(features, down_proj.variable(), rows), entering(weights), rows);
+    const Variable<T, D> of_rows = computed(take_expert_rows(entering(x), rows), rows);
+    const Variable<T, D> y = combine_expert_rows(of_rows, entering(weights), rows);
     return axis != nullptr ? sum_parts(y, *axis, this->sequence_parallel()) : y;
   }
 
   Parameter<T, D, M> gate_proj;
   Parameter<T, D, M> up_proj;
   Parameter<T, D, M> down_proj;
+
+ private:
+  Variable<T, D> computed(const Variable<T, D>& x, const ExpertRows& rows) const {
+    const Variable<T, D> gate = silu(expert_linear(x, gate_proj.variable(), rows));
+    const Variable<T, D> features = multiply(gate, expert_linear(x, up_proj.variable(), rows));
+    return expert_linear(features, down_proj.variable(), rows);
+  }
+
+  // Rows go to the ranks in the order of the experts; what comes here lies in the order of the ranks.
+  Variable<T, D> forward_between_ranks(const Variable<T, D>& x, const Variable<M, D>& weights, const ExpertRows& rows) const {
+    const Collectives& axis = *this->context().expert;
+    const std::int64_t experts = rows->experts(), own = experts / axis.size();
+    Tensor<std::int64_t, Cpu> counts = Tensor<std::int64_t, Cpu>::zeros({axis.size(), experts});
+    for (std::int64_t expert = 0; expert < experts; ++expert) {
+      const auto first = rows->first.begin() + expert;
+      counts.at(axis.rank(), expert) = first[1] - first[0];
+    }
+    axis.all_reduce(counts.span(), ReduceOp::sum, "rows of experts").wait_on_host();
+    RowExchange exchange;
+    std::vector<std::int64_t> expert_of_row;
+    for (std::int64_t rank = 0; rank < axis.size(); ++rank) {
+      std::int64_t to = 0, from = 0;
+      for (std::int64_t expert = 0; expert < own; ++expert) {
+        const std::int64_t received = counts.at(rank, axis.rank() * own + expert);
+        to += counts.at(axis.rank(), rank * own + expert);
+        from += received;
+        expert_of_row.insert(expert_of_row.end(), static_cast<std::size_t>(received), expert);
+      }
+      exchange.to.push_back(to);
+      exchange.from.push_back(from);
+    }
+    const auto chosen = Tensor<std::int64_t, Cpu>::from({std::ssize(expert_of_row), 1}, expert_of_row);
+    const auto here = std::make_shared<const ops::ExpertRows>(ops::expert_rows(chosen, {.experts = own}));
+    const Variable<T, D> received = exchange_rows(take_expert_rows(x, rows), exchange, axis);
+    const Variable<T, D> y = computed(take_expert_rows(received, here), here);
+    const Variable<M, D> ones(Tensor<M, D>::full({here->tokens, 1}, M(1)));
+    const RowExchange back{.to = exchange.from, .from = exchange.to};
+    return combine_expert_rows(exchange_rows(combine_expert_rows(y, ones, here), back, axis), weights, rows);
+  }
 };
 
 // Each token goes to the experts to which a router gives the highest probabilities, and is the sum of what they make of it,

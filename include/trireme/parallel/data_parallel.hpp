@@ -142,6 +142,7 @@ class DataParallel {
     Axis ranks;
   };
   std::vector<Tied> tied_;  // the same on all ranks of that axis
+  Axis expert_;             // the ranks of an expert axis; null: there is none
   amp::GradScaler scaler_;
   std::string metrics_prefix_;
   std::vector<std::uint64_t> compared_optimizers_;  // their serials: all ranks have the same settings

@@ -169,6 +169,8 @@ class Run {
   }
   // What the replicas have found, added up: for evaluations of your own. Collective.
   void all_reduce(std::span<Mean> means) const;
+  data::BatchOptions evaluation_batch() const;
+  data::BatchOptions batch_between(const Group& ranks) const;
 
   // Results for the metrics of this step, and a line that tells them.
   void report(std::initializer_list<std::pair<std::string_view, double>> values);
@@ -207,7 +209,7 @@ class Run {
   auto evaluate_batches(const Net& model, const Samples& samples, const F& f) {
     begin_evaluation();
     const Evaluation in_evaluation(model.model());
-    auto result = means_of<typename Net::Device>(data::borrowed_evaluation_batches(samples, batch()), f);
+    auto result = means_of<typename Net::Device>(data::borrowed_evaluation_batches(samples, evaluation_batch()), f);
     all_reduce(result.all());
     return result.value();
   }

@@ -1,3 +1,7 @@
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
 #include "trireme/autograd/experts.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -42,6 +46,54 @@ struct CombineExpertRows {
   }
 };
 
+std::int64_t total(const std::vector<std::int64_t>& counts) { return std::reduce(counts.begin(), counts.end()); }
+
+// Sends never wait, so all ranks first give and then take.
+template <typename T, typename D>
+void send_and_receive(const Tensor<T, D>& x, const RowExchange& exchange, const Collectives& axis, std::string_view name,
+                      Tensor<T, D>& y) {
+  const auto each = [&axis](const Tensor<T, D>& all, const std::vector<std::int64_t>& counts, const auto& use) {
+    std::int64_t first = 0;
+    for (int rank = 0; rank < axis.size(); ++rank) {
+      const std::int64_t count = counts[static_cast<std::size_t>(rank)];
+      if (count > 0) use(rank, all.narrow(first, count));
+      first += count;
+    }
+  };
+  Tensor<T, D> kept;
+  each(x, exchange.to, [&](int rank, const Tensor<T, D>& rows) {
+    if (rank == axis.rank()) {
+      kept = rows;
+    } else {
+      axis.send(std::span<const T>(rows.span()), rank, 0, name);
+    }
+  });
+  std::vector<Pending> pending;
+  each(y, exchange.from, [&](int rank, const Tensor<T, D>& rows) {
+    if (rank == axis.rank()) {
+      device::copy_bytes(D{}, rows.data(), D{}, kept.data(), rows.span().size_bytes());
+    } else {
+      pending.push_back(axis.receive(rows.span(), rank, 0, name));
+    }
+  });
+  for (Pending& each_receive : pending) each_receive.wait_on_stream();
+}
+
+struct ExchangeRows {
+  static constexpr std::string_view name = "exchange_rows";
+  static constexpr bool repeatable = false;
+  RowExchange exchange;
+  const Collectives& axis;
+
+  void forward(const auto& x, auto& y) const { send_and_receive(x, exchange, axis, "rows of experts", y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+    Tensor<T, D> back({total(exchange.to), dy.dim(1)});
+    send_and_receive(dy, {.to = exchange.from, .from = exchange.to}, axis, "gradients of rows of experts", back);
+    dx.give(std::move(back));
+  }
+};
+
 Shape matrix_of(std::string_view name, const Shape& x, std::int64_t rows, std::int64_t width) {
   require(x.size() == 2, "{}: x has shape {}, but needs two dims", name, x);
   return {rows, width};
@@ -74,8 +126,21 @@ Variable<T, D> combine_expert_rows(const Variable<T, D>& x, const Variable<Accum
   return record(CombineExpertRows{rows}, result, kept(x), kept(weights));
 }
 
+template <typename T, typename D>
+Variable<T, D> exchange_rows(const Variable<T, D>& x, const RowExchange& exchange, const Collectives& axis) {
+  const auto result = [&] {
+    require(x.shape().size() == 2 && x.shape()[0] == total(exchange.to) && std::ssize(exchange.to) == axis.size() &&
+                std::ssize(exchange.from) == axis.size(),
+            "exchange_rows: x {} is not made of the {} rows for {} ranks", x.shape(), total(exchange.to), axis.size());
+    return Result<T, D>{{total(exchange.from), x.shape()[1]}};
+  };
+  return record(ExchangeRows{exchange, axis}, result, x);
+}
+
 #define TRIREME_INSTANTIATE(T, A)                                                                               \
   template Variable<T, TRIREME_DEVICE> take_expert_rows(const Variable<T, TRIREME_DEVICE>&, const ExpertRows&); \
+  template Variable<T, TRIREME_DEVICE> exchange_rows(const Variable<T, TRIREME_DEVICE>&, const RowExchange&,    \
+                                                     const Collectives&);                                       \
   template Variable<T, TRIREME_DEVICE> expert_linear(const Variable<T, TRIREME_DEVICE>&,                        \
                                                      const Variable<T, TRIREME_DEVICE, A>&, const ExpertRows&); \
   template Variable<T, TRIREME_DEVICE> combine_expert_rows(const Variable<T, TRIREME_DEVICE>&,                  \
