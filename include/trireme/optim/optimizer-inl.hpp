@@ -284,7 +284,7 @@ void Optimizer<P, D>::add_to(State& state, const std::string& prefix) {
   }
 }
 
-// One sum over the ranks for all parameters. Those that a tensor or expert axis does not split are counted by its first rank alone.
+// One sum over the ranks for all parameters. Those that a tensor or expert axis does not split are counted by its first rank.
 template <typename P, typename D>
 void Optimizer<P, D>::measure_parameters(const std::vector<Range>& ranges, const StepSummary& summary, const Scaling& scaling) {
   const Axis& axis = model_.context().parts();
