@@ -68,7 +68,7 @@ std::optional<data::Normalization> image_normalization(const std::filesystem::pa
   std::error_code unknown;
   const std::filesystem::path file = folder / "preprocessor_config.json";
   if (!std::filesystem::exists(file, unknown)) return std::nullopt;
-  const ConfigFile config(file);
+  const ConfigFile config(file, "the config of an image processor");
   if (!config.flag_or("do_rescale", true)) config.refuse("do_rescale", "true");
   if (std::abs(config.number_or("rescale_factor", 1.0 / 255) * 255 - 1) > 1e-6) config.refuse("rescale_factor", "1 / 255");
   if (!config.flag_or("do_normalize", true)) return data::Normalization();

@@ -166,6 +166,7 @@ TEST_CASE("images are normalised as the folder says") {
   CHECK(with(R"({"do_normalize": false})")->mean.empty());
   CHECK_THROWS_WITH(with(R"({"image_std": [1]})"), ContainsSubstring("image_mean"));
   CHECK_THROWS_WITH(with(R"({"image_mean": ["a"], "image_std": [1]})"), ContainsSubstring("image_mean"));
+  CHECK_THROWS_WITH(with(R"({"do_rescale": false})"), ContainsSubstring("the config of an image processor"));
   CHECK_THROWS_WITH(with(R"({"do_rescale": false})"), ContainsSubstring("do_rescale"));
   CHECK_THROWS_WITH(with(R"({"rescale_factor": 1})"), ContainsSubstring("rescale_factor"));
 }
