@@ -74,12 +74,11 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
   std::vector<std::int32_t> prompt(1);
   text.training.window(0, prompt);
-  const auto next_logits = [&](std::span<const std::int32_t> seen) {
-    seen = seen.last(std::min(seen.size(), static_cast<std::size_t>(recipe.block)));  // positions that were trained
-    return model.next_token_logits(Tensor<std::int32_t, D>::from({1, std::ssize(seen)}, seen));
-  };
-  const auto sampled =
-      models::generate(next_logits, prompt, {.count = recipe.sample, .temperature = 0.8, .seed = run.options().seed});
+  const auto sampled = models::generate(model, prompt,
+                                        {.count = recipe.sample,
+                                         .temperature = 0.8,
+                                         .seed = run.options().seed,
+                                         .context = recipe.block});  // positions that were trained
   const std::string words = tokenizer ? tokenizer->decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
   run.note(fmt::format("--- sample ---\n{}", words));
 }

@@ -99,6 +99,7 @@
 #include "trireme/nn/experts.hpp"
 #include "trireme/nn/flow.hpp"
 #include "trireme/nn/gated.hpp"
+#include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/layer_costs.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/nn/metrics.hpp"

@@ -3,16 +3,14 @@
 
 namespace trireme::models {
 
-#define TRIREME_INSTANTIATE(P)                                                                            \
-  template std::vector<std::int32_t> generate(const Gpt<P, TRIREME_DEVICE>&, std::vector<std::int32_t>,   \
-                                              const GenerateOptions&);                                    \
-  template std::vector<std::int32_t> generate(const Llama<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, \
-                                              const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P)                                                                             \
+  template std::vector<TokenText> generate(const Gpt<P, TRIREME_DEVICE>&, const std::vector<TokenText>&,   \
+                                           const GenerateOptions&);                                        \
+  template std::vector<TokenText> generate(const Llama<P, TRIREME_DEVICE>&, const std::vector<TokenText>&, \
+                                           const GenerateOptions&);
 TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
-#define TRIREME_INSTANTIATE(P)                                                                             \
-  template std::vector<std::int32_t> generate(const LstmLm<P, TRIREME_DEVICE>&, std::vector<std::int32_t>, \
-                                              const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P) template TokenText generate(const LstmLm<P, TRIREME_DEVICE>&, TokenText, const GenerateOptions&);
 TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
 

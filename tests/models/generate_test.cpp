@@ -78,6 +78,34 @@ TEST_CASE("tokens are drawn as often as softmax(logits / temperature) says") {
   CHECK(found[4] == 0);
 }
 
+TEST_CASE("top_k and top_p leave the most likely tokens, drawn as often as these are likely") {
+  const std::vector<double> shares{0.05, 0.3, 0.02, 0.3, 0.13, 0.2};
+  const auto logits = [&](Text) {
+    Tensor<double> y({6});
+    for (std::size_t at = 0; at < 6; ++at) y.span()[at] = std::log(shares[at]);
+    return y;
+  };
+  const auto check = [&](models::GenerateOptions options, const std::vector<double>& wanted) {
+    options.count = 20000;
+    std::vector<double> found(6);
+    for (const std::int32_t token : models::generate(logits, {0}, options))
+      found[static_cast<std::size_t>(token)] += 1.0 / 20000;
+    for (std::size_t at = 0; at < 6; ++at) {
+      CAPTURE(at);
+      CHECK(found[at] == Approx(wanted[at]).margin(wanted[at] == 0 ? 0 : 0.015));
+    }
+  };
+  check({.top_k = 3}, {0, 0.375, 0, 0.375, 0, 0.25});
+  check({.top_k = 1}, {0, 0.5, 0, 0.5, 0, 0});  // as likely as the last that is left
+  check({.top_k = 100}, shares);
+  check({.top_p = 0.7}, {0, 0.375, 0, 0.375, 0, 0.25});
+  check({.top_p = 0.1}, {0, 1, 0, 0, 0, 0});  // one at least, the first of equals
+  check({.top_p = 0.999}, shares);
+  check({.top_k = 3, .top_p = 0.5}, {0, 0.5, 0, 0.5, 0, 0});
+  // Temperature comes first: 0.3, 0.3, 0.2, 0.13, ... become 0.375, 0.375, 0.1667, 0.07, ...
+  check({.temperature = 0.5, .top_p = 0.7}, {0, 0.5, 0, 0.5, 0, 0});
+}
+
 TEST_CASE("a GPT and an LSTM are sampled as functions of the same logits") {
   models::Gpt<Float32> gpt({.layers = 1, .heads = 2, .width = 8, .block = 6, .vocabulary = 11});
   gpt.initialize({.seed = 4});

@@ -107,12 +107,12 @@ TEST_CASE("models of transformers train on every mesh as by PyTorch") {
 TEST_CASE("a divided model of transformers writes the folder and the text of a whole one") {
   for (const tests::ModelFolder& fixture : tests::model_folders("folders_of_transformers")) {
     const models::LlamaOptions options = models::llama_options(fixture.path);
-    const std::vector<std::int32_t> prompt{3, 1, 4};
+    const std::vector<models::TokenText> prompts{{3, 1, 4}, {7}, {9, 2, 6, 5, 3, 5, 8, 9, 7}};
     models::Llama<Float32> whole(options);
     models::load_pretrained(whole, fixture.path);
     const tests::TemporaryFolder folder;
     models::save_pretrained(whole, folder.path() / "whole");
-    const auto wanted = models::generate(whole, prompt, {.count = 8, .seed = 5});
+    const auto wanted = models::generate(whole, prompts, {.count = 12, .seed = 5, .context = 16});
     for (const Layout& layout : layouts) {
       INFO(fixture.name() << ", " << layout.str());
       if (layout.ranks() == 1 || !fits(layout, options)) continue;
@@ -120,7 +120,7 @@ TEST_CASE("a divided model of transformers writes the folder and the text of a w
         const ProcessMesh mesh = layout.mesh(world);
         models::Llama<Float32> model(options, layout.context(mesh));
         models::load_pretrained(model, fixture.path);
-        require(models::generate(model, prompt, {.count = 8, .seed = 5}) == wanted, "another text");
+        require(models::generate(model, prompts, {.count = 12, .seed = 5, .context = 16}) == wanted, "another text");
         if (layout.data > 1) return;  // replicas would write the same folder
         world.agree([&] { models::save_pretrained(model, folder.path() / "joined"); });
         for (const char* file : {"model.safetensors", "config.json"}) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -16,11 +17,25 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
+// Names as in transformers' generate(); a temperature of 0 is its do_sample = False.
 struct GenerateOptions {
-  std::int64_t count = 256;  // tokens to add
+  std::int64_t count = 256;  // tokens to add, at most
   double temperature = 1;    // 0 takes the most likely token
+  std::int64_t top_k = 0;    // above 0: only so many of the most likely tokens are drawn, and those as likely as the last
+  // Below 1: only the most likely tokens that between them have this probability (Holtzman et al. 2020, arXiv 1904.09751),
+  // after temperature and top_k.
+  double top_p = 1;
+  std::vector<std::int32_t> stop = {};  // a text ends with the first of these tokens
   std::uint64_t seed = 0;
+  std::uint64_t first_row = 0;  // the number of the first prompt: a text's random numbers follow from seed, number and step
+  // Of a GPT or Llama: so many tokens it sees at most, the last ones; 0: its `block`. From there on a text is read anew for
+  // each token, which takes that much longer.
+  std::int64_t context = 0;
+  // Called with each new token at once, and with the place of its prompt.
+  std::function<void(std::size_t row, std::int32_t token)> on_token = {};
 };
+
+using TokenText = std::vector<std::int32_t>;
 
 // From the tokens so far to the logits of the one after them: a Tensor or Variable [..., vocabulary], of which the last row
 // counts, so that what a model says of all positions [1, time, vocabulary] will do.
@@ -28,12 +43,18 @@ template <typename F>
 concept NextLogits = std::invocable<F&, std::span<const std::int32_t>>;
 
 namespace detail {
-// The token at which the cumulative probability of softmax(logits / temperature) passes `uniform`.
+// Draws a token: the one at which the cumulative probability of what temperature, top_k and top_p leave passes `uniform`.
 template <typename T>
-TRIREME_EXPORT std::int32_t sample(std::span<const T> logits, double temperature, double uniform);
+TRIREME_EXPORT std::int32_t sample(std::span<const T> logits, const GenerateOptions& options, double uniform);
 
-using NextToken = std::function<std::int32_t(std::span<const std::int32_t> text, double uniform)>;
-std::vector<std::int32_t> continue_text(std::vector<std::int32_t> text, const GenerateOptions& options, const NextToken& next);
+// A text that goes on, and the random number of its next token.
+struct OpenText {
+  std::size_t row = 0;
+  std::span<const std::int32_t> text = {};
+  double uniform = 0;
+};
+using NextTokens = std::function<TokenText(std::span<const OpenText>)>;
+std::vector<TokenText> continue_texts(std::vector<TokenText> texts, const GenerateOptions& options, const NextTokens& next);
 
 // On the host, in the type that probabilities are computed in.
 template <typename T, typename D>
@@ -61,23 +82,34 @@ std::vector<Accumulate<T>> last_row(const Variable<T, D>& logits) {
 //
 // It is called without a tape. Logits may be -inf: such tokens are never drawn. A NaN or +inf among them is an error.
 template <NextLogits F>
-std::vector<std::int32_t> generate(F&& next_logits, std::vector<std::int32_t> prompt, const GenerateOptions& options) {
-  return detail::continue_text(std::move(prompt), options, [&](std::span<const std::int32_t> text, double uniform) {
-    const auto logits = detail::last_row(next_logits(text));
-    return detail::sample(std::span(logits), options.temperature, uniform);
-  });
+TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& options) {
+  const auto next = [&](std::span<const detail::OpenText> texts) {
+    const auto logits = detail::last_row(next_logits(texts.front().text));
+    return TokenText{detail::sample(std::span(logits), options, texts.front().uniform)};
+  };
+  return detail::continue_texts({std::move(prompt)}, options, next).front();
 }
 
-// The library's language models. A GPT or Llama sees the last `block` tokens, an LSTM all of them.
+// The library's language models. A GPT or Llama keeps the keys and values of what it has read (nn::KeyValueCache), so that a
+// token costs one pass over the weights, however long the text and however many prompts: those of a batch may differ in length,
+// and each gets the text that it gets alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
+// the same texts.
 template <typename P, typename D>
-TRIREME_EXPORT std::vector<std::int32_t> generate(const Gpt<P, D>& model, std::vector<std::int32_t> prompt,
-                                                  const GenerateOptions& options);
+TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, const std::vector<TokenText>& prompts,
+                                               const GenerateOptions& options);
 template <typename P, typename D>
-TRIREME_EXPORT std::vector<std::int32_t> generate(const Llama<P, D>& model, std::vector<std::int32_t> prompt,
-                                                  const GenerateOptions& options);
+TRIREME_EXPORT std::vector<TokenText> generate(const Llama<P, D>& model, const std::vector<TokenText>& prompts,
+                                               const GenerateOptions& options);
 template <typename P, typename D>
-TRIREME_EXPORT std::vector<std::int32_t> generate(const LstmLm<P, D>& model, std::vector<std::int32_t> prompt,
-                                                  const GenerateOptions& options);
+TokenText generate(const Gpt<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TokenText generate(const Llama<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TRIREME_EXPORT TokenText generate(const LstmLm<P, D>& model, TokenText prompt, const GenerateOptions& options);
 
 }  // namespace models
 }  // namespace trireme

@@ -66,5 +66,15 @@ Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(const Tensor<std::in
   return detail::next_token_logits(*this, transformer_.ln_f, lm_head_, tokens);
 }
 
+template <typename P, typename D>
+Tensor<typename P::Compute, D> Gpt<P, D>::next_token_logits(std::span<const nn::NewTokens> tokens,
+                                                            nn::KeyValueCache<T, D>& cache) const {
+  const auto embed = [this](const detail::ReadTokens<D>& read) {
+    const auto of_tokens = transformer_.wte.forward(read.tokens);
+    return nn::Residual<P, D>{add(of_tokens, reshape(transformer_.wpe.forward(read.positions), of_tokens.shape()))};
+  };
+  return detail::next_token_logits(*this, embed, transformer_.h, transformer_.ln_f, lm_head_, tokens, cache);
+}
+
 }  // namespace models
 }  // namespace trireme

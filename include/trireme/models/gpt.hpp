@@ -1,7 +1,10 @@
 #pragma once
 
+#include <span>
+
 #include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
+#include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/staged.hpp"
 #include "trireme/nn/token_layers.hpp"
 #include "trireme/nn/transformer.hpp"
@@ -48,6 +51,8 @@ class Gpt : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, D>
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
+  // The same after each of these parts, which go on with the sequences of a cache: [parts, vocabulary].
+  Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:
   struct Transformer : nn::Module<P, D> {

@@ -96,5 +96,14 @@ Tensor<typename P::Compute, D> Llama<P, D>::next_token_logits(const Tensor<std::
   return detail::next_token_logits(*this, decoder_.norm, lm_head_, tokens);
 }
 
+template <typename P, typename D>
+Tensor<typename P::Compute, D> Llama<P, D>::next_token_logits(std::span<const nn::NewTokens> tokens,
+                                                              nn::KeyValueCache<T, D>& cache) const {
+  const auto embed = [this](const detail::ReadTokens<D>& read) {
+    return nn::Residual<P, D>{decoder_.embed_tokens.forward(read.tokens)};
+  };
+  return detail::next_token_logits(*this, embed, decoder_.layers, decoder_.norm, lm_head_, tokens, cache);
+}
+
 }  // namespace models
 }  // namespace trireme

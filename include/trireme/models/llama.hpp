@@ -1,12 +1,14 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/token_batch.hpp"
 #include "trireme/nn/experts.hpp"
 #include "trireme/nn/gated.hpp"
+#include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/rotary_attention.hpp"
 #include "trireme/nn/staged.hpp"
 #include "trireme/nn/token_layers.hpp"
@@ -69,6 +71,14 @@ class LlamaBlock : public nn::Module<P, D> {
         post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time()));
     return {.stream = middle, .pending = feed_forward(middle_normalized, batch)};
   }
+  // Of new tokens of a cache's sequences.
+  nn::Residual<P, D> forward(const nn::Residual<P, D>& x, const nn::LayerCache<typename P::Compute, D>& cache) const {
+    const auto [stream, normalized] = nn::settle(input_layernorm, x);
+    const auto [middle, middle_normalized] =
+        post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, cache));
+    // Each token counts as a sequence of its own: experts of a limited capacity leave out none.
+    return {.stream = middle, .pending = mlp ? mlp->forward(middle_normalized) : experts->forward(middle_normalized, 1)};
+  }
 
   nn::RmsNorm<P, D> input_layernorm;
   nn::RotaryAttention<P, D> self_attn;
@@ -110,6 +120,8 @@ class Llama : public nn::Staged<P, D, data::BasicTokenBatch<D>, nn::Residual<P, 
 
   // Logits of the position after the last token: [batch, vocabulary]; records nothing. All ranks of a divided model call it.
   Tensor<T, D> next_token_logits(const Tensor<std::int32_t, D>& tokens) const;
+  // The same after each of these parts, which go on with the sequences of a cache: [parts, vocabulary].
+  Tensor<T, D> next_token_logits(std::span<const nn::NewTokens> tokens, nn::KeyValueCache<T, D>& cache) const;
 
  private:
   struct Decoder : nn::Module<P, D> {

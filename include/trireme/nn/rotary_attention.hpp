@@ -6,6 +6,7 @@
 
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/layers.hpp"
 #include "trireme/ops/elementwise/rotary_scaling.hpp"
 
@@ -70,17 +71,19 @@ class RotaryAttention : public Module<P, D> {
   // time: of a sequence.
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
     require(time > 0, "{}: a sequence has at least one token", this->name());
-    auto qkv = qkv_proj.forward(x);
-    if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
-    if (options_.query_key_norm) qkv = normalized(qkv);
-    qkv = rotary(qkv, {.size = options_.head_size,
-                       .heads = heads_ + kv_heads_,
-                       .base = options_.rotary_base,
-                       .scaling = options_.rotary_scaling});
+    const auto qkv = rotary(projected(x, time), rotary_options());
     const bool is_windowed = options_.window > 0 && time > options_.window;
     return o_proj.forward(
         is_windowed ? windowed(qkv)
                     : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true}));
+  }
+
+  // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
+  Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
+    const std::int64_t ranks = this->sequence_parallel() ? this->tensor_axis()->size() : 1;
+    return o_proj.forward(
+        cache.attend(projected(x, x.shape().rows() * ranks).value(),
+                     {.heads = heads_, .kv_heads = kv_heads_, .window = options_.window, .rotary = rotary_options()}));
   }
 
  private:
@@ -107,6 +110,20 @@ class RotaryAttention : public Module<P, D> {
 
   std::int64_t q_width() const { return heads_ * options_.head_size; }
   std::int64_t kv_width() const { return kv_heads_ * options_.head_size; }
+
+  ops::RotaryOptions rotary_options() const {
+    return {.size = options_.head_size,
+            .heads = heads_ + kv_heads_,
+            .base = options_.rotary_base,
+            .scaling = options_.rotary_scaling};
+  }
+
+  // Queries, keys and values of all rows, not yet rotated.
+  Variable<T, D> projected(const Variable<T, D>& x, std::int64_t time) const {
+    const auto qkv = qkv_proj.forward(x);
+    const auto all = this->sequence_parallel() ? reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()}) : qkv;
+    return options_.query_key_norm ? normalized(all) : all;
+  }
 
   Variable<T, D> normalized(const Variable<T, D>& qkv) const {
     return cat(

@@ -261,6 +261,11 @@ class Staged : public Module<P, D> {
 
   // What the last layer of the model takes, on the rank that has it; elsewhere nothing. Stages run one after the other.
   std::optional<Flow> before_last_layer(const Batch& batch) const {
+    return before_last_layer_by([&](const Range& layers, const Flow& x) { return run_layers(layers, x, batch); });
+  }
+  // The same of layers that compute in another way: run(layers, x) gives what comes after some in a row.
+  template <typename Run>
+  std::optional<Flow> before_last_layer_by(const Run& run) const {
     require(!stages_.empty(), "a model of stages has no layers: its constructor calls layers()");
     const Collectives* ranks = this->context().pipeline.get();
     if (ranks != nullptr && Tape::current() != nullptr) detail::refuse_forward(this->context());
@@ -271,8 +276,8 @@ class Staged : public Module<P, D> {
         x = unpack<Flow>(receive_flow(*ranks, (stage - 1) % ranks->size(), device::memory_of<D>(), name));
       }
       const Range& layers = stages_[static_cast<std::size_t>(stage)];
-      if (stage + 1 == this->context().num_stages()) return run_layers({layers.begin, layers.end - 1}, x, batch);
-      x = settled(run_layers(layers, x, batch));
+      if (stage + 1 == this->context().num_stages()) return run(Range{layers.begin, layers.end - 1}, x);
+      x = settled(run(layers, x));
       if (ranks != nullptr) send_flow(*ranks, pack(x), (stage + 1) % ranks->size(), name);
     }
     return std::nullopt;

@@ -5,6 +5,7 @@
 
 #include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/layers.hpp"
 
 namespace trireme TRIREME_EXPORT {
@@ -65,6 +66,11 @@ class CausalSelfAttention : public Module<P, D> {
     const bool drops = options_.attention_dropout > 0 && this->training() && Tape::current() != nullptr;
     const auto attended = drops ? dropped(qkv) : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
     return resid_dropout.forward(c_proj.forward(attended), time);
+  }
+
+  // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
+  Variable<T, D> forward(const Variable<T, D>& x, const LayerCache<T, D>& cache) const {
+    return c_proj.forward(cache.attend(c_attn.forward(x).value(), {.heads = heads_, .kv_heads = heads_}));
   }
 
   Linear<P, D> c_attn;  // queries, keys, values: [3 * width, width]
@@ -141,6 +147,12 @@ class TransformerBlock : public Module<P, D> {
     const auto [stream, normalized] = settle(ln_1, x);
     const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
     return {.stream = middle, .pending = mlp.forward(middle_normalized, time)};
+  }
+  // Of new tokens of a cache's sequences.
+  Residual<P, D> forward(const Residual<P, D>& x, const LayerCache<typename P::Compute, D>& cache) const {
+    const auto [stream, normalized] = settle(ln_1, x);
+    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, cache));
+    return {.stream = middle, .pending = mlp.forward(middle_normalized, middle.shape()[0])};
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.time(); }
