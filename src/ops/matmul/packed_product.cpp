@@ -70,7 +70,7 @@ class PackedProduct {
         b_{b, shape.transpose_b ? shape.k : shape.n, shape.transpose_b},
         bias_(bias),
         c_(c) {
-    depth_ = ceil_div(ceil_div(shape.k, ceil_div(shape.k, kernels_.most_depth)), 16) * 16;
+    depth_ = depth_of_block(shape.k);
     const std::int64_t width = kernels_.panel_columns;
     const std::int64_t most = std::max(width, cache_floats() * 6 / 10 / depth_ / width * width);
     columns_ = ceil_div(ceil_div(shape.n, ceil_div(shape.n, most)), width) * width;
@@ -254,6 +254,10 @@ class PackedProduct {
 };
 
 }  // namespace
+
+std::int64_t depth_of_block(std::int64_t k) {
+  return ceil_div(ceil_div(k, ceil_div(k, product_kernels().most_depth)), 16) * 16;
+}
 
 template <typename T, typename C>
 void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const float* bias, C* c) {

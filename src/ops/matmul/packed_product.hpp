@@ -10,6 +10,9 @@ namespace trireme::ops {
 template <typename T, typename C>
 void run_packed_product(const MatmulShape& shape, const T* a, const T* b, const float* bias, C* c);
 
+// Of a sum: it begins anew after so many products of k.
+std::int64_t depth_of_block(std::int64_t k);
+
 // Whether it is the quickest for operands of float.
 bool prefers_packed_product(const MatmulShape& shape);
 

@@ -237,6 +237,64 @@ void pack_strips(const float* a, std::int64_t stride, std::int64_t rows, std::in
   }
 }
 
+constexpr int few_rows = 8;
+
+typedef std::uint32_t Bits __attribute__((vector_size(vector_bytes)));
+
+float as_float(float element) { return element; }
+float as_float(bfloat16 element) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(element.bits()) << 16); }
+
+// Vectors of b are transposed in registers: each then has one product for all columns, or two neighbours in the depth where an
+// element takes half a place.
+template <typename B, int rows>
+void multiply_few_rows(const FewRows<B>& product) {
+  constexpr int per_place = sizeof(float) / sizeof(B);
+  V sums[rows];
+#pragma GCC unroll 8
+  for (int row = 0; row < rows; ++row) sums[row] = load<V>(product.sums + row * width);
+  const auto add_products = [&](const Aligned& right, std::int64_t p) {
+#pragma GCC unroll 8
+    for (int row = 0; row < rows; ++row) sums[row] += product.a[row * product.a_stride + p] * right;
+  };
+  std::int64_t p = 0;
+  for (; p + width * per_place <= product.depth; p += width * per_place) {
+    Aligned columns[width];
+#pragma GCC unroll 16
+    for (int j = 0; j < width; ++j) {
+      columns[j] = j < product.columns ? load<Aligned>(product.b + j * product.b_stride + p) : Aligned{};
+      if (product.ahead != nullptr) __builtin_prefetch(product.ahead + j * product.b_stride + p);
+    }
+    exchange_all<width / 2>(columns);
+#pragma GCC unroll 16
+    for (int i = 0; i < width; ++i) {
+      if constexpr (per_place == 1) {
+        add_products(columns[i], p + i);
+      } else {
+        const Bits pairs = __builtin_bit_cast(Bits, columns[i]);
+        add_products(__builtin_bit_cast(Aligned, pairs << 16), p + 2 * i);
+        add_products(__builtin_bit_cast(Aligned, pairs & 0xffff0000U), p + 2 * i + 1);
+      }
+    }
+  }
+  for (; p < product.depth; ++p) {
+    float column[width] = {};
+    for (std::int64_t j = 0; j < product.columns; ++j) column[j] = as_float(product.b[j * product.b_stride + p]);
+    add_products(load<Aligned>(column), p);
+  }
+#pragma GCC unroll 8
+  for (int row = 0; row < rows; ++row) store(product.sums + row * width, sums[row]);
+}
+
+template <typename B, int... less>
+void multiply_few(const FewRows<B>& product, std::integer_sequence<int, less...>) {
+  static constexpr void (*of_rows[])(const FewRows<B>&) = {multiply_few_rows<B, less + 1>...};
+  of_rows[product.rows - 1](product);
+}
+template <typename B>
+void multiply_few(const FewRows<B>& product) {
+  multiply_few(product, std::make_integer_sequence<int, few_rows>());
+}
+
 }  // namespace
 
 const ProductKernels product_kernels{
@@ -248,6 +306,10 @@ const ProductKernels product_kernels{
     .pack_panels = pack_panels,
     .pack_strips = pack_strips,
     .multiply = multiply,
+    .few_rows = few_rows,
+    .few_columns = width,
+    .multiply_few = multiply_few<float>,
+    .multiply_few_bfloat16 = multiply_few<bfloat16>,
 };
 
 }  // namespace trireme::ops::TRIREME_ISA
