@@ -1,0 +1,92 @@
+#include "generate.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+
+#include "model_folder.hpp"
+#include "text_codec.hpp"
+
+using namespace trireme;
+using models::TokenText;
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+std::int32_t stop_token(const TextCodec& codec, const std::string& text) {
+  const TokenText tokens = codec.encode(text);
+  require(tokens.size() == 1, "--stop \"{}\" is {} tokens, but a text ends with one", text, tokens.size());
+  return tokens.front();
+}
+
+models::GenerateOptions sampling_of(const GenerateProgram& program, const ModelFolder& folder, const TextCodec& codec,
+                                    std::int64_t vocabulary) {
+  models::GenerateOptions options = program.sampling;
+  for (const std::string& text : program.stop) options.stop.push_back(stop_token(codec, text));
+  for (const std::int32_t token : folder.stop) {
+    if (!program.ignore_eos && token < vocabulary) options.stop.push_back(token);
+  }
+  return options;
+}
+
+TokenText encode(const TextCodec& codec, const std::string& prompt, std::size_t number, std::int64_t vocabulary) {
+  TokenText tokens = codec.encode(prompt);
+  for (const std::int32_t token : tokens) {
+    require(token >= 0 && token < vocabulary, "prompt {} has the token {}, the model knows 0 to {}: is --tokens right?", number,
+            token, vocabulary - 1);
+  }
+  return tokens;
+}
+
+template <typename Model>
+void generate(const Model& model, const Group& world, const GenerateProgram& program, const ModelFolder& folder) {
+  const TextCodec codec = codec_of(program.tokens, folder.path);
+  const std::int64_t vocabulary = model.options().vocabulary;
+  const std::vector<std::string> prompts = read_prompts(program);
+  models::GenerateOptions options = sampling_of(program, folder, codec, vocabulary);
+  std::vector<TokenText> encoded;
+  for (const std::string& prompt : prompts) encoded.push_back(encode(codec, prompt, encoded.size(), vocabulary));
+  const bool alone = program.prompts.empty();
+  const bool speaks = world.rank() == 0;
+  if (alone && speaks) {
+    fmt::print("{}{}", prompts.front(), program.tokens == "number" ? " " : "");
+    options.on_token = [&](std::size_t, std::int32_t token) {
+      fmt::print("{}", codec.decode_next(token));
+      std::fflush(stdout);
+    };
+  }
+  const auto start = Clock::now();
+  std::size_t tokens = 0;
+  for (std::size_t first = 0; first < prompts.size(); first += static_cast<std::size_t>(program.batch)) {
+    const std::size_t count = std::min(prompts.size() - first, static_cast<std::size_t>(program.batch));
+    const auto begin = encoded.begin() + static_cast<std::ptrdiff_t>(first);
+    options.first_row = first;
+    const auto texts =
+        models::generate(model, std::vector<TokenText>(begin, begin + static_cast<std::ptrdiff_t>(count)), options);
+    for (std::size_t row = 0; row < texts.size(); ++row) {
+      tokens += texts[row].size();
+      if (!alone && speaks) fmt::print("{}\n", line_of(prompts[first + row], codec.decode(texts[row])));
+    }
+  }
+  if (alone && speaks) fmt::print("\n");
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  if (program.timing && speaks) {
+    std::fflush(stdout);
+    fmt::print(stderr, "{} tokens in {:.2f} s, {:.1f} tokens/s\n", tokens, seconds, static_cast<double>(tokens) / seconds);
+  }
+}
+
+}  // namespace
+
+template <typename P, typename D>
+void generate(const Group& world, const GenerateProgram& program) {
+  const ModelFolder folder = read_model_folder(program.folder);
+  with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) { generate(model, world, program, folder); });
+}
+
+template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&);
+template void generate<MixedBfloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&);
+template void generate<MixedFloat16, TRIREME_DEVICE>(const Group&, const GenerateProgram&);

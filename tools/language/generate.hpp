@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "language_program.hpp"
+#include "trireme/models/generate.hpp"
+
+struct GenerateProgram : LanguageOptions {
+  std::string prompt;
+  std::string prompts;  // a file
+  std::vector<std::string> stop;
+  bool ignore_eos = false;
+  std::int64_t batch = 8;
+  bool timing = false;
+  trireme::models::GenerateOptions sampling = {.count = 100, .temperature = 0};
+};
+
+// The prompts of --prompt, or of --prompts: each line, or "prompt" of each object in a file whose name ends in .jsonl.
+std::vector<std::string> read_prompts(const GenerateProgram& program);
+
+// A line of JSON.
+std::string line_of(const std::string& prompt, const std::string& text);
+
+template <typename P, typename D>
+void generate(const trireme::Group& world, const GenerateProgram& program);

@@ -1,0 +1,54 @@
+#include "language_program.hpp"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <optional>
+#include <sstream>
+
+#include "trireme/comm/launch/launch.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/core/exit_code.hpp"
+
+using namespace trireme;
+
+void LanguageOptions::add_to(CLI::App& app) {
+  app.add_option("FOLDER", folder, "a model as transformers writes it: config.json and model.safetensors")->required();
+  app.add_option("--tokens", tokens, "byte: every byte of a text is a token; number: texts are numbers of tokens")
+      ->check(CLI::IsMember({"byte", "number"}))
+      ->capture_default_str();
+  app.add_option("--precision", precision, "what weights are computed with")
+      ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
+      ->capture_default_str();
+  app.add_option("--device", device, "where")->check(CLI::IsMember({"cpu", "cuda"}))->capture_default_str();
+}
+
+int launch_language_program(CLI::App& app, int argc, char** argv, const LanguageOptions& options,
+                            const std::function<void(const Group&)>& main) {
+  add_version(app);
+  std::string text;
+  std::optional<std::string> refusal;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& end) {
+    std::ostringstream out;
+    app.exit(end, out, out);
+    text = out.str();
+  } catch (const CLI::ParseError& error) {
+    refusal = fmt::format("{}; {} --help lists what there is", text_of(error, app), name_of_command(app));
+  }
+  const bool on_gpus = !refusal && text.empty() && options.device == "cuda";
+  return launch(on_gpus ? BackendKind::nccl : BackendKind::mpi, {}, [&](const Group& world) {
+    world.agree([&] { require(!refusal, "{}", *refusal); }, "read the options");
+    if (!text.empty()) {
+      if (world.rank() == 0) std::fputs(text.c_str(), stdout);
+    } else {
+      main(world);
+    }
+    return static_cast<int>(ExitCode::success);
+  });
+}
+
+ModelContext divided_by_all(const Group& world) {
+  return parallel::model_context(ProcessMesh(world, {.data = 1, .tensor = world.size()}));
+}

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "command_line.hpp"
+#include "trireme/comm/base/group.hpp"
+#include "trireme/device/with_device.hpp"
+#include "trireme/parallel/model_context.hpp"
+#include "trireme/precision/policy.hpp"
+
+// What programs for a language model in a folder of transformers have in common.
+struct LanguageOptions {
+  std::string folder;
+  std::string tokens = "byte";
+  std::string precision = "fp32";
+  std::string device = "cpu";
+
+  void add_to(CLI::App& app);
+
+  // body(P(), D()) with the precision and the device that were asked for.
+  template <typename Body>
+  void with_types(const Body& body) const {
+    trireme::device::with_device(device, [&]<typename D>(D on) {
+      if (precision == "bf16") {
+        body(trireme::MixedBfloat16(), on);
+      } else if (precision == "fp16") {
+        body(trireme::MixedFloat16(), on);
+      } else {
+        body(trireme::Float32(), on);
+      }
+    });
+  }
+};
+
+// Reads the command line, once for all processes of a job, and calls main on every rank. Gives the exit code.
+int launch_language_program(CLI::App& app, int argc, char** argv, const LanguageOptions& options,
+                            const std::function<void(const trireme::Group&)>& main);
+
+// All ranks divide the model.
+trireme::ModelContext divided_by_all(const trireme::Group& world);

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/models/hugging_face.hpp"
+
+// A folder of transformers, as far as a program has to know which model it holds.
+struct ModelFolder {
+  std::filesystem::path path;
+  std::string type;                     // model_type of config.json
+  int heads = 0;                        // of a gpt2, whose weights do not tell
+  std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
+};
+ModelFolder read_model_folder(const std::filesystem::path& path);
+
+// Calls body(model) with the folder's model.
+template <typename P, typename D, typename Body>
+void with_model(const ModelFolder& folder, const trireme::ModelContext& context, const Body& body) {
+  using namespace trireme;
+  if (folder.type == "gpt2") {
+    const std::string weights = (folder.path / "model.safetensors").string();
+    models::GptOptions options = models::gpt2_options(weights);
+    options.heads = folder.heads;
+    models::Gpt<P, D> model(options, context);
+    models::load_gpt2(model, weights);
+    body(model);
+  } else {
+    models::Llama<P, D> model(models::llama_options(folder.path), context);
+    models::load_pretrained(model, folder.path);
+    body(model);
+  }
+}

@@ -1,0 +1,69 @@
+// Continues texts by a model in a folder of transformers: trireme-generate --help, docs/generate.md.
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "generate.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+std::vector<std::string> read_prompts(const GenerateProgram& program) {
+  if (program.prompts.empty()) return {program.prompt};
+  std::ifstream file(program.prompts);
+  require(file.good(), "--prompts {} can't be read", program.prompts);
+  std::vector<std::string> prompts;
+  for (std::string line; std::getline(file, line);) {
+    if (line.empty()) continue;
+    if (program.prompts.ends_with(".jsonl")) {
+      const json object = json::parse(line, nullptr, false);
+      const bool has_prompt = object.is_object() && object.contains("prompt") && object.at("prompt").is_string();
+      require(has_prompt, "{}: \"{}\" is no JSON object with a text \"prompt\"", program.prompts, line);
+      line = object.at("prompt").get<std::string>();
+    }
+    prompts.push_back(line);
+  }
+  require(!prompts.empty(), "--prompts {} has no prompts", program.prompts);
+  return prompts;
+}
+
+std::string line_of(const std::string& prompt, const std::string& text) {
+  const nlohmann::ordered_json line{{"prompt", prompt}, {"text", text}};
+  return line.dump(-1, ' ', false, json::error_handler_t::replace);  // bytes that are no UTF-8
+}
+
+int main(int argc, char** argv) {
+  GenerateProgram program;
+  models::GenerateOptions& sampling = program.sampling;
+  CLI::App app(
+      "Continues texts by a model in a folder of transformers. The processes of mpirun -n N divide the model.\n"
+      "--prompt prints the text as it grows, --prompts one line of JSON for each prompt.",
+      "trireme-generate");
+  program.add_to(app);
+  const auto prompt = app.add_option("--prompt", program.prompt, "the text to continue");
+  const auto prompts = app.add_option("--prompts", program.prompts,
+                                      "a file of prompts, one a line, or of JSON objects with \"prompt\" (.jsonl)");
+  prompt->excludes(prompts);
+  app.add_option("--count", sampling.count, "tokens to add, at most")->check(at_least(0))->capture_default_str();
+  app.add_option("--temperature", sampling.temperature, "0 takes the most likely token, 1 draws by the model's probabilities")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--top-k", sampling.top_k, "draw one of so many most likely tokens; 0: of all")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--top-p", sampling.top_p, "draw one of the most likely tokens that have this probability between them")
+      ->check(above(0))
+      ->capture_default_str();
+  app.add_option("--stop", program.stop, "a text ends with this token, which is given as a text; may be repeated");
+  app.add_flag("--ignore-eos", program.ignore_eos, "go on after the model's end of text, eos_token_id");
+  app.add_option("--seed", sampling.seed, "of the drawn tokens: the same one draws the same")->capture_default_str();
+  app.add_option("--context", sampling.context, "tokens that the model sees at most; 0: all its positions")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--batch", program.batch, "prompts that are continued at once")->check(at_least(1))->capture_default_str();
+  app.add_flag("--timing", program.timing, "tell the time on stderr");
+  return launch_language_program(app, argc, argv, program, [&](const Group& world) {
+    require(!program.prompt.empty() || !program.prompts.empty(), "--prompt or --prompts is missing");
+    program.with_types([&]<typename P, typename D>(P, D) { generate<P, D>(world, program); });
+  });
+}
