@@ -100,11 +100,13 @@ int run(const Options& options) {
   fmt::print("floor   {:8.3f} ms   {:.1f} MiB of weights at {:.1f} GB/s\n", per_reading * 1e3,
              static_cast<double>(bytes) / (1 << 20), static_cast<double>(bytes) / per_reading * 1e-9);
   fmt::print("step / floor {:.2f}\n", per_token / per_reading);
+  const auto texts = models::generate(model, prompts, {.count = options.count, .temperature = 0});
   write_json(options.json, {{"step_seconds", per_token},
                             {"floor_seconds", per_reading},
                             {"ratio", per_token / per_reading},
                             {"prompt_seconds", median(of_prompt)},
                             {"tokens_per_second", options.batch / per_token},
+                            {"texts", texts},
                             {"batch", options.batch},
                             {"threads", options.threads},
                             {"precision", name_of(dtype_of<typename P::Compute>)}});
