@@ -407,6 +407,16 @@ TEST_CASE("random numbers of PyTorch in C++") {
   CHECK(normal == philox_normal(42, hash_name("noise"), 7));
 }
 
+TEST_CASE("texts of transformers in C++") {
+  models::Llama<Float32> model({.layers = 1, .heads = 2, .width = 8, .hidden = 16, .vocabulary = 11});
+  model.initialize({.seed = 1});
+  // begin: generate
+  const std::vector<models::TokenText> prompts{{3, 1, 4}, {7}};
+  const auto texts = models::generate(model, prompts, {.count = 20, .temperature = 0.8, .top_p = 0.9, .stop = {2}, .seed = 1});
+  // end
+  CHECK(texts.size() == 2);
+}
+
 TEST_CASE("metrics of PyTorch in C++") {
   // begin: metrics
   monitor::Registry::current().gauge("reward").set(12.5);  // --metrics FILE, or run.add_sink(...)
