@@ -138,6 +138,29 @@ TEMPLATE_TEST_CASE("an element's bits depend on its row, its column and their de
   }
 }
 
+TEST_CASE("for inference a few rows of float have the same bits in any number, and those of a product") {
+  for (const Sizes& sizes : {Sizes{8, 520, 391}, Sizes{8, 1000, 32}, Sizes{8, 67, 300}}) {
+    CAPTURE(sizes.n, sizes.k);
+    const auto x = stored<float>(sizes.m, sizes.k, false, 1);
+    const auto weight = stored<float>(sizes.k, sizes.n, true, 2);
+    const auto bias = random_tensor<float>({sizes.n}, 3);
+    Doubles expected = naive(x, weight, sizes, {.transpose_b = true});
+    for (std::size_t i = 0; i < expected.size(); ++i) expected[i] += static_cast<double>(bias.span()[i % bias.span().size()]);
+    Tensor<float> whole({sizes.m, sizes.n});
+    linear(x, weight, bias, whole, LinearUse::inference);
+    require_close(whole, expected, bound_of_float(sizes.k));
+    for (std::int64_t rows = 1; rows <= 8; ++rows) {
+      for (const int threads : {1, 3}) {
+        Tensor<float> few({rows, sizes.n});
+        with_threads(threads, [&] { linear(x.narrow(8 - rows, rows), weight, bias, few, LinearUse::inference); });
+        require_identical(few, whole.narrow(8 - rows, rows));
+      }
+    }
+    linear(x, weight, {}, whole, LinearUse::inference);
+    require_close(whole, naive(x, weight, sizes, {.transpose_b = true}), bound_of_float(sizes.k));
+  }
+}
+
 TEST_CASE("threads that share a product of many rows and of many columns give the bits of one") {
   for (const Sizes& sizes : {Sizes{2100, 70, 600}, Sizes{40, 3000, 600}}) {
     const auto a = stored<float16>(sizes.m, sizes.k, false, 1);

@@ -1,6 +1,7 @@
 #include <memory>
 #include <utility>
 
+#include "autograd/operations/linear_use.hpp"
 #include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
@@ -54,7 +55,9 @@ void contribute_to_weights(const auto& dy, const auto& x, const auto& dweight, c
 struct Linear {
   static constexpr std::string_view name = "linear";
 
-  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const { ops::linear(x, weight, bias, y); }
+  void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const {
+    ops::linear(x, weight, bias, y, linear_use());
+  }
   void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&, const auto&) const {
     dx.contribute([&](auto& out, bool accumulate) { ops::matmul(dy, weight, out, {.accumulate = accumulate}); });
   }
@@ -71,7 +74,7 @@ struct LinearGeluLinear {
   void forward(const Tensor<T, D>& x, const Tensor<T, D>& weight1, const Tensor<A, D>& bias1, const Tensor<T, D>& weight2,
                const Tensor<A, D>& bias2, Tensor<T, D>& y, Tensor<T, D>& gelu_input, Tensor<T, D>& middle) const {
     ops::linear_gelu(x, weight1, bias1, gelu_input, middle);
-    ops::linear(middle, weight2, bias2, y);
+    ops::linear(middle, weight2, bias2, y, linear_use());
   }
   void input_gradients(const Tensor<T, D>& dy, const Tensor<T, D>&, const Tensor<T, D>& weight1, const Tensor<T, D>& weight2,
                        Tensor<T, D>& gelu_input, const Tensor<T, D>&, const Gradient<T, D>& dx, const auto&...) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "autograd/operations/linear_use.hpp"
 #include "autograd/operations/shapes.hpp"
 #include "trireme/autograd/record.hpp"
 #include "trireme/core/bfloat16.hpp"
@@ -101,7 +102,7 @@ struct ColumnParallelLinear {
   bool sequence_parallel;
 
   void forward(const auto& x, const auto& weight, const auto& bias, auto& y) const {
-    ops::linear(all_rows(x), weight, bias, y);
+    ops::linear(all_rows(x), weight, bias, y, linear_use());
   }
   template <typename T, typename D>
   auto input_gradients(const Tensor<T, D>& dy, const Tensor<T, D>&, const Tensor<T, D>& weight, const Gradient<T, D>& dx,
@@ -143,7 +144,7 @@ struct RowParallelLinear {
 
   void forward(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<A, D>& bias, Tensor<T, D>& y) const {
     Tensor<T, D> part = sequence_parallel ? Tensor<T, D>(with_last_dim(x.shape(), weight.shape()[0])) : y;
-    ops::linear(x, weight, axis.rank() == 0 ? bias : Tensor<A, D>(), part);
+    ops::linear(x, weight, axis.rank() == 0 ? bias : Tensor<A, D>(), part, linear_use());
     Summation<T, D>(std::move(part), axis, sequence_parallel, "output of a row-parallel layer").wait_for(y);
   }
   auto input_gradients(const Tensor<T, D>& own, const Tensor<T, D>&, const Tensor<T, D>& weight, const Gradient<T, D>& dx,

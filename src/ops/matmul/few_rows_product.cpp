@@ -5,8 +5,8 @@
 
 #include "ops/base/parallel.hpp"
 #include "ops/elementwise/floats.hpp"
+#include "ops/matmul/few_rows_kernels.hpp"
 #include "ops/matmul/packed_product.hpp"
-#include "ops/matmul/product_kernels.hpp"
 
 namespace trireme::ops {
 namespace {
@@ -22,23 +22,23 @@ class FewRowsProduct {
       : shape_(shape), a_(a), b_(b), bias_(bias), c_(c), depth_(depth_of_block(shape.k)) {}
 
   void columns(std::int64_t begin, std::int64_t end) const {
-    for (std::int64_t j = begin; j < end; j += kernels_.few_columns) {
-      const std::int64_t count = std::min(kernels_.few_columns, end - j);
+    for (std::int64_t j = begin; j < end; j += kernels_.most_columns) {
+      const std::int64_t count = std::min(kernels_.most_columns, end - j);
       float total[8 * most_columns];
       for (std::int64_t p = 0; p < shape_.k; p += depth_) {
         float sums[8 * most_columns] = {};
-        const bool has_next = j + 2 * kernels_.few_columns <= end;
+        const bool has_next = j + 2 * kernels_.most_columns <= end;
         add_products(j, count, p, std::min(depth_, shape_.k - p), has_next, sums);
         for (std::int64_t row = 0; row < shape_.m; ++row) {
           for (std::int64_t i = 0; i < count; ++i) {
-            const std::int64_t place = row * kernels_.few_columns + i;
+            const std::int64_t place = row * kernels_.most_columns + i;
             const float before = p > 0 ? total[place] : bias_ != nullptr ? bias_[j + i] : 0.0F;
             total[place] = p > 0 || bias_ != nullptr ? sums[place] + before : sums[place];
           }
         }
       }
       for (std::int64_t row = 0; row < shape_.m; ++row) {
-        const float* const from = total + row * kernels_.few_columns;
+        const float* const from = total + row * kernels_.most_columns;
         C* const to = c_ + row * shape_.n + j;
         if constexpr (is_half<C>) {
           narrow(from, to, count);
@@ -53,15 +53,15 @@ class FewRowsProduct {
   void add_products(std::int64_t j, std::int64_t count, std::int64_t p, std::int64_t depth, bool has_next, float* sums) const {
     const T* const from = b_ + j * shape_.k + p;
     if constexpr (std::is_same_v<T, bfloat16>) {
-      kernels_.multiply_few_bfloat16({.rows = shape_.m,
-                                      .columns = count,
-                                      .depth = depth,
-                                      .a = a_ + p,
-                                      .a_stride = shape_.k,
-                                      .b = from,
-                                      .b_stride = shape_.k,
-                                      .ahead = has_next ? from + kernels_.few_columns * shape_.k : nullptr,
-                                      .sums = sums});
+      kernels_.multiply_bfloat16({.rows = shape_.m,
+                                  .columns = count,
+                                  .depth = depth,
+                                  .a = a_ + p,
+                                  .a_stride = shape_.k,
+                                  .b = from,
+                                  .b_stride = shape_.k,
+                                  .ahead = has_next ? from + kernels_.most_columns * shape_.k : nullptr,
+                                  .sums = sums});
       return;
     }
     float piece[most_columns * piece_depth];
@@ -69,24 +69,24 @@ class FewRowsProduct {
       const std::int64_t deep = std::min(piece_depth, depth - first);
       for (std::int64_t i = 0; i < count; ++i) {
         if (has_next) {
-          const T* const next = from + (kernels_.few_columns + i) * shape_.k + first;
+          const T* const next = from + (kernels_.most_columns + i) * shape_.k + first;
           for (std::int64_t line = 0; line < deep; line += 32) __builtin_prefetch(next + line);
         }
         widen(from + i * shape_.k + first, piece + i * piece_depth, deep);
       }
-      kernels_.multiply_few({.rows = shape_.m,
-                             .columns = count,
-                             .depth = deep,
-                             .a = a_ + p + first,
-                             .a_stride = shape_.k,
-                             .b = piece,
-                             .b_stride = piece_depth,
-                             .ahead = nullptr,
-                             .sums = sums});
+      kernels_.multiply({.rows = shape_.m,
+                         .columns = count,
+                         .depth = deep,
+                         .a = a_ + p + first,
+                         .a_stride = shape_.k,
+                         .b = piece,
+                         .b_stride = piece_depth,
+                         .ahead = nullptr,
+                         .sums = sums});
     }
   }
 
-  const ProductKernels& kernels_ = product_kernels();
+  const FewRowsKernels& kernels_ = few_rows_kernels();
   MatmulShape shape_;
   const float* a_;
   const T* b_;
@@ -98,7 +98,8 @@ class FewRowsProduct {
 }  // namespace
 
 bool has_few_rows(const MatmulShape& shape) {
-  return shape.m <= product_kernels().few_rows && !shape.transpose_a && shape.transpose_b && !shape.accumulate &&
+  const bool may = shape.operands != DType::float32 || (shape.inference && shape.n * shape.k >= 1 << 14);
+  return may && shape.m <= few_rows_kernels().most_rows && !shape.transpose_a && shape.transpose_b && !shape.accumulate &&
          !shape.packed_b;
 }
 
@@ -108,6 +109,25 @@ void run_few_rows_product(const MatmulShape& shape, const T* a, const T* b, cons
   const FewRowsProduct<T, C> product(shape, floats.read(a), b, bias, c);
   parallel_ranges(shape.n, 64, least_weights / shape.k,
                   [&](std::int64_t begin, std::int64_t end) { product.columns(begin, end); });
+}
+
+template <>
+void run_few_rows_product(const MatmulShape& shape, const float* a, const float* b, const float* bias, float* c) {
+  parallel_ranges(shape.n, 64, least_weights / shape.k, [&](std::int64_t begin, std::int64_t end) {
+    few_rows_kernels().multiply_partially({.rows = shape.m,
+                                           .columns = end - begin,
+                                           .depth = shape.k,
+                                           .a = a,
+                                           .a_stride = shape.k,
+                                           .b = b + begin * shape.k,
+                                           .b_stride = shape.k,
+                                           .ahead = nullptr,
+                                           .sums = c + begin},
+                                          shape.n);
+    for (std::int64_t row = 0; bias != nullptr && row < shape.m; ++row) {
+      for (std::int64_t j = begin; j < end; ++j) c[row * shape.n + j] += bias[j];
+    }
+  });
 }
 
 template void run_few_rows_product(const MatmulShape&, const bfloat16*, const bfloat16*, const float*, bfloat16*);

@@ -21,9 +21,9 @@ void Matmul<Cpu>::run(MatmulShape shape, const Tensor<T, Cpu>& a, const Tensor<T
   }
   if constexpr (!std::is_same_v<T, double>) {
     const bool packed = is_half<T> ? !has_matmul(shape.operands) : prefers_packed_product(shape);
-    if constexpr (is_half<T>) {
-      if (packed && has_few_rows(shape)) return run_few_rows_product(shape, a.data(), b.data(), bias, c.data());
-    }
+    const bool few = (packed || !is_half<T>)&&has_few_rows(shape);
+    if (few) return run_few_rows_product(shape, a.data(), b.data(), bias, c.data());
+    shape.inference = false;
     if (packed) return run_packed_product(shape, a.data(), b.data(), bias, c.data());
   }
   run_matmul(shape, a.data(), b.data(), bias, c.data());

@@ -28,7 +28,8 @@ requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) void matmul(const
 }
 
 template <typename T, typename D>
-void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y) {
+void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias, Tensor<T, D>& y,
+            LinearUse use) {
   require_defined("linear", "x", x);
   require_defined("linear", "weight", weight);
   require_defined("linear", "y", y);
@@ -47,6 +48,7 @@ void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
                           .k = in,
                           .transpose_b = true,
                           .bias = bias.defined(),
+                          .inference = use == LinearUse::inference,
                           .operands = dtype_of<T>,
                           .result = dtype_of<T>};
   Matmul<D>::template run<T, T>(shape, x, weight, bias, y);
@@ -54,7 +56,7 @@ void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accu
 
 #define TRIREME_INSTANTIATE_MATMUL(T, D)                                                        \
   template void matmul(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, MatmulOptions); \
-  template void linear(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&)
+  template void linear(const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<Accumulate<T>, D>&, Tensor<T, D>&, LinearUse)
 #define TRIREME_INSTANTIATE_MATMUL_TO_FLOAT(T, D) \
   template void matmul(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<float, D>&, MatmulOptions)
 

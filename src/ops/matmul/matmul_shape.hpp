@@ -20,6 +20,7 @@ struct MatmulShape {
   bool transpose_b = false;
   bool accumulate = false;
   bool bias = false;                // of the type that sums have
+  bool inference = false;           // LinearUse
   bool packed_b = false;            // b is what pack_b() made of it: on CPUs
   DType operands = DType::float32;  // of a and b
   DType result = DType::float32;    // of c

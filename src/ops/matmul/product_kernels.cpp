@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "ops/base/vector.hpp"
+#include "ops/matmul/transposed_vectors.hpp"
 
 // The products of Goto and van de Geijn, "Anatomy of High-Performance Matrix Multiplication" (2008): a block of b stays in the
 // second cache as panels, each a tile's columns; strips of a, each a tile's rows, pass through the first cache in turn.
@@ -155,26 +155,6 @@ void multiply(const ProductStrip& strip) {
   strip.by_columns ? multiply_rows<true>(strip, rows) : multiply_rows<false>(strip, rows);
 }
 
-// A vector that is aligned: as an argument of templates V would lose that it is not.
-typedef float Aligned __attribute__((vector_size(vector_bytes)));
-
-// One step of the transposition of `width` rows of `width` elements: rows i and i + half, i & half == 0, exchange the parts of
-// `half` elements that lie off the diagonal.
-template <int half, int... lane>
-void exchange(Aligned& upper, Aligned& lower, std::integer_sequence<int, lane...>) {
-  const Aligned first = __builtin_shufflevector(upper, lower, ((lane & half) == 0 ? lane : lane - half + width)...);
-  lower = __builtin_shufflevector(upper, lower, ((lane & half) == 0 ? lane + half : lane + width)...);
-  upper = first;
-}
-template <int half>
-void exchange_all(Aligned (&rows)[width]) {
-#pragma GCC unroll 16
-  for (int row = 0; row < width; ++row) {
-    if ((row & half) == 0) exchange<half>(rows[row], rows[row + half], std::make_integer_sequence<int, width>());
-  }
-  if constexpr (half > 1) exchange_all<half / 2>(rows);
-}
-
 // to[j * to_stride + i] = from[i * from_stride + j] for i < count and j < width, 0 for count <= i < width.
 void transpose(const float* from, std::int64_t from_stride, std::int64_t count, float* to, std::int64_t to_stride) {
   Aligned rows[width];
@@ -237,64 +217,6 @@ void pack_strips(const float* a, std::int64_t stride, std::int64_t rows, std::in
   }
 }
 
-constexpr int few_rows = 8;
-
-typedef std::uint32_t Bits __attribute__((vector_size(vector_bytes)));
-
-float as_float(float element) { return element; }
-float as_float(bfloat16 element) { return __builtin_bit_cast(float, static_cast<std::uint32_t>(element.bits()) << 16); }
-
-// Vectors of b are transposed in registers: each then has one product for all columns, or two neighbours in the depth where an
-// element takes half a place.
-template <typename B, int rows>
-void multiply_few_rows(const FewRows<B>& product) {
-  constexpr int per_place = sizeof(float) / sizeof(B);
-  V sums[rows];
-#pragma GCC unroll 8
-  for (int row = 0; row < rows; ++row) sums[row] = load<V>(product.sums + row * width);
-  const auto add_products = [&](const Aligned& right, std::int64_t p) {
-#pragma GCC unroll 8
-    for (int row = 0; row < rows; ++row) sums[row] += product.a[row * product.a_stride + p] * right;
-  };
-  std::int64_t p = 0;
-  for (; p + width * per_place <= product.depth; p += width * per_place) {
-    Aligned columns[width];
-#pragma GCC unroll 16
-    for (int j = 0; j < width; ++j) {
-      columns[j] = j < product.columns ? load<Aligned>(product.b + j * product.b_stride + p) : Aligned{};
-      if (product.ahead != nullptr) __builtin_prefetch(product.ahead + j * product.b_stride + p);
-    }
-    exchange_all<width / 2>(columns);
-#pragma GCC unroll 16
-    for (int i = 0; i < width; ++i) {
-      if constexpr (per_place == 1) {
-        add_products(columns[i], p + i);
-      } else {
-        const Bits pairs = __builtin_bit_cast(Bits, columns[i]);
-        add_products(__builtin_bit_cast(Aligned, pairs << 16), p + 2 * i);
-        add_products(__builtin_bit_cast(Aligned, pairs & 0xffff0000U), p + 2 * i + 1);
-      }
-    }
-  }
-  for (; p < product.depth; ++p) {
-    float column[width] = {};
-    for (std::int64_t j = 0; j < product.columns; ++j) column[j] = as_float(product.b[j * product.b_stride + p]);
-    add_products(load<Aligned>(column), p);
-  }
-#pragma GCC unroll 8
-  for (int row = 0; row < rows; ++row) store(product.sums + row * width, sums[row]);
-}
-
-template <typename B, int... less>
-void multiply_few(const FewRows<B>& product, std::integer_sequence<int, less...>) {
-  static constexpr void (*of_rows[])(const FewRows<B>&) = {multiply_few_rows<B, less + 1>...};
-  of_rows[product.rows - 1](product);
-}
-template <typename B>
-void multiply_few(const FewRows<B>& product) {
-  multiply_few(product, std::make_integer_sequence<int, few_rows>());
-}
-
 }  // namespace
 
 const ProductKernels product_kernels{
@@ -306,10 +228,6 @@ const ProductKernels product_kernels{
     .pack_panels = pack_panels,
     .pack_strips = pack_strips,
     .multiply = multiply,
-    .few_rows = few_rows,
-    .few_columns = width,
-    .multiply_few = multiply_few<float>,
-    .multiply_few_bfloat16 = multiply_few<bfloat16>,
 };
 
 }  // namespace trireme::ops::TRIREME_ISA

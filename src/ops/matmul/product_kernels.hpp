@@ -2,7 +2,6 @@
 
 #include <cstdint>
 
-#include "trireme/core/bfloat16.hpp"
 #include "trireme/device/isa.hpp"
 
 namespace trireme::ops {
@@ -31,21 +30,6 @@ struct ProductStrip {
   LinesAhead ahead;
 };
 
-// sums[rows, columns] += a[rows, depth] b[columns, depth]^T, in the order of the depth: rows at most few_rows of the kernels,
-// columns few_columns. B: float or bfloat16.
-template <typename B>
-struct FewRows {
-  std::int64_t rows;
-  std::int64_t columns;
-  std::int64_t depth;
-  const float* a;
-  std::int64_t a_stride;
-  const B* b;
-  std::int64_t b_stride;
-  const B* ahead;  // columns that are asked for meanwhile, b_stride apart; may be null
-  float* sums;     // rows few_columns apart
-};
-
 // Products of matrices of float. The sum of an element depends on the depth alone: it begins anew after every most_depth
 // products, and within them goes in order.
 struct ProductKernels {
@@ -62,10 +46,6 @@ struct ProductKernels {
   void (*pack_strips)(const float* a, std::int64_t stride, std::int64_t rows, std::int64_t columns, std::int64_t strip_columns,
                       float* strips, std::int64_t strip_step);
   void (*multiply)(const ProductStrip& strip);
-  std::int64_t few_rows;
-  std::int64_t few_columns;
-  void (*multiply_few)(const FewRows<float>& product);
-  void (*multiply_few_bfloat16)(const FewRows<bfloat16>& product);
 };
 
 TRIREME_KERNEL_TABLE(ProductKernels, product_kernels)

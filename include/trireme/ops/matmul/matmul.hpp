@@ -1,6 +1,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstdint>
 
 #include "trireme/core/dtype.hpp"
 #include "trireme/core/export.hpp"
@@ -22,11 +23,15 @@ template <typename T, typename C, typename D>
 requires(std::same_as<C, T> || std::same_as<C, Accumulate<T>>) TRIREME_EXPORT
     void matmul(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<C, D>& c, MatmulOptions options = {});
 
+// inference: nothing is learnt from the result. On CPUs at most 8 rows of float are then added in an order of their own, which
+// is quicker and the same for any number of them.
+enum class LinearUse : std::uint8_t { training, inference };
+
 // y[rows, out] = x[rows, in] weight[out, in]^T + bias[out]; an undefined bias adds nothing. On a GPU the bias of a half type is
 // rounded to that type first.
 template <typename T, typename D>
 TRIREME_EXPORT void linear(const Tensor<T, D>& x, const Tensor<T, D>& weight, const Tensor<Accumulate<T>, D>& bias,
-                           Tensor<T, D>& y);
+                           Tensor<T, D>& y, LinearUse use = LinearUse::training);
 
 }  // namespace ops
 }  // namespace trireme
