@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "language_program.hpp"
+
+struct EvaluateProgram : LanguageOptions {
+  std::string text;     // a file
+  std::string choices;  // a file
+  std::int64_t window = 0;
+  std::int64_t stride = 0;
+};
+
+struct Question {
+  std::string prompt;
+  std::vector<std::string> choices;
+  std::size_t answer = 0;
+};
+std::vector<Question> read_questions(const std::string& file);
+
+// A line of JSON.
+std::string line_of_text(double nats, std::int64_t tokens);
+std::string line_of_choices(std::size_t right, std::size_t right_by_length, std::size_t questions);
+
+template <typename P, typename D>
+void evaluate(const trireme::Group& world, const EvaluateProgram& program);

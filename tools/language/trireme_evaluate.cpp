@@ -1,0 +1,75 @@
+// Measures a model in a folder of transformers: trireme-evaluate --help, docs/generate.md.
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "evaluate.hpp"
+#include "trireme/core/error.hpp"
+
+using namespace trireme;
+using nlohmann::json;
+
+namespace {
+
+bool is_question(const json& line) {
+  if (!line.is_object() || !line.contains("prompt") || !line.contains("choices") || !line.contains("answer")) return false;
+  const json &choices = line.at("choices"), &answer = line.at("answer");
+  if (!line.at("prompt").is_string() || !choices.is_array() || choices.empty() || !answer.is_number_unsigned()) return false;
+  for (const json& choice : choices) {
+    if (!choice.is_string()) return false;
+  }
+  return answer.get<std::size_t>() < choices.size();
+}
+
+}  // namespace
+
+std::vector<Question> read_questions(const std::string& name) {
+  std::ifstream file(name);
+  require(file.good(), "--choices {} can't be read", name);
+  std::vector<Question> questions;
+  for (std::string text; std::getline(file, text);) {
+    if (text.empty()) continue;
+    const json line = json::parse(text, nullptr, false);
+    require(is_question(line),
+            "{}: \"{}\" is no question: {{\"prompt\": text, \"choices\": [text, ...], \"answer\": place among them, from 0}}",
+            name, text.substr(0, 80));
+    questions.push_back({.prompt = line.at("prompt").get<std::string>(),
+                         .choices = line.at("choices").get<std::vector<std::string>>(),
+                         .answer = line.at("answer").get<std::size_t>()});
+  }
+  require(!questions.empty(), "--choices {} has no questions", name);
+  return questions;
+}
+
+std::string line_of_text(double nats, std::int64_t tokens) {
+  return nlohmann::ordered_json{{"perplexity", std::exp(nats)}, {"nats_per_token", nats}, {"tokens", tokens}}.dump();
+}
+
+std::string line_of_choices(std::size_t right, std::size_t right_by_length, std::size_t questions) {
+  const auto all = static_cast<double>(questions);
+  return nlohmann::ordered_json{{"accuracy", static_cast<double>(right) / all},
+                                {"accuracy_by_length", static_cast<double>(right_by_length) / all},
+                                {"questions", questions}}
+      .dump();
+}
+
+int main(int argc, char** argv) {
+  EvaluateProgram program;
+  CLI::App app(
+      "Measures a model in a folder of transformers, and prints lines of JSON. The processes of mpirun -n N divide the model.",
+      "trireme-evaluate");
+  program.add_to(app);
+  app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
+  app.add_option("--window", program.window, "tokens that the model sees at once; 0: all its positions")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--stride", program.stride, "tokens from a window to the next; 0: half a window")
+      ->check(at_least(0))
+      ->capture_default_str();
+  app.add_option("--choices", program.choices,
+                 "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the likeliest choice counts");
+  return launch_language_program(app, argc, argv, program, [&](const Group& world) {
+    require(!program.text.empty() || !program.choices.empty(), "--text or --choices is missing");
+    program.with_types([&]<typename P, typename D>(P, D) { evaluate<P, D>(world, program); });
+  });
+}
