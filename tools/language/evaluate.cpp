@@ -6,32 +6,32 @@
 
 #include "likelihood.hpp"
 #include "model_folder.hpp"
-#include "text_codec.hpp"
+#include "text_coding.hpp"
 #include "trireme/data/text.hpp"
 
 using namespace trireme;
 
 namespace {
 
-std::vector<std::int32_t> encode(const TextCodec& codec, const std::string& text, std::int64_t vocabulary,
+std::vector<std::int32_t> encode(const TextCoding& coding, const std::string& text, bool begins, std::int64_t vocabulary,
                                  const std::string& where) {
-  std::vector<std::int32_t> tokens = codec.encode(text);
+  std::vector<std::int32_t> tokens = coding.encode(text, begins);
   for (const std::int32_t token : tokens) {
-    require(token >= 0 && token < vocabulary, "{} has the token {}, the model knows 0 to {}: is --tokens right?", where, token,
-            vocabulary - 1);
+    require(token >= 0 && token < vocabulary, "{} has the token {}, the model knows 0 to {}: does the tokenizer belong to it?",
+            where, token, vocabulary - 1);
   }
   return tokens;
 }
 
 template <typename Model>
-std::string evaluate_text(const Model& model, const EvaluateProgram& program, const TextCodec& codec) {
+std::string evaluate_text(const Model& model, const EvaluateProgram& program, const TextCoding& coding) {
   const std::int64_t block = model.options().block;
   const std::int64_t window = program.window == 0 ? block : program.window;
   const std::int64_t stride = program.stride == 0 ? std::max<std::int64_t>(window / 2, 1) : program.stride;
   require(window > 1 && window <= block && stride <= window,
           "--window {} and --stride {}: a window has 2 tokens or more and at most the {} that the model sees, a stride no more",
           window, stride, block);
-  const auto tokens = encode(codec, data::read_text(program.text), model.options().vocabulary, program.text);
+  const auto tokens = encode(coding, data::read_text(program.text), true, model.options().vocabulary, program.text);
   require(tokens.size() > 1, "{} has {} tokens, a perplexity needs 2 or more", program.text, tokens.size());
   const Likelihood all =
       likelihood_by_windows(model, tokens, static_cast<std::size_t>(window), static_cast<std::size_t>(stride));
@@ -52,18 +52,18 @@ Likelihood likelihood_of_choice(const Model& model, const std::vector<std::int32
 }
 
 template <typename Model>
-std::string evaluate_choices(const Model& model, const EvaluateProgram& program, const TextCodec& codec) {
+std::string evaluate_choices(const Model& model, const EvaluateProgram& program, const TextCoding& coding) {
   const std::vector<Question> questions = read_questions(program.choices);
   std::size_t right = 0, right_by_length = 0;
   for (std::size_t number = 0; number < questions.size(); ++number) {
     const Question& question = questions[number];
     const std::string where = fmt::format("{}: question {}", program.choices, number);
-    const auto prompt = encode(codec, question.prompt, model.options().vocabulary, where);
+    const auto prompt = encode(coding, question.prompt, true, model.options().vocabulary, where);
     std::size_t best = 0, best_by_length = 0;
     std::vector<double> logs, logs_by_length;
     for (std::size_t place = 0; place < question.choices.size(); ++place) {
       const std::string& text = question.choices[place];
-      const auto choice = encode(codec, text, model.options().vocabulary, where);
+      const auto choice = encode(coding, text, false, model.options().vocabulary, where);
       logs.push_back(likelihood_of_choice(model, prompt, choice, where).log);
       logs_by_length.push_back(logs.back() / static_cast<double>(text.size()));
       if (logs[place] > logs[best]) best = place;
@@ -80,11 +80,11 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
 template <typename P, typename D>
 void evaluate(const Group& world, const EvaluateProgram& program) {
   const ModelFolder folder = read_model_folder(program.folder);
-  const TextCodec codec = codec_of(program.tokens, folder.path);
+  const TextCoding coding = coding_of(program, folder.path);
   with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) {
     std::string lines;
-    if (!program.text.empty()) lines += evaluate_text(model, program, codec) + "\n";
-    if (!program.choices.empty()) lines += evaluate_choices(model, program, codec) + "\n";
+    if (!program.text.empty()) lines += evaluate_text(model, program, coding) + "\n";
+    if (!program.choices.empty()) lines += evaluate_choices(model, program, coding) + "\n";
     if (world.rank() == 0) std::fputs(lines.c_str(), stdout);
   });
 }

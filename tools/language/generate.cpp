@@ -7,7 +7,7 @@
 #include <cstdio>
 
 #include "model_folder.hpp"
-#include "text_codec.hpp"
+#include "text_coding.hpp"
 
 using namespace trireme;
 using models::TokenText;
@@ -16,45 +16,46 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-std::int32_t stop_token(const TextCodec& codec, const std::string& text) {
-  const TokenText tokens = codec.encode(text);
+std::int32_t stop_token(const TextCoding& coding, const std::string& text) {
+  const TokenText tokens = coding.encode(text, false);
   require(tokens.size() == 1, "--stop \"{}\" is {} tokens, but a text ends with one", text, tokens.size());
   return tokens.front();
 }
 
-models::GenerateOptions sampling_of(const GenerateProgram& program, const ModelFolder& folder, const TextCodec& codec,
+models::GenerateOptions sampling_of(const GenerateProgram& program, const ModelFolder& folder, const TextCoding& coding,
                                     std::int64_t vocabulary) {
   models::GenerateOptions options = program.sampling;
-  for (const std::string& text : program.stop) options.stop.push_back(stop_token(codec, text));
+  for (const std::string& text : program.stop) options.stop.push_back(stop_token(coding, text));
   for (const std::int32_t token : folder.stop) {
     if (!program.ignore_eos && token < vocabulary) options.stop.push_back(token);
   }
   return options;
 }
 
-TokenText encode(const TextCodec& codec, const std::string& prompt, std::size_t number, std::int64_t vocabulary) {
-  TokenText tokens = codec.encode(prompt);
+TokenText encode(const TextCoding& coding, const std::string& prompt, std::size_t number, std::int64_t vocabulary) {
+  TokenText tokens = coding.encode(prompt, true);
   for (const std::int32_t token : tokens) {
-    require(token >= 0 && token < vocabulary, "prompt {} has the token {}, the model knows 0 to {}: is --tokens right?", number,
-            token, vocabulary - 1);
+    require(token >= 0 && token < vocabulary,
+            "prompt {} has the token {}, the model knows 0 to {}: does the tokenizer belong to it?", number, token,
+            vocabulary - 1);
   }
   return tokens;
 }
 
 template <typename Model>
 void generate(const Model& model, const Group& world, const GenerateProgram& program, const ModelFolder& folder) {
-  const TextCodec codec = codec_of(program.tokens, folder.path);
+  const TextCoding coding = coding_of(program, folder.path);
   const std::int64_t vocabulary = model.options().vocabulary;
   const std::vector<std::string> prompts = read_prompts(program);
-  models::GenerateOptions options = sampling_of(program, folder, codec, vocabulary);
+  models::GenerateOptions options = sampling_of(program, folder, coding, vocabulary);
   std::vector<TokenText> encoded;
-  for (const std::string& prompt : prompts) encoded.push_back(encode(codec, prompt, encoded.size(), vocabulary));
+  for (const std::string& prompt : prompts) encoded.push_back(encode(coding, prompt, encoded.size(), vocabulary));
   const bool alone = program.prompts.empty();
   const bool speaks = world.rank() == 0;
   if (alone && speaks) {
     fmt::print("{}{}", prompts.front(), program.tokens == "number" ? " " : "");
     options.on_token = [&](std::size_t, std::int32_t token) {
-      fmt::print("{}", codec.decode_next(token));
+      fmt::print("{}", coding.decode_next(token));
       std::fflush(stdout);
     };
   }
@@ -68,10 +69,10 @@ void generate(const Model& model, const Group& world, const GenerateProgram& pro
         models::generate(model, std::vector<TokenText>(begin, begin + static_cast<std::ptrdiff_t>(count)), options);
     for (std::size_t row = 0; row < texts.size(); ++row) {
       tokens += texts[row].size();
-      if (!alone && speaks) fmt::print("{}\n", line_of(prompts[first + row], codec.decode(texts[row])));
+      if (!alone && speaks) fmt::print("{}\n", line_of(prompts[first + row], coding.decode(texts[row])));
     }
   }
-  if (alone && speaks) fmt::print("\n");
+  if (alone && speaks) fmt::print("{}\n", coding.decode_rest());
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   if (program.timing && speaks) {
     std::fflush(stdout);

@@ -14,9 +14,13 @@ using namespace trireme;
 
 void LanguageOptions::add_to(CLI::App& app) {
   app.add_option("FOLDER", folder, "a model as transformers writes it: config.json and model.safetensors")->required();
-  app.add_option("--tokens", tokens, "byte: every byte of a text is a token; number: texts are numbers of tokens")
-      ->check(CLI::IsMember({"byte", "number"}))
+  app.add_option("--tokens", tokens, "text, or number: texts are numbers of tokens")
+      ->check(CLI::IsMember({"text", "number"}))
       ->capture_default_str();
+  app.add_option(
+      "--tokenizer", tokenizer,
+      "of texts: another folder, or its tokenizer.json or tokenizer.model, or byte: every byte is a token; not given: "
+      "that of FOLDER, or byte");
   app.add_option("--precision", precision, "what weights are computed with")
       ->check(CLI::IsMember({"fp32", "bf16", "fp16"}))
       ->capture_default_str();
