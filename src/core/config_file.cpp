@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <utility>
@@ -9,14 +10,16 @@
 namespace trireme {
 
 ConfigFile::ConfigFile(const std::filesystem::path& path, std::string what) : what_(std::move(what)), path_(path.string()) {
-  std::ifstream file(path);
-  if (!file) {
+  try {
+    std::ifstream file(path);
+    file.exceptions(std::ios::badbit | (file ? std::ios::goodbit : std::ios::failbit));
+    root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(file, nullptr, false));
+  } catch (const std::ios_base::failure&) {  // a folder, or a file that is not there
     throw Error({.code = ErrorCode::io,
                  .message = what_ + " can't be read",
                  .path = path_,
                  .hint = "name a folder as transformers writes it by save_pretrained()"});
   }
-  root_ = std::make_shared<const nlohmann::json>(nlohmann::json::parse(file, nullptr, false));
   object_ = root_.get();
   if (object_->is_object()) return;
   throw Error({.code = ErrorCode::corrupt_file, .message = what_ + " is no JSON object", .path = path_});
@@ -28,7 +31,14 @@ ConfigFile::ConfigFile(const ConfigFile& outer, std::string_view key)
 }
 
 ConfigFile::ConfigFile(const ConfigFile& outer, const nlohmann::json& object, std::string prefix)
-    : what_(outer.what_), path_(outer.path_), prefix_(std::move(prefix)), root_(outer.root_), object_(&object) {}
+    : what_(outer.what_), path_(outer.path_), prefix_(std::move(prefix)), root_(outer.root_), object_(&object) {
+  constexpr std::ptrdiff_t deepest = 32;
+  if (std::ranges::count(prefix_, '.') <= deepest) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("{} is nested more than {} objects deep", what_, deepest),
+               .name = prefix_,
+               .path = path_});
+}
 
 std::vector<ConfigFile> ConfigFile::objects(std::string_view key) const {
   std::vector<ConfigFile> all;

@@ -1,7 +1,7 @@
 #include "tokenizers/added_tokens.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <functional>
 
 #include "tokenizers/characters.hpp"
 #include "tokenizers/utf8.hpp"
@@ -29,25 +29,29 @@ std::size_t end_of_white_space(std::string_view text) {
 }  // namespace
 
 void AddedTokenFinder::add(const AddedToken& token) {
-  auto& same_begin = of_byte_[static_cast<unsigned char>(token.content[0])];
-  if (same_begin.empty()) first_bytes_ += token.content[0];
-  const auto is_longer = [&](const AddedToken& each) { return each.content.size() >= token.content.size(); };
-  same_begin.insert(std::ranges::find_if_not(same_begin, is_longer), token);
+  Group& group = groups_[static_cast<unsigned char>(token.content[0])];
+  if (group.tokens.empty()) first_bytes_ += token.content[0];
+  group.tokens.emplace(token.content, token);
+  const std::size_t length = token.content.size();
+  const auto place = std::ranges::lower_bound(group.lengths, length, std::greater<>());
+  if (place == group.lengths.end() || *place != length) group.lengths.insert(place, length);
 }
 
 std::size_t AddedTokenFinder::next_first_byte(std::string_view whole, std::size_t from) const {
   if (first_bytes_.size() == 1) return std::min(whole.find(first_bytes_[0], from), whole.size());
-  while (from < whole.size() && of_byte_[static_cast<unsigned char>(whole[from])].empty()) ++from;
+  while (from < whole.size() && groups_[static_cast<unsigned char>(whole[from])].tokens.empty()) ++from;
   return from;
 }
 
 AddedTokenFinder::Found AddedTokenFinder::next(std::string_view whole, std::size_t from) const {
   for (std::size_t at = next_first_byte(whole, from); at < whole.size(); at = next_first_byte(whole, at + 1)) {
-    const std::string_view rest = whole.substr(at);
-    for (const AddedToken& token : of_byte_[static_cast<unsigned char>(whole[at])]) {
-      if (!rest.starts_with(token.content)) continue;
-      return {
-          .token = &token, .begin = static_cast<std::int64_t>(at), .end = static_cast<std::int64_t>(at + token.content.size())};
+    const Group& group = groups_[static_cast<unsigned char>(whole[at])];
+    for (const std::size_t length : group.lengths) {
+      const auto token = group.tokens.find(whole.substr(at, length));
+      if (token == group.tokens.end()) continue;
+      return {.token = &token->second,
+              .begin = static_cast<std::int64_t>(at),
+              .end = static_cast<std::int64_t>(at + token->first.size())};
     }
   }
   return {};
@@ -57,8 +61,9 @@ AddedTokenFinder::Found AddedTokenFinder::next(std::string_view whole, std::size
 Range AddedTokenFinder::widened(std::string_view whole, const Found& found, std::int64_t done) {
   Range place{.begin = found.begin, .end = found.end};
   if (found.token->strips_left) {
-    const auto before = whole.substr(0, static_cast<std::size_t>(found.begin));
-    place.begin = std::max(done, static_cast<std::int64_t>(begin_of_white_space(before)));
+    const std::int64_t from = std::min(done, found.begin);
+    const auto before = whole.substr(static_cast<std::size_t>(from), static_cast<std::size_t>(found.begin - from));
+    place.begin = from + static_cast<std::int64_t>(begin_of_white_space(before));
   }
   if (found.token->strips_right) {
     place.end += static_cast<std::int64_t>(end_of_white_space(whole.substr(static_cast<std::size_t>(found.end))));

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
+#include "tokenizers/token_spellings.hpp"
 #include "trireme/core/range.hpp"
 
 namespace trireme::tokenizers {
@@ -32,7 +34,7 @@ class AddedTokenFinder {
     const auto size = static_cast<std::int64_t>(whole.size());
     if (!first_bytes_.empty()) {
       for (Found found = next(whole, 0); found.token != nullptr; found = next(whole, static_cast<std::size_t>(found.end))) {
-        if ((found.token->is_special && !with_special) || found.begin < done) continue;
+        if (found.token->is_special && !with_special) continue;
         const Range place = widened(whole, found, done);
         if (place.begin > done) text(Range{.begin = done, .end = place.begin});
         token(place, *found.token);
@@ -51,7 +53,12 @@ class AddedTokenFinder {
   std::size_t next_first_byte(std::string_view whole, std::size_t from) const;
   static Range widened(std::string_view whole, const Found& found, std::int64_t done);
 
-  std::array<std::vector<AddedToken>, 256> of_byte_{};  // by the first, the longest first
+  // Of those with the same first byte.
+  struct Group {
+    std::vector<std::size_t> lengths;  // the longest first
+    std::unordered_map<std::string, AddedToken, HashOfText, std::equal_to<>> tokens;
+  };
+  std::array<Group, 256> groups_{};
   std::string first_bytes_;
 };
 

@@ -109,11 +109,17 @@ void Bpe::merge(std::string_view word, std::vector<Symbol>& symbols) const {
 }
 
 void Bpe::begin_with_bytes(std::string_view word, std::vector<Symbol>& symbols) const {
+  bool was_unknown = false;
   for (const char character : word) {
     const auto byte = static_cast<unsigned char>(character);
-    const std::int32_t token = bytes_[byte] >= 0 ? bytes_[byte] : options_.unknown.value_or(-1);
-    if (token < 0) refuse(word, fmt::format("the byte 0x{:02X}", byte));
-    symbols.push_back({.token = token, .bytes = 1});
+    const bool is_unknown = bytes_[byte] < 0;
+    if (is_unknown && !options_.unknown) refuse(word, fmt::format("the byte 0x{:02X}", byte));
+    if (is_unknown && options_.fuse_unknown && was_unknown) {
+      ++symbols.back().bytes;
+    } else {
+      symbols.push_back({.token = is_unknown ? *options_.unknown : bytes_[byte], .bytes = 1});
+    }
+    was_unknown = is_unknown;
   }
 }
 

@@ -20,9 +20,10 @@ Encoding ByteCodec::encode_pair(std::string_view first, std::string_view second,
   return both;
 }
 
-void ByteCodec::decode(std::int32_t token, bool, std::string& to) const {
+bool ByteCodec::decode(std::int32_t token, bool, std::string& to) const {
   require(token >= 0 && token < vocabulary_size(), "the token {} is not a byte", token);
   to += static_cast<char>(token);
+  return true;
 }
 
 std::optional<std::int32_t> ByteCodec::find(std::string_view token) const {

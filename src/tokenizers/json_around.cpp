@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -30,7 +31,7 @@ TextTemplate read_template(const ConfigFile& part, const char* key, int texts) {
   for (const ConfigFile& piece : part.objects(key)) {
     const bool is_text = piece.has("Sequence");
     const ConfigFile what(piece, is_text ? "Sequence" : "SpecialToken");
-    TemplatePiece next{.type = static_cast<std::int32_t>(what.integer_or("type_id", 0, 0))};
+    TemplatePiece next{.type = static_cast<std::int32_t>(std::min<std::int64_t>(what.integer_or("type_id", 0, 0), 1 << 24))};
     const std::string id = what.text("id");
     if (is_text) {
       next.text = id == "A" ? 0 : 1;
@@ -64,6 +65,7 @@ void add_decoder(const ConfigFile& part, DecoderOptions& to, bool& is_fused) {
   } else if (type == "ByteLevel") {
     part.ignore({"add_prefix_space", "trim_offsets", "use_regex"});
   } else if (type == "WordPiece") {
+    if (is_fused) part.refuse("type", "WordPiece before Fuse");
     to.continuing_prefix = part.text_or("prefix", "##");
     to.cleans_up = part.flag_or("cleanup", true);
   } else if (type == "Replace") {
@@ -81,8 +83,10 @@ void add_decoder(const ConfigFile& part, DecoderOptions& to, bool& is_fused) {
     if (!is_fused || part.integer_or("stop", 0, 0) != 0) part.refuse("type", "Strip behind Fuse, of the begin alone");
     to.strip_at_begin = part.text("content");
     to.strips_at_begin = part.integer_or("start", 0, 0);
+    if (to.strips_at_begin > 1) part.refuse("start", "0 or 1");
     if (to.strip_at_begin.empty()) part.refuse("content", "a character");
   } else if (type == "Metaspace") {
+    if (is_fused) part.refuse("type", "Metaspace before Fuse");
     const std::string sign = part.text("replacement");
     if (sign.empty()) part.refuse("replacement", "a character");
     const bool adds = part.text_or("prepend_scheme", "always") != "never" && part.flag_or("add_prefix_space", true);

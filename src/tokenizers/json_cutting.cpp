@@ -29,7 +29,7 @@ std::string escaped(const std::string& text) {
 std::variant<std::string, Regex> read_pattern(const ConfigFile& part) {
   const ConfigFile pattern(part, "pattern");
   if (pattern.has("Regex")) {
-    std::variant<std::string, Regex> result = Regex(pattern.text("Regex"));
+    std::variant<std::string, Regex> result = Regex(pattern.text("Regex"), RegexRules::oniguruma);
     pattern.refuse_unknown();
     return result;
   }
@@ -42,7 +42,7 @@ std::variant<std::string, Regex> read_pattern(const ConfigFile& part) {
 SplitByRegex read_split(const ConfigFile& part) {
   const auto pattern = read_pattern(part);
   const auto* literal = std::get_if<std::string>(&pattern);
-  SplitByRegex split{.regex = literal != nullptr ? Regex(escaped(*literal)) : std::get<Regex>(pattern)};
+  SplitByRegex split{.regex = literal != nullptr ? Regex(escaped(*literal), RegexRules::oniguruma) : std::get<Regex>(pattern)};
   const std::string behavior = part.text("behavior");
   const bool inverts = part.flag_or("invert", false);
   if (behavior == "Removed" && inverts) {
@@ -53,41 +53,48 @@ SplitByRegex read_split(const ConfigFile& part) {
   return split;
 }
 
+// One that changes texts comes first: behind others it would change each of their parts.
+void check_changes(const ConfigFile& part, const char* key, const PreTokenizerParts& to) {
+  if (to.at_begin != nullptr || !to.splitter.is_empty()) part.refuse(key, "what changes texts before all other pre-tokenizers");
+}
+
 void read_metaspace(const ConfigFile& part, PreTokenizerParts& to) {
   const std::string sign = part.text("replacement");
-  if (sign.empty()) part.refuse("replacement", "a character");
+  if (sign.empty() || size_of_character(sign[0]) != sign.size()) part.refuse("replacement", "a character");
   const std::string scheme = part.text_or("prepend_scheme", "always");
   if (scheme != "always" && scheme != "first" && scheme != "never") part.refuse("prepend_scheme", "always, first or never");
-  const bool adds = part.flag_or("add_prefix_space", scheme != "never");
+  const bool adds = scheme != "never";
+  if (!part.flag_or("add_prefix_space", adds) && adds) part.refuse("add_prefix_space", "true, or prepend_scheme never");
   part.ignore({"str_rep"});
-  if (to.at_begin != nullptr) part.refuse("type", "no second pre-tokenizer that changes texts");
+  check_changes(part, "type", to);
   const std::shared_ptr<const Normalizer> bare = std::make_shared<Replace>(std::string(" "), sign);
   const std::shared_ptr<const Normalizer> prefixed = std::make_shared<NormalizerSequence>(
       std::vector<std::shared_ptr<const Normalizer>>{bare, std::make_shared<Prepend>(sign, true)});
-  const bool at_begin = adds && scheme != "never";
-  to.at_begin = at_begin ? prefixed : bare;
-  to.later = at_begin && scheme == "always" ? prefixed : bare;
+  to.at_begin = adds ? prefixed : bare;
+  to.later = scheme == "always" ? prefixed : bare;
   if (part.flag_or("split", true)) to.splitter.add(SplitBefore{sign});
 }
 
 void add_pre_tokenizer(const ConfigFile& part, PreTokenizerParts& to) {
   const std::string type = part.text("type");
+  if (to.is_byte_level && type != "Sequence") part.refuse("type", "nothing behind ByteLevel");
   if (type == "Sequence") {
     for (const ConfigFile& each : part.objects("pretokenizers")) add_pre_tokenizer(each, to);
   } else if (type == "Split") {
     to.splitter.add(read_split(part));
   } else if (type == "ByteLevel") {
     if (part.flag_or("add_prefix_space", true)) {
-      if (to.at_begin != nullptr) part.refuse("add_prefix_space", "no second pre-tokenizer that changes texts");
+      check_changes(part, "add_prefix_space", to);
       to.at_begin = to.later = std::make_shared<Prepend>(" ", true);
     }
-    if (part.flag_or("use_regex", true)) to.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2)});
+    if (part.flag_or("use_regex", true)) to.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2, RegexRules::oniguruma)});
     part.ignore({"trim_offsets"});
     to.is_byte_level = true;
   } else if (type == "BertPreTokenizer") {
     to.splitter.add(SplitLikeBert{});
   } else if (type == "Digits") {
-    to.splitter.add(SplitByRegex{.regex = Regex(part.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)")});
+    to.splitter.add(SplitByRegex{
+        .regex = Regex(part.flag_or("individual_digits", false) ? R"(\p{N})" : R"(\p{N}+)", RegexRules::oniguruma)});
   } else if (type == "Metaspace") {
     read_metaspace(part, to);
   } else {

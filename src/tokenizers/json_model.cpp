@@ -83,11 +83,11 @@ bool keeps_words_apart(const TokenSpellings& tokens) {
 }
 
 ModelParts bpe(const Vocabulary& vocabulary, const nlohmann::json& merges, const BpeOptions& options, const std::string& path) {
-  return {
-      .spellings = vocabulary.spellings,
-      .texts = vocabulary.texts,
-      .model = std::make_shared<Bpe>(vocabulary.texts, read_merges(merges, *vocabulary.spellings, path), options),
-      .sign_between_words = std::string(!options.byte_level && keeps_words_apart(*vocabulary.spellings) ? sign_of_space : "")};
+  return {.spellings = vocabulary.spellings,
+          .texts = vocabulary.texts,
+          .model = std::make_shared<Bpe>(vocabulary.texts, read_merges(merges, *vocabulary.spellings, path), options),
+          .sign_between_words = std::string(
+              !options.byte_level && !options.ignore_merges && keeps_words_apart(*vocabulary.spellings) ? sign_of_space : "")};
 }
 
 }  // namespace
@@ -110,6 +110,7 @@ ModelParts read_model(const ConfigFile& part, bool is_byte_level) {
     const WordPieceOptions options{.unknown = part.text_or("unk_token", "[UNK]"),
                                    .continuing_prefix = part.text_or("continuing_subword_prefix", "##"),
                                    .most_characters = part.integer_or("max_input_chars_per_word", 100)};
+    if (options.most_characters > 10'000) part.refuse("max_input_chars_per_word", "at most 10,000");
     part.refuse_unknown();
     if (!vocabulary.spellings->find(options.unknown)) part.refuse("unk_token", "a token of the vocabulary");
     return {.spellings = vocabulary.spellings,
@@ -121,8 +122,13 @@ ModelParts read_model(const ConfigFile& part, bool is_byte_level) {
                      .fuse_unknown = part.flag_or("fuse_unk", false),
                      .byte_fallback = part.flag_or("byte_fallback", false)};
   if (part.has("unk_token")) {
-    options.unknown = vocabulary.spellings->find(part.text("unk_token"));
-    if (!options.unknown) part.refuse("unk_token", "a token of the vocabulary");
+    options.unknown = vocabulary.spellings->find(part.text("unk_token"));  // none: an error where it is needed
+  }
+  if (options.byte_fallback) {
+    std::size_t bytes = 0;
+    for (int byte = 0; byte < 256; ++byte) bytes += vocabulary.spellings->find(fmt::format("<0x{:02X}>", byte)) ? 1 : 0;
+    if (is_byte_level || bytes != 256)
+      part.refuse("byte_fallback", "false, as not all of <0x00> to <0xFF> are there to be used");
   }
   if (part.number_or("dropout", 0) != 0) part.refuse("dropout", "none: the same text gives the same tokens");
   for (const char* const key : {"continuing_subword_prefix", "end_of_word_suffix"}) {

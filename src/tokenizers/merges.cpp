@@ -24,7 +24,7 @@ void Merges::add(std::int32_t left, std::int32_t right, const Merge& merge) {
       static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
   std::size_t at = place_of(pair);
   while (entries_[at].pair != empty && entries_[at].pair != pair) at = (at + 1) & mask_;
-  if (entries_[at].pair == empty) entries_[at] = {.pair = pair, .merge = merge};
+  entries_[at] = {.pair = pair, .merge = merge};
 }
 
 void Merges::apply(std::vector<Symbol>& word) const {

@@ -22,7 +22,7 @@ class Merges {
   // Room for so many pairs.
   explicit Merges(std::size_t count);
 
-  // The first one that is added of a pair counts.
+  // The last one that is added of a pair counts.
   void add(std::int32_t left, std::int32_t right, const Merge& merge);
 
   // Merges what can be, the lowest rank first, of equal ones the leftmost.

@@ -5,7 +5,7 @@ namespace trireme::tokenizers {
 
 struct Regex::Code {};
 
-Regex::Regex(const std::string& pattern) : pattern_(pattern) {
+Regex::Regex(const std::string& pattern, RegexRules) : pattern_(pattern) {
   throw Error({.code = ErrorCode::not_available,
                .message = "this build has no PCRE2: a tokenizer with a regular expression can't be read",
                .had = pattern,

@@ -47,12 +47,15 @@ Results& results_of_thread() {
 }  // namespace
 
 struct Regex::Code {
-  explicit Code(const std::string& pattern) {
-    const std::string own = pattern_for_pcre2(pattern);
+  Code(const std::string& pattern, RegexRules rules) {
+    const std::string own = pattern_for_pcre2(pattern, rules);
     int error = 0;
     std::size_t at = 0;
+    pcre2_compile_context* const context = pcre2_compile_context_create(nullptr);
+    pcre2_set_newline(context, PCRE2_NEWLINE_LF);
     code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(own.data()), own.size(), PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C,
-                         &error, &at, nullptr);
+                         &error, &at, context);
+    pcre2_compile_context_free(context);
     if (code == nullptr) {
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("a tokenizer's regular expression can't be compiled: {}", message_of(error)),
@@ -68,7 +71,8 @@ struct Regex::Code {
   bool is_compiled = false;
 };
 
-Regex::Regex(const std::string& pattern) : pattern_(pattern), code_(std::make_shared<const Code>(pattern)) {}
+Regex::Regex(const std::string& pattern, RegexRules rules)
+    : pattern_(pattern), code_(std::make_shared<const Code>(pattern, rules)) {}
 
 Regex::Match::Match(const Regex& of, std::string_view in) : regex(of), text(in) {}
 
@@ -76,10 +80,14 @@ bool Regex::Match::next() {
   Results& results = results_of_thread();
   const auto* const subject = reinterpret_cast<PCRE2_SPTR>(text.data());
   auto from = static_cast<std::size_t>(end);
-  std::uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
-  const int found = regex.code_->is_compiled
-                        ? pcre2_jit_match(regex.code_->code, subject, text.size(), from, options, results.data, results.context)
-                        : pcre2_match(regex.code_->code, subject, text.size(), from, options, results.data, results.context);
+  constexpr std::uint32_t options = PCRE2_NO_UTF_CHECK | PCRE2_NOTEMPTY;
+  int found = PCRE2_ERROR_JIT_STACKLIMIT;
+  if (regex.code_->is_compiled) {
+    found = pcre2_jit_match(regex.code_->code, subject, text.size(), from, options, results.data, results.context);
+  }
+  if (found == PCRE2_ERROR_JIT_STACKLIMIT) {  // or there is no compiled code
+    found = pcre2_match(regex.code_->code, subject, text.size(), from, options | PCRE2_NO_JIT, results.data, results.context);
+  }
   if (found == PCRE2_ERROR_NOMATCH) return false;
   if (found < 0) {
     throw Error({.code = ErrorCode::invalid_argument,

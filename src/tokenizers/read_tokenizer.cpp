@@ -10,6 +10,7 @@
 #include "tokenizers/sentencepiece_codec.hpp"
 #include "tokenizers/tiktoken.hpp"
 #include "tokenizers/tokenizer_json.hpp"
+#include "tokenizers/utf8.hpp"
 #include "tokenizers/wordpiece.hpp"
 #include "trireme/core/error.hpp"
 
@@ -38,8 +39,18 @@ std::vector<std::string> lines_of(const std::filesystem::path& path) {
 // A vocab.txt of BERT: a token on each line. Whether it is cased says the folder's tokenizer_config.json.
 std::shared_ptr<const detail::Codec> read_vocab_txt(const std::filesystem::path& path) {
   std::vector<std::string> lines = lines_of(path);
+  while (!lines.empty() && lines.back().empty()) lines.pop_back();
   auto tokens = std::make_shared<TokenSpellings>(lines.size());
-  for (std::string& line : lines) tokens->add(std::move(line), tokens->size());
+  const auto refuse = [&](const std::string& what) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("a vocabulary of WordPiece has a fault in line {}: {}", tokens->size() + 1, what),
+                 .path = path.string()});
+  };
+  for (std::string& line : lines) {
+    if (first_invalid(line) < line.size()) refuse("it is no UTF-8");
+    if (tokens->find(line)) refuse(fmt::format("the token {} is there twice", shown(line)));
+    tokens->add(std::move(line), tokens->size());
+  }
   const auto number_of = [&](const char* token) {
     const auto number = tokens->find(token);
     if (!number) {
@@ -87,7 +98,7 @@ std::shared_ptr<const detail::Codec> gpt2_codec(const std::filesystem::path& voc
     parts.added.push_back(token);
     parts.added_in_text.add(token);
   }
-  parts.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2)});
+  parts.splitter.add(SplitByRegex{.regex = Regex(patterns::gpt2, RegexRules::oniguruma)});
   return std::make_shared<TextCodec>(std::move(parts));
 }
 
@@ -102,7 +113,15 @@ std::shared_ptr<const detail::Codec> read_folder(const std::filesystem::path& fo
   if (has_file(folder, "tokenizer.json")) return read_tokenizer_json(folder / "tokenizer.json");
   if (has_file(folder, "tokenizer.model")) return read_sentencepiece(folder / "tokenizer.model");
   if (has_file(folder, "vocab.txt")) return read_vocab_txt(folder / "vocab.txt");
-  if (has_gpt2(folder)) return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
+  if (has_gpt2(folder)) {
+    if (has_file(folder, "tokenizer_config.json")) {
+      const ConfigFile config(folder / "tokenizer_config.json", "a tokenizer's config");
+      if (!config.text_or("tokenizer_class", "GPT2Tokenizer").starts_with("GPT2")) {
+        config.refuse("tokenizer_class", "GPT2Tokenizer: of others a folder needs tokenizer.json, which transformers writes");
+      }
+    }
+    return gpt2_codec(folder / "vocab.json", folder / "merges.txt");
+  }
   throw Error(
       {.code = ErrorCode::invalid_argument,
        .message = "a folder has no tokenizer: no tokenizer.json, tokenizer.model, vocab.txt, or vocab.json with merges.txt",

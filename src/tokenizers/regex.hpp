@@ -8,11 +8,17 @@
 
 namespace trireme::tokenizers {
 
-// A regular expression with the meaning that Oniguruma gives it, in which tokenizers are written: \s is Unicode's white space,
-// \w its letters, marks, digits and connectors. What the two libraries understand differently is an Error. Thread-safe.
+// The library that a regular expression is written for, and whose meaning it keeps. What PCRE2 understands differently is an
+// Error.
+enum class RegexRules {
+  oniguruma,  // tokenizer.json: ^ and $ are ends of lines
+  rust,       // tiktoken: they are ends of the text
+};
+
+// Thread-safe.
 class Regex {
  public:
-  explicit Regex(const std::string& pattern);
+  Regex(const std::string& pattern, RegexRules rules);
 
   // Calls visit(Range) for each match that is not empty, from left to right. The text is valid UTF-8.
   template <typename Visit>

@@ -2,9 +2,11 @@
 
 #include <string>
 
+#include "tokenizers/regex.hpp"
+
 namespace trireme::tokenizers {
 
-// A pattern of Oniguruma as PCRE2 takes it, with the same meaning. What has none is an Error.
-std::string pattern_for_pcre2(const std::string& pattern);
+// A pattern as PCRE2 takes it, with the same meaning. What has none is an Error.
+std::string pattern_for_pcre2(const std::string& pattern, RegexRules rules);
 
 }  // namespace trireme::tokenizers

@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>
 
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "core/config_file.hpp"
 #include "tokenizers/added_tokens.hpp"
 #include "tokenizers/utf8.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 namespace trireme::tokenizers {
 namespace {
@@ -23,9 +23,9 @@ constexpr std::string_view sign_of_space = "\xE2\x96\x81";
 class SentencePieceCodec : public detail::Codec {
  public:
   explicit SentencePieceCodec(const std::filesystem::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    if (!file) throw Error({.code = ErrorCode::io, .message = "a tokenizer's file can't be read", .path = path.string()});
-    const std::string model{std::istreambuf_iterator<char>(file), {}};
+    const File file = File::open(path.string());
+    const auto bytes = file.map();
+    const std::string_view model(reinterpret_cast<const char*>(bytes.get()), file.size());
     const auto loaded = processor_.LoadFromSerializedProto(model);
     if (!loaded.ok()) {
       throw Error({.code = ErrorCode::corrupt_file,
@@ -36,6 +36,7 @@ class SentencePieceCodec : public detail::Codec {
       if (!processor_.IsControl(piece) || processor_.IdToPiece(piece).empty()) continue;
       special_.add({.content = processor_.IdToPiece(piece), .number = piece, .is_special = true});
     }
+    strips_ = find_strips();
     const auto config_path = path.parent_path() / "tokenizer_config.json";
     std::error_code unknown;
     if (!std::filesystem::exists(config_path, unknown)) return;
@@ -49,55 +50,40 @@ class SentencePieceCodec : public detail::Codec {
   }
 
   void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const override {
-    const bool surrounds = options.add_special_tokens;
-    const auto add = [&](std::int32_t token, const Range& place) {
-      to.tokens.push_back(token);
-      if (with_offsets) to.offsets.push_back(place);
-    };
-    if (surrounds && adds_begin_) add(processor_.bos_id(), {});
-    const auto encode_part = [&](const Range& part) {
-      const auto pieces = processor_.EncodeAsImmutableProto(
-          text.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count())));
-      for (std::size_t piece = 0; piece < pieces.pieces_size(); ++piece) {
-        const auto each = pieces.pieces(static_cast<int>(piece));
-        add(static_cast<std::int32_t>(each.id()), {.begin = part.begin + each.begin(), .end = part.begin + each.end()});
-      }
-    };
-    const std::size_t invalid = first_invalid(text);
-    require(invalid == text.size(), "a text is no UTF-8 at byte {} of {}: convert it, with iconv for example", invalid,
-            text.size());
-    special_.split(text, options.parse_special_tokens, encode_part,
-                   [&](const Range& place, const AddedToken& token) { add(token.number, place); });
-    if (surrounds && adds_end_) add(processor_.eos_id(), {});
-    if (with_offsets) to.types.resize(to.tokens.size());
+    encode(text, options, to, with_offsets, 0);
   }
 
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const override {
     Encoding both;
-    encode(first, options, both, true);
-    encode(second, options, both, true);
+    encode(first, options, both, true, 0);
+    encode(second, options, both, true, 1);
     return both;
   }
 
-  void decode(std::int32_t token, bool is_first, std::string& to) const override {
+  bool decode(std::int32_t token, bool is_first, std::string& to) const override {
     check(token);
     const std::string& piece = processor_.IdToPiece(token);
     if (processor_.IsByte(token)) {
       to += static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16));
-      return;
+      return true;
     }
     if (processor_.IsUnknown(token)) {
       to += " \xE2\x81\x87 ";  // as sentencepiece decodes it
-      return;
+      return true;
     }
     std::string_view rest = piece;
-    if (is_first && rest.starts_with(sign_of_space)) rest.remove_prefix(sign_of_space.size());
+    while (is_first && strips_ != Strips::none && rest.starts_with(sign_of_space)) {
+      rest.remove_prefix(sign_of_space.size());
+      if (strips_ == Strips::one) break;
+    }
+    const bool begins = !rest.empty() || strips_ != Strips::all;
     for (std::size_t at = rest.find(sign_of_space); at != std::string_view::npos; at = rest.find(sign_of_space)) {
       to += rest.substr(0, at);
       to += ' ';
       rest.remove_prefix(at + sign_of_space.size());
     }
     to += rest;
+    return begins && !processor_.IsControl(token);
   }
 
   bool is_utf8() const override { return true; }
@@ -117,6 +103,48 @@ class SentencePieceCodec : public detail::Codec {
   }
 
  private:
+  // How many signs of spaces the first piece loses, as sentencepiece decodes.
+  enum class Strips { none, one, all };
+
+  // What becomes of the model's own pieces tells it.
+  Strips find_strips() const {
+    const auto decoded = [this](const std::vector<int>& pieces) { return processor_.DecodeIds(pieces); };
+    for (int piece = 0; piece < processor_.GetPieceSize(); ++piece) {
+      const std::string_view text = processor_.IdToPiece(piece);
+      const bool is_word = text.starts_with(sign_of_space) && text.find(sign_of_space, 1) == std::string_view::npos;
+      if (!is_word || text.size() == sign_of_space.size() || processor_.IsUnused(piece)) continue;
+      if (decoded({piece}).starts_with(' ')) return Strips::none;
+      const auto space = find(sign_of_space);
+      return space && !decoded({*space, piece}).starts_with(' ') ? Strips::all : Strips::one;
+    }
+    return Strips::none;
+  }
+
+  void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets, std::int32_t type) const {
+    const bool surrounds = options.add_special_tokens;
+    const auto add = [&](std::int32_t token, const Range& place) {
+      to.tokens.push_back(token);
+      if (with_offsets) to.offsets.push_back(place);
+    };
+    if (surrounds && adds_begin_) add(processor_.bos_id(), {});
+    const auto encode_part = [&](const Range& part) {
+      const auto pieces = processor_.EncodeAsImmutableProto(
+          text.substr(static_cast<std::size_t>(part.begin), static_cast<std::size_t>(part.count())));
+      for (std::size_t piece = 0; piece < pieces.pieces_size(); ++piece) {
+        const auto each = pieces.pieces(static_cast<int>(piece));
+        add(static_cast<std::int32_t>(each.id()),
+            widened({.begin = part.begin + each.begin(), .end = part.begin + each.end()}, text));
+      }
+    };
+    const std::size_t invalid = first_invalid(text);
+    require(invalid == text.size(), "a text is no UTF-8 at byte {} of {}: convert it, with iconv for example", invalid,
+            text.size());
+    special_.split(text, options.parse_special_tokens, encode_part,
+                   [&](const Range& place, const AddedToken& token) { add(token.number, place); });
+    if (surrounds && adds_end_) add(processor_.eos_id(), {});
+    if (with_offsets) to.types.resize(to.tokens.size(), type);
+  }
+
   void check(std::int32_t token) const {
     require(token >= 0 && token < vocabulary_size(), "{} is no token of the tokenizer, whose {} tokens are numbered from 0",
             token, vocabulary_size());
@@ -126,6 +154,7 @@ class SentencePieceCodec : public detail::Codec {
   AddedTokenFinder special_;
   bool adds_begin_ = false;
   bool adds_end_ = false;
+  Strips strips_ = Strips::none;
 };
 
 }  // namespace

@@ -23,18 +23,6 @@ void check(std::string_view text) {
                .hint = "convert it, with iconv for example, or take bytes as tokens"});
 }
 
-// To whole characters.
-Range widened(Range place, std::string_view text) {
-  const auto continues = [text](std::int64_t at) {
-    return at < static_cast<std::int64_t>(text.size()) &&
-           (static_cast<unsigned char>(text[static_cast<std::size_t>(at)]) & 0xC0) == 0x80;
-  };
-  if (place.begin == place.end) return place;
-  while (continues(place.begin)) --place.begin;
-  while (continues(place.end)) ++place.end;
-  return place;
-}
-
 void replace_all(std::string& text, std::string_view from, std::string_view to) {
   for (std::size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
     text.replace(at, from.size(), to);
@@ -78,14 +66,10 @@ TextCodec::TextCodec(TextCodecParts parts) : parts_(std::move(parts)) {
 
 void TextCodec::encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const {
   check(text);
-  if (!options.add_special_tokens) {
-    encode_text(text, options.parse_special_tokens, to, with_offsets);
-    return;
-  }
   for (const TemplatePiece& piece : parts_.single) {
     if (piece.text == 0) {
       encode_text(text, options.parse_special_tokens, to, with_offsets);
-    } else {
+    } else if (options.add_special_tokens) {
       to.tokens.insert(to.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     }
     if (!with_offsets) continue;
@@ -97,10 +81,10 @@ void TextCodec::encode(std::string_view text, const EncodeOptions& options, Enco
 Encoding TextCodec::encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const {
   check(first);
   check(second);
-  static const TextTemplate bare{{.text = 0}, {.text = 1, .type = 1}};
   Encoding to;
-  for (const TemplatePiece& piece : options.add_special_tokens ? parts_.pair : bare) {
+  for (const TemplatePiece& piece : parts_.pair) {
     if (piece.text < 0) {
+      if (!options.add_special_tokens) continue;
       to.tokens.insert(to.tokens.end(), piece.tokens.begin(), piece.tokens.end());
     } else {
       encode_text(piece.text == 0 ? first : second, options.parse_special_tokens, to, true);
@@ -177,7 +161,7 @@ const std::string& TextCodec::text_of(std::int32_t token) const {
   return parts_.spellings->text(token);
 }
 
-void TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const {
+bool TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const {
   const DecoderOptions& decoder = parts_.decoder;
   const std::string& text = text_of(token);
   const bool is_plain = !decoder.spaces_between && !decoder.continuing_prefix && decoder.replacements.empty() &&
@@ -185,7 +169,7 @@ void TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const
                         decoder.strips_at_begin == 0;
   if (is_plain) {
     to += text;
-    return;
+    return true;
   }
   std::string own = text;
   if (decoder.continuing_prefix && !is_first && own.starts_with(*decoder.continuing_prefix)) {
@@ -204,6 +188,7 @@ void TextCodec::decode(std::int32_t token, bool is_first, std::string& to) const
     own.erase(0, decoder.strip_at_begin.size());
   }
   to += own;
+  return true;
 }
 
 std::optional<std::int32_t> TextCodec::find(std::string_view token) const {

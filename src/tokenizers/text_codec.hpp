@@ -66,7 +66,7 @@ class TextCodec : public detail::Codec {
 
   void encode(std::string_view text, const EncodeOptions& options, Encoding& to, bool with_offsets) const override;
   Encoding encode_pair(std::string_view first, std::string_view second, const EncodeOptions& options) const override;
-  void decode(std::int32_t token, bool is_first, std::string& to) const override;
+  bool decode(std::int32_t token, bool is_first, std::string& to) const override;
   bool is_utf8() const override { return true; }
   std::int64_t vocabulary_size() const override { return size_; }
   std::optional<std::int32_t> find(std::string_view token) const override;

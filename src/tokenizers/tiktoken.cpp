@@ -43,6 +43,8 @@ void add_line(std::string_view line, std::size_t number, const std::string& path
   if (space == std::string_view::npos) refuse("has no space");
   const auto token = bytes_of_base64(line.substr(0, space));
   if (!token || token->empty()) refuse("does not begin with base64");
+  constexpr std::size_t longest = 4096;
+  if (token->size() > longest) refuse(fmt::format("has a token of {} bytes, more than {}", token->size(), longest));
   std::int64_t rank = -1;
   const char* const end = line.data() + line.size();
   if (std::from_chars(line.data() + space + 1, end, rank).ptr != end) refuse("does not end with a number");
@@ -95,10 +97,14 @@ std::shared_ptr<const detail::Codec> tiktoken_codec(const std::vector<std::strin
     require(!content.empty() && number >= 0 && number < 1 << 24 && !tokens->has(number),
             "the special token \"{}\" of {} has the number {}, which must be free and below 2^24", content, path, number);
     const AddedToken token{.content = content, .number = number, .is_special = true};
+    for (const AddedToken& other : parts.added) {
+      require(other.number != number, "the special tokens \"{}\" and \"{}\" of {} have the number {} both", other.content,
+              content, path, number);
+    }
     parts.added.push_back(token);
     parts.added_in_text.add(token);
   }
-  parts.splitter.add(SplitByRegex{.regex = Regex(options.pattern)});
+  parts.splitter.add(SplitByRegex{.regex = Regex(options.pattern, RegexRules::rust)});
   return std::make_shared<TextCodec>(std::move(parts));
 }
 

@@ -34,7 +34,7 @@ std::string Tokenizer::decode(std::span<const std::int32_t> tokens, const Decode
   bool is_first = true;
   for (const std::int32_t token : tokens) {
     if (options.skip_special_tokens && codec_->is_special(token)) continue;
-    codec_->decode(token, std::exchange(is_first, false), text);
+    is_first = !codec_->decode(token, is_first, text) && is_first;
   }
   return codec_->is_utf8() ? valid(text) : text;
 }
@@ -54,7 +54,7 @@ TextStream::TextStream(const Tokenizer& tokenizer, const DecodeOptions& options)
 
 std::string TextStream::add(std::int32_t token) {
   if (options_.skip_special_tokens && codec_->is_special(token)) return {};
-  codec_->decode(token, std::exchange(is_first_, false), held_);
+  is_first_ = !codec_->decode(token, is_first_, held_) && is_first_;
   if (!codec_->is_utf8()) return std::exchange(held_, {});
   const std::size_t certain = held_.size() - size_of_unfinished(held_);
   std::string text = valid(std::string_view(held_).substr(0, certain));

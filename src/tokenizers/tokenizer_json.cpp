@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "tokenizers/json_parts.hpp"
@@ -18,12 +19,18 @@ void add_tokens(const ConfigFile& file, TextCodecParts& to) {
                      .is_special = each.flag_or("special", false),
                      .strips_left = each.flag_or("lstrip", false),
                      .strips_right = each.flag_or("rstrip", false)};
-    if (token.content.empty()) each.refuse("content", "a text that is not empty");
     if (each.integer("id", 0) >= 1 << 24) each.refuse("id", "a number below 2^24");
     if (each.flag_or("single_word", false)) each.refuse("single_word", "false");
     const auto known = to.spellings->find(token.content);
     const bool is_other = known ? *known != token.number : to.spellings->has(token.number);
     if (is_other) each.refuse("id", "the number that the vocabulary has for the token");
+    each.ignore({"normalized"});
+    if (token.content.empty()) {
+      each.refuse_unknown();
+      continue;
+    }
+    const auto has_number = [&](const AddedToken& other) { return other.number == token.number; };
+    if (std::ranges::any_of(to.added, has_number)) each.refuse("id", "a number that no other added token has");
     to.added.push_back(token);
     if (!each.flag_or("normalized", !token.is_special)) {
       to.added_in_text.add(token);
@@ -38,6 +45,16 @@ void add_tokens(const ConfigFile& file, TextCodecParts& to) {
       to.added_in_normalized.add(normalized);
     }
     each.refuse_unknown();
+  }
+}
+
+void check_template(const ConfigFile& file, const TextTemplate& pieces, const TextCodecParts& parts) {
+  for (const TemplatePiece& piece : pieces) {
+    for (const std::int32_t number : piece.tokens) {
+      const auto has_number = [number](const AddedToken& token) { return token.number == number; };
+      if (parts.spellings->has(number) || std::ranges::any_of(parts.added, has_number)) continue;
+      file.refuse("post_processor", fmt::format("tokens of the vocabulary: {} is no token", number));
+    }
   }
 }
 
@@ -63,6 +80,8 @@ std::shared_ptr<const detail::Codec> read_tokenizer_json(const std::filesystem::
   if (file.has("normalizer")) parts.normalizer = read_normalizer(ConfigFile(file, "normalizer"));
   add_tokens(file, parts);
   if (file.has("post_processor")) read_post_processor(ConfigFile(file, "post_processor"), parts);
+  check_template(file, parts.single, parts);
+  check_template(file, parts.pair, parts);
   if (file.has("decoder")) {
     parts.decoder = read_decoder(ConfigFile(file, "decoder"));
   } else {

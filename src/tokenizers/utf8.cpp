@@ -98,6 +98,17 @@ std::string valid(std::string_view text) {
   }
 }
 
+Range widened(Range place, std::string_view text) {
+  const auto continues = [text](std::int64_t at) {
+    return at < static_cast<std::int64_t>(text.size()) &&
+           (static_cast<unsigned char>(text[static_cast<std::size_t>(at)]) & 0xC0) == 0x80;
+  };
+  if (place.begin == place.end) return place;
+  while (continues(place.begin)) --place.begin;
+  while (continues(place.end)) ++place.end;
+  return place;
+}
+
 std::string shown(std::string_view text) {
   const auto is_control = [](char character) { return static_cast<unsigned char>(character) < ' ' || character == 0x7F; };
   if (first_invalid(text) == text.size() && std::ranges::none_of(text, is_control)) return std::string(text);

@@ -4,6 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "trireme/core/range.hpp"
+
 namespace trireme::tokenizers {
 
 // The place of the first byte that is no UTF-8, or the size of the text.
@@ -31,6 +33,9 @@ void append_character(char32_t character, std::string& to);
 
 // With U+FFFD for each longest part of a character that is not whole, and each byte that begins none.
 std::string valid(std::string_view text);
+
+// A place in valid UTF-8, to whole characters.
+Range widened(Range place, std::string_view text);
 
 // For messages: what is no printable text as \x00.
 std::string shown(std::string_view text);

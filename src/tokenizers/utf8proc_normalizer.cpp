@@ -35,17 +35,27 @@ int options_of(UnicodeForm form) {
 
 using Characters = std::vector<utf8proc_int32_t>;
 
-// `from`, valid UTF-8, in its normal form.
+int combining_class(utf8proc_int32_t character) { return utf8proc_get_property(character)->combining_class; }
+
+// `from`, valid UTF-8, in its normal form. utf8proc's own way to bring marks into their order takes the square of their number.
 void normal_form(std::string_view from, int options, Characters& to) {
-  to.resize(from.size() + 4);
-  const auto* const bytes = reinterpret_cast<const utf8proc_uint8_t*>(from.data());
   const auto option = static_cast<utf8proc_option_t>(options);
-  auto count = utf8proc_decompose(bytes, std::ssize(from), to.data(), std::ssize(to), option);
-  if (count > std::ssize(to)) {
-    to.resize(static_cast<std::size_t>(count));
-    count = utf8proc_decompose(bytes, std::ssize(from), to.data(), std::ssize(to), option);
+  to.clear();
+  for (std::size_t at = 0; at < from.size(); at += size_of_character(from[at])) {
+    std::array<utf8proc_int32_t, 32> parts{};
+    int bound = 0;
+    const auto count = utf8proc_decompose_char(static_cast<utf8proc_int32_t>(character_at(from.data() + at)), parts.data(),
+                                               std::ssize(parts), option, &bound);
+    to.insert(to.end(), parts.begin(), parts.begin() + count);
   }
-  to.resize(static_cast<std::size_t>(utf8proc_normalize_utf32(to.data(), count, option)));
+  for (auto begin = to.begin(); begin != to.end();) {
+    const auto is_starter = [](utf8proc_int32_t character) { return combining_class(character) == 0; };
+    begin = std::find_if_not(begin, to.end(), is_starter);
+    const auto end = std::find_if(begin, to.end(), is_starter);
+    std::stable_sort(begin, end, [](auto a, auto b) { return combining_class(a) < combining_class(b); });
+    begin = end;
+  }
+  to.resize(static_cast<std::size_t>(utf8proc_normalize_utf32(to.data(), std::ssize(to), option)));
 }
 
 // What a form does to characters.

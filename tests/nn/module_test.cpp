@@ -337,7 +337,7 @@ TEST_CASE("generation continues a prompt, sees one block at most and repeats for
   CHECK(first.size() == 20);
   CHECK(first == models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 5}));
   CHECK(first != models::generate(model, {1, 2, 3}, {.count = 20, .temperature = 1, .seed = 6}));
-  CHECK_THROWS_AS(models::generate(model, {}, {}), Error);
+  CHECK_THROWS_AS(models::generate(model, models::TokenText{}, {}), Error);
 }
 
 namespace {

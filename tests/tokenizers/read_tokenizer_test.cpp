@@ -89,7 +89,6 @@ TEST_CASE("kinds and options that are not known are refused by name") {
   check("/model/dropout", 0.1, "model.dropout");
   check("/model/continuing_subword_prefix", "##", "model.continuing_subword_prefix");
   check("/model/novelty", 1, "model.novelty");
-  check("/model/unk_token", "<unk>", "model.unk_token");
   check("/normalizer", {{"type", "Nmt"}}, "normalizer.type");
   check("/normalizer", {{"type", "Prepend"}, {"prepend", "a"}, {"how", 1}}, "normalizer.how");
   check("/pre_tokenizer", {{"type", "Whitespace"}}, "pre_tokenizer.type");
@@ -98,7 +97,18 @@ TEST_CASE("kinds and options that are not known are refused by name") {
   check("/novelty", 1, "novelty");
   check("/added_tokens/0/single_word", true, "added_tokens[0].single_word");
   check("/added_tokens/0/id", 3, "added_tokens[0].id");
-  check("/added_tokens/0/content", "", "added_tokens[0].content");
+  check("/added_tokens/0/id", 6, "added_tokens[1].id");
+  check("/model/byte_fallback", true, "model.byte_fallback");
+  check("/pre_tokenizer",
+        {{"type", "Sequence"},
+         {"pretokenizers", {{{"type", "BertPreTokenizer"}}, {{"type", "Metaspace"}, {"replacement", "_"}}}}},
+        "before all other pre-tokenizers");
+  check("/pre_tokenizer",
+        {{"type", "Sequence"},
+         {"pretokenizers",
+          {{{"type", "ByteLevel"}, {"use_regex", false}, {"add_prefix_space", false}}, {{"type", "BertPreTokenizer"}}}}},
+        "nothing behind ByteLevel");
+  check("/decoder", {{"type", "Sequence"}, {"decoders", {{{"type", "Fuse"}}, {{"type", "WordPiece"}}}}}, "before Fuse");
 }
 
 TEST_CASE("vocabularies with faults are refused") {
@@ -119,6 +129,10 @@ TEST_CASE("vocabularies with faults are refused") {
   check("/post_processor/single", json::array(), "post_processor.single");
   check("/post_processor/special_tokens", json::object(), "post_processor.special_tokens.<s>");
   check("/post_processor/special_tokens/<s>/ids", {-5}, "ids");
+  check("/post_processor/special_tokens/<s>/ids", {1000}, "1000 is no token");
+  json deep = {{"type", "NFC"}};
+  for (int level = 0; level < 1000; ++level) deep = {{"type", "Sequence"}, {"normalizers", {deep}}};
+  check("/normalizer", deep, "nested");
 }
 
 TEST_CASE("files and folders without a tokenizer are errors") {
@@ -131,7 +145,11 @@ TEST_CASE("files and folders without a tokenizer are errors") {
   write(folder.path() / "vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n");
   CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "vocab.txt"), ContainsSubstring("no token [MASK]"));
   write(folder.path() / "vocab.txt", "[PAD]\n[UNK]\n[PAD]\n");
-  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "vocab.txt"), ContainsSubstring("[PAD] has two numbers"));
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "vocab.txt"),
+                    ContainsSubstring("line 3") && ContainsSubstring("[PAD] is there twice"));
+  fs::create_directory(folder.path() / "other");
+  fs::create_directory(folder.path() / "other" / "tokenizer.json");
+  CHECK_THROWS_WITH(tokenizers::read_tokenizer(folder.path() / "other"), ContainsSubstring("can't be read"));
   CHECK_THROWS_WITH(tokenizers::read_gpt2(folder.path() / "a", folder.path() / "b"), ContainsSubstring("can't be read"));
 }
 

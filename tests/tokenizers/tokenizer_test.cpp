@@ -97,8 +97,8 @@ TEST_CASE("short and long words are merged alike, the lowest rank first, the lef
   merges.add(1, 1, {.rank = 1, .token = 2});  // aa
   merges.add(2, 2, {.rank = 3, .token = 3});  // aa aa
   merges.add(1, 4, {.rank = 0, .token = 5});  // ab
-  merges.add(2, 1, {.rank = 2, .token = 6});  // aa a
-  merges.add(2, 1, {.rank = 0, .token = 9});  // the first one counts
+  merges.add(2, 1, {.rank = 0, .token = 9});
+  merges.add(2, 1, {.rank = 2, .token = 6});  // aa a: the last one counts
   const auto merged = [&](const Numbers& tokens) {
     std::vector<Symbol> word;
     for (const std::int32_t token : tokens) word.push_back({.token = token, .bytes = 1});
@@ -146,13 +146,21 @@ TEST_CASE("added tokens are found, the longest of those that begin first") {
 }
 
 TEST_CASE("regular expressions keep their meaning") {
-  using tokenizers::pattern_for_pcre2;
-  CHECK(pattern_for_pcre2(R"('s| ?\p{L}+|(?i:x)|a(?!b))") == R"('s| ?\p{L}+|(?i:x)|a(?!b))");
-  CHECK_THAT(pattern_for_pcre2(R"(\s+(?!\S))"), ContainsSubstring("[\\x{9}-\\x{d}") && ContainsSubstring("(?![^\\x{9}"));
-  CHECK_THAT(pattern_for_pcre2(R"([^\s\p{L}])"), ContainsSubstring("[^\\x{9}-") && ContainsSubstring("\\p{L}]"));
-  for (const char* const refused :
-       {R"(\b)", R"(\h)", "^a", "a$", "[a[b]]", "[a&&b]", "(?m:a)", "(?<n>a)", R"([\S])", R"(\1)", "\\"}) {
+  using tokenizers::RegexRules;
+  const auto of = [](const std::string& pattern, RegexRules rules = RegexRules::oniguruma) {
+    return tokenizers::pattern_for_pcre2(pattern, rules);
+  };
+  CHECK(of(R"('s| ?\p{L}+|(?i:x)|a(?!b))") == R"('s| ?\p{L}+|(?i:x)|a(?!b))");
+  CHECK_THAT(of(R"(\s+(?!\S))"), ContainsSubstring("[\\x{9}-\\x{d}") && ContainsSubstring("(?![^\\x{9}"));
+  CHECK_THAT(of(R"([^\s\p{L}])"), ContainsSubstring("[^\\x{9}-") && ContainsSubstring("\\p{L}]"));
+  CHECK(of(R"([\p{Han}\P{^Lu}]+)") == R"([\p{sc:Han}\P{^Lu}]+)");
+  CHECK(of("a$") == "a(?m:$)");
+  CHECK(of("^a$", RegexRules::rust) == R"(\Aa\z)");
+  CHECK(of(R"(\p{N}{1,3}+)", RegexRules::rust) == R"(\p{N}{1,3}+)");
+  CHECK(of(R"(\p{L}+a{2})") == R"(\p{L}+a{2})");
+  for (const char* const refused : {R"(\b)", R"(\h)", "[a[b]]", "[a&&b]", "(?m:a)", "(?<n>a)", R"([\S])", R"(\1)", "\\",
+                                    "a{1,3}+", "(*NO_JIT)a", R"([\s-z])"}) {
     CAPTURE(refused);
-    CHECK_THROWS_WITH(pattern_for_pcre2(refused), ContainsSubstring("not supported") && ContainsSubstring(refused));
+    CHECK_THROWS_WITH(of(refused), ContainsSubstring("not supported") && ContainsSubstring(refused));
   }
 }

@@ -36,7 +36,6 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 ModelFolder read_model_folder(const std::filesystem::path& path) {
   const json config = read_object(path / "config.json");
   ModelFolder folder{.path = path, .type = config.value("model_type", std::string())};
-  if (folder.type == "gpt2") folder.heads = config.value("n_head", 12);
   const std::filesystem::path generation = path / "generation_config.json";
   if (std::filesystem::exists(generation)) folder.stop = tokens_of(read_object(generation));
   if (folder.stop.empty()) folder.stop = tokens_of(config);

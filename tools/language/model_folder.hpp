@@ -5,14 +5,12 @@
 #include <string>
 #include <vector>
 
-#include "trireme/models/gpt2_safetensors.hpp"
 #include "trireme/models/hugging_face.hpp"
 
 // A folder of transformers, as far as a program has to know which model it holds.
 struct ModelFolder {
   std::filesystem::path path;
   std::string type;                     // model_type of config.json
-  int heads = 0;                        // of a gpt2, whose weights do not tell
   std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
 };
 ModelFolder read_model_folder(const std::filesystem::path& path);
@@ -22,11 +20,10 @@ template <typename P, typename D, typename Body>
 void with_model(const ModelFolder& folder, const trireme::ModelContext& context, const Body& body) {
   using namespace trireme;
   if (folder.type == "gpt2") {
-    const std::string weights = (folder.path / "model.safetensors").string();
-    models::GptOptions options = models::gpt2_options(weights);
-    options.heads = folder.heads;
+    models::GptOptions options = models::gpt_options(folder.path);
+    options.dropout = 0;
     models::Gpt<P, D> model(options, context);
-    models::load_gpt2(model, weights);
+    models::load_pretrained(model, folder.path);
     body(model);
   } else {
     models::Llama<P, D> model(models::llama_options(folder.path), context);

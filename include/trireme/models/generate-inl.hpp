@@ -17,7 +17,7 @@ namespace detail {
 
 // By a model with a cache.
 template <typename Model>
-std::vector<TokenText> continue_by(const Model& model, const std::vector<TokenText>& prompts, const GenerateOptions& options) {
+std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
   using D = typename Model::Device;
   const std::int64_t block = model.options().block;
   require(options.context >= 0 && options.context <= block,
@@ -65,19 +65,18 @@ std::vector<TokenText> continue_by(const Model& model, const std::vector<TokenTe
     if (!single.empty()) read(single, places);
     return tokens;
   };
-  return continue_texts(prompts, options, next);
+  return continue_texts({prompts.begin(), prompts.end()}, options, next);
 }
 
 }  // namespace detail
 
 template <typename P, typename D>
-std::vector<TokenText> generate(const Gpt<P, D>& model, const std::vector<TokenText>& prompts, const GenerateOptions& options) {
+std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
   return detail::continue_by(model, prompts, options);
 }
 
 template <typename P, typename D>
-std::vector<TokenText> generate(const Llama<P, D>& model, const std::vector<TokenText>& prompts,
-                                const GenerateOptions& options) {
+std::vector<TokenText> generate(const Llama<P, D>& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
   return detail::continue_by(model, prompts, options);
 }
 

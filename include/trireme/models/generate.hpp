@@ -95,10 +95,10 @@ TokenText generate(F&& next_logits, TokenText prompt, const GenerateOptions& opt
 // and each gets the text that it gets alone. A prompt has at most `block` tokens. All ranks of a divided model call it and get
 // the same texts.
 template <typename P, typename D>
-TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, const std::vector<TokenText>& prompts,
+TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);
 template <typename P, typename D>
-TRIREME_EXPORT std::vector<TokenText> generate(const Llama<P, D>& model, const std::vector<TokenText>& prompts,
+TRIREME_EXPORT std::vector<TokenText> generate(const Llama<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);
 template <typename P, typename D>
 TokenText generate(const Gpt<P, D>& model, TokenText prompt, const GenerateOptions& options) {
