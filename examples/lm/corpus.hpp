@@ -19,6 +19,9 @@ std::filesystem::path source_of(const LmRecipe& recipe);
 // Of --tokenizer, else of the model's folder. Without one texts are bytes, and numbers have no text.
 std::optional<trireme::tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe);
 
+// Copies the files of --tokenizer to --save. Bytes have none.
+void save_tokenizer(const LmRecipe& recipe);
+
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<trireme::tokenizers::Tokenizer>& tokenizer);
 
 // That the model has all tokens.

@@ -4,10 +4,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
 #include <span>
-#include <system_error>
 #include <vector>
 
 #include "corpus.hpp"
@@ -22,14 +20,6 @@ namespace {
 DType dtype_of_save(const LmRecipe& recipe) {
   if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
   return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
-}
-
-// Whose tokenizer goes with the model that is written.
-std::filesystem::path tokenizer_folder(const LmRecipe& recipe) {
-  if (recipe.tokenizer.empty() || recipe.tokenizer == "byte") return source_of(recipe);
-  const std::filesystem::path named = recipe.tokenizer;
-  std::error_code unknown;
-  return std::filesystem::is_directory(named, unknown) ? named : named.parent_path();
 }
 
 }  // namespace
@@ -69,7 +59,10 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
 
   if (run.stopped()) return;
   recipe.save_weights(run, [&] {
-    models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = tokenizer_folder(recipe)});
+    const bool is_own = recipe.tokenizer.empty();
+    models::save_pretrained(model, recipe.save,
+                            {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .with_tokenizer = is_own});
+    if (!is_own && run.world().rank() == 0) save_tokenizer(recipe);
   });
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
   std::vector<std::int32_t> prompt(1);

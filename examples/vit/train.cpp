@@ -42,6 +42,10 @@ NamedImages read(const VitRecipe& recipe) {
   const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
   data::ImageFolderOptions of_folder{.height = options.image_size, .width = options.image_size, .channels = options.channels};
   data::ImageFolder training = data::read_image_folder(recipe.data, of_folder);
+  if (training.class_names != options.labels && std::ranges::is_permutation(training.class_names, options.labels)) {
+    of_folder.classes = options.labels;  // the order in which the model's head has them
+    training = data::read_image_folder(recipe.data, of_folder);
+  }
   of_folder.classes = training.class_names;
   NamedImages read{.images = {.training = std::move(training.images), .test = {}}, .class_names = training.class_names};
   if (!recipe.test_data.empty()) read.images.test = data::read_image_folder(recipe.test_data, of_folder).images;
@@ -59,7 +63,13 @@ models::VisionTransformerOptions options_for(const VitRecipe& recipe, const Name
           "the model reads images of {} x {} x {}, those of {} are {} x {} x {}", options.image_size, options.image_size,
           options.channels, recipe.data, shape.height, shape.width, shape.channels);
   const std::int64_t classes = data.images.training.classes();
+  const std::vector<std::string> of_model = options.labels;
   if (!data.class_names.empty() || options.classes != classes) options.labels = data.class_names;
+  const bool are_others = !is_named(recipe) && !recipe.init.empty() && !data.class_names.empty() && !of_model.empty() &&
+                          options.classes == classes && of_model != data.class_names;
+  require(!are_others || recipe.allow_missing,
+          "the classes of {} are {}, those of --init {}: --allow-missing trains its head for the others", recipe.data,
+          fmt::join(data.class_names, ", "), fmt::join(of_model, ", "));
   options.classes = classes;
   return options;
 }
@@ -89,6 +99,8 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
   const auto options = read_on_all(run, [&] { return options_for(recipe, data); });
   recipe.describe_data(run, data::content_of(data.images.training));
   const auto normalization = read_on_all(run, [&] { return normalization_for(recipe, data.images.training); });
+  // It is what --init says, which a run that goes on is given or not.
+  run.describe("normalization", fmt::format("{} {}", fmt::join(normalization.mean, " "), fmt::join(normalization.std, " ")));
   Smoothed<models::VisionTransformer<P, D>> model(options, run.context());
   const std::string name =
       fmt::format("{} layers of width {}, patches of {}", options.layers, options.width, options.patch_size);

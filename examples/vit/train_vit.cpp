@@ -38,6 +38,7 @@ void check(const VitRecipe& recipe) {
   require(recipe.image_size >= 0 && recipe.patch_size >= 0, "--image-size {} and --patch-size {} are numbers of pixels",
           recipe.image_size, recipe.patch_size);
   require(recipe.patch_size == 0 || is_named(recipe), "--patch-size is of a --model by name, a folder has its own");
+  require(recipe.image_size == 0 || is_named(recipe), "--image-size is of a --model by name, a folder has its own");
   require(!recipe.allow_missing || !recipe.init.empty(), "--allow-missing is of --init: give that too");
 }
 

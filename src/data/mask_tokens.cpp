@@ -31,6 +31,7 @@ TextBatch mask_tokens(const TextBatch& batch, const MaskingOptions& options) {
   const bool has_padding = batch.key_padding_mask.defined();
   require(!has_padding || batch.key_padding_mask.shape() == batch.tokens.shape(), "tokens {} have a padding mask {}",
           batch.tokens.shape(), has_padding ? batch.key_padding_mask.shape() : Shape());
+  require(options.vocabulary <= INT32_MAX, "a vocabulary of {} tokens is too large to draw from", options.vocabulary);
   TextBatch result = batch;
   result.tokens = batch.tokens.clone();
   result.targets = Tensor<std::int32_t>::full(batch.tokens.shape(), no_target);

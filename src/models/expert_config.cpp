@@ -43,6 +43,7 @@ void read_experts(const ConfigFile& config, const std::string& family, LlamaOpti
                .renormalise = config.flag_or("norm_topk_prob", false),
                .shared_hidden = is_qwen2 ? config.integer_or("shared_expert_intermediate_size", 5632) : 0,
                .shared_gate = is_qwen2};
+    config.expect("num_experts", experts.count);
     refuse_other_layers(config);
   }
   if (experts.top_k > experts.count) config.refuse("num_experts_per_tok", "at most as many as there are experts");
@@ -79,7 +80,9 @@ void add_experts(const LlamaOptions& options, const std::string& family, nlohman
   config["num_experts_per_tok"] = experts.top_k;
   config["output_router_logits"] = experts.auxiliary_loss > 0;
   if (experts.auxiliary_loss > 0) config["router_aux_loss_coef"] = experts.auxiliary_loss;
-  config[family == "qwen2_moe" ? "num_experts" : "num_local_experts"] = experts.count;
+  if (family != "mixtral") config["num_experts"] = experts.count;
+  if (family != "qwen2_moe")
+    config["num_local_experts"] = experts.count;  // transformers 4 reads one name of a qwen3_moe, 5 the other
   if (family == "mixtral") {
     config["intermediate_size"] = hidden_of(options);
     return;

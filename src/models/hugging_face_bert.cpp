@@ -67,13 +67,13 @@ BertOptions bert_options(const std::filesystem::path& path) {
     options.labels = labels_of(config);
     options.classes = options.labels.empty() ? config.integer_or("num_labels", 2) : std::ssize(options.labels);
     if (options.classes < 2) config.refuse("id2label", "2 classes or more");
-    config.expect("problem_type", "single_label_classification");
-    config.expect("classifier_dropout", options.dropout);
   }
+  config.expect("problem_type", "single_label_classification");
+  config.expect("classifier_dropout", options.dropout);
   config.expect("tie_word_embeddings", true);
   config.expect("position_embedding_type", "absolute");
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
-  config.ignore({"num_labels", "classifier_dropout", "gradient_checkpointing"});
+  config.ignore({"num_labels", "gradient_checkpointing"});
   config.ignore({"pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
                  "directionality"});  // of the first BERTs, which nobody reads
   ignore_what_computes_nothing(config);

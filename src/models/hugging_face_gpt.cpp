@@ -58,10 +58,10 @@ GptOptions gpt_options(const std::filesystem::path& path) {
   config.expect("scale_attn_by_inverse_layer_idx", false);
   config.expect("add_cross_attention", false);
   config.expect("tie_word_embeddings", true);
-  config.expect("n_ctx", options.block);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   config.ignore({"reorder_and_upcast_attn", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-                 "summary_type", "summary_use_proj", "task_specific_params", "gradient_checkpointing"});
+                 "summary_type", "summary_use_proj", "task_specific_params", "gradient_checkpointing", "n_ctx", "n_special",
+                 "predict_special_tokens"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();
   return options;
@@ -113,8 +113,12 @@ GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   config.expect("attention_dropout", 0.0);
   config.expect("hidden_dropout", 0.0);
+  config.expect("attention_probs_dropout_prob", 0);
+  config.expect("hidden_dropout_prob", 0);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
   read_rotary(config, options);
+  config.expect("rope_theta", options.rotary_base);  // beside rotary_emb_base, by some versions
+  config.expect("partial_rotary_factor", options.rotary_share);
   config.ignore({"classifier_dropout"});
   ignore_what_computes_nothing(config);
   config.refuse_unknown();

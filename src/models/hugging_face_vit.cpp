@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <cmath>
 #include <system_error>
 
@@ -54,6 +56,10 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
                                    .labels = labels_of(config),
                                    .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   options.classes = options.labels.empty() ? config.integer_or("num_labels", 2) : std::ssize(options.labels);
+  if (options.classes < 2) config.refuse("id2label", "2 classes or more");
+  config.expect("problem_type", "single_label_classification");
+  constexpr std::int64_t largest = 1 << 16;
+  if (options.image_size > largest) config.refuse("image_size", fmt::format("at most {}", largest));
   if (options.width % options.heads != 0) config.refuse("num_attention_heads", "a divisor of hidden_size");
   if (options.image_size % options.patch_size != 0) config.refuse("patch_size", "a divisor of image_size");
   config.expect("qkv_bias", true);

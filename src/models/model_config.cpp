@@ -15,10 +15,10 @@ ops::Activation activation_of(const ConfigFile& config, std::string_view key, op
   if (!config.has(key)) return otherwise;
   const std::string name = config.text(key);
   if (name == "gelu") return ops::Activation::gelu_erf;
-  if (name == "gelu_new" || name == "gelu_pytorch_tanh") return ops::Activation::gelu_tanh;
+  if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh") return ops::Activation::gelu_tanh;
   if (name == "relu") return ops::Activation::relu;
   if (name == "silu" || name == "swish") return ops::Activation::silu;
-  config.refuse(key, "gelu, gelu_new, gelu_pytorch_tanh, relu or silu");
+  config.refuse(key, "gelu, gelu_new, gelu_fast, gelu_pytorch_tanh, relu or silu");
 }
 
 std::string name_of_activation(ops::Activation activation) {
@@ -59,6 +59,9 @@ std::vector<std::string> labels_of(const ConfigFile& config) {
   std::vector<std::string> labels;
   while (names.has(std::to_string(labels.size()))) labels.push_back(names.text(std::to_string(labels.size())));
   names.refuse_unknown();
+  if (config.has("num_labels") && config.integer("num_labels", 0) != std::ssize(labels)) {
+    config.refuse("num_labels", fmt::format("the {} of id2label", labels.size()));
+  }
   return labels;
 }
 
@@ -85,6 +88,8 @@ void ignore_what_computes_nothing(const ConfigFile& config) {
                  "id2label",
                  "label2id",
                  "problem_type",
+                 "finetuning_task",
+                 "output_past",
                  "return_dict",
                  "chunk_size_feed_forward",
                  "temperature",

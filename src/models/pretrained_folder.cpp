@@ -4,6 +4,7 @@
 #include <fstream>
 #include <span>
 #include <system_error>
+#include <vector>
 
 #include "trireme/core/file.hpp"
 
@@ -21,10 +22,13 @@ void make_folder(const std::filesystem::path& folder) {
 }
 
 // The files of a tokenizer or an image processor that transformers may write, as far as there are any.
-void copy_processors(const std::filesystem::path& from, const std::filesystem::path& to) {
-  for (const char* name :
-       {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json", "vocab.json", "merges.txt",
-        "vocab.txt", "added_tokens.json", "chat_template.jinja", "generation_config.json", "preprocessor_config.json"}) {
+void copy_processors(const std::filesystem::path& from, const std::filesystem::path& to, bool with_tokenizer) {
+  std::vector<const char*> names{"generation_config.json", "preprocessor_config.json"};
+  if (with_tokenizer) {
+    names.insert(names.end(), {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+                               "vocab.json", "merges.txt", "vocab.txt", "added_tokens.json", "chat_template.jinja"});
+  }
+  for (const char* name : names) {
     std::error_code failed, same;
     if (!std::filesystem::exists(from / name, failed) || std::filesystem::equivalent(from / name, to / name, same)) continue;
     std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing, failed);
@@ -81,13 +85,14 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
   if (writes && !failed) {
     attempt([&] {
       take_special_tokens(config, save.from);
-      const std::string text = config.dump(2) + "\n";
+      // Names of classes may be no UTF-8.
+      const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
       FileReplacement file(folder / "config.json");
       file.write(std::as_bytes(std::span(text)));
       file.commit();
       std::error_code unknown;
       std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
-      if (!save.from.empty()) copy_processors(save.from, folder);
+      if (!save.from.empty()) copy_processors(save.from, folder, save.with_tokenizer);
     });
   }
   if (failed) std::rethrow_exception(failed);

@@ -74,12 +74,13 @@ void check_expert_axis(const ParallelOptions& options, FlatStore& store, const P
   const BufferPlane& buffers = store.buffers();
   bool has_statistics = false;
   for (int index = 0; index < buffers.size(); ++index) {
-    has_statistics = has_statistics || buffers.info(index).options.reduction != BufferReduction::none;
+    const BufferOptions& buffer = buffers.info(index).options;
+    has_statistics = has_statistics || buffer.reduction != BufferReduction::none || buffer.rows;
   }
-  require(
-      std::holds_alternative<Plain>(options.sum) && !tuning_of(options).on && store.on_host() && !has_statistics,
-      "with an expert axis gradients are summed by Plain without tuning, on the CPU, and no layer has statistics of the batch: "
-      "leave out fixed bits, hooks, tuning, batch norm, or --expert-parallel");
+  require(std::holds_alternative<Plain>(options.sum) && !tuning_of(options).on && store.on_host() && !has_statistics,
+          "with an expert axis gradients are summed by Plain without tuning, on the CPU, and no layer has statistics of the "
+          "batch or "
+          "carries states of its rows: leave out fixed bits, hooks, tuning, batch norm, carried states, or --expert-parallel");
 }
 
 }  // namespace

@@ -36,18 +36,10 @@ ModelContext Run::context(std::vector<double> layer_costs) const {
                                                .batch_size = options.batch_size});
 }
 
-data::BatchOptions Run::batch() const { return batch_between(impl_->mesh.batch()); }
+data::BatchOptions Run::batch() const { return impl_->batch_between(impl_->mesh.batch()); }
 
 // The ranks of an expert axis compute together, so they evaluate the same.
-data::BatchOptions Run::evaluation_batch() const { return batch_between(impl_->mesh.data()); }
-
-data::BatchOptions Run::batch_between(const Group& ranks) const {
-  return {.batch_size = impl_->options.batch_size,
-          .micro_batch_size = impl_->micro_batch_size(),
-          .seed = impl_->options.seed,
-          .index = ranks.rank(),
-          .count = ranks.size()};
-}
+data::BatchOptions Run::evaluation_batch() const { return impl_->batch_between(impl_->mesh.data()); }
 
 void Run::add_model(Model& model, optim::AnyOptimizer* optimizer, const std::string& prefix) {
   require(!impl_->loaded, "models are added to a run before its loop, and before what loads its checkpoint");
@@ -232,7 +224,7 @@ void Run::begin_evaluation() {
   impl_->load();
 }
 
-void Run::all_reduce(std::span<Mean> means) const { trireme::all_reduce(impl_->mesh.data(), means); }
+void Run::all_reduce(std::span<Mean> means) const { trireme::all_reduce(impl_->mesh.batch(), means); }
 
 void Run::report(std::initializer_list<std::pair<std::string_view, double>> values) {
   std::string line;

@@ -83,6 +83,15 @@ class Run::Impl {
     return options.batch_size / fixed->micro_batches;
   }
 
+  // The samples that these ranks share out.
+  data::BatchOptions batch_between(const Group& ranks) const {
+    return {.batch_size = options.batch_size,
+            .micro_batch_size = micro_batch_size(),
+            .seed = options.seed,
+            .index = ranks.rank(),
+            .count = ranks.size()};
+  }
+
   // What a file holds may still be wanted: it is opened for good once the run knows that it goes on from there.
   void require_writable_metrics() const {
     if (world.rank() != 0 || options.metrics.empty()) return;

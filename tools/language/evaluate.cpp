@@ -51,6 +51,19 @@ Likelihood likelihood_of_choice(const Model& model, const std::vector<std::int32
   return likelihood_of(model, text, before);
 }
 
+struct Continued {
+  std::vector<std::int32_t> prompt, choice;
+};
+
+// A choice is what follows the prompt's tokens in the tokens of both together: alone a word may have others.
+Continued with_choice(const TextCoding& coding, const std::vector<std::int32_t>& prompt, const std::string& prompt_text,
+                      const std::string& choice, std::int64_t vocabulary, const std::string& where) {
+  const auto whole = coding.joins_words ? encode(coding, prompt_text + choice, true, vocabulary, where) : prompt;
+  const bool goes_on = whole.size() > prompt.size() && std::equal(prompt.begin(), prompt.end(), whole.begin());
+  if (!goes_on) return {.prompt = prompt, .choice = encode(coding, choice, false, vocabulary, where)};
+  return {.prompt = prompt, .choice = {whole.begin() + std::ssize(prompt), whole.end()}};
+}
+
 template <typename Model>
 std::string evaluate_choices(const Model& model, const EvaluateProgram& program, const TextCoding& coding) {
   const std::vector<Question> questions = read_questions(program.choices);
@@ -63,8 +76,8 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
     std::vector<double> logs, logs_by_length;
     for (std::size_t place = 0; place < question.choices.size(); ++place) {
       const std::string& text = question.choices[place];
-      const auto choice = encode(coding, text, false, model.options().vocabulary, where);
-      logs.push_back(likelihood_of_choice(model, prompt, choice, where).log);
+      const auto [before, choice] = with_choice(coding, prompt, question.prompt, text, model.options().vocabulary, where);
+      logs.push_back(likelihood_of_choice(model, before, choice, where).log);
       logs_by_length.push_back(logs.back() / static_cast<double>(text.size()));
       if (logs[place] > logs[best]) best = place;
       if (logs_by_length[place] > logs_by_length[best_by_length]) best_by_length = place;

@@ -23,10 +23,16 @@ json read_object(const std::filesystem::path& path) {
 std::vector<std::int32_t> tokens_of(const json& config) {
   const auto found = config.find("eos_token_id");
   if (found == config.end()) return {};
-  if (found->is_number_integer()) return {found->get<std::int32_t>()};
   std::vector<std::int32_t> tokens;
-  for (const json& token : *found) {
-    if (token.is_number_integer()) tokens.push_back(token.get<std::int32_t>());
+  const auto add = [&tokens](const json& token) {
+    if (!token.is_number_integer()) return;
+    const auto number = token.get<std::int64_t>();
+    if (number >= 0 && number <= INT32_MAX) tokens.push_back(static_cast<std::int32_t>(number));
+  };
+  if (found->is_array()) {
+    for (const json& token : *found) add(token);
+  } else {
+    add(*found);
   }
   return tokens;
 }
@@ -35,7 +41,8 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 
 ModelFolder read_model_folder(const std::filesystem::path& path) {
   const json config = read_object(path / "config.json");
-  ModelFolder folder{.path = path, .type = config.value("model_type", std::string())};
+  const auto type = config.find("model_type");
+  ModelFolder folder{.path = path, .type = type != config.end() && type->is_string() ? type->get<std::string>() : ""};
   const std::filesystem::path generation = path / "generation_config.json";
   if (std::filesystem::exists(generation)) folder.stop = tokens_of(read_object(generation));
   if (folder.stop.empty()) folder.stop = tokens_of(config);

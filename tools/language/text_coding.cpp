@@ -38,8 +38,11 @@ tokenizers::Tokenizer tokenizer_of(const std::string& named, const std::filesyst
 
 TextCoding coding_of(const LanguageOptions& options, const std::filesystem::path& folder) {
   if (options.tokens == "number") {
-    return {.encode = [](std::string_view text, bool) { return read_numbers(text); },
-            .decode = [](std::span<const std::int32_t> text) { return fmt::format("{}", fmt::join(text, " ")); },
+    return {.joins_words = false,
+            .encode = [](std::string_view text, bool) { return read_numbers(text); },
+            .find = [](std::string_view) { return std::optional<std::int32_t>(); },
+            .decode_after = [](std::span<const std::int32_t>,
+                               std::span<const std::int32_t> text) { return fmt::format("{}", fmt::join(text, " ")); },
             .decode_next = [](std::int32_t token) { return fmt::format("{} ", token); },
             .decode_rest = [] { return std::string(); }};
   }
@@ -48,8 +51,15 @@ TextCoding coding_of(const LanguageOptions& options, const std::filesystem::path
       std::make_shared<tokenizers::TextStream>(tokenizer, tokenizers::DecodeOptions{.skip_special_tokens = true});
   return {.encode = [tokenizer](std::string_view text,
                                 bool begins) { return tokenizer.encode(text, {.add_special_tokens = begins}); },
-          .decode =
-              [tokenizer](std::span<const std::int32_t> text) { return tokenizer.decode(text, {.skip_special_tokens = true}); },
+          .find = [tokenizer](std::string_view text) { return tokenizer.find(text); },
+          .decode_after =
+              [tokenizer](std::span<const std::int32_t> before, std::span<const std::int32_t> text) {
+                tokenizers::TextStream whole(tokenizer, {.skip_special_tokens = true});
+                for (const std::int32_t token : before) whole.add(token);
+                std::string result;
+                for (const std::int32_t token : text) result += whole.add(token);
+                return result + whole.finish();
+              },
           .decode_next = [stream](std::int32_t token) { return stream->add(token); },
           .decode_rest = [stream] { return stream->finish(); }};
 }

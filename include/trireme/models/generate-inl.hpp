@@ -31,7 +31,7 @@ std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText
     longest = std::max(longest, prompts[row].size());
   }
   if (prompts.empty()) return {};
-  const std::int64_t most = static_cast<std::int64_t>(longest) + std::max<std::int64_t>(options.count - 1, 0);
+  const std::int64_t most = static_cast<std::int64_t>(longest) + std::clamp<std::int64_t>(options.count - 1, 0, context);
   nn::KeyValueCache<typename Model::T, D> cache(std::ssize(prompts), std::min(context, most));
   const auto next = [&](std::span<const OpenText> texts) {
     TokenText tokens(texts.size());

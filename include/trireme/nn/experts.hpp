@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <memory>
@@ -197,6 +198,8 @@ class MixtureOfExperts : public Module<P, D> {
             options.hidden, options.count);
     require(options.top_k > 0 && options.top_k <= options.count, "{}: {} of {} experts can't compute a token", this->name(),
             options.top_k, options.count);
+    require(std::isfinite(options.capacity_factor), "{}: the capacity_factor {} is no number", this->name(),
+            options.capacity_factor);
     require(options.capacity_factor >= 0 && options.auxiliary_loss >= 0 && options.z_loss >= 0 && options.shared_hidden >= 0,
             "{}: capacity_factor, auxiliary_loss, z_loss and shared_hidden are not below 0, got {}, {}, {} and {}",
             this->name(), options.capacity_factor, options.auxiliary_loss, options.z_loss, options.shared_hidden);
@@ -205,7 +208,9 @@ class MixtureOfExperts : public Module<P, D> {
 
   std::int64_t capacity(std::int64_t time) const {
     const double share = static_cast<double>(options_.top_k * time) / static_cast<double>(options_.count);
-    return static_cast<std::int64_t>(std::ceil(options_.capacity_factor * share));
+    // No expert gets more of a sequence than all tokens; a product that is whole but for rounding is whole.
+    const double places = std::ceil(options_.capacity_factor * share * (1 - 1e-12));
+    return options_.capacity_factor > 0 ? static_cast<std::int64_t>(std::min(places, static_cast<double>(time))) : 0;
   }
 
   Variable<T, D> computed_beside(const Variable<T, D>& x) const {

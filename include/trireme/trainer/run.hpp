@@ -169,8 +169,9 @@ class Run {
   }
   // What the replicas have found, added up: for evaluations of your own. Collective.
   void all_reduce(std::span<Mean> means) const;
+  // What data::evaluation_batches() takes for these: as batch(), but the ranks of an expert axis, which compute together, get
+  // the same samples.
   data::BatchOptions evaluation_batch() const;
-  data::BatchOptions batch_between(const Group& ranks) const;
 
   // Results for the metrics of this step, and a line that tells them.
   void report(std::initializer_list<std::pair<std::string_view, double>> values);
