@@ -30,22 +30,9 @@ std::optional<tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe) {
   return recipe.tokens == "text" || recipe.tokenizer == "byte" ? std::optional(tokenizers::Tokenizer::bytes()) : std::nullopt;
 }
 
-void save_tokenizer(const LmRecipe& recipe) {
-  if (recipe.tokenizer == "byte") return;
-  const std::filesystem::path from = recipe.tokenizer, to = recipe.save;
-  const auto copy = [&](const std::filesystem::path& file, const char* name) {
-    std::error_code same;
-    if (std::filesystem::equivalent(file, to / name, same)) return;
-    std::filesystem::copy_file(file, to / name, std::filesystem::copy_options::overwrite_existing);
-  };
-  if (!std::filesystem::is_directory(from)) {
-    const std::string ending = from.extension().string();
-    return copy(from, ending == ".json" ? "tokenizer.json" : ending == ".model" ? "tokenizer.model" : "vocab.txt");
-  }
-  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
-                           "vocab.json", "merges.txt", "vocab.txt", "added_tokens.json", "chat_template.jinja"}) {
-    if (std::filesystem::exists(from / name)) copy(from / name, name);
-  }
+std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe) {
+  if (recipe.tokenizer.empty()) return std::nullopt;
+  return recipe.tokenizer == "byte" ? std::filesystem::path() : std::filesystem::path(recipe.tokenizer);
 }
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer) {

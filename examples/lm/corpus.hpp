@@ -19,8 +19,8 @@ std::filesystem::path source_of(const LmRecipe& recipe);
 // Of --tokenizer, else of the model's folder. Without one texts are bytes, and numbers have no text.
 std::optional<trireme::tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe);
 
-// Copies the files of --tokenizer to --save. Bytes have none.
-void save_tokenizer(const LmRecipe& recipe);
+// What --save takes along in place of the model's own tokenizer, if it was given: empty for bytes.
+std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe);
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<trireme::tokenizers::Tokenizer>& tokenizer);
 

@@ -59,10 +59,8 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
 
   if (run.stopped()) return;
   recipe.save_weights(run, [&] {
-    const bool is_own = recipe.tokenizer.empty();
     models::save_pretrained(model, recipe.save,
-                            {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .with_tokenizer = is_own});
-    if (!is_own && run.world().rank() == 0) save_tokenizer(recipe);
+                            {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
   });
   if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
   std::vector<std::int32_t> prompt(1);

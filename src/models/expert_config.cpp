@@ -80,9 +80,9 @@ void add_experts(const LlamaOptions& options, const std::string& family, nlohman
   config["num_experts_per_tok"] = experts.top_k;
   config["output_router_logits"] = experts.auxiliary_loss > 0;
   if (experts.auxiliary_loss > 0) config["router_aux_loss_coef"] = experts.auxiliary_loss;
+  // A qwen3_moe has both names: transformers 4 and 5 may read another one.
   if (family != "mixtral") config["num_experts"] = experts.count;
-  if (family != "qwen2_moe")
-    config["num_local_experts"] = experts.count;  // transformers 4 reads one name of a qwen3_moe, 5 the other
+  if (family != "qwen2_moe") config["num_local_experts"] = experts.count;
   if (family == "mixtral") {
     config["intermediate_size"] = hidden_of(options);
     return;

@@ -4,7 +4,6 @@
 #include <fstream>
 #include <span>
 #include <system_error>
-#include <vector>
 
 #include "trireme/core/file.hpp"
 
@@ -21,23 +20,36 @@ void make_folder(const std::filesystem::path& folder) {
                .error_number = failed.value()});
 }
 
-// The files of a tokenizer or an image processor that transformers may write, as far as there are any.
-void copy_processors(const std::filesystem::path& from, const std::filesystem::path& to, bool with_tokenizer) {
-  std::vector<const char*> names{"generation_config.json", "preprocessor_config.json"};
-  if (with_tokenizer) {
-    names.insert(names.end(), {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
-                               "vocab.json", "merges.txt", "vocab.txt", "added_tokens.json", "chat_template.jinja"});
+void copy_beside(const std::filesystem::path& file, const std::filesystem::path& copy) {
+  std::error_code failed, same;
+  if (!std::filesystem::exists(file, failed) || std::filesystem::equivalent(file, copy, same)) return;
+  std::filesystem::copy_file(file, copy, std::filesystem::copy_options::overwrite_existing, failed);
+  if (!failed) return;
+  throw Error({.code = ErrorCode::io,
+               .message = "a file beside the weights can't be copied: " + failed.message(),
+               .path = copy.string(),
+               .error_number = failed.value()});
+}
+
+// The files of a tokenizer that transformers may write, as far as there are any; or the one that is named.
+void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
+  std::error_code unknown;
+  if (from.empty()) return;
+  if (!std::filesystem::is_directory(from, unknown)) {
+    const std::string ending = from.extension().string();
+    return copy_beside(from, to / (ending == ".json"    ? "tokenizer.json"
+                                   : ending == ".model" ? "tokenizer.model"
+                                                        : "vocab.txt"));
   }
-  for (const char* name : names) {
-    std::error_code failed, same;
-    if (!std::filesystem::exists(from / name, failed) || std::filesystem::equivalent(from / name, to / name, same)) continue;
-    std::filesystem::copy_file(from / name, to / name, std::filesystem::copy_options::overwrite_existing, failed);
-    if (!failed) continue;
-    throw Error({.code = ErrorCode::io,
-                 .message = "a file beside the weights can't be copied: " + failed.message(),
-                 .path = (to / name).string(),
-                 .error_number = failed.value()});
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
+                           "vocab.json", "merges.txt", "vocab.txt", "added_tokens.json", "chat_template.jinja"}) {
+    copy_beside(from / name, to / name);
   }
+}
+
+// What else transformers writes beside a model.
+void copy_processors(const std::filesystem::path& from, const std::filesystem::path& to) {
+  for (const char* name : {"generation_config.json", "preprocessor_config.json"}) copy_beside(from / name, to / name);
 }
 
 // The numbers of special tokens, where the config of such a model has some: those of the folder `from`, or what the config
@@ -92,7 +104,8 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
       file.commit();
       std::error_code unknown;
       std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
-      if (!save.from.empty()) copy_processors(save.from, folder, save.with_tokenizer);
+      if (!save.from.empty()) copy_processors(save.from, folder);
+      copy_tokenizer(save.tokenizer.value_or(save.from), folder);
     });
   }
   if (failed) std::rethrow_exception(failed);

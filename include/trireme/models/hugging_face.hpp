@@ -68,7 +68,8 @@ struct SavePretrainedOptions {
   // The folder that the model came from: the files of its tokenizer or image processor and the numbers of special tokens are
   // carried along, as far as it has any. Empty: none.
   std::filesystem::path from = {};
-  bool with_tokenizer = true;  // false: all of these but the tokenizer's files
+  // A folder, or a file of it, whose tokenizer goes along in place of that of `from`. Empty: none.
+  std::optional<std::filesystem::path> tokenizer = {};
 };
 
 // Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. What no model of transformers has is
