@@ -94,6 +94,17 @@ TEST_CASE("gated activations and PReLU are PyTorch's") {
   check_result(swiglu(gate, x), {5}, {0, 0.4496333667, 0.0253406447, 0.2375202625, -0.2751985018});
   check_result(geglu(gate, x), {5}, {0, 0.5173806354, 0.0231745899, 0.1483765291, -0.3054675622});
   check_result(reglu(gate, x), {5}, {0, 0.6164287314, 0, 0, -0.4431003063});
+  for (const auto kind : {ops::Activation::gelu_tanh, ops::Activation::gelu_erf, ops::Activation::silu,
+                          ops::Activation::sigmoid, ops::Activation::tanh}) {
+    const Tensor<double> a = random({4, 3}, 1), b = random({4, 3}, 2);
+    const auto gated = [kind](const auto& opens, const auto& of) { return gated_activation(kind, opens, of); };
+    expect_passed(check_gradients([&](const Inputs& in) { return gated(in[0], in[1]); }, {a, b}));
+    expect_passed(check_gradients([&](const Inputs& in) { return gated(in[0], in[0]); }, {a}));  // one variable twice
+    expect_passed(check_gradients([&](const Inputs& in) { return gated(in[0], Variable<double>(b)); }, {a}));
+    expect_passed(check_gradients([&](const Inputs& in) { return gated(Variable<double>(a), in[0]); }, {b}));
+    expect_passed(check_gradients([&](const Inputs& in) { return add(add(in[0], gated(in[0], in[1])), in[1]); }, {a, b}));
+  }
+  CHECK_THROWS_WITH(swiglu(gate, Variable<double>(sines({4}))), "swiglu: gate has shape [5], x [4]");
   const auto slopes = Tensor<double>::from({3}, {0.1, 0.2, 0.3});
   check_result(prelu(Variable<double>(sines({2, 3})), Variable<double>(slopes)), {2, 3},
                {0, 0.9916648105, -0.0766623306, -0.0925814682, 0.4941133511, 0.7984871126});

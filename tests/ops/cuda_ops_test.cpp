@@ -39,6 +39,32 @@ TEMPLATE_TEST_CASE("activations and their gradients", "", float, double, bfloat1
   }
 }
 
+TEMPLATE_TEST_CASE("gated activations and both their gradients", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  for (const std::int64_t count : counts) {
+    const auto gate = random_tensor<T>({count}, 1, 3), x = random_tensor<T>({count}, 2), dy = random_tensor<T>({count}, 3);
+    const auto gate_there = gate.template to<Cuda>(), x_there = x.template to<Cuda>(), dy_there = dy.template to<Cuda>();
+    for (const auto kind : {Activation::gelu_tanh, Activation::gelu_erf, Activation::relu, Activation::silu,
+                            Activation::sigmoid, Activation::tanh}) {
+      CAPTURE(count, static_cast<int>(kind));
+      Tensor<T> y(gate.shape());
+      Tensor<T, Cuda> y_there(gate.shape()), left_out;
+      gated_activation(kind, gate, x, y);
+      gated_activation(kind, gate_there, x_there, y_there);
+      require_same(y_there, y);
+      for (const bool accumulate : {false, true}) {
+        Tensor<T> dgate = x.clone(), dx = dy.clone();
+        Tensor<T, Cuda> dgate_there = x_there.clone(), dx_there = dy_there.clone();
+        gated_activation_backward(kind, gate, x, dy, dgate, accumulate, dx, accumulate);
+        gated_activation_backward(kind, gate_there, x_there, dy_there, dgate_there, accumulate, left_out, false);
+        gated_activation_backward(kind, gate_there, x_there, dy_there, left_out, false, dx_there, accumulate);
+        require_same(dgate_there, dgate);
+        require_same(dx_there, dx);
+      }
+    }
+  }
+}
+
 TEMPLATE_TEST_CASE("sums, products and multiples", "", float, double, bfloat16, float16) {
   using T = TestType;
   for (const std::int64_t count : counts) {

@@ -88,6 +88,36 @@ TEMPLATE_TEST_CASE("activations and their gradients follow their formulas", "", 
   }
 }
 
+TEMPLATE_TEST_CASE("gated activations and both their gradients follow their formulas", "", float, double, bfloat16, float16) {
+  using T = TestType;
+  const double rounding = std::is_same_v<T, bfloat16> ? 1e-2 : std::is_same_v<T, float16> ? 2e-3 : tolerance<T>(2e-6);
+  const auto gate = random_tensor<T>({3, 1111}, 1);  // more than one piece
+  const auto x = random_tensor<T>(gate.shape(), 2), dy = random_tensor<T>(gate.shape(), 3);
+  for (const Formula& formula : formulas) {
+    CAPTURE(static_cast<int>(formula.kind));
+    Doubles value, of_gate, of_x, of_gate_twice, of_x_twice;
+    for (std::size_t i = 0; i < gate.span().size(); ++i) {
+      const auto at = static_cast<double>(gate.span()[i]), factor = static_cast<double>(x.span()[i]);
+      const auto upstream = static_cast<double>(dy.span()[i]);
+      value.push_back(formula.value(at) * factor);
+      of_gate.push_back(upstream * factor * formula.derivative(at));
+      of_x.push_back(upstream * formula.value(at));
+    }
+    Tensor<T> y(gate.shape()), dgate(gate.shape()), dx(gate.shape()), none;
+    gated_activation(formula.kind, gate, x, y);
+    require_close(y, value, rounding);
+    gated_activation_backward(formula.kind, gate, x, dy, dgate, false, dx, false);
+    require_close(dgate, of_gate, rounding);
+    require_close(dx, of_x, rounding);
+    const Tensor<T> gate_once = dgate.clone();
+    gated_activation_backward(formula.kind, gate, x, dy, none, false, dx, true);
+    require_close(dx, add(of_x, of_x), 2 * rounding);
+    gated_activation_backward(formula.kind, gate, x, dy, dgate, true, none, false);
+    require_close(dgate, add(of_gate, of_gate), 2 * rounding);
+    gated_activation_backward(formula.kind, gate, x, dy, none, false, none, false);
+  }
+}
+
 TEMPLATE_TEST_CASE("leaky relu and softplus follow their formulas", "", float, double) {
   const auto x = inputs<TestType>();
   const auto dy = random_tensor<TestType>(x.shape(), 2);
@@ -231,6 +261,10 @@ TEST_CASE("operations refuse tensors that are undefined, by name") {
       {"activation: x", [&] { activation(Activation::relu, none, to); }},
       {"activation: x", [&] { activation(Activation::relu, none, nowhere); }},
       {"activation: y", [&] { activation(Activation::relu, one, nowhere); }},
+      {"gated_activation: gate", [&] { gated_activation(Activation::relu, none, one, to); }},
+      {"gated_activation: x", [&] { gated_activation(Activation::relu, one, none, to); }},
+      {"gated_activation_backward: dy",
+       [&] { gated_activation_backward(Activation::relu, one, one, none, to, false, to, false); }},
       {"activation_backward: x", [&] { activation_backward(Activation::relu, none, one, to, false); }},
       {"activation_backward: dy", [&] { activation_backward(Activation::relu, one, none, to, false); }},
       {"activation_backward: dx", [&] { activation_backward(Activation::relu, one, one, nowhere, false); }},

@@ -81,6 +81,9 @@ template <typename T, typename D>
 Variable<T, D> silu(const Variable<T, D>& x) {
   return activation(ops::Activation::silu, x);
 }
+// activation(gate) * x, of equal shapes (Shazeer 2020, arXiv 2002.05202). Both are kept, the activation's value is not.
+template <typename T, typename D>
+TRIREME_EXPORT Variable<T, D> gated_activation(ops::Activation kind, const Variable<T, D>& gate, const Variable<T, D>& x);
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope = 0.01);
 template <typename T, typename D>

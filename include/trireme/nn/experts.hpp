@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "trireme/autograd/composed/gated.hpp"
 #include "trireme/autograd/experts.hpp"
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/search.hpp"
@@ -90,8 +91,8 @@ class Experts : public Module<P, D> {
 
  private:
   Variable<T, D> computed(const Variable<T, D>& x, const ExpertRows& rows) const {
-    const Variable<T, D> gate = silu(expert_linear(x, gate_proj.variable(), rows));
-    const Variable<T, D> features = multiply(gate, expert_linear(x, up_proj.variable(), rows));
+    const Variable<T, D> gate = expert_linear(x, gate_proj.variable(), rows);
+    const Variable<T, D> features = swiglu(gate, expert_linear(x, up_proj.variable(), rows));
     return expert_linear(features, down_proj.variable(), rows);
   }
 

@@ -59,7 +59,7 @@ class GatedMlp : public Module<P, D> {
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
     const Variable<T, D> gate = gate_proj.forward(x);
-    return down_proj.forward(multiply(opened(gate), up_proj.forward(x)));
+    return down_proj.forward(gated_activation(activation(), gate, up_proj.forward(x)));
   }
 
   Linear<P, D> gate_proj;
@@ -77,14 +77,14 @@ class GatedMlp : public Module<P, D> {
             .bias_initializer = options.weight_initializer ? std::optional(Initializer::constant(0)) : std::nullopt};
   }
 
-  Variable<T, D> opened(const Variable<T, D>& gate) const {
+  ops::Activation activation() const {
     switch (gate_) {
-      case Gate::glu: return sigmoid(gate);
-      case Gate::swiglu: return silu(gate);
-      case Gate::geglu: return gelu_erf(gate);
+      case Gate::glu: return ops::Activation::sigmoid;
+      case Gate::swiglu: return ops::Activation::silu;
+      case Gate::geglu: return ops::Activation::gelu_erf;
       case Gate::reglu: break;
     }
-    return relu(gate);
+    return ops::Activation::relu;
   }
 
   Gate gate_;

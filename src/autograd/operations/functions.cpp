@@ -103,6 +103,40 @@ struct Activation {
   }
 };
 
+std::string_view name_of_gated(ops::Activation kind) {
+  switch (kind) {
+    case ops::Activation::gelu_tanh: return "geglu_tanh";
+    case ops::Activation::gelu_erf: return "geglu";
+    case ops::Activation::relu: return "reglu";
+    case ops::Activation::silu: return "swiglu";
+    case ops::Activation::sigmoid: return "glu";
+    case ops::Activation::tanh: return "tanh_glu";
+  }
+  return {};
+}
+
+struct GatedActivation {
+  std::string_view name;
+  ops::Activation kind;
+  void forward(const auto& gate, const auto& x, auto& y) const { ops::gated_activation(kind, gate, x, y); }
+  template <typename T, typename D>
+  void backward(const Tensor<T, D>& dy, const auto& gate, const auto& x, const auto& dgate, const auto& dx) const {
+    Tensor<T, D> left_out;
+    const auto write = [&](Tensor<T, D>& of_gate, bool adds_to_gate, Tensor<T, D>& of_x, bool adds) {
+      ops::gated_activation_backward(kind, gate, x, dy, of_gate, adds_to_gate, of_x, adds);
+    };
+    if (!dgate.needed()) {
+      dx.contribute([&](auto& of_x, bool adds) { write(left_out, false, of_x, adds); });
+    } else if (!dx.needed()) {
+      dgate.contribute([&](auto& of_gate, bool adds) { write(of_gate, adds, left_out, false); });
+    } else {
+      dgate.contribute([&](auto& of_gate, bool adds_to_gate) {
+        dx.contribute([&](auto& of_x, bool adds) { write(of_gate, adds_to_gate, of_x, adds); });
+      });
+    }
+  }
+};
+
 struct LeakyRelu {
   static constexpr std::string_view name = "leaky_relu";
   double slope;
@@ -202,6 +236,14 @@ Variable<T, D> activation(ops::Activation kind, const Variable<T, D>& x) {
 }
 
 template <typename T, typename D>
+Variable<T, D> gated_activation(ops::Activation kind, const Variable<T, D>& gate, const Variable<T, D>& x) {
+  const std::string_view name = name_of_gated(kind);
+  require_operands(name, gate, x);
+  require(gate.shape() == x.shape(), "{}: gate has shape {}, x {}", name, gate.shape(), x.shape());
+  return record(GatedActivation{name, kind}, Result<T, D>{x.shape()}, kept(gate), kept(x));
+}
+
+template <typename T, typename D>
 Variable<T, D> leaky_relu(const Variable<T, D>& x, double slope) {
   return record(LeakyRelu{slope}, Result<T, D>{x.shape()}, kept(x));
 }
@@ -240,6 +282,8 @@ Variable<T, D> dropout(const Variable<T, D>& x, double probability, std::string_
   template Variable<T, TRIREME_DEVICE> shift(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
   template Variable<T, TRIREME_DEVICE> scale(const Variable<T, TRIREME_DEVICE>&, Accumulate<T>);                         \
   template Variable<T, TRIREME_DEVICE> activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&);                  \
+  template Variable<T, TRIREME_DEVICE> gated_activation(ops::Activation, const Variable<T, TRIREME_DEVICE>&,             \
+                                                        const Variable<T, TRIREME_DEVICE>&);                             \
   template Variable<T, TRIREME_DEVICE> leaky_relu(const Variable<T, TRIREME_DEVICE>&, double);                           \
   template Variable<T, TRIREME_DEVICE> softplus(const Variable<T, TRIREME_DEVICE>&, const ops::SoftplusOptions&);        \
   template Variable<T, TRIREME_DEVICE> dropout(const Variable<T, TRIREME_DEVICE>&, double, std::string_view, const DropoutRows&)

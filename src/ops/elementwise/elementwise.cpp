@@ -30,6 +30,42 @@ void Elementwise<Cpu>::activation_backward(Activation kind, std::int64_t numel, 
 
 template <>
 template <typename T>
+void Elementwise<Cpu>::gated(Activation kind, std::int64_t numel, const T* gate, const T* x, T* y) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {
+    const Input<T> opens(gate + first, count);
+    const Input<T> from(x + first, count);
+    Output<T> to(y + first, count, false);
+    kernels.gated(kind, opens.data(), from.data(), to.data(), count);
+  });
+}
+
+template <>
+template <typename T>
+void Elementwise<Cpu>::gated_backward(Activation kind, std::int64_t numel, const T* gate, const T* x, const T* dy, T* dgate,
+                                      bool accumulate_gate, T* dx, bool accumulate) {
+  const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
+  // Both gradients of a piece while it is in the cache.
+  parallel_elements(numel, [&](std::int64_t begin, std::int64_t end) {
+    for (; begin < end; begin += piece_elements) {
+      const std::int64_t count = std::min(piece_elements, end - begin);
+      const Input<T> opens(gate + begin, count);
+      const Input<T> upstream(dy + begin, count);
+      if (dgate != nullptr) {
+        const Input<T> from(x + begin, count);
+        Output<T> to(dgate + begin, count, accumulate_gate);
+        kernels.gate_gradient(kind, opens.data(), from.data(), upstream.data(), to.data(), count, accumulate_gate);
+      }
+      if (dx != nullptr) {
+        Output<T> to(dx + begin, count, accumulate);
+        kernels.gated_gradient(kind, opens.data(), upstream.data(), to.data(), count, accumulate);
+      }
+    }
+  });
+}
+
+template <>
+template <typename T>
 void Elementwise<Cpu>::add(std::int64_t numel, const T* a, const T* b, T* c) {
   const auto& kernels = elementwise_kernels().of<Accumulate<T>>();
   parallel_pieces<T>(numel, [&](std::int64_t first, std::int64_t count) {

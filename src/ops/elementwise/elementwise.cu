@@ -17,6 +17,18 @@ cudaError_t activation_backward(Activation kind, std::int64_t count, const T* x,
 }
 
 template <typename T>
+cudaError_t gated(Activation kind, std::int64_t count, const T* gate, const T* x, T* y, bool accumulate, cudaStream_t stream) {
+  return with_functor(kind, [=](auto functor) { return map_elements(count, y, accumulate, stream, Gated{functor}, gate, x); });
+}
+
+template <typename T>
+cudaError_t gate_gradient(Activation kind, std::int64_t count, const T* gate, const T* x, const T* dy, T* dgate,
+                          bool accumulate, cudaStream_t stream) {
+  return with_functor(
+      kind, [=](auto functor) { return map_elements(count, dgate, accumulate, stream, GateGradient{functor}, gate, x, dy); });
+}
+
+template <typename T>
 cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream) {
   return map_elements(count, c, false, stream, Sum{}, a, b);
 }
@@ -52,15 +64,17 @@ cudaError_t scale(std::int64_t count, const T* a, Accumulate<T> factor, T* c, bo
   return map_elements(count, c, accumulate, stream, Scaled<Accumulate<T>>{factor}, a);
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                      \
-  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                            \
-  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);   \
-  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                     \
-  template cudaError_t subtract(std::int64_t, const T*, const T*, T*, cudaStream_t);                                \
-  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                          \
-  template cudaError_t divide(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                            \
-  template cudaError_t divide_backward_divisor(std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t); \
-  template cudaError_t shift(std::int64_t, const T*, Accumulate<T>, T*, cudaStream_t);                              \
+#define TRIREME_INSTANTIATE(T)                                                                                        \
+  template cudaError_t activation(Activation, std::int64_t, const T*, T*, cudaStream_t);                              \
+  template cudaError_t activation_backward(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);     \
+  template cudaError_t gated(Activation, std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                   \
+  template cudaError_t gate_gradient(Activation, std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t); \
+  template cudaError_t add(std::int64_t, const T*, const T*, T*, cudaStream_t);                                       \
+  template cudaError_t subtract(std::int64_t, const T*, const T*, T*, cudaStream_t);                                  \
+  template cudaError_t multiply(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                            \
+  template cudaError_t divide(std::int64_t, const T*, const T*, T*, bool, cudaStream_t);                              \
+  template cudaError_t divide_backward_divisor(std::int64_t, const T*, const T*, const T*, T*, bool, cudaStream_t);   \
+  template cudaError_t shift(std::int64_t, const T*, Accumulate<T>, T*, cudaStream_t);                                \
   template cudaError_t scale(std::int64_t, const T*, Accumulate<T>, T*, bool, cudaStream_t)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);

@@ -39,6 +39,24 @@ struct Derivative {
   }
 };
 
+template <typename Functor>
+struct Gated {
+  Functor functor;
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A gate, A x) const {
+    return functor.value(gate) * x;
+  }
+};
+
+template <typename Functor>
+struct GateGradient {
+  Functor functor;
+  template <typename A>
+  TRIREME_HOST_DEVICE A operator()(std::int64_t, A gate, A x, A dy) const {
+    return dy * x * functor.derivative(gate);
+  }
+};
+
 struct Same {
   template <typename A>
   TRIREME_HOST_DEVICE A operator()(std::int64_t, A x) const {

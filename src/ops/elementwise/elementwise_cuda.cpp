@@ -24,6 +24,23 @@ void Elementwise<Cuda>::activation_backward(Activation kind, std::int64_t count,
 
 template <>
 template <typename T>
+void Elementwise<Cuda>::gated(Activation kind, std::int64_t count, const T* gate, const T* x, T* y) {
+  check_cuda(cuda::gated(kind, count, gate, x, y, false, native_stream()), "gated_activation");
+}
+
+template <>
+template <typename T>
+void Elementwise<Cuda>::gated_backward(Activation kind, std::int64_t count, const T* gate, const T* x, const T* dy, T* dgate,
+                                       bool accumulate_gate, T* dx, bool accumulate) {
+  constexpr auto op = "gated_activation_backward";
+  if (dgate != nullptr) {
+    check_cuda(cuda::gate_gradient(kind, count, gate, x, dy, dgate, accumulate_gate, native_stream()), op);
+  }
+  if (dx != nullptr) check_cuda(cuda::gated(kind, count, gate, dy, dx, accumulate, native_stream()), op);
+}
+
+template <>
+template <typename T>
 void Elementwise<Cuda>::add(std::int64_t count, const T* a, const T* b, T* c) {
   check_cuda(cuda::add(count, a, b, c, native_stream()), "add");
 }

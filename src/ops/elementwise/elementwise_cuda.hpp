@@ -16,6 +16,11 @@ template <typename T>
 cudaError_t activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate,
                                 cudaStream_t stream);
 template <typename T>
+cudaError_t gated(Activation kind, std::int64_t count, const T* gate, const T* x, T* y, bool accumulate, cudaStream_t stream);
+template <typename T>
+cudaError_t gate_gradient(Activation kind, std::int64_t count, const T* gate, const T* x, const T* dy, T* dgate,
+                          bool accumulate, cudaStream_t stream);
+template <typename T>
 cudaError_t add(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream);
 template <typename T>
 cudaError_t subtract(std::int64_t count, const T* a, const T* b, T* c, cudaStream_t stream);

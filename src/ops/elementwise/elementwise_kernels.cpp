@@ -19,6 +19,26 @@ void activation_backward(Activation kind, const T* x, const T* dy, T* dx, std::i
 }
 
 template <typename T>
+void gated(Activation kind, const T* gate, const T* x, T* y, std::int64_t count) {
+  with_functor(kind,
+               [=](auto functor) { write(y, count, false, [=](std::int64_t i) { return Gated{functor}(i, gate[i], x[i]); }); });
+}
+
+template <typename T>
+void gate_gradient(Activation kind, const T* gate, const T* x, const T* dy, T* dgate, std::int64_t count, bool accumulate) {
+  with_functor(kind, [=](auto functor) {
+    write(dgate, count, accumulate, [=](std::int64_t i) { return GateGradient{functor}(i, gate[i], x[i], dy[i]); });
+  });
+}
+
+template <typename T>
+void gated_gradient(Activation kind, const T* gate, const T* dy, T* dx, std::int64_t count, bool accumulate) {
+  with_functor(kind, [=](auto functor) {
+    write(dx, count, accumulate, [=](std::int64_t i) { return Gated{functor}(i, gate[i], dy[i]); });
+  });
+}
+
+template <typename T>
 void add(const T* a, const T* b, T* c, std::int64_t count) {
   write(c, count, false, [=](std::int64_t i) { return a[i] + b[i]; });
 }
@@ -54,8 +74,9 @@ void scale(const T* a, T factor, T* c, std::int64_t count, bool accumulate) {
 }
 
 template <typename T>
-constexpr ElementwiseKernels<T> kernels{activation<T>, activation_backward<T>,     add<T>,   subtract<T>, multiply<T>,
-                                        divide<T>,     divide_backward_divisor<T>, shift<T>, scale<T>};
+constexpr ElementwiseKernels<T> kernels{
+    activation<T>, activation_backward<T>,     gated<T>, gate_gradient<T>, gated_gradient<T>, add<T>, subtract<T>, multiply<T>,
+    divide<T>,     divide_backward_divisor<T>, shift<T>, scale<T>};
 
 }  // namespace
 

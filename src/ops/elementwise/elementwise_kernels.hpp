@@ -13,6 +13,9 @@ template <typename T>
 struct ElementwiseKernels {
   void (*activation)(Activation kind, const T* x, T* y, std::int64_t count);
   void (*activation_backward)(Activation kind, const T* x, const T* dy, T* dx, std::int64_t count, bool accumulate);
+  void (*gated)(Activation kind, const T* gate, const T* x, T* y, std::int64_t count);
+  void (*gate_gradient)(Activation kind, const T* gate, const T* x, const T* dy, T* dgate, std::int64_t count, bool accumulate);
+  void (*gated_gradient)(Activation kind, const T* gate, const T* dy, T* dx, std::int64_t count, bool accumulate);
   void (*add)(const T* a, const T* b, T* c, std::int64_t count);
   void (*subtract)(const T* a, const T* b, T* c, std::int64_t count);
   void (*multiply)(const T* a, const T* b, T* c, std::int64_t count, bool accumulate);

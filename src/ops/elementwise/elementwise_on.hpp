@@ -14,6 +14,12 @@ struct Elementwise {
   template <typename T>
   static void activation_backward(Activation kind, std::int64_t count, const T* x, const T* dy, T* dx, bool accumulate);
   template <typename T>
+  static void gated(Activation kind, std::int64_t count, const T* gate, const T* x, T* y);
+  // Of dgate and dx one may be null.
+  template <typename T>
+  static void gated_backward(Activation kind, std::int64_t count, const T* gate, const T* x, const T* dy, T* dgate,
+                             bool accumulate_gate, T* dx, bool accumulate);
+  template <typename T>
   static void add(std::int64_t count, const T* a, const T* b, T* c);
   template <typename T>
   static void subtract(std::int64_t count, const T* a, const T* b, T* c);
@@ -42,6 +48,27 @@ void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T,
   require_shape("activation_backward", "dy", dy, x.shape());
   require_shape("activation_backward", "dx", dx, x.shape());
   Elementwise<D>::activation_backward(kind, x.numel(), x.data(), dy.data(), dx.data(), accumulate);
+}
+
+template <typename T, typename D>
+void gated_activation(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x, Tensor<T, D>& y) {
+  require_defined("gated_activation", "gate", gate);
+  require_shape("gated_activation", "x", x, gate.shape());
+  require_shape("gated_activation", "y", y, gate.shape());
+  Elementwise<D>::gated(kind, gate.numel(), gate.data(), x.data(), y.data());
+}
+
+template <typename T, typename D>
+void gated_activation_backward(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x, const Tensor<T, D>& dy,
+                               Tensor<T, D>& dgate, bool accumulate_gate, Tensor<T, D>& dx, bool accumulate) {
+  require_defined("gated_activation_backward", "gate", gate);
+  require_shape("gated_activation_backward", "x", x, gate.shape());
+  require_shape("gated_activation_backward", "dy", dy, gate.shape());
+  if (dgate.defined()) require_shape("gated_activation_backward", "dgate", dgate, gate.shape());
+  if (dx.defined()) require_shape("gated_activation_backward", "dx", dx, gate.shape());
+  if (!dgate.defined() && !dx.defined()) return;
+  Elementwise<D>::gated_backward(kind, gate.numel(), gate.data(), x.data(), dy.data(), dgate.defined() ? dgate.data() : nullptr,
+                                 accumulate_gate, dx.defined() ? dx.data() : nullptr, accumulate);
 }
 
 template <typename T, typename D>
@@ -103,6 +130,9 @@ void scale(const Tensor<T, D>& a, Accumulate<T> factor, Tensor<T, D>& c, bool ac
 #define TRIREME_INSTANTIATE_ELEMENTWISE(T, D)                                                                                \
   template void activation(Activation, const Tensor<T, D>&, Tensor<T, D>&);                                                  \
   template void activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);              \
+  template void gated_activation(Activation, const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                       \
+  template void gated_activation_backward(Activation, const Tensor<T, D>&, const Tensor<T, D>&, const Tensor<T, D>&,         \
+                                          Tensor<T, D>&, bool, Tensor<T, D>&, bool);                                         \
   template void add(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                                \
   template void subtract(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&);                                           \
   template void multiply(const Tensor<T, D>&, const Tensor<T, D>&, Tensor<T, D>&, bool);                                     \

@@ -20,21 +20,21 @@ Variable<T, D> glu(const Variable<T, D>& x, int dim = -1) {
   const int place = ops::dim_of("glu", x.shape(), dim);
   const std::int64_t half = x.shape()[place] / 2;
   require(x.shape()[place] == 2 * half, "glu: dim {} of x {} has no two halves", dim, x.shape());
-  return multiply(narrow(x, place, 0, half), sigmoid(narrow(x, place, half, half)));
+  return gated_activation(ops::Activation::sigmoid, narrow(x, place, half, half), narrow(x, place, 0, half));
 }
 
 // silu(gate) * x, gelu_erf(gate) * x, relu(gate) * x; of equal shapes.
 template <typename T, typename D>
 Variable<T, D> swiglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
-  return multiply(silu(gate), x);
+  return gated_activation(ops::Activation::silu, gate, x);
 }
 template <typename T, typename D>
 Variable<T, D> geglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
-  return multiply(gelu_erf(gate), x);
+  return gated_activation(ops::Activation::gelu_erf, gate, x);
 }
 template <typename T, typename D>
 Variable<T, D> reglu(const Variable<T, D>& gate, const Variable<T, D>& x) {
-  return multiply(relu(gate), x);
+  return gated_activation(ops::Activation::relu, gate, x);
 }
 
 // x above 0, weight * x elsewhere (He et al. 2015, arXiv 1502.01852); weight [channels] of x[..., channels], or [1].

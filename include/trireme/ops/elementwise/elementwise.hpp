@@ -18,6 +18,14 @@ template <typename T, typename D>
 TRIREME_EXPORT void activation_backward(Activation kind, const Tensor<T, D>& x, const Tensor<T, D>& dy, Tensor<T, D>& dx,
                                         bool accumulate);
 
+// y = activation(gate) * x. A gradient that is undefined is left out; gradients are not their inputs here.
+template <typename T, typename D>
+TRIREME_EXPORT void gated_activation(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x, Tensor<T, D>& y);
+template <typename T, typename D>
+TRIREME_EXPORT void gated_activation_backward(Activation kind, const Tensor<T, D>& gate, const Tensor<T, D>& x,
+                                              const Tensor<T, D>& dy, Tensor<T, D>& dgate, bool accumulate_gate,
+                                              Tensor<T, D>& dx, bool accumulate);
+
 template <typename T, typename D>
 TRIREME_EXPORT void add(const Tensor<T, D>& a, const Tensor<T, D>& b, Tensor<T, D>& c);
 
