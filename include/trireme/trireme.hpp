@@ -48,6 +48,7 @@
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/content.hpp"
+#include "trireme/data/document_loader.hpp"
 #include "trireme/data/evaluation_batches.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/image_loader.hpp"
