@@ -11,7 +11,7 @@ import pathlib
 
 import torch
 
-from generator import bert_models, convergence, functions, gan_models, gpt_models, image_models, llama_models, operations
+from generator import bert_models, chats, convergence, functions, gan_models, gpt_models, image_models, llama_models, operations
 from generator import optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
@@ -29,6 +29,7 @@ PARTS = (
     bert_models,
     gpt_models,
     tokenizer_files,
+    chats,
     samples,
     pictures,
     ports,

@@ -26,6 +26,7 @@ KINDS = {
     "folders_of_bert",
     "folders_of_gpt",
     "tokenizers",
+    "conversations",
     "port",
     "port_weights",
     "pretrained_and_convergence",

@@ -1,0 +1,109 @@
+// What the folder of a model says of its conversations.
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <initializer_list>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <system_error>
+
+#include "trireme/tokenizers/chat_template.hpp"
+
+namespace trireme::tokenizers {
+namespace {
+
+using nlohmann::json;
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  std::error_code unknown;
+  return std::filesystem::is_directory(path, unknown) ? path : path.parent_path();
+}
+
+// An object, or null where there is none.
+json object_in(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  json object = json::parse(file, nullptr, false);
+  return object.is_object() ? object : json();
+}
+
+// "<s>", or {"content": "<s>", ...}.
+std::string mark_in(const json& object, const char* key) {
+  if (!object.is_object() || !object.contains(key)) return "";
+  const json& mark = object.at(key);
+  if (mark.is_string()) return mark.get<std::string>();
+  const bool has_content = mark.is_object() && mark.contains("content") && mark.at("content").is_string();
+  return has_content ? mark.at("content").get<std::string>() : "";
+}
+
+std::string mark_by_number(const json& config, const char* key, const Tokenizer& tokenizer) {
+  if (!config.is_object() || !config.contains(key)) return "";
+  const json& number = config.at(key).is_array() && !config.at(key).empty() ? config.at(key).front() : config.at(key);
+  const bool is_token =
+      number.is_number_integer() && number.get<std::int64_t>() >= 0 && number.get<std::int64_t>() < tokenizer.vocabulary_size();
+  return is_token ? tokenizer.spelling(number.get<std::int32_t>()) : "";
+}
+
+std::string first_known(const Tokenizer& tokenizer, std::initializer_list<const char*> names) {
+  const auto found = std::ranges::find_if(names, [&](const char* name) { return tokenizer.find(name).has_value(); });
+  return found == names.end() ? "" : *found;
+}
+
+// The template that conversations have; empty: there is none.
+std::string template_in(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "chat_template.jinja");
+  if (file.good()) return {std::istreambuf_iterator<char>(file), {}};
+  const json config = object_in(folder / "tokenizer_config.json");
+  if (!config.is_object() || !config.contains("chat_template")) return "";
+  const json& templates = config.at("chat_template");
+  if (templates.is_string()) return templates.get<std::string>();
+  for (const json& each : templates.is_array() ? templates : json::array()) {
+    if (mark_in(each, "name") == "default") return mark_in(each, "template");
+  }
+  return "";
+}
+
+}  // namespace
+
+TextMarks text_marks(const Tokenizer& tokenizer, const std::filesystem::path& path) {
+  if (tokenizer.is_of_bytes()) return {.begin = "", .end = std::string(1, '\0')};
+  const std::filesystem::path folder = folder_of(path);
+  TextMarks marks;
+  const auto take = [&marks](const std::string& begin, const std::string& end) {
+    if (marks.begin.empty()) marks.begin = begin;
+    if (marks.end.empty()) marks.end = end;
+  };
+  for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"}) {
+    const json object = object_in(folder / name);
+    take(mark_in(object, "bos_token"), mark_in(object, "eos_token"));
+  }
+  const json config = object_in(folder / "config.json");
+  take(mark_by_number(config, "bos_token_id", tokenizer), mark_by_number(config, "eos_token_id", tokenizer));
+  take(first_known(tokenizer, {"<s>", "<|begin_of_text|>", "<bos>"}),
+       first_known(tokenizer, {"</s>", "<|end_of_text|>", "<|endoftext|>", "<eos>", "<|im_end|>", "[SEP]"}));
+  return marks;
+}
+
+std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& path) {
+  // Parts that the text of a template has, and others that make it do something else.
+  struct Known {
+    const char* name;
+    std::vector<const char*> has, lacks;
+  };
+  static const std::array<Known, 5> all{
+      {{"chatml", {"<|im_start|>", "<|im_end|>"}, {"You are", "tool", "think", "bos_token", "strip", "trim", "date"}},
+       {"llama3", {"<|start_header_id|>", "<|eot_id|>", "trim"}, {"tool", "ipython", "Cutting Knowledge", "date"}},
+       {"llama2", {"[INST]", "<<SYS>>", "' ' "}, {"tool", "You are"}},
+       {"mistral",
+        {"'[INST] ' + message['content'] + ' [/INST]'", "message['content'] + eos_token"},
+        {"<<SYS>>", "tool", "eos_token + ' '", "eos_token+", "trim", "strip"}},
+       {"zephyr", {"<|user|>", "<|assistant|>", "eos_token"}, {"<|end|>", "tool", "bos_token", "trim", "strip"}}}};
+  const std::string text = template_in(folder_of(path));
+  const auto contains = [&text](const char* part) { return text.find(part) != text.npos; };
+  const auto found = std::ranges::find_if(all, [&](const Known& known) {
+    return std::ranges::all_of(known.has, contains) && std::ranges::none_of(known.lacks, contains);
+  });
+  return found == all.end() ? std::nullopt : std::optional<std::string>(found->name);
+}
+
+}  // namespace trireme::tokenizers

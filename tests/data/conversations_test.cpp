@@ -1,0 +1,106 @@
+#include "trireme/data/conversations.hpp"
+
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "catch.hpp"
+#include "temporary_folder.hpp"
+#include "trireme/core/error.hpp"
+#include "trireme/data/text_batch.hpp"
+
+using namespace trireme;
+using data::no_target;
+using tokenizers::Tokenizer;
+
+namespace {
+
+using Numbers = std::vector<std::int32_t>;
+
+const tokenizers::ChatTemplate plain("plain", Tokenizer::bytes(), tokenizers::text_marks(Tokenizer::bytes(), ""));
+
+data::Conversation talk(const std::string& prompt, const std::string& completion) {
+  return {.messages = {{"user", prompt}, {"assistant", completion}}};
+}
+
+// The message of what reading a file of these lines throws.
+std::string refusal_of(const std::string& lines) {
+  const tests::TemporaryFolder folder;
+  std::ofstream(folder.path() / "talks.jsonl") << lines;
+  try {
+    data::read_conversations(folder.path() / "talks.jsonl");
+  } catch (const Error& error) {
+    CHECK(error.fields().path == (folder.path() / "talks.jsonl").string());
+    return error.fields().message;
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("conversations are read from lines of JSON") {
+  const tests::TemporaryFolder folder;
+  std::filesystem::create_directory(folder.path() / "b");
+  std::ofstream(folder.path() / "b" / "2.jsonl") << R"({"prompt": "a", "completion": "b", "source": 3})";
+  std::ofstream(folder.path() / "notes.txt") << "no JSON";
+  std::ofstream(folder.path() / "1.jsonl") << "\xef\xbb\xbf\n"
+                                           << R"({"messages": [{"role": "system", "content": ""},)"
+                                           << R"({"role": "assistant", "content": "é\n"}]})"
+                                           << "\r\n  \n";
+  const auto all = data::read_conversations(folder.path());
+  REQUIRE(all.size() == 2);
+  CHECK(all[0].line == 2);
+  CHECK(all[0].messages.size() == 2);
+  CHECK(all[0].messages[1].content == "é\n");
+  CHECK(all[1].messages[0].role == "user");
+  CHECK(all[1].messages[1].content == "b");
+  CHECK(all[1].file == (folder.path() / "b" / "2.jsonl").string());
+}
+
+TEST_CASE("a line that is no conversation is refused with its file and number") {
+  const std::string good = "{\"prompt\": \"a\", \"completion\": \"b\"}\n";
+  CHECK_THAT(refusal_of(good + "{\"prompt\": "), ContainsSubstring("line 2: this is no JSON object"));
+  CHECK_THAT(refusal_of("[" + good + "]"), ContainsSubstring("line 1: this is no JSON object"));
+  CHECK_THAT(refusal_of(good + "\n{\"prompt\": \"a\"}"), ContainsSubstring("line 3: there is no \"completion\""));
+  CHECK_THAT(refusal_of("{\"completion\": \"a\"}"), ContainsSubstring("there is no \"prompt\""));
+  CHECK_THAT(refusal_of("{\"text\": \"a\"}"), ContainsSubstring("neither \"messages\" nor \"prompt\""));
+  CHECK_THAT(refusal_of("{\"prompt\": [], \"completion\": \"b\"}"), ContainsSubstring("\"prompt\" is no text"));
+  CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"completion\": \"\"}"), ContainsSubstring("an answer is empty"));
+  CHECK_THAT(refusal_of("{\"prompt\": \"a\", \"messages\": []}"), ContainsSubstring("\"messages\" and a \"prompt\""));
+  CHECK_THAT(refusal_of("{\"messages\": 3}"), ContainsSubstring("\"messages\" is no list"));
+  CHECK_THAT(refusal_of("{\"messages\": [3]}"), ContainsSubstring("a message is no object"));
+  CHECK_THAT(refusal_of("{\"messages\": []}"), ContainsSubstring("no message is the assistant's"));
+  CHECK_THAT(refusal_of("{\"messages\": [{\"role\": \"tool\", \"content\": \"a\"}]}"), ContainsSubstring("the role \"tool\""));
+  CHECK_THAT(refusal_of("{\"messages\": [{\"role\": \"user\"}]}"), ContainsSubstring("there is no \"content\""));
+  CHECK_THAT(refusal_of("{\"messages\": [{\"role\": \"user\", \"content\": null}]}"),
+             ContainsSubstring("\"content\" is no text"));
+  CHECK_THAT(refusal_of("\n \n"), ContainsSubstring("there are no conversations"));
+}
+
+TEST_CASE("targets are the tokens of answers") {
+  const auto [tokens, targets] = data::encode_conversation(plain, talk("ab", "c"));
+  CHECK(tokens == Numbers{'a', 'b', 'c', 0});
+  CHECK(targets == Numbers{no_target, 'c', 0, no_target});
+}
+
+TEST_CASE("what has no template is told with its line") {
+  const data::Conversation turns{.messages = {{"assistant", "a"}}, .file = "talks.jsonl", .line = 7};
+  const tokenizers::ChatTemplate mistral("mistral", Tokenizer::bytes(), {});
+  CHECK_THROWS_WITH(data::encode_conversation(mistral, turns),
+                    ContainsSubstring("line 7: message 0 is of the assistant") && ContainsSubstring("talks.jsonl"));
+}
+
+TEST_CASE("long conversations are cut, and left out where no answer is left") {
+  const std::vector<data::Conversation> all{talk("ab", "c"), talk("a", "bcdefg"), talk("abcdef", "g"), talk("abcd", "e")};
+  const auto encoded = data::encode_conversations(plain, all, 4);
+  REQUIRE(encoded.documents.size() == 3);
+  CHECK(encoded.documents[0].tokens.size() == 3);  // the last token predicts nothing
+  CHECK(encoded.documents[1].tokens.size() == 4);
+  CHECK(encoded.documents[1].targets.back() == 'e');
+  CHECK(encoded.documents[2].targets.back() == 'e');
+  CHECK(encoded.num_cut == 2);
+  CHECK(encoded.num_left_out == 1);
+  CHECK(encoded.num_learnt == 2 + 4 + 1);
+  CHECK_THROWS_WITH(data::encode_conversations(plain, std::span(all).subspan(2, 1), 4),
+                    ContainsSubstring("none of 1 conversations has an answer within its first 4 tokens"));
+}
