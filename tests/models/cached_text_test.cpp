@@ -197,3 +197,17 @@ TEST_CASE("what a model can't continue is refused") {
   const Tape tape;
   refused({{1}}, {}, "call it without a tape");
 }
+
+TEST_CASE("a GPT-NeoX's texts of a batch are those of its prompts alone, read anew for each token") {
+  models::GptNeoX<Float64> model({.layers = 2, .heads = 2, .width = 32, .hidden = 64, .vocabulary = 53, .block = 24});
+  model.initialize({.seed = 4});
+  const models::GenerateOptions drawn{.count = 30, .stop = {7}, .seed = 5};  // past the context
+  const auto texts = models::generate(model, prompts, drawn);
+  for (std::size_t row = 0; row < prompts.size(); ++row) {
+    models::GenerateOptions alone = drawn;
+    alone.first_row = row;
+    CHECK(texts[row] == models::generate(model, prompts[row], alone));
+    CHECK(texts[row] == text_anew(model, prompts[row], alone));
+  }
+  CHECK_THROWS_WITH(models::generate(model, models::TokenText(25), {}), ContainsSubstring("prompt 0 has 25 tokens"));
+}

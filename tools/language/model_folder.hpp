@@ -25,6 +25,10 @@ void with_model(const ModelFolder& folder, const trireme::ModelContext& context,
     models::Gpt<P, D> model(options, context);
     models::load_pretrained(model, folder.path);
     body(model);
+  } else if (folder.type == "gpt_neox") {
+    models::GptNeoX<P, D> model(models::gpt_neox_options(folder.path), context);
+    models::load_pretrained(model, folder.path);
+    body(model);
   } else {
     models::Llama<P, D> model(models::llama_options(folder.path), context);
     models::load_pretrained(model, folder.path);

@@ -15,21 +15,26 @@ namespace trireme TRIREME_EXPORT {
 namespace models {
 namespace detail {
 
-// By a model with a cache.
-template <typename Model>
-std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
-  using D = typename Model::Device;
-  const std::int64_t block = model.options().block;
+// How many tokens the model sees at most, which no prompt is longer than.
+inline std::int64_t checked_context(std::span<const TokenText> prompts, const GenerateOptions& options, std::int64_t block) {
   require(options.context >= 0 && options.context <= block,
           "generate(): a context of {} tokens, but the model has {} positions", options.context, block);
   const std::int64_t context = options.context == 0 ? block : options.context;
-  std::size_t longest = 1;
   for (std::size_t row = 0; row < prompts.size(); ++row) {
     require(std::cmp_less_equal(prompts[row].size(), context),
             "generate(): prompt {} has {} tokens, but the model sees {} at most: give the last {} of them", row,
             prompts[row].size(), context, context);
-    longest = std::max(longest, prompts[row].size());
   }
+  return context;
+}
+
+// By a model with a cache.
+template <typename Model>
+std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
+  using D = typename Model::Device;
+  const std::int64_t context = checked_context(prompts, options, model.options().block);
+  std::size_t longest = 1;
+  for (const TokenText& prompt : prompts) longest = std::max(longest, prompt.size());
   if (prompts.empty()) return {};
   const std::int64_t most = static_cast<std::int64_t>(longest) + std::clamp<std::int64_t>(options.count - 1, 0, context);
   nn::KeyValueCache<typename Model::T, D> cache(std::ssize(prompts), std::min(context, most));
@@ -68,7 +73,30 @@ std::vector<TokenText> continue_by(const Model& model, std::span<const TokenText
   return continue_texts({prompts.begin(), prompts.end()}, options, next);
 }
 
+// By a model that reads each text anew.
+template <typename Model>
+std::vector<TokenText> continue_anew(const Model& model, std::span<const TokenText> prompts, const GenerateOptions& options) {
+  const auto context = static_cast<std::size_t>(checked_context(prompts, options, model.options().block));
+  const auto next = [&](std::span<const OpenText> texts) {
+    TokenText tokens;
+    for (const OpenText& each : texts) {
+      const auto seen = each.text.last(std::min(each.text.size(), context));
+      const auto read = Tensor<std::int32_t, typename Model::Device>::from({1, std::ssize(seen)}, seen);
+      const auto logits = last_row(model.next_token_logits(read));
+      tokens.push_back(sample(std::span(logits), options, each.uniform));
+    }
+    return tokens;
+  };
+  return continue_texts({prompts.begin(), prompts.end()}, options, next);
+}
+
 }  // namespace detail
+
+template <typename P, typename D>
+std::vector<TokenText> generate(const GptNeoX<P, D>& model, std::span<const TokenText> prompts,
+                                const GenerateOptions& options) {
+  return detail::continue_anew(model, prompts, options);
+}
 
 template <typename P, typename D>
 std::vector<TokenText> generate(const Gpt<P, D>& model, std::span<const TokenText> prompts, const GenerateOptions& options) {

@@ -11,6 +11,7 @@
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/models/gpt.hpp"
+#include "trireme/models/gpt_neox.hpp"
 #include "trireme/models/llama.hpp"
 #include "trireme/models/lstm_lm.hpp"
 
@@ -100,12 +101,20 @@ TRIREME_EXPORT std::vector<TokenText> generate(const Gpt<P, D>& model, std::span
 template <typename P, typename D>
 TRIREME_EXPORT std::vector<TokenText> generate(const Llama<P, D>& model, std::span<const TokenText> prompts,
                                                const GenerateOptions& options);
+// A GPT-NeoX has no cache: it reads the whole text for each token.
+template <typename P, typename D>
+TRIREME_EXPORT std::vector<TokenText> generate(const GptNeoX<P, D>& model, std::span<const TokenText> prompts,
+                                               const GenerateOptions& options);
 template <typename P, typename D>
 TokenText generate(const Gpt<P, D>& model, TokenText prompt, const GenerateOptions& options) {
   return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
 }
 template <typename P, typename D>
 TokenText generate(const Llama<P, D>& model, TokenText prompt, const GenerateOptions& options) {
+  return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
+}
+template <typename P, typename D>
+TokenText generate(const GptNeoX<P, D>& model, TokenText prompt, const GenerateOptions& options) {
   return generate(model, std::vector<TokenText>{std::move(prompt)}, options).front();
 }
 template <typename P, typename D>

@@ -23,6 +23,9 @@
 namespace trireme TRIREME_EXPORT {
 namespace models {
 
+// model_type of a folder's config.json, or of the file that is named: llama, gpt2, bert, ...
+std::string model_type(const std::filesystem::path& path);
+
 // What a folder's config.json says, or the file that is named, of model_type llama, mistral, mixtral, qwen2,
 // qwen2_moe, qwen3 or qwen3_moe. What it asks for
 // and no Llama has (another activation or kind of rotary positions, quantized weights, an option of an unknown name) is an
