@@ -1,6 +1,12 @@
 #include "corpus.hpp"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <span>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -14,6 +20,48 @@
 
 using namespace trireme;
 
+namespace {
+
+std::string content_of(const void* bytes, std::size_t count) {
+  return data::content_of(std::string_view(static_cast<const char*>(bytes), count));
+}
+
+std::optional<std::int32_t> first_known(const tokenizers::Tokenizer& tokenizer, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    if (const auto token = tokenizer.find(name)) return token;
+  }
+  return std::nullopt;
+}
+
+// Where the tokenizer lies.
+std::filesystem::path tokenizer_path(const LmRecipe& recipe) {
+  return recipe.tokenizer.empty() ? source_of(recipe) : std::filesystem::path(recipe.tokenizer);
+}
+
+std::string template_of(const LmRecipe& recipe) {
+  if (!recipe.chat_template.empty()) return recipe.chat_template;
+  const std::filesystem::path path = tokenizer_path(recipe);
+  const auto known = path.empty() ? std::nullopt : tokenizers::ChatTemplate::known_in(path);
+  require(
+      known.has_value(),
+      "--chat-template is missing: {} has no chat template that is known here; name the one that the model was made for: {}",
+      path.empty() ? "a model without a folder" : path.string(), fmt::join(tokenizers::ChatTemplate::names(), ", "));
+  return *known;
+}
+
+}  // namespace
+
+data::TextBatch Masking::operator()(const data::TokenBatch& windows) const {
+  const std::int64_t time = windows.time() + num_around();
+  Tensor<std::int32_t> tokens({windows.rows(), time});
+  for (std::int64_t row = 0; row < windows.rows(); ++row) {
+    std::int32_t* to = std::ranges::copy(before, tokens.data() + row * time).out;
+    to = std::copy_n(windows.tokens.data() + row * windows.time(), windows.time(), to);
+    std::ranges::copy(after, to);
+  }
+  return data::mask_tokens(data::TokenBatch{.tokens = tokens, .first_sample = windows.first_sample}, options);
+}
+
 std::filesystem::path source_of(const LmRecipe& recipe) {
   const std::string& folder = recipe.init.empty() ? recipe.model : recipe.init;
   std::error_code unknown;
@@ -23,11 +71,12 @@ std::filesystem::path source_of(const LmRecipe& recipe) {
 std::optional<tokenizers::Tokenizer> tokenizer_of(const LmRecipe& recipe) {
   if (!recipe.tokenizer.empty() && recipe.tokenizer != "byte") return tokenizers::read_tokenizer(recipe.tokenizer);
   const std::filesystem::path source = source_of(recipe);
-  if (recipe.tokens != "text" && recipe.tokenizer.empty() && recipe.sample == 0) return std::nullopt;
+  const bool has_text = recipe.tokens == "text" || recipe.tokens == "instructions";
+  if (!has_text && recipe.tokenizer.empty() && recipe.sample == 0) return std::nullopt;
   if (recipe.tokenizer.empty() && !source.empty() && tokenizers::has_tokenizer(source)) {
     return tokenizers::read_tokenizer(source);
   }
-  return recipe.tokens == "text" || recipe.tokenizer == "byte" ? std::optional(tokenizers::Tokenizer::bytes()) : std::nullopt;
+  return has_text || recipe.tokenizer == "byte" ? std::optional(tokenizers::Tokenizer::bytes()) : std::nullopt;
 }
 
 std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe) {
@@ -36,9 +85,6 @@ std::optional<std::filesystem::path> named_tokenizer(const LmRecipe& recipe) {
 }
 
 Corpus read_corpus(const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer) {
-  const auto content_of = [](const void* bytes, std::size_t count) {
-    return data::content_of(std::string_view(static_cast<const char*>(bytes), count));
-  };
   if (recipe.tokens != "text") {
     const auto all = data::TokenDataset::map(recipe.data, recipe.tokens == "uint16" ? DType::uint16 : DType::uint32);
     const File file = File::open(recipe.data);
@@ -63,4 +109,53 @@ void check_vocabulary(const LmRecipe& recipe, const data::TokenDataset& tokens, 
     require(*largest < vocabulary, "{}: token {} is {}, the model has {}", recipe.data, first + (largest - part.begin()),
             *largest, vocabulary);
   }
+}
+
+void check_vocabulary(const LmRecipe& recipe, const data::Documents& documents, std::int64_t vocabulary) {
+  for (std::int64_t number = 0; number < documents.size(); ++number) {
+    const std::int32_t largest = std::ranges::max(documents[number].tokens);
+    require(largest < vocabulary, "{}: a conversation has the token {}, the model has {}: does the tokenizer belong to it?",
+            recipe.data, largest, vocabulary);
+  }
+}
+
+Answers read_answers(const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer) {
+  const tokenizers::ChatTemplate chat(template_of(recipe), tokenizer,
+                                      tokenizers::text_marks(tokenizer, tokenizer_path(recipe)));
+  const std::vector<data::Conversation> all = data::read_conversations(recipe.data);
+  const auto num_validation =
+      static_cast<std::size_t>(std::floor(static_cast<double>(all.size()) * recipe.validation_fraction));
+  const auto parts = std::span(all);
+  const std::size_t num_training = all.size() - num_validation;
+  Answers answers{
+      .training = data::encode_conversations(chat, parts.first(num_training), recipe.block), .validation = {}, .content = {}};
+  if (num_validation > 0) answers.validation = data::encode_conversations(chat, parts.subspan(num_training), recipe.block);
+  std::vector<std::int32_t> read;
+  for (const auto* part : {&answers.training, &answers.validation}) {
+    for (std::int64_t number = 0; number < part->documents.size(); ++number) {
+      const auto [tokens, targets] = part->documents[number];
+      read.insert(read.end(), tokens.begin(), tokens.end());
+      read.insert(read.end(), targets.begin(), targets.end());
+    }
+  }
+  answers.content = content_of(read.data(), 4 * read.size());
+  return answers;
+}
+
+Masking masking_of(const LmRecipe& recipe, std::optional<tokenizers::Tokenizer> tokenizer, std::int64_t vocabulary,
+                   std::uint64_t seed) {
+  const std::filesystem::path source = source_of(recipe);
+  if (!tokenizer && !source.empty() && tokenizers::has_tokenizer(source)) tokenizer = tokenizers::read_tokenizer(source);
+  require(tokenizer.has_value(), "--tokens {} have no mask token: name the --tokenizer that they are of", recipe.tokens);
+  Masking masking{.options = {.vocabulary = vocabulary, .seed = seed}, .before = {}, .after = {}};
+  if (tokenizer->is_of_bytes()) return masking;  // a text has no byte 0
+  const auto mask = first_known(*tokenizer, {"[MASK]", "<mask>"});
+  require(mask.has_value(),
+          "the tokenizer has no mask token, [MASK] or <mask>, which a BERT is trained with: name another one");
+  masking.options.mask_token = *mask;
+  if (const auto begin = first_known(*tokenizer, {"[CLS]", "<s>"})) masking.before = {*begin};
+  if (const auto end = first_known(*tokenizer, {"[SEP]", "</s>"})) masking.after = {*end};
+  masking.options.special = masking.before;
+  masking.options.special.insert(masking.options.special.end(), masking.after.begin(), masking.after.end());
+  return masking;
 }

@@ -4,11 +4,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <concepts>
 #include <optional>
+#include <ranges>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "corpus.hpp"
+#include "models.hpp"
 #include "training/even_windows.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/trireme.hpp"
@@ -22,38 +27,118 @@ DType dtype_of_save(const LmRecipe& recipe) {
   return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
 }
 
-}  // namespace
+// What a model is trained and validated with, and how a sample begins.
+template <typename Loader, typename Validation>
+struct Source {
+  Loader training;
+  std::optional<Validation> validation;
+  std::string about;  // in words
+  models::TokenText prompt;
+  models::TokenText stop = {};
+};
+using Windows = Source<data::WindowLoader, EvenWindows>;
+using Conversations = Source<data::DocumentLoader, data::DocumentRows>;
 
-template <typename P, typename D>
-void train(trainer::Run& run, const LmRecipe& recipe) {
-  recipe.check_save(run);
-  const auto tokenizer = read_on_all(run, [&] { return tokenizer_of(recipe); });
-  const models::LlamaOptions options = read_on_all(run, [&] { return model_options(recipe, tokenizer); });
-  require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
-  check_sequences(run, recipe.block, options.width);
+// around: tokens of each sequence that are none of the text's.
+Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optional<tokenizers::Tokenizer>& tokenizer,
+                   std::int64_t vocabulary, std::int64_t around) {
+  const std::int64_t length = recipe.block - around;
+  require(length > 0, "--block {} has no room beside {} special tokens", recipe.block, around);
   const Corpus corpus = read_on_all(run, [&] { return read_corpus(recipe, tokenizer); });
-  check_vocabulary(recipe, corpus.tokens, options.vocabulary);
+  check_vocabulary(recipe, corpus.tokens, vocabulary);
   recipe.describe_data(run, corpus.content);
   const auto text = data::split(corpus.tokens, recipe.validation_fraction);
-  const bool has_validation = text.validation.size() > recipe.block;
+  const bool has_validation = text.validation.size() > length;
   require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
           "the validation part of {} has {} tokens, --block {} needs more; raise --validation-fraction or set it to 0",
           recipe.data, text.validation.size(), recipe.block);
-  const data::WindowLoader windows(text.training, {.batch = run.batch(), .length = recipe.block});
+  Windows windows{.training = data::WindowLoader(text.training, {.batch = run.batch(), .length = length}),
+                  .validation = {},
+                  .about = fmt::format("{} tokens to train on", text.training.size()),
+                  .prompt = models::TokenText(1)};
+  if (has_validation) windows.validation.emplace(EvenWindows{text.validation, length});
+  text.training.window(0, windows.prompt);
+  return windows;
+}
 
-  models::Llama<P, D> model(options, run.context());
+std::string about(const Answers& answers, const LmRecipe& recipe) {
+  const data::EncodedConversations& training = answers.training;
+  std::string text = fmt::format("{} conversations to train on, {} tokens, of which {} are learnt", training.documents.size(),
+                                 training.documents.num_tokens(), training.num_learnt);
+  const std::int64_t cut = training.num_cut + answers.validation.num_cut;
+  const std::int64_t left_out = training.num_left_out + answers.validation.num_left_out;
+  if (cut > 0) text += fmt::format("; {} are cut at --block {}", cut, recipe.block);
+  if (left_out > 0) text += fmt::format("; {} are left out, as no answer begins within it", left_out);
+  return text;
+}
+
+Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer,
+                               std::int64_t vocabulary) {
+  Answers answers = read_on_all(run, [&] { return read_answers(recipe, tokenizer); });
+  for (const auto* part : {&answers.training, &answers.validation}) check_vocabulary(recipe, part->documents, vocabulary);
+  recipe.describe_data(run, answers.content);
+  const bool has_validation = answers.validation.documents.size() > 0;
+  require(has_validation || recipe.validation_interval == 0 || recipe.validation_fraction == 0,
+          "{} has too few conversations for a validation part; raise --validation-fraction or set it to 0", recipe.data);
+  const auto [tokens, targets] = answers.training.documents[0];
+  const auto first = std::ranges::find_if(targets, [](std::int32_t target) { return target != data::no_target; });
+  const auto prompt = tokens.first(static_cast<std::size_t>(first - targets.begin()) + 1);
+  // Rows whose ranks divide the tokens are as long as --block, which is checked.
+  const std::int64_t multiple = run.options().sequence_parallel ? 0 : 16;
+  const data::DocumentRowsOptions rows{.length = recipe.block};
+  Conversations conversations{.training = data::DocumentLoader(data::DocumentRows(answers.training.documents, rows),
+                                                               {.batch = run.batch(), .pad_to_multiple_of = multiple}),
+                              .validation = {},
+                              .about = about(answers, recipe),
+                              .prompt = models::TokenText(prompt.begin(), prompt.end()),
+                              .stop = {targets.back()}};
+  if (has_validation) conversations.validation.emplace(std::move(answers.validation.documents), rows);
+  return conversations;
+}
+
+// A dataset whose batches are changed by prepare.
+template <typename Dataset, typename Prepare>
+struct Prepared {
+  const Dataset* dataset;
+  const Prepare* prepare;
+
+  std::int64_t size() const { return dataset->size(); }
+  auto collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const {
+    return (*prepare)(dataset->collate(indices, first_sample));
+  }
+};
+
+template <typename Net>
+void write_sample(trainer::Run& run, const LmRecipe& recipe, const Net& model,
+                  const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source) {
+  if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
+  const auto sampled = models::generate(model, source.prompt,
+                                        {.count = recipe.sample,
+                                         .temperature = 0.8,
+                                         .stop = source.stop,
+                                         .seed = run.options().seed,
+                                         .context = recipe.block});  // positions that were trained
+  const std::string words = tokenizer ? tokenizer->decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
+  run.note(fmt::format("--- sample ---\n{}", words));
+}
+
+// prepare: from what the loader gives to the model's batch.
+template <typename P, typename D, typename Options>
+void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
+              const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source, const auto& prepare) {
+  LmModel<P, D, Options> model(options, run.context());
   recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);
-  run.note(fmt::format("{} parameters, {} layers of width {}; {} tokens to train on; {}, {} sequences of {} a step",
-                       model.store().num_elements(), options.layers, options.width, text.training.size(), ranks_of(run),
-                       windows.batch_size(), recipe.block));
+  run.note(fmt::format("{} parameters, {} layers of width {}; {}; {}, {} sequences of {} a step", model.store().num_elements(),
+                       options.layers, options.width, source.about, ranks_of(run), source.training.batch_size(), recipe.block));
 
-  for (auto& step : run.steps(windows)) {
-    step.backward(model, batches_on<D>(step));
+  for (auto& step : run.steps(source.training)) {
+    step.backward(
+        model, step.batches() | std::views::transform([&](const auto& batch) { return data::on_device<D>(prepare(batch)); }));
     step.update(*optimizer);
-    if (has_validation && recipe.validates(run)) {
-      run.report({{"validation_loss", run.evaluate(model, EvenWindows{text.validation, recipe.block})}});
+    if (source.validation && recipe.validates(run)) {
+      run.report({{"validation_loss", run.evaluate(model, Prepared{&*source.validation, &prepare})}});
     }
   }
 
@@ -62,16 +147,42 @@ void train(trainer::Run& run, const LmRecipe& recipe) {
     models::save_pretrained(model, recipe.save,
                             {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
   });
-  if (recipe.sample == 0 || run.mesh().data().rank() != 0) return;
-  std::vector<std::int32_t> prompt(1);
-  text.training.window(0, prompt);
-  const auto sampled = models::generate(model, prompt,
-                                        {.count = recipe.sample,
-                                         .temperature = 0.8,
-                                         .seed = run.options().seed,
-                                         .context = recipe.block});  // positions that were trained
-  const std::string words = tokenizer ? tokenizer->decode(sampled) : fmt::format("{}", fmt::join(sampled, " "));
-  run.note(fmt::format("--- sample ---\n{}", words));
+  if constexpr (!std::same_as<Options, models::BertOptions>) write_sample(run, recipe, model, tokenizer, source);
+}
+
+template <typename P, typename D, typename Options>
+void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& options,
+                 const std::optional<tokenizers::Tokenizer>& tokenizer) {
+  require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
+  check_sequences(run, recipe.block, options.width);
+  const bool has_conversations = recipe.tokens == "instructions";
+  if constexpr (std::same_as<Options, models::BertOptions>) {
+    require(!has_conversations, "--tokens instructions: a BERT fills in masked tokens and learns no answers");
+    require(recipe.sample == 0, "--sample {}: a BERT continues no text", recipe.sample);
+    const Masking masking =
+        read_on_all(run, [&] { return masking_of(recipe, tokenizer, options.vocabulary, run.options().seed); });
+    const Windows source = windows_of(run, recipe, tokenizer, options.vocabulary, masking.num_around());
+    train_on<P, D>(run, recipe, options, tokenizer, source, masking);
+  } else {
+    const auto as_it_is = [](const data::TokenBatch& batch) { return batch; };
+    if (has_conversations) {
+      const Conversations source = conversations_of(run, recipe, *tokenizer, options.vocabulary);
+      train_on<P, D>(run, recipe, options, tokenizer, source, as_it_is);
+    } else {
+      const Windows source = windows_of(run, recipe, tokenizer, options.vocabulary, 0);
+      train_on<P, D>(run, recipe, options, tokenizer, source, as_it_is);
+    }
+  }
+}
+
+}  // namespace
+
+template <typename P, typename D>
+void train(trainer::Run& run, const LmRecipe& recipe) {
+  recipe.check_save(run);
+  const auto tokenizer = read_on_all(run, [&] { return tokenizer_of(recipe); });
+  const LmOptions options = read_on_all(run, [&] { return model_options(recipe, tokenizer); });
+  std::visit([&](const auto& of_model) { train_model<P, D>(run, recipe, of_model, tokenizer); }, options);
 }
 
 template void train<Float32, TRIREME_DEVICE>(trainer::Run&, const LmRecipe&);

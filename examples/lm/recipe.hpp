@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "training/recipe.hpp"
+
+// What train_lm can be told beside the options of a run.
+struct LmRecipe : Recipe {
+  std::string model;            // a folder, or one of names_of_sizes()
+  std::string tokens = "text";  // what --data holds
+  std::string tokenizer;        // a folder or file, or "byte"
+  std::string chat_template;    // empty: the folder's
+  std::int64_t block = 256;
+  std::string save_dtype = "float32";
+
+  LmRecipe() { in_folders = true; }
+  void add_to(trireme::trainer::CommandLine& line);
+};
