@@ -56,6 +56,8 @@ TextBatch mask_tokens(const TextBatch& batch, const MaskingOptions& options) {
 }
 
 TextBatch mask_tokens(const TokenBatch& batch, const MaskingOptions& options) {
+  require(!batch.document_starts.defined(),
+          "masking takes rows of one text each: this batch has document_starts, its rows hold several documents");
   return mask_tokens(TextBatch{.tokens = batch.tokens, .first_sample = batch.first_sample}, options);
 }
 

@@ -3,6 +3,8 @@
 
 #include "backward_function.hpp"
 #include "gradient_check.hpp"
+#include "trireme/autograd/array.hpp"
+#include "trireme/autograd/composed/masked_attention.hpp"
 #include "trireme/autograd/operators.hpp"
 #include "trireme/ops/reduce/softmax.hpp"
 
@@ -136,6 +138,44 @@ TEST_CASE("gradients of scaled dot-product attention") {
   expect_passed(check_gradients(
       [](const Inputs& in) { return scaled_dot_product_attention(in[0], {}, {.heads = 4, .kv_heads = 2, .causal = true}); },
       {random({2, 7, 8 * 3}, 1)}));
+}
+
+TEST_CASE("gradients of attention inside documents and windows, which is masked attention with these masks") {
+  const auto starts = Tensor<std::int32_t>::from({2, 7}, std::vector<std::int32_t>{0, 0, 0, 3, 4, 4, 4, 0, 1, 2, 2, 2, 2, 6});
+  const ops::AttentionOptions plain{.heads = 4, .kv_heads = 2, .causal = true},
+      windowed{.heads = 4, .kv_heads = 2, .causal = true, .window = 2};
+  const Tensor<double> qkv = random({2, 7, 8 * 3}, 1);
+  const auto check = [&](const ops::AttentionOptions& options, const Tensor<std::int32_t>& first_keys) {
+    const auto attend = [&](const Inputs& in) { return scaled_dot_product_attention(in[0], {}, options, {}, first_keys); };
+    expect_passed(check_gradients(attend, {qkv}));
+    AttentionMask<double> mask{.causal = true, .window = options.window};
+    if (first_keys.defined()) {
+      mask.mask = ge(arange<std::int32_t, Cpu>(7), first_keys.reshape({2, 1, 7, 1}));
+    }
+    const Variable<double> x(qkv);
+    const auto by_mask = join_heads(masked_attention(split_heads(narrow(x, 2, 0, 12), 4), split_heads(narrow(x, 2, 12, 6), 2),
+                                                     split_heads(narrow(x, 2, 18, 6), 2), mask));
+    const auto had = attend({x}).value(), wanted = by_mask.value();
+    for (std::int64_t i = 0; i < wanted.numel(); ++i) CHECK(had.data()[i] == Approx(wanted.data()[i]).epsilon(1e-12));
+  };
+  check(plain, starts);
+  check(windowed, {});
+  check(windowed, starts);
+}
+
+TEST_CASE("rotary positions count from where a document starts") {
+  const auto starts = Tensor<std::int32_t>::from({1, 5}, std::vector<std::int32_t>{0, 0, 2, 2, 2});
+  const ops::RotaryOptions options{.size = 4, .heads = 2};
+  expect_passed(check_gradients([&](const Inputs& in) { return rotary(in[0], options, starts); }, {random({1, 5, 11}, 1)}));
+  const Variable<double> x(random({1, 5, 8}, 1));
+  const auto both = rotary(x, options, starts).value();
+  for (const auto& [first, count] : {std::pair{0, 2}, std::pair{2, 3}}) {
+    const auto alone = rotary(narrow(x, 1, first, count), options).value();
+    const auto part = both.reshape({5, 8}).narrow(first, count);
+    CHECK(std::equal(alone.span().begin(), alone.span().end(), part.data()));
+  }
+  const auto after = Tensor<std::int32_t>::from({1, 5}, std::vector<std::int32_t>{0, 0, 3, 3, 3});
+  CHECK_THROWS_WITH(rotary(x, options, after), ContainsSubstring("the document of place 2 can't start at place 3"));
 }
 
 TEST_CASE("gradients of rotary positions, which turn queries and keys by their distance alone") {

@@ -74,6 +74,30 @@ TEST_CASE("GPT-2 and GPT-NeoX of transformers give its logits") {
   }
 }
 
+TEST_CASE("GPT-2 and GPT-NeoX of transformers give the logits of texts that lie in one row") {
+  for (const tests::ModelFolder& folder : tests::model_folders("folders_of_gpt")) {
+    CAPTURE(folder.name());
+    with_model<Float32>(folder, [&](const auto& model) {
+      const auto tokens = read_tokens(folder);
+      const auto wanted = tests::read_floats(folder.expected(), "logits");
+      const std::int64_t vocabulary = model.options().vocabulary, time = tokens.dim(1);
+      // The first 30 tokens of the first text and 10 of the second.
+      Tensor<std::int32_t> packed({1, 40}), starts({1, 40});
+      for (std::int64_t i = 0; i < 40; ++i) {
+        packed.data()[i] = tokens.data()[i < 30 ? i : time + i - 30];
+        starts.data()[i] = i < 30 ? 0 : 30;
+      }
+      const auto logits = model.forward({.tokens = packed, .document_starts = starts}).value();
+      const auto part = [&](std::int64_t first, std::int64_t count) {
+        return std::span(wanted).subspan(static_cast<std::size_t>(first * vocabulary),
+                                         static_cast<std::size_t>(count * vocabulary));
+      };
+      CHECK(tests::mismatch(logits.span().first(part(0, 30).size()), part(0, 30), {.atol = 1e-4, .rtol = 0}) == "");
+      CHECK(tests::mismatch(logits.span().last(part(0, 10).size()), part(time, 10), {.atol = 1e-4, .rtol = 0}) == "");
+    });
+  }
+}
+
 TEST_CASE("the folder of a GPT-2 or GPT-NeoX is written as it was read") {
   for (const tests::ModelFolder& folder : tests::model_folders("folders_of_gpt")) {
     CAPTURE(folder.name());

@@ -91,6 +91,21 @@ TEST_CASE("models of transformers give its logits and text") {
   });
 }
 
+TEST_CASE("models of transformers give the logits of texts that lie in one row") {
+  for_each_folder([](const fs::path& folder) {
+    models::Llama<Float32> model(models::llama_options(folder));
+    models::load_pretrained(model, folder);
+    const SafetensorsFile expected(folder / "expected.safetensors");
+    const auto tokens = read_windows(expected);
+    const std::int64_t rows = tokens.dim(0), time = tokens.dim(1);
+    REQUIRE(rows * time <= model.options().block);
+    Tensor<std::int32_t> starts({1, rows * time});
+    for (std::int64_t i = 0; i < rows * time; ++i) starts.data()[i] = static_cast<std::int32_t>(i / time * time);
+    const auto logits = model.forward({.tokens = tokens.reshape({1, rows * time}), .document_starts = starts}).value();
+    CHECK(tests::mismatch(logits.span(), tests::read_floats(expected, "logits"), {.atol = 1e-4, .rtol = 0}) == "");
+  });
+}
+
 TEST_CASE("experts of a limited capacity leave out what they do in transformers") {
   int models_with_experts = 0;
   for_each_folder([&](const fs::path& folder) {

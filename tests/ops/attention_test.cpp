@@ -17,6 +17,8 @@ struct Case {
   bool causal;
   bool padded;
   std::int64_t value_size = 0;  // 0: that of the queries
+  std::int64_t window = 0;
+  std::int64_t document = 0;  // above 0: keys lie in documents of 1, so many, 2, twice as many, 3, ... keys
 
   std::int64_t size_of_values() const { return value_size == 0 ? size : value_size; }
   std::int64_t kv_width() const { return kv_heads * (size + size_of_values()); }
@@ -24,8 +26,25 @@ struct Case {
   Shape kv() const { return {batch, keys, kv_width()}; }
   Shape out() const { return {batch, queries, heads * size_of_values()}; }
   AttentionOptions options() const {
-    return {
-        .heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal, .value_size = value_size};
+    return {.heads = static_cast<int>(heads),
+            .kv_heads = static_cast<int>(kv_heads),
+            .causal = causal,
+            .window = window,
+            .value_size = value_size};
+  }
+  std::int64_t place(std::int64_t query) const { return query + keys - queries; }
+  // Sequences begin with different ones.
+  std::int64_t start_of_document(std::int64_t sequence, std::int64_t query) const {
+    std::int64_t start = 0;
+    for (std::int64_t i = sequence; document > 0; ++i) {
+      const std::int64_t end = start + (i % 2 == 0 ? i / 2 + 1 : (i + 1) / 2 * document);
+      if (end > place(query)) break;
+      start = end;
+    }
+    return start;
+  }
+  bool passed(std::int64_t sequence, std::int64_t query, std::int64_t key) const {
+    return key < start_of_document(sequence, query) || (window > 0 && key <= place(query) - window);
   }
   bool hidden(std::int64_t sequence, std::int64_t key) const { return padded && key % 5 == sequence % 2; }
 };
@@ -60,7 +79,7 @@ Expected naive(const Case& c, const Doubles& q, const Doubles& kv, const Doubles
         Doubles p(static_cast<std::size_t>(c.keys)), dp(p.size());
         double sum = 0, delta = 0;
         for (std::int64_t key = 0; key < c.keys; ++key) {
-          if (c.hidden(sequence, key) || (c.causal && key > query + c.keys - c.queries)) continue;
+          if (c.hidden(sequence, key) || (c.causal && key > c.place(query)) || c.passed(sequence, query, key)) continue;
           double score = 0;
           for (std::int64_t j = 0; j < c.size; ++j) score += q[at(j)] * kv[k_at(key, j)];
           sum += p[static_cast<std::size_t>(key)] = std::exp(scale * score);
@@ -98,6 +117,15 @@ Tensor<std::int32_t> key_padding_mask(const Case& c) {
   return hidden;
 }
 
+Tensor<std::int32_t> first_keys(const Case& c) {
+  if (c.document == 0) return {};
+  Tensor<std::int32_t> first({c.batch, c.queries});
+  for (std::int64_t i = 0; i < first.numel(); ++i) {
+    first.data()[i] = static_cast<std::int32_t>(c.start_of_document(i / c.queries, i % c.queries));
+  }
+  return first;
+}
+
 template <typename T>
 struct Results {
   Tensor<T> out, log_sum_exp, dq, dkv;
@@ -115,12 +143,14 @@ Results<T> run(const Case& c, const Tensor<T>& q, const Tensor<T>& kv, const Ten
                                         .q = q,
                                         .kv = kv,
                                         .key_padding_mask = key_padding_mask(c),
+                                        .first_keys = first_keys(c),
                                         .out = results.out,
                                         .log_sum_exp = results.log_sum_exp});
   scaled_dot_product_attention_backward<T, Cpu>({.options = c.options(),
                                                  .q = q,
                                                  .kv = kv,
                                                  .key_padding_mask = key_padding_mask(c),
+                                                 .first_keys = first_keys(c),
                                                  .out = results.out,
                                                  .log_sum_exp = results.log_sum_exp,
                                                  .dout = dout,
@@ -187,6 +217,94 @@ TEMPLATE_TEST_CASE("attention to values of another size than the queries'", "", 
   require_close(results.out, expected.out, tolerance<T>(1e-5));
   require_close(columns(results.dq, 0, width), expected.dq, tolerance<T>(2e-5));
   require_close(columns(results.dq, width, c.kv_width()), expected.dkv, tolerance<T>(2e-5));
+}
+
+TEMPLATE_TEST_CASE("attention inside documents and windows", "", float, double) {
+  using T = TestType;
+  // batch, queries, keys, heads, kv heads, size, causal, padded, value size, window, document
+  for (const Case& c :
+       {Case{2, 5, 5, 2, 2, 16, true, false, 0, 0, 2}, Case{3, 100, 100, 2, 1, 20, true, false, 0, 0, 9},
+        Case{2, 900, 900, 2, 2, 8, true, false, 0, 0, 150}, Case{1, 850, 850, 1, 1, 16, true, false, 0, 0, 420},
+        Case{2, 61, 800, 3, 1, 64, true, true, 0, 0, 33}, Case{2, 57, 57, 4, 2, 7, true, true, 13, 0, 5},
+        Case{2, 50, 57, 4, 2, 8, false, false, 0, 0, 11}, Case{2, 1, 70, 6, 2, 24, true, true, 0, 0, 8},
+        Case{2, 1, 900, 2, 1, 8, true, false, 0, 30, 0}, Case{1, 1, 1, 1, 1, 1, true, false, 0, 1, 1},
+        Case{1, 13, 13, 2, 1, 8, true, false, 0, 1, 0}, Case{2, 100, 100, 4, 2, 16, true, false, 0, 7, 0},
+        Case{1, 900, 900, 2, 1, 8, true, false, 0, 48, 0}, Case{1, 800, 1000, 2, 1, 8, true, true, 5, 400, 0},
+        Case{2, 100, 100, 2, 2, 16, true, false, 0, 1000, 0}, Case{2, 500, 500, 2, 1, 8, true, false, 0, 20, 35}}) {
+    CAPTURE(c.batch, c.queries, c.keys, c.heads, c.kv_heads, c.size, c.causal, c.padded, c.value_size, c.window, c.document);
+    const auto q = random_tensor<T>(c.q(), 1);
+    const auto kv = random_tensor<T>(c.kv(), 2);
+    const auto dout = random_tensor<T>(c.out(), 3);
+    const auto results = run(c, q, kv, dout);
+    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
+    require_close(results.out, expected.out, tolerance<T>(1e-5));
+    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
+    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+  }
+}
+
+TEST_CASE("queries whose first key comes after their last one see nothing, and keys that nobody sees get no gradient") {
+  const AttentionOptions options{.heads = 1, .causal = true};
+  const auto qkv = random_tensor<float>({1, 400, 24}, 1);
+  auto first = Tensor<std::int32_t>::full({1, 400}, 390);
+  const Tensor<float> out({1, 400, 8}), log_sum_exp({1, 1, 400});
+  scaled_dot_product_attention<float, Cpu>(
+      {.options = options, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = log_sum_exp});
+  auto dqkv = Tensor<float>::full({1, 400, 24}, 7.0F);
+  scaled_dot_product_attention_backward<float, Cpu>({.options = options,
+                                                     .q = qkv,
+                                                     .first_keys = first,
+                                                     .out = out,
+                                                     .log_sum_exp = log_sum_exp,
+                                                     .dout = random_tensor<float>({1, 400, 8}, 2),
+                                                     .dq = dqkv});
+  for (std::int64_t row = 0; row < 400; ++row) {
+    CAPTURE(row);
+    const auto sum_of = [&](const Tensor<float>& x, std::int64_t width) {
+      float sum = 0;
+      for (std::int64_t j = 0; j < width; ++j) sum += std::abs(x.data()[row * width + j]);
+      return sum;
+    };
+    CHECK((sum_of(out, 8) == 0) == (row < 390));
+    CHECK((sum_of(dqkv, 24) == 0) == (row < 390));
+    REQUIRE(std::isfinite(sum_of(dqkv, 24)));
+  }
+}
+
+TEST_CASE("first keys that see everything change no bit") {
+  const AttentionOptions options{.heads = 4, .kv_heads = 2, .causal = true};
+  for (const std::int64_t time : {5, 100, 800}) {
+    const auto qkv = random_tensor<float>({2, time, 8 * 20}, 1);
+    const auto out_of = [&](const Tensor<std::int32_t>& first, std::int64_t window) {
+      AttentionOptions with = options;
+      with.window = window;
+      Tensor<float> out({2, time, 4 * 20});
+      scaled_dot_product_attention<float, Cpu>(
+          {.options = with, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = Tensor<float>({2, 4, time})});
+      return std::vector<float>(out.span().begin(), out.span().end());
+    };
+    CHECK(out_of({}, 0) == out_of(Tensor<std::int32_t>::zeros({2, time}), 0));
+    CHECK(out_of({}, 0) == out_of({}, time));
+  }
+}
+
+TEST_CASE("first keys that fall, are of another shape or negative, and windows that look ahead are errors") {
+  const auto qkv = random_tensor<float>({2, 3, 24}, 1);
+  const Tensor<float> out({2, 3, 8}), log_sum_exp({2, 1, 3});
+  const auto attend = [&](const Tensor<std::int32_t>& first, bool causal, std::int64_t window) {
+    scaled_dot_product_attention<float, Cpu>({.options = {.heads = 1, .causal = causal, .window = window},
+                                              .q = qkv,
+                                              .first_keys = first,
+                                              .out = out,
+                                              .log_sum_exp = log_sum_exp});
+  };
+  CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::from({2, 3}, std::vector<std::int32_t>{0, 0, 1, 0, 2, 1}), true, 0),
+                    "attention: first_keys fall from 2 to 1 at query 2 of sequence 1");
+  CHECK_THROWS_AS(attend(Tensor<std::int32_t>::full({2, 3}, -1), true, 0), Error);
+  CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::zeros({2, 4}), true, 0), ContainsSubstring("first_keys"));
+  CHECK_THROWS_WITH(attend({}, false, 2), "attention: a window of 2 keys is for causal attention");
+  CHECK_THROWS_AS(attend({}, true, -2), Error);
 }
 
 TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bfloat16, float16) {

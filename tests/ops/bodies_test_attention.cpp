@@ -17,6 +17,8 @@ struct Case {
   std::int64_t batch, queries, keys, key_rows, heads, kv_heads, size;
   bool packed, causal, padded;
   int rows;  // of a tile
+  std::int64_t window = 0;
+  std::int64_t document = 0;  // above 0: keys lie in documents of so many
 };
 
 template <typename T>
@@ -28,11 +30,19 @@ struct Pass {
         forward{.options = {.heads = static_cast<int>(c.heads),
                             .kv_heads = static_cast<int>(c.kv_heads),
                             .causal = c.causal,
+                            .window = c.window,
                             .keys = c.keys},
                 .q = q,
                 .kv = kv,
                 .out = Tensor<T>(dout.shape()),
                 .log_sum_exp = Tensor<Accumulate<T>>({c.batch, c.heads, c.queries})} {
+    if (c.document > 0) {
+      forward.first_keys = Tensor<std::int32_t>({c.batch, c.queries});
+      for (std::int64_t i = 0; i < c.batch * c.queries; ++i) {
+        const std::int64_t place = i % c.queries + c.keys - c.queries;
+        forward.first_keys.data()[i] = static_cast<std::int32_t>(place / c.document * c.document);
+      }
+    }
     if (!c.padded) return;
     forward.key_padding_mask = Tensor<std::int32_t>({c.batch, c.key_rows});
     for (std::int64_t i = 0; i < c.batch * c.key_rows; ++i) {
@@ -50,6 +60,7 @@ struct Pass {
             .q = of.q,
             .kv = of.kv,
             .key_padding_mask = of.key_padding_mask,
+            .first_keys = of.first_keys,
             .out = of.out,
             .log_sum_exp = of.log_sum_exp,
             .dout = dout,
@@ -88,12 +99,16 @@ void require_same(const Tensor<T>& got, const Tensor<T>& expected) {
 
 TEMPLATE_TEST_CASE("attention of a GPU's kernels is that of the CPU", "", float, double, bfloat16, float16) {
   using T = TestType;
-  for (const Case& c : {Case{2, 5, 5, 5, 2, 2, 8, true, true, false, 4}, Case{1, 13, 13, 13, 4, 2, 5, true, false, false, 4},
-                        Case{1, 3, 9, 9, 1, 1, 16, false, false, false, 2}, Case{2, 4, 7, 9, 6, 2, 3, false, true, true, 4},
-                        Case{2, 1, 10, 17, 2, 1, 20, false, true, false, 8}, Case{1, 40, 40, 40, 3, 1, 7, true, true, true, 16},
-                        Case{1, 1, 1, 1, 1, 1, 1, true, true, false, 32}}) {
+  for (const Case& c :
+       {Case{2, 5, 5, 5, 2, 2, 8, true, true, false, 4}, Case{1, 13, 13, 13, 4, 2, 5, true, false, false, 4},
+        Case{1, 3, 9, 9, 1, 1, 16, false, false, false, 2}, Case{2, 4, 7, 9, 6, 2, 3, false, true, true, 4},
+        Case{2, 1, 10, 17, 2, 1, 20, false, true, false, 8}, Case{1, 40, 40, 40, 3, 1, 7, true, true, true, 16},
+        Case{1, 1, 1, 1, 1, 1, 1, true, true, false, 32}, Case{2, 40, 40, 40, 2, 1, 5, true, true, false, 4, 0, 9},
+        Case{1, 23, 29, 31, 2, 2, 4, false, true, true, 8, 5, 0}, Case{2, 21, 21, 21, 2, 1, 4, true, true, false, 4, 3, 8},
+        Case{1, 7, 12, 12, 2, 1, 4, false, false, false, 2, 0, 4}}) {
     for (const int team_size : {1, 3}) {
-      CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.packed, c.causal, c.padded, c.rows, team_size);
+      CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.packed, c.causal, c.padded, c.rows, c.window, c.document,
+              team_size);
       const Pass<T> there(c);
       const Pass<T> here(c);
       scaled_dot_product_attention(here.forward);

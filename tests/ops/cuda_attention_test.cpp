@@ -15,14 +15,29 @@ namespace {
 struct Case {
   std::int64_t batch, queries, keys, key_rows, heads, kv_heads, size;
   bool packed, causal, padded;
+  std::int64_t window = 0;
+  std::int64_t document = 0;  // above 0: keys lie in documents of so many
 
   AttentionOptions options() const {
-    return {.heads = static_cast<int>(heads), .kv_heads = static_cast<int>(kv_heads), .causal = causal, .keys = keys};
+    return {.heads = static_cast<int>(heads),
+            .kv_heads = static_cast<int>(kv_heads),
+            .causal = causal,
+            .window = window,
+            .keys = keys};
   }
   Shape q() const { return {batch, queries, (heads + (packed ? 2 * kv_heads : 0)) * size}; }
   Shape kv() const { return {batch, key_rows, 2 * kv_heads * size}; }
   Shape out() const { return {batch, queries, heads * size}; }
 };
+
+Tensor<std::int32_t> first_keys(const Case& c) {
+  if (c.document == 0) return {};
+  Tensor<std::int32_t> first({c.batch, c.queries});
+  for (std::int64_t i = 0; i < first.numel(); ++i) {
+    first.data()[i] = static_cast<std::int32_t>((i % c.queries + c.keys - c.queries) / c.document * c.document);
+  }
+  return first;
+}
 
 template <typename T, typename D>
 struct Results {
@@ -47,6 +62,7 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
   const auto kv = there(c.packed ? Tensor<T>() : random_tensor<T>(c.kv(), 2));
   const auto dout = there(random_tensor<T>(c.out(), 3));
   const auto hidden = there(key_padding_mask(c));
+  const auto first = there(first_keys(c));
   const T unset = static_cast<T>(7.0f);
   const Results<T, D> results{.out = Tensor<T, D>(c.out()),
                               .dq = Tensor<T, D>::full(c.q(), unset),
@@ -56,6 +72,7 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
                                       .q = q,
                                       .kv = kv,
                                       .key_padding_mask = hidden,
+                                      .first_keys = first,
                                       .out = results.out,
                                       .log_sum_exp = results.log_sum_exp});
   scaled_dot_product_attention_backward<T, D>(
@@ -63,6 +80,7 @@ Results<T, D> run(const Case& c, const Results<T, Cpu>* of_forward) {
        .q = q,
        .kv = kv,
        .key_padding_mask = hidden,
+       .first_keys = first,
        .out = of_forward == nullptr ? results.out : there(of_forward->out),
        .log_sum_exp = of_forward == nullptr ? results.log_sum_exp : there(of_forward->log_sum_exp),
        .dout = dout,

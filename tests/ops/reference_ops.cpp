@@ -215,7 +215,7 @@ Tensor<float> columns(const Tensor<float>& x, std::int64_t begin, std::int64_t c
 }
 
 void run_attention(OpFixture& fixture) {
-  fixture.know_options({"causal", "scale", "key_padding_mask"});
+  fixture.know_options({"causal", "scale", "key_padding_mask", "window"});
   const auto& hyper = fixture.hyper();
   if (hyper.at("scale") != "1/sqrt(head_dim)") throw tests::SkippedFixture{"attention scales by 1/sqrt(head_dim)"};
   const std::int64_t heads = fixture.shape("q")[1];
@@ -223,21 +223,29 @@ void run_attention(OpFixture& fixture) {
   const AttentionOptions options{.heads = static_cast<int>(heads),
                                  .kv_heads = static_cast<int>(kv_heads),
                                  .causal = hyper.at("causal"),
+                                 .window = hyper.value("window", 0),
                                  .value_size = fixture.shape("v")[3]};
   const auto q = heads_inside(fixture.input("q"));
   const auto keys = heads_inside(fixture.input("k"));
   const auto values = heads_inside(fixture.input("v"));
   const auto kv = side_by_side(keys, values);
   const auto dout = heads_inside(fixture.input("gout_out"));
-  Tensor<std::int32_t> hidden;
+  Tensor<std::int32_t> hidden, first_keys;
   if (hyper.at("key_padding_mask")) hidden = fixture.indices("key_padding_mask");
+  if (fixture.has("first_keys")) first_keys = fixture.indices("first_keys");
   const Tensor<float> out(dout.shape()), log_sum_exp({q.dim(0), heads, q.dim(1)}), dq(q.shape()), dkv(kv.shape());
-  scaled_dot_product_attention<float, Cpu>(
-      {.options = options, .q = q, .kv = kv, .key_padding_mask = hidden, .out = out, .log_sum_exp = log_sum_exp});
+  scaled_dot_product_attention<float, Cpu>({.options = options,
+                                            .q = q,
+                                            .kv = kv,
+                                            .key_padding_mask = hidden,
+                                            .first_keys = first_keys,
+                                            .out = out,
+                                            .log_sum_exp = log_sum_exp});
   scaled_dot_product_attention_backward<float, Cpu>({.options = options,
                                                      .q = q,
                                                      .kv = kv,
                                                      .key_padding_mask = hidden,
+                                                     .first_keys = first_keys,
                                                      .out = out,
                                                      .log_sum_exp = log_sum_exp,
                                                      .dout = dout,

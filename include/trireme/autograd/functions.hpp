@@ -180,11 +180,13 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                                            const ops::AttentionOptions& options,
-                                                           const Tensor<std::int32_t, D>& key_padding_mask = {});
+                                                           const Tensor<std::int32_t, D>& key_padding_mask = {},
+                                                           const Tensor<std::int32_t, D>& first_keys = {});
 
 // Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
 template <typename T, typename D>
-TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options);
+TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
+                                     const Tensor<std::int32_t, D>& document_starts = {});
 
 // index[...] into weight[rows, width] -> [..., width]. The row `padding` gets no gradient; negative numbers count from the end.
 template <typename T, typename D>

@@ -68,7 +68,8 @@ GptNeoXAttention<P, D>::GptNeoXAttention(const nn::Module<P, D>& parent, std::st
 }
 
 template <typename P, typename D>
-Variable<typename P::Compute, D> GptNeoXAttention<P, D>::forward(const Variable<T, D>& x, std::int64_t time) const {
+Variable<typename P::Compute, D> GptNeoXAttention<P, D>::forward(const Variable<T, D>& x, std::int64_t time,
+                                                                 const Tensor<std::int32_t, D>& document_starts) const {
   require(time > 0, "{}: a sequence has at least one token", this->name());
   const auto by_head = query_key_value.forward(x);
   const std::int64_t width = 3 * heads_ * size_, batch = by_head.value().numel() / (time * width);
@@ -77,12 +78,12 @@ Variable<typename P::Compute, D> GptNeoXAttention<P, D>::forward(const Variable<
   if (rotated_ > 0) {
     const std::vector<Slice> turned{{}, {}, {0, 2}, {}, {0, rotated_}};
     const auto before = slice(packed, turned);
-    const auto after =
-        rotary(reshape(before, {batch, time, 2 * heads_ * rotated_}), {.size = rotated_, .heads = 2 * heads_, .base = base_});
+    const auto after = rotary(reshape(before, {batch, time, 2 * heads_ * rotated_}),
+                              {.size = rotated_, .heads = 2 * heads_, .base = base_}, document_starts);
     packed = slice_scatter(packed, reshape(after, before.shape()), turned);
   }
   const auto qkv = reshape(packed, {batch, time, width});
-  return dense.forward(scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true}));
+  return dense.forward(scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true}, {}, document_starts));
 }
 
 template <typename P, typename D>
@@ -104,7 +105,7 @@ nn::Residual<P, D> GptNeoXBlock<P, D>::forward(const nn::Residual<P, D>& x, cons
     return dense_4h_to_h.forward(activation(activation_, dense_h_to_4h.forward(normalized)));
   };
   const auto [stream, normalized] = nn::settle(input_layernorm, x);
-  const auto attended = attention.forward(normalized, batch.time());
+  const auto attended = attention.forward(normalized, batch.time(), batch.document_starts);
   if (parallel_residual_) {
     const auto transformed = mlp(post_attention_layernorm.forward(stream));
     return {.stream = stream, .pending = add(attended, transformed)};

@@ -39,7 +39,8 @@ class GptNeoXAttention : public nn::Module<P, D> {
 
   GptNeoXAttention(const nn::Module<P, D>& parent, std::string_view name, const GptNeoXOptions& options);
 
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const;  // time: of a sequence
+  // time: of a sequence. document_starts [batch, time]: where each token's document starts in its sequence; may be undefined.
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& document_starts = {}) const;
 
   nn::Linear<P, D> query_key_value;
   nn::Linear<P, D> dense;

@@ -68,7 +68,7 @@ class LlamaBlock : public nn::Module<P, D> {
   nn::Residual<P, D> forward(const nn::Residual<P, D>& x, const data::BasicTokenBatch<D>& batch) const {
     const auto [stream, normalized] = nn::settle(input_layernorm, x);
     const auto [middle, middle_normalized] =
-        post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time()));
+        post_attention_layernorm.add_and_normalize(stream, self_attn.forward(normalized, batch.time(), batch.document_starts));
     return {.stream = middle, .pending = feed_forward(middle_normalized, batch)};
   }
   // Of new tokens of a cache's sequences.
@@ -89,7 +89,7 @@ class LlamaBlock : public nn::Module<P, D> {
  private:
   typename nn::Module<P, D>::Value feed_forward(const typename nn::Module<P, D>::Value& x,
                                                 const data::BasicTokenBatch<D>& batch) const {
-    return mlp ? mlp->forward(x) : experts->forward(x, batch.time(), batch.targets);
+    return mlp ? mlp->forward(x) : experts->forward(x, batch.time(), batch.targets, batch.document_starts);
   }
 };
 

@@ -30,7 +30,11 @@ LstmLm<P, D>::LstmLm(const LstmLmOptions& options, const ModelContext& context)
              .carried = true}),
       lstm_dropout_(*this, "lstm_dropout", options.dropout),
       fc_(*this, "fc", {.in = options.hidden, .out = options.vocabulary}) {
-  const auto embed = [this](const Batch& batch) { return embedded(batch.tokens); };
+  const auto embed = [this](const Batch& batch) {
+    require(!batch.document_starts.defined(),
+            "an LSTM reads a row as one text: it can't take rows with document_starts, which hold several documents");
+    return embedded(batch.tokens);
+  };
   this->layers(this->layer({embed_, embed_dropout_}, embed), lstm_, nn::chain(lstm_dropout_, fc_));
 }
 

@@ -21,7 +21,8 @@ struct MultiheadAttentionOptions {
   bool bias = true;
   bool causal = false;
   double rotary_base = 0;  // above 0: queries and keys get rotary positions
-  // Above 0: a query sees only keys that are fewer places away. This and dropout take the way of masked_attention().
+  // Above 0: a query sees only keys that are fewer places away. Without `causal` this takes the way of masked_attention(), as
+  // dropout does.
   std::int64_t window = 0;
   double dropout = 0;  // of the shares that keys have in a query's result, in training; the same on any number of ranks
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
@@ -75,20 +76,22 @@ class MultiheadAttention : public Module<P, D> {
     if (options_.rotary_base > 0) {
       qkv = rotary(qkv, {.size = head_size(options_), .heads = heads_ + kv_heads_, .base = options_.rotary_base});
     }
-    if (options_.window > 0 || drops()) {
+    if ((options_.window > 0 && !options_.causal) || drops()) {
       const std::int64_t q_width = heads_ * head_size(options_), kv_width = kv_heads_ * head_size(options_);
       const AttentionMask<T, D> mask{
           .key_padding_mask = key_padding_mask, .causal = options_.causal, .window = options_.window};
       return out_proj.forward(masked(narrow(qkv, 2, 0, q_width), narrow(qkv, 2, q_width, kv_width),
                                      narrow(qkv, 2, q_width + kv_width, kv_width), mask));
     }
-    const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal};
+    const ops::AttentionOptions attention{
+        .heads = heads_, .kv_heads = kv_heads_, .causal = options_.causal, .window = options_.window};
     return out_proj.forward(scaled_dot_product_attention(qkv, {}, attention, key_padding_mask));
   }
 
   // Queries of x [batch, queries, embed_dim] to keys and values of `memory` [batch, keys, embed_dim]: cross-attention, or x
-  // itself with a mask or a bias. Where nothing but padding and the options' causal is asked for it is as quick as forward(x);
-  // otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back if it is causal.
+  // itself with a mask or a bias. Where nothing but padding and causal, with or without a window, is asked for it is as quick
+  // as forward(x); otherwise see masked_attention(). Not for sequence-parallel models. A window counts on both sides, or back
+  // if it is causal.
   Variable<T, D> attend(const Variable<T, D>& x, const Variable<T, D>& memory, const AttentionMask<T, D>& mask = {}) const {
     this->require_all_rows("attention with a mask or a memory");
     const std::int64_t q_width = heads_ * head_size(options_);
@@ -102,9 +105,9 @@ class MultiheadAttention : public Module<P, D> {
     AttentionMask<T, D> all = mask;
     all.causal = mask.causal || options_.causal;
     all.window = mask.window == 0 ? options_.window : mask.window;
-    const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && all.window == 0 && !drops();
+    const bool is_plain = !all.bias.value().defined() && !all.mask.defined() && (all.window == 0 || all.causal) && !drops();
     if (is_plain) {
-      const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = all.causal};
+      const ops::AttentionOptions attention{.heads = heads_, .kv_heads = kv_heads_, .causal = all.causal, .window = all.window};
       return out_proj.forward(scaled_dot_product_attention(q, kv, attention, all.key_padding_mask));
     }
     return out_proj.forward(masked(q, narrow(kv, 2, 0, kv_width), narrow(kv, 2, kv_width, kv_width), all));

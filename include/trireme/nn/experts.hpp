@@ -161,8 +161,11 @@ class MixtureOfExperts : public Module<P, D> {
   }
 
   // x [batch, time, width], or this rank's rows of it, gives the same. targets [batch, time], which may be undefined, say how
-  // much each sequence counts for the losses that are added: as much as it has targets that are not ignored.
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {}) const {
+  // much each sequence counts for the losses that are added: as much as it has targets that are not ignored. With
+  // document_starts [batch, time], where each token's document starts in its sequence, documents are sequences for these
+  // losses; the capacity stays one of `time` tokens.
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time, const Tensor<std::int32_t, D>& targets = {},
+                         const Tensor<std::int32_t, D>& document_starts = {}) const {
     const Variable<T, D> own = reshape(x, {-1, options_.width});
     const Variable<T, D> all = this->sequence_parallel() ? gather_rows(own, *this->tensor_axis()) : own;
     const std::int64_t tokens = all.value().dim(0);
@@ -171,7 +174,8 @@ class MixtureOfExperts : public Module<P, D> {
     const Variable<M, D> probabilities = softmax(logits);
     const auto chosen = topk(probabilities, options_.top_k);
     const Tensor<std::int64_t, Cpu> indices = chosen.indices.template to<Cpu>();
-    if (Tape::current() != nullptr) add_losses(logits, probabilities, indices, time, targets);
+    if (Tape::current() != nullptr)
+      add_losses(logits, probabilities, indices, documents(tokens, time, targets, document_starts));
     const Variable<M, D> weights = options_.renormalise ? divide(chosen.values, sum(chosen.values, -1, true)) : chosen.values;
     const auto rows = std::make_shared<const ops::ExpertRows>(
         ops::expert_rows(indices, {.experts = options_.count, .capacity = capacity(time), .tokens_of_group = time}));
@@ -220,44 +224,55 @@ class MixtureOfExperts : public Module<P, D> {
     return multiply(y, cast<T>(sigmoid(linear(cast<M>(x), this->shared(shared_expert_gate->weight)))));
   }
 
-  void add_losses(const Variable<M, D>& logits, const Variable<M, D>& probabilities, const Tensor<std::int64_t, Cpu>& chosen,
-                  std::int64_t time, const Tensor<std::int32_t, D>& targets) const {
-    const std::int64_t sequences = chosen.dim(0) / time;
-    const std::vector<double> counted = counted_targets(sequences, time, targets);
-    if (options_.auxiliary_loss > 0) {
-      const auto count = static_cast<double>(options_.count), length = static_cast<double>(time);
-      Tensor<M, Cpu> factors = Tensor<M, Cpu>::zeros({sequences, 1, options_.count});
-      for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-        const double share = options_.auxiliary_loss * count * counted[static_cast<std::size_t>(sequence)] / (length * length);
-        for (const std::int64_t expert : chosen.narrow(sequence * time, time).span()) {
-          factors.at(sequence, 0, expert) += static_cast<M>(share);
-        }
-      }
-      add_loss(
-          sum(multiply(reshape(probabilities, {sequences, time, options_.count}), Variable<M, D>(factors.template to<D>()))));
+  // Neighbours among the tokens, and how many of them have a target that is not ignored.
+  struct Document {
+    std::int64_t first;
+    std::int64_t tokens;
+    double counted;
+  };
+
+  // Without document_starts these are the sequences.
+  static std::vector<Document> documents(std::int64_t tokens, std::int64_t time, const Tensor<std::int32_t, D>& targets,
+                                         const Tensor<std::int32_t, D>& document_starts) {
+    const auto on_host = [&](const Tensor<std::int32_t, D>& tensor, std::string_view name) {
+      if (!tensor.defined()) return Tensor<std::int32_t, Cpu>();
+      require(tensor.numel() == tokens, "{} of shape {} do not belong to {} sequences of {} tokens", name, tensor.shape(),
+              tokens / time, time);
+      return tensor.template to<Cpu>();
+    };
+    const auto of_targets = on_host(targets, "targets"), of_starts = on_host(document_starts, "document_starts");
+    std::vector<Document> found;
+    for (std::int64_t place = 0; place < tokens; ++place) {
+      const bool starts = of_starts.defined() ? of_starts.data()[place] == place % time : place % time == 0;
+      if (starts || place == 0) found.push_back({.first = place, .tokens = 0, .counted = 0});
+      found.back().tokens += 1;
+      if (!of_targets.defined() || of_targets.data()[place] != ops::ignored_target) found.back().counted += 1;
     }
-    if (options_.z_loss > 0) {
-      Tensor<M, Cpu> factors({sequences, 1});
-      for (std::int64_t sequence = 0; sequence < sequences; ++sequence) {
-        factors.at(sequence, 0) =
-            static_cast<M>(options_.z_loss * counted[static_cast<std::size_t>(sequence)] / static_cast<double>(time));
-      }
-      const Variable<M, D> log_sums = reshape(logsumexp(logits, -1), {sequences, time});
-      add_loss(sum(multiply(multiply(log_sums, log_sums), Variable<M, D>(factors.template to<D>()))));
-    }
+    return found;
   }
 
-  static std::vector<double> counted_targets(std::int64_t sequences, std::int64_t time,
-                                             const Tensor<std::int32_t, D>& targets) {
-    std::vector<double> counted(static_cast<std::size_t>(sequences), static_cast<double>(time));
-    if (!targets.defined()) return counted;
-    require(targets.numel() == sequences * time, "targets of shape {} do not belong to {} sequences of {} tokens",
-            targets.shape(), sequences, time);
-    const Tensor<std::int32_t, Cpu> on_host = targets.template to<Cpu>();
-    for (std::int64_t place = 0; place < on_host.numel(); ++place) {
-      if (on_host.data()[place] == ops::ignored_target) counted[static_cast<std::size_t>(place / time)] -= 1;
+  void add_losses(const Variable<M, D>& logits, const Variable<M, D>& probabilities, const Tensor<std::int64_t, Cpu>& chosen,
+                  const std::vector<Document>& documents) const {
+    const std::int64_t tokens = chosen.dim(0), count = options_.count;
+    if (options_.auxiliary_loss > 0) {
+      Tensor<M, Cpu> factors = Tensor<M, Cpu>::zeros({tokens, count});
+      for (const auto& [first, length, counted] : documents) {
+        const double square = static_cast<double>(length) * static_cast<double>(length);
+        const double share = options_.auxiliary_loss * static_cast<double>(count) * counted / square;
+        M* const of_first = factors.data() + first * count;
+        for (const std::int64_t expert : chosen.narrow(first, length).span()) of_first[expert] += static_cast<M>(share);
+        for (std::int64_t token = 1; token < length; ++token) std::copy_n(of_first, count, of_first + token * count);
+      }
+      add_loss(sum(multiply(probabilities, Variable<M, D>(factors.template to<D>()))));
     }
-    return counted;
+    if (options_.z_loss > 0) {
+      Tensor<M, Cpu> factors({tokens});
+      for (const auto& [first, length, counted] : documents) {
+        std::fill_n(factors.data() + first, length, static_cast<M>(options_.z_loss * counted / static_cast<double>(length)));
+      }
+      const Variable<M, D> log_sums = logsumexp(logits, -1);
+      add_loss(sum(multiply(multiply(log_sums, log_sums), Variable<M, D>(factors.template to<D>()))));
+    }
   }
 };
 

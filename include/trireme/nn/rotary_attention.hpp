@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "trireme/autograd/composed/masked_attention.hpp"
+#include "trireme/autograd/array.hpp"
 #include "trireme/core/export.hpp"
 #include "trireme/nn/key_value_cache.hpp"
 #include "trireme/nn/layers.hpp"
@@ -24,9 +24,7 @@ struct RotaryAttentionOptions {
   double epsilon = 1e-6;        // of these norms
   double rotary_base = 10000;
   ops::RotaryScaling rotary_scaling = {};
-  // Above 0: a query sees only keys that are fewer places away. Sequences that are longer take the way of masked_attention(),
-  // which is slower and holds matrices of time x time.
-  std::int64_t window = 0;
+  std::int64_t window = 0;  // above 0: a query sees only keys that are fewer places away
   Initializer weight_initializer = Initializer::normal(0, 0.02);
 };
 
@@ -68,14 +66,15 @@ class RotaryAttention : public Module<P, D> {
     kv_heads_ = options_.kv_heads / ranks;
   }
 
-  // time: of a sequence.
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
+  // time: of a sequence. document_starts [batch, time]: where each token's document starts in its sequence, which is as far
+  // back as the token sees and where positions count from; may be undefined.
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
+                         const Tensor<std::int32_t, D>& document_starts = {}) const {
     require(time > 0, "{}: a sequence has at least one token", this->name());
-    const auto qkv = rotary(projected(x, time), rotary_options());
-    const bool is_windowed = options_.window > 0 && time > options_.window;
-    return o_proj.forward(
-        is_windowed ? windowed(qkv)
-                    : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true}));
+    const auto qkv = rotary(projected(x, time), rotary_options(), document_starts);
+    const std::int64_t window = time > options_.window ? options_.window : 0;
+    return o_proj.forward(scaled_dot_product_attention(
+        qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true, .window = window}, {}, document_starts));
   }
 
   // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.
@@ -138,13 +137,6 @@ class RotaryAttention : public Module<P, D> {
     if (this->tensor_axis() != nullptr && shared.slot() != nullptr) shared = sum_gradient(shared, *this->tensor_axis());
     const auto heads = reshape(x, {x.shape()[0], x.shape()[1], x.shape()[2] / options_.head_size, options_.head_size});
     return reshape(rms_norm<T, D>(cast<M>(heads), shared, options_.epsilon), x.shape());
-  }
-
-  Variable<T, D> windowed(const Variable<T, D>& qkv) const {
-    return join_heads(masked_attention(split_heads(narrow(qkv, 2, 0, q_width()), heads_),
-                                       split_heads(narrow(qkv, 2, q_width(), kv_width()), kv_heads_),
-                                       split_heads(narrow(qkv, 2, q_width() + kv_width(), kv_width()), kv_heads_),
-                                       {.causal = true, .window = options_.window}));
   }
 
   RotaryAttentionOptions options_;  // with the sizes that follow from others

@@ -11,30 +11,39 @@ namespace nn {
 
 namespace detail {
 
-// Of all tokens [batch, time], or of this rank's rows where an axis divides them.
+// Of all tokens [batch, time], or of this rank's rows where an axis divides them; with document_starts, as embed_tokens() has
+// it.
 template <typename D>
-Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Collectives* axis) {
+Tensor<std::int32_t, D> positions_of(const Tensor<std::int32_t, D>& tokens, const Tensor<std::int32_t, D>& document_starts,
+                                     const Collectives* axis) {
   const Range rows = axis == nullptr ? Range{0, tokens.numel()} : even_part(tokens.numel(), *axis);
   Tensor<std::int32_t, D> positions({rows.count()});
   ops::positions(rows.begin, tokens.dim(1), positions);
-  return positions;
+  if (!document_starts.defined()) return positions;
+  return subtract(positions, document_starts.reshape({tokens.numel()}).narrow(rows.begin, rows.count()));
 }
 
 }  // namespace detail
 
 // The embeddings of tokens [batch, time] and of their positions, added: [batch, time, width], or in a sequence-parallel model
-// this rank's rows of that.
+// this rank's rows of that. Positions count from where each token's document starts, document_starts [batch, time], or where
+// it is undefined from the start of the sequence.
 template <typename P, typename D>
 Variable<typename P::Master, D> embed_tokens(const Embedding<P, D>& of_tokens, const Embedding<P, D>& of_positions,
-                                             const Tensor<std::int32_t, D>& tokens) {
+                                             const Tensor<std::int32_t, D>& tokens,
+                                             const Tensor<std::int32_t, D>& document_starts = {}) {
   const std::int64_t longest = of_positions.weight.info().placement.shape[0];
   require(tokens.shape().size() == 2 && tokens.dim(1) <= longest,
           "a model of {} positions reads tokens [batch, time], no longer than that, got {}", longest, tokens.shape());
+  require(!document_starts.defined() || document_starts.shape() == tokens.shape(),
+          "document_starts {} do not belong to tokens {}", document_starts.shape(), tokens.shape());
   const Collectives* axis = of_tokens.tensor_axis();
-  if (axis == nullptr) return token_embedding(tokens, of_tokens.weight.master(), of_positions.weight.master());
+  if (axis == nullptr && !document_starts.defined()) {
+    return token_embedding(tokens, of_tokens.weight.master(), of_positions.weight.master());
+  }
   const auto sum = of_tokens.forward(tokens);
-  return add(sum, reshape(of_positions.forward(detail::positions_of(tokens, of_tokens.sequence_parallel() ? axis : nullptr)),
-                          sum.shape()));
+  const auto positions = detail::positions_of(tokens, document_starts, of_tokens.sequence_parallel() ? axis : nullptr);
+  return add(sum, reshape(of_positions.forward(positions), sum.shape()));
 }
 
 struct TokenEmbeddingOptions {
@@ -57,12 +66,19 @@ class TokenEmbedding : public Module<P, D> {
         positions(*this, "positions", {.rows = options.positions, .width = options.width, .initializer = options.initializer}),
         dropout(*this, "dropout", options.dropout) {}
 
-  Variable<typename P::Master, D> forward(const Tensor<std::int32_t, D>& of) const {
-    return dropout.forward(embed_tokens(tokens, positions, of), of.dim(1));
+  Variable<typename P::Master, D> forward(const Tensor<std::int32_t, D>& of,
+                                          const Tensor<std::int32_t, D>& document_starts = {}) const {
+    return dropout.forward(embed_tokens(tokens, positions, of, document_starts), of.dim(1));
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.tokens; }
-  Variable<typename P::Master, D> forward(const Batch& batch) const { return forward(batch.tokens); }
+  Variable<typename P::Master, D> forward(const Batch& batch) const {
+    if constexpr (requires { batch.document_starts; }) {
+      return forward(batch.tokens, batch.document_starts);
+    } else {
+      return forward(batch.tokens);
+    }
+  }
 
   Embedding<P, D> tokens;
   Embedding<P, D> positions;

@@ -59,12 +59,16 @@ class CausalSelfAttention : public Module<P, D> {
     heads_ = options.heads / ranks;
   }
 
-  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
+  // document_starts [batch, time]: where each token's document starts in its sequence, which is as far back as the token sees;
+  // may be undefined.
+  Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time,
+                         const Tensor<std::int32_t, D>& document_starts = {}) const {
     auto qkv = c_attn.forward(x);
     require(time > 0, "{}: a sequence has at least one token", this->name());
     if (this->sequence_parallel()) qkv = reshape(qkv, {qkv.shape()[0] / time, time, qkv.shape().back()});
     const bool drops = options_.attention_dropout > 0 && this->training() && Tape::current() != nullptr;
-    const auto attended = drops ? dropped(qkv) : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true});
+    const auto attended = drops ? dropped(qkv, document_starts)
+                                : scaled_dot_product_attention(qkv, {}, {.heads = heads_, .causal = true}, {}, document_starts);
     return resid_dropout.forward(c_proj.forward(attended), time);
   }
 
@@ -78,11 +82,17 @@ class CausalSelfAttention : public Module<P, D> {
   Dropout<P, D> resid_dropout;
 
  private:
-  Variable<T, D> dropped(const Variable<T, D>& qkv) const {
+  Variable<T, D> dropped(const Variable<T, D>& qkv, const Tensor<std::int32_t, D>& document_starts) const {
     const std::int64_t width = qkv.shape().back() / 3;
     const auto part = [&](std::int64_t number) { return split_heads(narrow(qkv, 2, number * width, width), heads_); };
     const std::int64_t first_head = this->tensor_axis() == nullptr ? 0 : this->tensor_axis()->rank() * heads_;
-    return join_heads(masked_attention(part(0), part(1), part(2), {.causal = true},
+    AttentionMask<T, D> mask{.causal = true};
+    if (document_starts.defined()) {
+      const std::int64_t time = qkv.shape()[1];
+      const auto keys = arange<std::int32_t, D>(static_cast<double>(time));
+      mask.mask = ge(keys, document_starts.reshape({document_starts.dim(0), 1, time, 1}));
+    }
+    return join_heads(masked_attention(part(0), part(1), part(2), mask,
                                        {.dropout = options_.attention_dropout,
                                         .stream = this->name(),
                                         .all_heads = options_.heads,
@@ -132,7 +142,8 @@ class TransformerMlp : public Module<P, D> {
 };
 
 // A pre-norm block (Radford et al. 2019, GPT-2), from residual stream to residual stream [batch, time, width]; in a
-// sequence-parallel model this rank's rows of that. `time`: of a sequence; a batch of a list of layers knows it.
+// sequence-parallel model this rank's rows of that. `time`: of a sequence; a batch of a list of layers knows it, and where the
+// documents of its sequences start.
 template <typename P, typename D = Cpu>
 class TransformerBlock : public Module<P, D> {
  public:
@@ -143,9 +154,10 @@ class TransformerBlock : public Module<P, D> {
         ln_2(*this, "ln_2", {.width = options.width}),
         mlp(*this, "mlp", options) {}
 
-  Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time) const {
+  Residual<P, D> forward(const Residual<P, D>& x, std::int64_t time,
+                         const Tensor<std::int32_t, D>& document_starts = {}) const {
     const auto [stream, normalized] = settle(ln_1, x);
-    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time));
+    const auto [middle, middle_normalized] = ln_2.add_and_normalize(stream, attn.forward(normalized, time, document_starts));
     return {.stream = middle, .pending = mlp.forward(middle_normalized, time)};
   }
   // Of new tokens of a cache's sequences.
@@ -156,7 +168,13 @@ class TransformerBlock : public Module<P, D> {
   }
   template <typename Batch>
   requires requires(const Batch& batch) { batch.time(); }
-  Residual<P, D> forward(const Residual<P, D>& x, const Batch& batch) const { return forward(x, batch.time()); }
+  Residual<P, D> forward(const Residual<P, D>& x, const Batch& batch) const {
+    if constexpr (requires { batch.document_starts; }) {
+      return forward(x, batch.time(), batch.document_starts);
+    } else {
+      return forward(x, batch.time());
+    }
+  }
 
   LayerNorm<P, D> ln_1;
   CausalSelfAttention<P, D> attn;

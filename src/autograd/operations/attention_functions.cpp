@@ -13,14 +13,20 @@ struct Attention {
 
   template <typename T, typename D, typename A = Accumulate<T>>
   void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& key_padding_mask,
-               Tensor<T, D>& out, Tensor<A, D>& log_sum_exp) const {
-    ops::scaled_dot_product_attention<T, D>(
-        {.options = options, .q = q, .kv = kv, .key_padding_mask = key_padding_mask, .out = out, .log_sum_exp = log_sum_exp});
+               const Tensor<std::int32_t, D>& first_keys, Tensor<T, D>& out, Tensor<A, D>& log_sum_exp) const {
+    ops::scaled_dot_product_attention<T, D>({.options = options,
+                                             .q = q,
+                                             .kv = kv,
+                                             .key_padding_mask = key_padding_mask,
+                                             .first_keys = first_keys,
+                                             .out = out,
+                                             .log_sum_exp = log_sum_exp});
   }
   template <typename T, typename D, typename A = Accumulate<T>>
   void backward(const Tensor<T, D>& dout, const Tensor<T, D>& q, const Tensor<T, D>& kv,
-                const Tensor<std::int32_t, D>& key_padding_mask, const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp,
-                const Gradient<T, D>& dq, const Gradient<T, D>& dkv) const {
+                const Tensor<std::int32_t, D>& key_padding_mask, const Tensor<std::int32_t, D>& first_keys,
+                const Tensor<T, D>& out, const Tensor<A, D>& log_sum_exp, const Gradient<T, D>& dq,
+                const Gradient<T, D>& dkv) const {
     Tensor<T, D> of_q(q.shape());
     // Rows of a cache that are not in use have no gradient.
     Tensor<T, D> of_kv = kv.defined() ? Tensor<T, D>::zeros(kv.shape()) : Tensor<T, D>();
@@ -28,6 +34,7 @@ struct Attention {
                                                       .q = q,
                                                       .kv = kv,
                                                       .key_padding_mask = key_padding_mask,
+                                                      .first_keys = first_keys,
                                                       .out = out,
                                                       .log_sum_exp = log_sum_exp,
                                                       .dout = dout,
@@ -40,6 +47,7 @@ struct Attention {
     to["heads"] = std::int64_t{options.heads};
     to["kv_heads"] = std::int64_t{options.kv_heads};
     to["causal"] = std::int64_t{options.causal};
+    to["window"] = options.window;
     to["scale"] = options.scale;
     to["keys"] = options.keys;
     to["value_size"] = options.value_size;
@@ -50,11 +58,11 @@ struct Rotary {
   static constexpr std::string_view name = "rotary";
   ops::RotaryOptions options;
 
-  void forward(const auto& x, auto& y) const { ops::rotary(x, options, y); }
+  void forward(const auto& x, const auto& document_starts, auto& y) const { ops::rotary(x, options, y, document_starts); }
   template <typename T, typename D>
-  void backward(const Tensor<T, D>& dy, const Gradient<T, D>& dx) const {
+  void backward(const Tensor<T, D>& dy, const Tensor<std::int32_t, D>& document_starts, const Gradient<T, D>& dx) const {
     Tensor<T, D> contribution(dy.shape());
-    ops::rotary_backward(dy, options, contribution);
+    ops::rotary_backward(dy, options, contribution, document_starts);
     dx.give(std::move(contribution));
   }
   void describe(Attributes& to) const {
@@ -70,24 +78,28 @@ struct Rotary {
 template <typename T, typename D>
 Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                             const ops::AttentionOptions& options,
-                                            const Tensor<std::int32_t, D>& key_padding_mask) {
+                                            const Tensor<std::int32_t, D>& key_padding_mask,
+                                            const Tensor<std::int32_t, D>& first_keys) {
   const auto results = [&] {
     const Shape shape = ops::attention_shape(q.shape(), kv.shape(), options);
     return std::tuple(kept(Result<T, D>{shape}), internal(Result<Accumulate<T>, D>{{shape[0], options.heads, shape[1]}}));
   };
-  return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(key_padding_mask)));
+  return record(Attention{options}, results, kept(q), kept(optional(kv)), kept(optional(key_padding_mask)),
+                kept(optional(first_keys)));
 }
 
 template <typename T, typename D>
-Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options) {
-  return record(Rotary{options}, Result<T, D>{x.shape()}, x);
+Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
+                      const Tensor<std::int32_t, D>& document_starts) {
+  return record(Rotary{options}, Result<T, D>{x.shape()}, x, kept(optional(document_starts)));
 }
 
-#define TRIREME_INSTANTIATE(T)                                                                                \
-  template Variable<T, TRIREME_DEVICE> rotary(const Variable<T, TRIREME_DEVICE>&, const ops::RotaryOptions&); \
-  template Variable<T, TRIREME_DEVICE> scaled_dot_product_attention(                                          \
-      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const ops::AttentionOptions&,   \
-      const Tensor<std::int32_t, TRIREME_DEVICE>&)
+#define TRIREME_INSTANTIATE(T)                                                                               \
+  template Variable<T, TRIREME_DEVICE> rotary(const Variable<T, TRIREME_DEVICE>&, const ops::RotaryOptions&, \
+                                              const Tensor<std::int32_t, TRIREME_DEVICE>&);                  \
+  template Variable<T, TRIREME_DEVICE> scaled_dot_product_attention(                                         \
+      const Variable<T, TRIREME_DEVICE>&, const Variable<T, TRIREME_DEVICE>&, const ops::AttentionOptions&,  \
+      const Tensor<std::int32_t, TRIREME_DEVICE>&, const Tensor<std::int32_t, TRIREME_DEVICE>&)
 TRIREME_INSTANTIATE(float);
 TRIREME_INSTANTIATE(double);
 TRIREME_INSTANTIATE(bfloat16);

@@ -126,10 +126,24 @@ void for_each_group(const Pass& pass, const AttentionSizes& sizes, bool gradient
           .group = sizes.group(),
           .scale = static_cast<A>(scale),
           .causal = pass.options.causal,
-          .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() + place.sequence * sizes.key_rows : nullptr};
+          .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() + place.sequence * sizes.key_rows : nullptr,
+          .first_keys = pass.first_keys.defined() ? pass.first_keys.data() + place.sequence * sizes.queries : nullptr,
+          .window = pass.options.window};
       body(head, place, workspace);
     }
   });
+}
+
+// The kernels pass over keys by the first query of a block.
+void check_first_keys(const Tensor<std::int32_t, Cpu>& first_keys) {
+  if (!first_keys.defined()) return;
+  const std::int64_t queries = first_keys.dim(1);
+  for (std::int64_t i = 0; i < first_keys.numel(); ++i) {
+    const std::int64_t query = i % queries;
+    const std::int32_t before = query == 0 ? 0 : first_keys.data()[i - 1];
+    require(first_keys.data()[i] >= before, "attention: first_keys fall from {} to {} at query {} of sequence {}", before,
+            first_keys.data()[i], query, i / queries);
+  }
 }
 
 }  // namespace
@@ -142,6 +156,8 @@ AttentionSizes attention_sizes(const Shape& q, const Shape& kv_or_empty, const A
           heads, kv_heads);
   require(q.size() == 3, "attention: q has shape {}, but needs [batch, time, width]", q);
   require(options.value_size >= 0, "attention: a value size of {}", options.value_size);
+  require(options.window >= 0, "attention: the window is {}, but must not be below 0", options.window);
+  require(options.window == 0 || options.causal, "attention: a window of {} keys is for causal attention", options.window);
   const bool own_value_size = options.value_size > 0;
   const std::int64_t values = packed && own_value_size ? kv_heads * options.value_size : 0;  // apart from what splits evenly
   const std::int64_t parts = !packed ? heads : own_value_size ? heads + kv_heads : heads + 2 * kv_heads;
@@ -184,6 +200,7 @@ template <>
 template <typename T>
 void Attention<Cpu>::forward(const AttentionForward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
+  check_first_keys(pass.first_keys);
   const auto& kernels = attention_kernels().of<A>();
   for_each_group<T>(pass, sizes, false, 1, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto part = part_of_out(pass.out, sizes, place);
@@ -197,6 +214,7 @@ template <>
 template <typename T>
 void Attention<Cpu>::backward(const AttentionBackward<T, Cpu>& pass, const AttentionSizes& sizes) {
   using A = Accumulate<T>;
+  check_first_keys(pass.first_keys);
   const auto& kernels = attention_kernels().of<A>();
   for_each_group<T>(pass, sizes, true, 2, [&](const AttentionHead<A>& head, const GroupPlace& place, A* workspace) {
     const auto out = read(part_of_out(pass.out, sizes, place), workspace);

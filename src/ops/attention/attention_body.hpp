@@ -16,13 +16,21 @@ struct AttentionInput {
   const T* q;  // [batch, queries, heads, size], rows sizes.q_stride apart
   const T* k;  // [batch, key_rows, kv_heads, size], rows sizes.kv_stride apart, as v
   const T* v;
-  const std::int32_t* hidden;  // [batch, key_rows], not 0 where no query sees the key; may be null
+  const std::int32_t* hidden;      // [batch, key_rows], not 0 where no query sees the key; may be null
+  const std::int32_t* first_keys;  // [batch, queries], not falling: no query sees a key before this one; may be null
+  std::int64_t window;             // above 0, if causal: nor one that is so many places before the last one it sees, or more
   Accumulate<T> scale;
   bool causal;
 
   TRIREME_HOST_DEVICE std::int64_t offset() const { return sizes.keys - sizes.queries; }
   TRIREME_HOST_DEVICE bool sees(std::int64_t sequence, std::int64_t query, std::int64_t key) const {
-    return (!causal || key <= query + offset()) && (hidden == nullptr || hidden[sequence * sizes.key_rows + key] == 0);
+    return (!causal || key <= query + offset()) && (hidden == nullptr || hidden[sequence * sizes.key_rows + key] == 0) &&
+           key >= first_key(sequence, query);
+  }
+  TRIREME_HOST_DEVICE std::int64_t first_key(std::int64_t sequence, std::int64_t query) const {
+    const std::int64_t first = first_keys == nullptr ? 0 : first_keys[sequence * sizes.queries + query];
+    const std::int64_t of_window = window > 0 ? query + offset() + 1 - window : 0;
+    return first > of_window ? first : of_window;
   }
 };
 
@@ -70,7 +78,7 @@ struct AttentionForwardTile {
     const std::int64_t head_offset = place.head / sizes.group() * size;
     const std::int64_t seen = place.first + place.rows + in.offset();
     const std::int64_t end = in.causal && seen < sizes.keys ? seen : sizes.keys;
-    for (std::int64_t first = 0; first < end; first += rows) {
+    for (std::int64_t first = in.first_key(place.sequence, place.first); first < end; first += rows) {
       const int keys = TilePlace::rows_from(first, end, rows);
       const std::int64_t from = (place.sequence * sizes.key_rows + first) * sizes.kv_stride + head_offset;
       load(team, in.k + from, sizes.kv_stride, keys, size, k);
@@ -181,7 +189,7 @@ struct AttentionQueryGradientTile {
     const std::int64_t head_offset = place.head / sizes.group() * size;
     const std::int64_t seen = place.first + place.rows + forward.offset();
     const std::int64_t end = forward.causal && seen < sizes.keys ? seen : sizes.keys;
-    for (std::int64_t first = 0; first < end; first += rows) {
+    for (std::int64_t first = forward.first_key(place.sequence, place.first); first < end; first += rows) {
       const int keys = TilePlace::rows_from(first, end, rows);
       const std::int64_t from = (place.sequence * sizes.key_rows + first) * sizes.kv_stride + head_offset;
       load(team, forward.k + from, sizes.kv_stride, keys, size, k);
@@ -248,6 +256,7 @@ struct AttentionKeyGradientTile {
     for (std::int64_t head = place.head * sizes.group(); head < (place.head + 1) * sizes.group(); ++head) {
       for (std::int64_t first = unseen > 0 ? unseen : 0; first < sizes.queries; first += rows) {
         const int queries = TilePlace::rows_from(first, sizes.queries, rows);
+        if (forward.first_key(place.sequence, first) >= place.first + place.rows) break;  // later ones see none of it either
         const std::int64_t row = place.sequence * sizes.queries + first;
         const std::int64_t sums = (place.sequence * sizes.heads + head) * sizes.queries + first;
         load(team, forward.q + row * sizes.q_stride + head * size, sizes.q_stride, queries, size, q);

@@ -17,6 +17,9 @@ AttentionSizes checked_attention_sizes(const Pass& pass) {
   if (pass.key_padding_mask.defined()) {
     require_shape("attention", "key_padding_mask", pass.key_padding_mask.shape(), {sizes.batch, sizes.key_rows});
   }
+  if (pass.first_keys.defined()) {
+    require_shape("attention", "first_keys", pass.first_keys.shape(), {sizes.batch, sizes.queries});
+  }
   require_shape("attention", "out", pass.out.shape(), {sizes.batch, sizes.queries, sizes.out_width()});
   require_shape("attention", "log_sum_exp", pass.log_sum_exp.shape(), {sizes.batch, sizes.heads, sizes.queries});
   return sizes;

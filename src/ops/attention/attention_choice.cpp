@@ -11,6 +11,7 @@ AttentionChoice choose_attention_kernel(const AttentionCase& attention) {
   if (sizes.size % 8 != 0) return tiles("cuDNN's attention takes head sizes that are multiples of 8 only");
   if (sizes.size > 256) return tiles("cuDNN's attention takes head sizes up to 256 only");
   if (attention.key_padding_mask) return tiles("keys are hidden one by one");
+  if (attention.first_keys) return tiles("queries see keys from a first one on");
   if (attention.causal && sizes.queries != sizes.keys) return tiles("causal queries are fewer than the keys");
   if (sizes.keys != sizes.key_rows) return tiles("keys lie in a larger cache: each length of it would need another plan");
   if (sizes.queries == 1 || sizes.keys == 1) return tiles("there is but one query or key");

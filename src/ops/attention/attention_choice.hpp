@@ -21,7 +21,8 @@ struct AttentionCase {
   AttentionSizes sizes;
   bool causal;
   bool key_padding_mask;
-  bool aligned;  // all tensors, to 16 bytes
+  bool first_keys;  // or a window
+  bool aligned;     // all tensors, to 16 bytes
 };
 
 // Where cuDNN is chosen it may still have no plan for the GPU.

@@ -33,6 +33,7 @@ bool by_cudnn(const Pass& pass, const AttentionSizes& sizes, std::initializer_li
                                   .sizes = sizes,
                                   .causal = pass.options.causal,
                                   .key_padding_mask = pass.key_padding_mask.defined(),
+                                  .first_keys = pass.first_keys.defined() || pass.options.window > 0,
                                   .aligned = aligned})
              .kernel == AttentionKernel::cudnn;
 }

@@ -1,117 +1,10 @@
 #include "ops/attention/attention_kernels.hpp"
 
-#include "ops/base/tile.hpp"
+#include "ops/attention/attention_blocks.hpp"
 #include "trireme/math/exponential.hpp"
 
 namespace trireme::ops::TRIREME_ISA {
 namespace {
-
-TRIREME_HOST_DEVICE std::int64_t smaller(std::int64_t a, std::int64_t b) { return a < b ? a : b; }
-TRIREME_HOST_DEVICE std::int64_t larger(std::int64_t a, std::int64_t b) { return a > b ? a : b; }
-
-constexpr std::int64_t query_block = 8 * tile_rows;
-constexpr std::int64_t key_block = 384;  // a multiple of tile_rows and of tile_columns
-static_assert(key_block % tile_rows == 0 && key_block % tile_columns<float> == 0 && key_block % tile_columns<double> == 0);
-
-// Hands out pieces of a block of memory; without a block it only counts.
-template <typename T>
-class Workspace {
- public:
-  explicit Workspace(T* base) : base_(base) {}
-  T* take(std::int64_t count) {
-    T* piece = base_ == nullptr ? nullptr : base_ + used_;
-    used_ += (count + 15) / 16 * 16;
-    return piece;
-  }
-  std::int64_t used() const { return used_; }
-
- private:
-  T* base_;
-  std::int64_t used_ = 0;
-};
-
-// Rows of a matrix that vectors can be read from: the caller's when a row is a number of whole vectors, else a copy padded
-// with zeros.
-template <typename T>
-struct Rows {
-  const T* data;
-  std::int64_t stride;
-};
-template <typename T>
-Rows<T> whole_vectors(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* copy) {
-  const std::int64_t padded = round_up<T>(size);
-  if (padded == size) return {data, stride};
-  for (std::int64_t row = 0; row < time; ++row) {
-    for (std::int64_t j = 0; j < size; ++j) copy[row * padded + j] = data[row * stride + j];
-    for (std::int64_t j = size; j < padded; ++j) copy[row * padded + j] = 0;
-  }
-  return {copy, padded};
-}
-
-// Panels of tile_columns rows each, transposed: panel p holds [size][tile_columns] of rows p * tile_columns and on.
-template <typename T>
-constexpr std::int64_t num_panels(std::int64_t time) {
-  return (time + tile_columns<T> - 1) / tile_columns<T>;
-}
-template <typename T>
-void transpose_into_panels(const T* data, std::int64_t stride, std::int64_t time, std::int64_t size, T* panels) {
-  for (std::int64_t first = 0; first < time; first += tile_columns<T>, panels += size * tile_columns<T>) {
-    const std::int64_t rows = smaller(time - first, tile_columns<T>);
-    for (std::int64_t j = 0; j < size; ++j) {
-      for (std::int64_t row = 0; row < rows; ++row) panels[j * tile_columns<T> + row] = data[(first + row) * stride + j];
-      for (std::int64_t row = rows; row < tile_columns<T>; ++row) panels[j * tile_columns<T> + row] = 0;
-    }
-  }
-}
-
-// A block of queries against a block of keys: rows [query, query_end) see the keys from `key` up to `key_end`, each at most
-// the one at its own place + offset.
-struct Block {
-  std::int64_t query;
-  std::int64_t query_end;
-  std::int64_t key;
-  std::int64_t key_end;
-  std::int64_t offset;
-
-  // Keys of this block that the rows up to `row` see.
-  std::int64_t seen(std::int64_t row) const { return larger(0, smaller(row + offset + 1, key_end) - key); }
-  int rows_of_tile(std::int64_t tile) const { return static_cast<int>(smaller(query_end - tile, tile_rows)); }
-};
-
-// The last key's place seen by a query is its own plus this.
-template <typename T>
-std::int64_t offset_of(const AttentionHead<T>& head) {
-  return head.causal ? head.keys - head.queries : head.keys;
-}
-
-// Hidden keys among the first `count` scores of a row get no probability.
-template <typename T>
-void hide(const std::int32_t* hidden, std::int64_t count, T* scores) {
-  constexpr T infinity = static_cast<T>(__builtin_inf());
-  for (std::int64_t j = 0; hidden != nullptr && j < count; ++j) scores[j] = hidden[j] != 0 ? -infinity : scores[j];
-}
-
-constexpr std::int64_t padding = 16;  // so that rows of scores do not fall on the same cache sets
-template <typename T>
-constexpr std::int64_t score_stride(std::int64_t time) {
-  const std::int64_t keys = smaller(num_panels<T>(time) * tile_columns<T>, key_block);
-  return keys + padding;
-}
-
-// scores[row - query][j] = a[row] . panels[key + j], for the keys that each tile of rows sees.
-template <typename T>
-void products_with_panels(const Block& block, Rows<T> a, const T* panels, std::int64_t size, T* scores, std::int64_t stride) {
-  for (std::int64_t j = 0; j < block.key_end - block.key; j += tile_columns<T>) {
-    const T* panel = panels + (block.key + j) * size;
-    for (std::int64_t tile = block.query; tile < block.query_end; tile += tile_rows) {
-      const int rows = block.rows_of_tile(tile);
-      const std::int64_t columns = smaller(block.seen(tile + rows - 1) - j, tile_columns<T>);
-      if (columns <= 0) continue;
-      multiply_tile(Left<T, false>{a.data + tile * a.stride, a.stride}, rows, panel, tile_columns<T>, size,
-                    scores + (tile - block.query) * stride + j, stride, columns, false);
-    }
-  }
-}
 
 // The running softmax of a block of queries.
 template <typename T>
@@ -167,7 +60,12 @@ constexpr T lowest = T(-1e30);
 
 // One query against all keys, as in generation: nothing is used twice, so nothing is rearranged first.
 template <typename T>
-void forward_one_query(const AttentionHead<T>& head, T* out, T* log_sum_exp, const ForwardBuffers<T>& buffers) {
+void forward_one_query(AttentionHead<T> head, T* out, T* log_sum_exp, const ForwardBuffers<T>& buffers) {
+  const std::int64_t passed = smaller(FirstKeys::of(head)(0), head.keys);
+  head.k += passed * head.k_stride;
+  head.v += passed * head.v_stride;
+  head.keys -= passed;
+  if (head.hidden != nullptr) head.hidden += passed;
   T* scores = buffers.key_panels;
   for (std::int64_t place = 0; place < head.group; ++place) {
     const T* q = head.q + place * head.size;
@@ -203,6 +101,7 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
   const std::int64_t queries = head.queries;
   const std::int64_t keys = head.keys;
   const std::int64_t offset = offset_of(head);
+  const FirstKeys first_keys = FirstKeys::of(head);
   const T scale = head.scale;
   const std::int32_t* const hidden = head.hidden;
   const Rows<T> q{q_rows, head.q_stride};
@@ -214,23 +113,30 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
       running.largest[row] = lowest<T>;
       running.sum[row] = 0;
     }
-    for (std::int64_t key = 0; key < keys_end; key += key_block) {
-      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
+    if (first_keys.any()) zero(buffers.out, query_block * width);
+    for (std::int64_t key = first_keys(query) / key_block * key_block; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset, first_keys};
+      const bool goes_on = first_keys.any() || key > 0;
       products_with_panels(block, q, buffers.key_panels, head.size, buffers.scores, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
         const std::int64_t seen = block.seen(tile + rows - 1);
-        if (seen == 0) continue;
+        const std::int64_t passed = block.passed(tile, seen);
+        if (seen == passed) continue;
         T* tile_out = buffers.out + (tile - query) * width;
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
           T* scores = buffers.scores + local * stride;
-          if (hidden != nullptr) hide(hidden + key, block.seen(row), scores);
-          const T factor = exponentiate_row(scores, block.seen(row), seen, scale, running.largest[local], running.sum[local]);
-          for (std::int64_t j = 0; key > 0 && j < width; ++j) buffers.out[local * width + j] *= factor;
+          const std::int64_t end = block.seen(row);
+          const std::int64_t begin = larger(passed, block.passed(row, end));
+          zero(scores + passed, begin - passed);
+          if (hidden != nullptr) hide(hidden + key + begin, end - begin, scores + begin);
+          const T factor =
+              exponentiate_row(scores + begin, end - begin, seen - begin, scale, running.largest[local], running.sum[local]);
+          for (std::int64_t j = 0; goes_on && j < width; ++j) buffers.out[local * width + j] *= factor;
         }
-        multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride, stride}, rows, v.data + key * v.stride, v.stride,
-                      seen, tile_out, width, width, key > 0);
+        multiply_rows(Left<T, false>{buffers.scores + (tile - query) * stride + passed, stride}, rows,
+                      v.data + (key + passed) * v.stride, v.stride, seen - passed, tile_out, width, width, goes_on);
       }
     }
     for (std::int64_t row = query; row < query_end; ++row) {
@@ -313,6 +219,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
   const std::int64_t stride = score_stride<T>(head.keys);
   const std::int64_t keys = head.keys;
   const std::int64_t offset = offset_of(head);
+  const FirstKeys first_keys = FirstKeys::of(head);
   const T scale = head.scale;
   const std::int32_t* const hidden = head.hidden;
   const std::int64_t out_stride = gradients.out_stride;
@@ -334,31 +241,44 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
       }
       delta[row - query] = total;
     }
-    for (std::int64_t key = 0; key < keys_end; key += key_block) {
-      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset};
+    if (first_keys.any()) zero(buffers.dq, query_block * width);
+    for (std::int64_t key = first_keys(query) / key_block * key_block; key < keys_end; key += key_block) {
+      const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset, first_keys};
       products_with_panels(block, q, buffers.key_panels, size, buffers.p, stride);
       products_with_panels(block, dout, buffers.value_panels, value_size, buffers.ds, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
         const std::int64_t seen = block.seen(tile + rows - 1);
+        const std::int64_t passed = block.passed(tile, seen);
         const std::int64_t whole_tiles = (seen + tile_rows - 1) / tile_rows * tile_rows;
         for (std::int64_t row = tile; row < tile + rows; ++row) {
           const std::int64_t local = row - query;
           T* p = buffers.p + local * stride;
-          if (hidden != nullptr) hide(hidden + key, block.seen(row), p);
-          softmax_gradient_row(p, buffers.ds + local * stride, block.seen(row), whole_tiles, scale, log_sum_exp[row],
+          T* ds = buffers.ds + local * stride;
+          const std::int64_t end = block.seen(row);
+          const std::int64_t begin = larger(passed, block.passed(row, end));
+          const std::int64_t vectors = begin / lanes<T> * lanes<T>;
+          if (hidden != nullptr) hide(hidden + key + begin, end - begin, p + begin);
+          softmax_gradient_row(p + vectors, ds + vectors, end - vectors, whole_tiles - vectors, scale, log_sum_exp[row],
                                delta[local]);
+          const std::int64_t first_tile = passed / tile_rows * tile_rows;
+          zero(p + first_tile, begin - first_tile);
+          zero(ds + first_tile, begin - first_tile);
         }
-        multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride, stride}, rows, k.data + key * k.stride, k.stride,
-                      seen, buffers.dq + (tile - query) * width, width, width, key > 0);
+        multiply_rows(Left<T, false>{buffers.ds + (tile - query) * stride + passed, stride}, rows,
+                      k.data + (key + passed) * k.stride, k.stride, seen - passed, buffers.dq + (tile - query) * width, width,
+                      width, first_keys.any() || key > 0);
       }
-      for (std::int64_t tile = block.key; tile < block.key_end; tile += tile_rows) {
+      const std::int64_t passed = block.passed(query, block.key_end - key) / tile_rows * tile_rows;
+      for (std::int64_t tile = key + passed; tile < block.key_end; tile += tile_rows) {
         // Queries before this one see nothing of the tile.
         const std::int64_t first_of_all = larger(0, tile - offset);
         const std::int64_t first = larger(query, first_of_all);
-        const std::int64_t queries = query_end - first;
+        std::int64_t last = query_end;
+        while (last > first && first_keys(last - 1) >= tile + tile_rows) --last;
+        const std::int64_t queries = last - first;
         const std::int64_t place = (first - query) * stride + tile - block.key;
-        const bool seen_before = first_of_all < query || place_in_group > 0;
+        const bool seen_before = first_keys.any() || first_of_all < query || place_in_group > 0;
         multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
                       queries, buffers.dv + tile * value_width, value_width, value_width, seen_before);
         multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
@@ -379,6 +299,10 @@ void backward(const AttentionHead<T>& head, const AttentionHeadGradients<T>& gra
   transpose_into_panels(head.k, head.k_stride, head.keys, size, buffers.key_panels);
   transpose_into_panels(head.v, head.v_stride, head.keys, value_size, buffers.value_panels);
   const Rows<T> k = whole_vectors(head.k, head.k_stride, head.keys, size, buffers.k_rows);
+  if (FirstKeys::of(head).any()) {  // keys may be seen by nobody
+    zero(buffers.dk, (head.keys + tile_rows) * round_up<T>(size));
+    zero(buffers.dv, (head.keys + tile_rows) * round_up<T>(value_size));
+  }
   for (std::int64_t place = 0; place < head.group; ++place) backward_queries(head, gradients, place, k, buffers);
   copy_rows(buffers.dk, round_up<T>(size), head.keys, size, gradients.dk, head.k_stride);
   copy_rows(buffers.dv, round_up<T>(value_size), head.keys, value_size, gradients.dv, head.v_stride);

@@ -22,8 +22,10 @@ struct AttentionHead {
   std::int64_t value_size;
   std::int64_t group;
   T scale;
-  bool causal;                 // query i sees the keys up to i + keys - queries, else all
-  const std::int32_t* hidden;  // [keys], not 0 where no query sees the key; may be null
+  bool causal;                               // query i sees the keys up to i + keys - queries, else all
+  const std::int32_t* hidden;                // [keys], not 0 where no query sees the key; may be null
+  const std::int32_t* first_keys = nullptr;  // [queries], not falling: no query sees a key before this one; may be null
+  std::int64_t window = 0;  // above 0, if causal: nor one that is so many places before the last one it sees, or more
 };
 
 template <typename T>

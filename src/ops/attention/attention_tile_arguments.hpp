@@ -27,6 +27,8 @@ AttentionInput<T> attention_input(const Pass& pass, const AttentionSizes& sizes)
           .k = k,
           .v = v,
           .hidden = pass.key_padding_mask.defined() ? pass.key_padding_mask.data() : nullptr,
+          .first_keys = pass.first_keys.defined() ? pass.first_keys.data() : nullptr,
+          .window = pass.options.window,
           .scale = static_cast<Accumulate<T>>(attention_scale(pass.options, sizes)),
           .causal = pass.options.causal};
 }

@@ -54,18 +54,24 @@ const RotaryTable<A>& rotary_table(const RotaryOptions& options, std::int64_t ti
 
 template <>
 template <typename T>
-void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const T* x, T* y) {
+void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const std::int32_t* starts,
+                         const T* x, T* y) {
   const std::int64_t time = sizes.time;
   const std::int64_t width = sizes.width;
   const std::int64_t half = options.size / 2;
   using A = Accumulate<T>;
   const RotaryTable<A>& table = rotary_table<A>(options, time, direction);
+  for (std::int64_t row = 0; starts != nullptr && row < sizes.batch * time; ++row) {
+    require(starts[row] >= 0 && starts[row] <= row % time, "rotary: the document of place {} can't start at place {}",
+            row % time, starts[row]);
+  }
   parallel_rows(sizes.batch * time, width, [&](std::int64_t begin, std::int64_t end) {
     FloatRow<T> read(width);
     FloatRow<T> written(width);
     for (std::int64_t row = begin; row < end; ++row) {
-      const A* cosine = table.cosines.data() + row % time * half;
-      const A* sine = table.sines.data() + row % time * half;
+      const std::int64_t position = row % time - (starts == nullptr ? 0 : starts[row]);
+      const A* cosine = table.cosines.data() + position * half;
+      const A* sine = table.sines.data() + position * half;
       const A* from = read.read(x + row * width);
       A* to = written.place(y + row * width);
       for (std::int64_t head = 0; head < options.heads; ++head, from += options.size, to += options.size) {

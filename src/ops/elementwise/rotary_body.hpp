@@ -81,6 +81,7 @@ struct RotaryRows {
   std::int64_t width;
   const T* x;
   T* y;
+  const std::int32_t* starts = nullptr;  // [rows], the place in its sequence where a row's document starts; may be null
 };
 
 // A team for each row [width]: its heads are rotated, the rest is copied. y may be x.
@@ -93,12 +94,13 @@ struct RotateRow {
   template <typename Team>
   TRIREME_TEAM void operator()(const Team& team, std::int64_t row) const {
     const std::int64_t half = rows.half;
+    const std::int64_t position = row % rows.time - (rows.starts == nullptr ? 0 : rows.starts[row]);
     const T* from = rows.x + row * rows.width;
     T* to = rows.y + row * rows.width;
     each_pack<Width>(team, rows.heads * half, [&](std::int64_t i) {
       const std::int64_t j = i % half;
       const std::int64_t place = i / half * 2 * half + j;
-      const std::int64_t angle = row % rows.time * half + j;
+      const std::int64_t angle = position * half + j;
       const auto cosine = load<Width>(rows.cosines + angle);
       const auto sine = load<Width>(rows.sines + angle);
       const auto first = load<Width>(from + place);

@@ -11,7 +11,8 @@ using device::native_stream;
 
 template <>
 template <typename T>
-void Rotary<Cuda>::rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const T* x, T* y) {
+void Rotary<Cuda>::rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const std::int32_t* starts,
+                          const T* x, T* y) {
   using A = Accumulate<T>;
   const std::int64_t half = options.size / 2;
   const Tensor<A, Cuda> cosines({sizes.time, half});
@@ -31,7 +32,8 @@ void Rotary<Cuda>::rotate(const RotarySizes& sizes, const RotaryOptions& options
                            .time = sizes.time,
                            .width = sizes.width,
                            .x = x,
-                           .y = y};
+                           .y = y,
+                           .starts = starts};
   check_cuda(cuda::rotate_rows(rows, sizes.batch * sizes.time, native_stream()), "rotary");
 }
 

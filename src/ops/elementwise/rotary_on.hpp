@@ -19,13 +19,15 @@ struct RotarySizes {
 
 template <typename D>
 struct Rotary {
-  // `direction` is 1, or -1 for the negative angles.
+  // `direction` is 1, or -1 for the negative angles. starts: [batch, time], or null.
   template <typename T>
-  static void rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const T* x, T* y);
+  static void rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const std::int32_t* starts,
+                     const T* x, T* y);
 };
 
 template <typename T, typename D>
-void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& options, double direction, Tensor<T, D>& y) {
+void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& options, double direction,
+            const Tensor<std::int32_t, D>& document_starts, Tensor<T, D>& y) {
   require_shape(op, "y", y, x.shape());
   require(options.size > 0 && options.size % 2 == 0, "{}: the head size is {}, but must be even", op, options.size);
   require(x.shape().size() == 3 && options.heads >= 0 && x.dim(2) >= options.heads * options.size,
@@ -35,21 +37,26 @@ void rotate(std::string_view op, const Tensor<T, D>& x, const RotaryOptions& opt
   require(options.base > 1 && scaling.factor >= 1 && (!by_training || scaling.trained_positions > 0),
           "{}: the base is {}, the factor {} and trained_positions {}, but need to be above 1, at least 1 and above 0", op,
           options.base, scaling.factor, scaling.trained_positions);
-  Rotary<D>::rotate({.batch = x.dim(0), .time = x.dim(1), .width = x.dim(2)}, options, direction, x.data(), y.data());
+  const bool has_documents = document_starts.defined();
+  if (has_documents) require_shape(op, "document_starts", document_starts.shape(), {x.dim(0), x.dim(1)});
+  Rotary<D>::rotate({.batch = x.dim(0), .time = x.dim(1), .width = x.dim(2)}, options, direction,
+                    has_documents ? document_starts.data() : nullptr, x.data(), y.data());
 }
 
 template <typename T, typename D>
-void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y) {
-  rotate("rotary", x, options, 1, y);
+void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
+            const Tensor<std::int32_t, D>& document_starts) {
+  rotate("rotary", x, options, 1, document_starts, y);
 }
 
 template <typename T, typename D>
-void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx) {
-  rotate("rotary_backward", dy, options, -1, dx);
+void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx,
+                     const Tensor<std::int32_t, D>& document_starts) {
+  rotate("rotary_backward", dy, options, -1, document_starts, dx);
 }
 
-#define TRIREME_INSTANTIATE_ROTARY(T, D)                                          \
-  template void rotary(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&); \
-  template void rotary_backward(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&)
+#define TRIREME_INSTANTIATE_ROTARY(T, D)                                                                          \
+  template void rotary(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&, const Tensor<std::int32_t, D>&); \
+  template void rotary_backward(const Tensor<T, D>&, const RotaryOptions&, Tensor<T, D>&, const Tensor<std::int32_t, D>&)
 
 }  // namespace trireme::ops

@@ -39,7 +39,22 @@ def recurrent(ops):
 
 
 def attention(ops):
-    def run(name, batch, heads, queries, keys, size, causal, kv_heads=None, value_size=None, padded=False, scale=None):
+    # documents: of each row, the lengths of those that lie in it, whose queries see no other; window: keys that a query sees.
+    def run(
+        name,
+        batch,
+        heads,
+        queries,
+        keys,
+        size,
+        causal,
+        kv_heads=None,
+        value_size=None,
+        padded=False,
+        scale=None,
+        documents=None,
+        window=0,
+    ):
         random = ops.random(name)
         kv_heads = kv_heads or heads
         inputs = {
@@ -57,6 +72,17 @@ def attention(ops):
                 hidden[row, keys - 2 * row :] = 1
             inputs["key_padding_mask"] = hidden
             mask = mask & (hidden == 0)[:, None, None, :]
+        if documents:
+            first_keys = torch.zeros(batch, queries, dtype=torch.int32)
+            blocks = torch.zeros(batch, 1, queries, keys, dtype=torch.bool)
+            for row, lengths in enumerate(documents):
+                blocks[row, 0] = torch.block_diag(*(torch.ones(length, length) for length in lengths)) > 0
+                starts = [sum(lengths[:number]) for number in range(len(lengths))]
+                first_keys[row] = torch.tensor(starts).repeat_interleave(torch.tensor(lengths))
+            inputs["first_keys"] = first_keys
+            mask = mask & blocks
+        if window:
+            mask = mask & torch.ones(queries, keys, dtype=torch.bool).triu(keys - queries - window + 1)
 
         def function(t):
             k, v = (t[key].repeat_interleave(heads // kv_heads, dim=1) for key in ("k", "v"))
@@ -64,6 +90,7 @@ def attention(ops):
             return {"out": scores.masked_fill(~mask, -math.inf).softmax(-1) @ v}
 
         hyper = {"causal": causal, "scale": scale or "1/sqrt(head_dim)", "key_padding_mask": padded}
+        hyper |= {"window": window} if window else {}
         ops.add(
             name,
             "scaled_dot_product_attention",
@@ -80,6 +107,9 @@ def attention(ops):
     run("attention_one_query", 3, 2, 1, 17, 8, causal=True)
     run("attention_shared_keys", 2, 6, 7, 7, 4, causal=True, kv_heads=2)
     run("attention_value_size", 2, 2, 5, 7, 8, causal=False, value_size=6)
+    run("attention_documents", 2, 4, 71, 71, 6, causal=True, kv_heads=2, documents=([1, 40, 7, 23], [30, 5, 36]))
+    run("attention_window", 2, 2, 9, 62, 5, causal=True, window=13)
+    run("attention_documents_window", 1, 2, 33, 33, 8, causal=True, documents=([2, 19, 12],), window=4)
 
 
 PARTS = (recurrent, attention)

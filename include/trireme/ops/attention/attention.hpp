@@ -9,11 +9,14 @@ namespace ops {
 
 struct AttentionOptions {
   int heads = 1;
-  int kv_heads = 0;       // 0: as many as heads; else it divides them, and heads / kv_heads neighbours share keys and values
-                          // (Ainslie et al. 2023, arXiv 2305.13245)
-  bool causal = false;    // query i sees the keys up to i + keys - queries
-  double scale = 0;       // of the products of queries and keys; 0: 1 / sqrt(head size)
-  std::int64_t keys = 0;  // rows of kv in use, for a cache that is larger; 0: all
+  int kv_heads = 0;     // 0: as many as heads; else it divides them, and heads / kv_heads neighbours share keys and values
+                        // (Ainslie et al. 2023, arXiv 2305.13245)
+  bool causal = false;  // query i sees the keys up to i + keys - queries
+  // Above 0, if causal: nor keys that are so many places before the last one it sees, or more (Beltagy et al. 2020, arXiv
+  // 2004.05150).
+  std::int64_t window = 0;
+  double scale = 0;             // of the products of queries and keys; 0: 1 / sqrt(head size)
+  std::int64_t keys = 0;        // rows of kv in use, for a cache that is larger; 0: all
   std::int64_t value_size = 0;  // of a head's values and of its part of the output; 0: that of its queries. Not on a GPU
 };
 
@@ -24,6 +27,9 @@ struct AttentionOptions {
 // be more or fewer keys than queries (cross-attention).
 //   out: [batch, queries, heads * value_size]     log_sum_exp: [batch, heads, queries], kept for the backward pass
 // key_padding_mask: [batch, keys], not 0 where a key is padding; may be undefined. A query that sees no key gets zeros.
+// first_keys: [batch, queries], the first key that each query sees, from 0 on and never below that of the query before; may be
+// undefined. Where several documents lie in a row, it is the place where the query's own starts. Keys that a block of queries
+// does not see by this, the window or causal cost nothing.
 // On a GPU cuDNN computes bfloat16 and float16 where it has a plan, made in the first call with new shapes; the last bits of
 // its dq may differ from run to run.
 template <typename T, typename D>
@@ -32,6 +38,7 @@ struct AttentionForward {
   Tensor<T, D> q = {};
   Tensor<T, D> kv = {};
   Tensor<std::int32_t, D> key_padding_mask = {};
+  Tensor<std::int32_t, D> first_keys = {};
   Tensor<T, D> out = {};                      // out
   Tensor<Accumulate<T>, D> log_sum_exp = {};  // out
 };
@@ -45,6 +52,7 @@ struct AttentionBackward {
   Tensor<T, D> q = {};
   Tensor<T, D> kv = {};
   Tensor<std::int32_t, D> key_padding_mask = {};
+  Tensor<std::int32_t, D> first_keys = {};
   Tensor<T, D> out = {};
   Tensor<Accumulate<T>, D> log_sum_exp = {};
   Tensor<T, D> dout = {};

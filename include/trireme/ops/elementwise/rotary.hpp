@@ -20,12 +20,16 @@ struct RotaryOptions {
 // Rotary positions (Su et al. 2021, arXiv 2104.09864) in packed x: [batch, time, width]. Elements j and j + size / 2 of a head
 // turn by position / base^(2 j / size), as scaled; angles are rounded to float as in transformers, which counts at high
 // positions. Columns after the heads are copied. y may be x.
+// document_starts: [batch, time], the place where each row's document starts, from 0 up to its own place; positions count from
+// there. Undefined: from the start of the sequence.
 template <typename T, typename D>
-TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y);
+TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
+                           const Tensor<std::int32_t, D>& document_starts = {});
 
 // The rotation by the negative angles, with the same attention_factor. dx may be dy.
 template <typename T, typename D>
-TRIREME_EXPORT void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx);
+TRIREME_EXPORT void rotary_backward(const Tensor<T, D>& dy, const RotaryOptions& options, Tensor<T, D>& dx,
+                                    const Tensor<std::int32_t, D>& document_starts = {});
 
 }  // namespace ops
 }  // namespace trireme
