@@ -64,6 +64,7 @@
 #include "trireme/data/read_image_folder.hpp"
 #include "trireme/data/read_images.hpp"
 #include "trireme/data/rows.hpp"
+#include "trireme/data/split_documents.hpp"
 #include "trireme/data/table.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/text_batch.hpp"

@@ -4,6 +4,7 @@
 
 #include "catch.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/data/split_documents.hpp"
 #include "trireme/data/text_batch.hpp"
 
 using namespace trireme;
@@ -36,4 +37,21 @@ TEST_CASE("documents without tokens, with other targets or beyond the last one a
   CHECK_THROWS_WITH(documents.add(std::span<const std::int32_t>{}), "document 0 has no tokens");
   CHECK_THROWS_WITH(documents.add({.tokens = tokens, .targets = one}), "document 0 has 2 tokens and 1 targets");
   CHECK_THROWS_WITH(documents[0], "document 0 of 0");
+}
+
+TEST_CASE("a separator ends a document and is its last token") {
+  const auto documents = data::split_documents(data::TokenDataset::from_tokens({0, 5, 6, 0, 0, 7, 0, 8, 9}), 0);
+  REQUIRE(documents.size() == 3);
+  CHECK(list(documents[0].tokens) == std::vector<std::int32_t>{5, 6, 0});
+  CHECK(list(documents[0].targets) == std::vector<std::int32_t>{6, 0, no_target});
+  CHECK(list(documents[1].tokens) == std::vector<std::int32_t>{7, 0});
+  CHECK(list(documents[2].tokens) == std::vector<std::int32_t>{8, 9});
+  CHECK(data::split_documents(data::TokenDataset::from_tokens({0, 0}), 0).size() == 0);
+
+  std::vector<std::int32_t> many(200'000, 3);  // more than are read at once
+  many[99'999] = 0;
+  const auto halves = data::split_documents(data::TokenDataset::from_tokens(many), 0);
+  REQUIRE(halves.size() == 2);
+  CHECK(halves[0].tokens.size() == 100'000);
+  CHECK(halves[1].tokens.size() == 100'000);
 }
