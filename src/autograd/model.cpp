@@ -24,6 +24,7 @@ void Model::share(int parameter, std::string module) {
 Model::Model(const ModelContext& context, DType dtype, DType compute_dtype, const PlaneDevice& device)
     : context_(context), store_(dtype, compute_dtype, device) {
   require(context.chunks > 0, "a rank of a pipeline has at least one stage, got {}", context.chunks);
+  if (context.lora) context.lora->check();
 }
 
 }  // namespace trireme

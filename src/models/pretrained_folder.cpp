@@ -74,11 +74,19 @@ nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, con
                                                  : nn::load_weights<float>(models, folder.string(), format, load);
 }
 
-void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
-                 const std::filesystem::path& folder, const SavePretrainedOptions& save) {
-  const std::vector<nn::PrefixedModel> models{{.prefix = "", .model = model}};
+void write_json(const nlohmann::ordered_json& json, const std::filesystem::path& path) {
+  // Names of classes may be no UTF-8.
+  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  FileReplacement file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
+void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
+                  const char* weights, const std::function<void()>& write_beside) {
   const auto is_first = [](const Axis& ranks) { return ranks == nullptr || ranks->rank() == 0; };
-  const bool writes = is_first(model.context().pipeline) && is_first(model.context().parts());
+  const ModelContext& context = model.model.context();
+  const bool writes = is_first(context.pipeline) && is_first(context.parts());
   // A rank that can't write still takes what the others give: none of them waits for it.
   std::exception_ptr failed;
   const auto attempt = [&failed](const auto& work) {
@@ -90,25 +98,24 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
   };
   if (writes) attempt([&] { make_folder(folder); });
   attempt([&] {
-    const std::string path = (folder / "model.safetensors").string();
-    model.store().dtype() == DType::float64 ? nn::save_weights<double>(models, path, format)
-                                            : nn::save_weights<float>(models, path, format);
+    const std::string path = (folder / weights).string();
+    model.model.store().dtype() == DType::float64 ? nn::save_weights<double>({model}, path, format)
+                                                  : nn::save_weights<float>({model}, path, format);
   });
-  if (writes && !failed) {
-    attempt([&] {
-      take_special_tokens(config, save.from);
-      // Names of classes may be no UTF-8.
-      const std::string text = config.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-      FileReplacement file(folder / "config.json");
-      file.write(std::as_bytes(std::span(text)));
-      file.commit();
-      std::error_code unknown;
-      std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
-      if (!save.from.empty()) copy_processors(save.from, folder);
-      copy_tokenizer(save.tokenizer.value_or(save.from), folder);
-    });
-  }
+  if (writes && !failed) attempt(write_beside);
   if (failed) std::rethrow_exception(failed);
+}
+
+void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
+                 const std::filesystem::path& folder, const SavePretrainedOptions& save) {
+  write_folder({.prefix = "", .model = model}, format, folder, "model.safetensors", [&] {
+    take_special_tokens(config, save.from);
+    write_json(config, folder / "config.json");
+    std::error_code unknown;
+    std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
+    if (!save.from.empty()) copy_processors(save.from, folder);
+    copy_tokenizer(save.tokenizer.value_or(save.from), folder);
+  });
 }
 
 }  // namespace trireme::models

@@ -147,6 +147,7 @@ std::vector<Range> divide_model(Model& model, const std::vector<StagedLayer>& la
   const std::vector<Use> buffers = buffers_of(model, layers);
   require_in_list(parameters);
   require_in_list(buffers);
+  if (context.lora) require_known_targets(*context.lora, model.targetable());
   std::vector<double> costs = context.layer_costs;
   if (costs.empty()) costs = costs_of(model, layers, parameters);
   require(costs.size() == layers.size(), "this model is a list of {} layers, from {} to {}; it got {} costs of layers",

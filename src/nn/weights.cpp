@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "nn/weight_files.hpp"
+#include "trireme/nn/lora.hpp"
 #include "trireme/nn/weights_format.hpp"
 
 namespace trireme::nn {
@@ -69,6 +70,7 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
   };
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
+    if (is_of_adapter(parameter.name) != format.adapter) continue;
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     std::int64_t first = 0;
     const std::size_t before = parts.size(), missing = loaded.missing.size();
@@ -82,6 +84,7 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
       refuse(files.path(), lacks_a_tensor, loaded.missing, fits_hint);
     }
   }
+  if (format.adapter) return parts;
   BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
     add({.buffer = true, .index = index}, buffers.info(index).name, buffers.info(index).shape);
@@ -164,6 +167,15 @@ void fill(FlatStore& store, const std::vector<Part>& parts, const WeightsFormat&
   store.refresh_compute_copy();
 }
 
+// Their first values, for a model whose other weights are read.
+template <typename T>
+void make_adapters(Model& model) {
+  for (int index = 0; index < model.store().num_parameters(); ++index) {
+    const std::string name = model.store().parameter(index).name;
+    if (is_of_adapter(name)) model.store().initialize<T>(model.context().seed, name);
+  }
+}
+
 }  // namespace
 
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format) {
@@ -202,7 +214,9 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
     refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
   }
   for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
-    fill<T>(models[index].model.store(), parts[index], format);
+    Model& model = models[index].model;
+    if (!format.adapter && model.context().lora) make_adapters<T>(model);
+    fill<T>(model.store(), parts[index], format);
   }
   return loaded;
 }

@@ -12,6 +12,7 @@
 
 #include "trireme/core/bfloat16.hpp"
 #include "trireme/core/float16.hpp"
+#include "trireme/nn/lora.hpp"
 #include "trireme/nn/weights_format.hpp"
 
 namespace trireme::nn {
@@ -47,6 +48,7 @@ std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsForm
   std::vector<OwnTensor> tensors;
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
+    if (is_of_adapter(parameter.name) != format.adapter) continue;
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     std::int64_t first = 0;
     for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
@@ -56,6 +58,7 @@ std::vector<OwnTensor> own_tensors(const PrefixedModel& model, const WeightsForm
       first += rows.count;
     }
   }
+  if (format.adapter) return tensors;
   BufferPlane& buffers = store.buffers();
   for (const int index : buffers.in_weights()) {
     const BufferInfo& buffer = buffers.info(index);
@@ -117,7 +120,7 @@ template <typename T>
 Tensor<T> whole(Model& model, int index) {
   FlatStore& store = model.store();
   const ParameterInfo& parameter = store.parameter(index);
-  const Tensor<T> here = store.read_values<T>(index);
+  const Tensor<T> here = merged_values<T>(model, index);
   if (!parameter.placement.split()) return here;
   auto values = Tensor<T>::zeros(parameter.placement.shape);
   for (const auto& piece : parameter.placement.pieces()) {

@@ -11,8 +11,8 @@ import pathlib
 
 import torch
 
-from generator import bert_models, chats, convergence, functions, gan_models, gpt_models, image_models, llama_models, operations
-from generator import optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, vit_models, word_models
+from generator import bert_models, chats, convergence, functions, gan_models, gpt_models, image_models, llama_models, lora_models
+from generator import operations, optimizers, pictures, ports, precision, pretrained, samples, tokenizer_files, vit_models, word_models
 from generator.fixture_set import FixtureSet
 
 PARTS = (
@@ -28,6 +28,7 @@ PARTS = (
     vit_models,
     bert_models,
     gpt_models,
+    lora_models,
     tokenizer_files,
     chats,
     samples,

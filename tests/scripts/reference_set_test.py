@@ -22,6 +22,7 @@ KINDS = {
     "training_run",
     "pictures",
     "folders_of_transformers",
+    "folders_of_peft",
     "folders_of_vit",
     "folders_of_bert",
     "folders_of_gpt",

@@ -2,11 +2,13 @@
 
 #include <concepts>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/autograd/flat_store.hpp"
+#include "trireme/autograd/lora_options.hpp"
 #include "trireme/autograd/module_switches.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
@@ -27,6 +29,7 @@ struct ModelContext {
   std::vector<double> layer_costs = {};  // by which the list of layers is cut into stages; empty: what the layers say
   std::uint64_t seed = 1;                // of first values, and of the random numbers of steps
   BatchRows rows = {};                   // for layers that remember something of each row, see nn::Carried
+  std::optional<LoraOptions> lora = {};  // a frozen model, of which low-rank adapters are trained
 
   const Axis& parts() const { return tensor != nullptr ? tensor : expert; }  // ranks that hold parts of parameters
 
@@ -66,6 +69,13 @@ class Model {
   void set_lookup(int parameter) { lookups_.push_back(parameter); }
   const std::vector<int>& lookups() const { return lookups_; }
 
+  // Linear layers, as LoRA's targets name them; targets that name none are an Error once all are made.
+  void add_targetable(TargetableLayer layer) { targetable_.push_back(std::move(layer)); }
+  const std::vector<TargetableLayer>& targetable() const { return targetable_; }
+  // Whether the weights hold what the adapters add, which are passed over then: nn::merge_adapter.
+  void set_adapter_merged() { adapter_merged_ = true; }
+  bool adapter_merged() const { return adapter_merged_; }
+
   // ModelContext::batch.
   void set_batch_axis(Axis axis) { context_.batch = std::move(axis); }
 
@@ -76,6 +86,8 @@ class Model {
   ModuleSwitches gradients_;
   std::vector<Shared> shared_;
   std::vector<int> lookups_;
+  std::vector<TargetableLayer> targetable_;
+  bool adapter_merged_ = false;
 };
 
 // A model that knows its template arguments, as the root of modules does. An optimizer takes its own from it:

@@ -124,6 +124,7 @@ Variable<typename P::Compute, D> Bert<P, D>::Classifier::forward(const nn::Resid
 template <typename P, typename D>
 Bert<P, D>::Bert(const BertOptions& options, const ModelContext& context)
     : Bert::Staged(context), options_(detail::checked(options)), bert_(*this, options_) {
+  require(!context.lora, "a Bert has no LoRA yet: Llama, Gpt, GptNeoX and models of your own have");
   const auto embed = [this](const Batch& batch) { return nn::Residual<P, D>{bert_.embeddings.forward(batch)}; };
   const auto first = this->layer({bert_.embeddings}, embed).costs(0);
   if (options_.classes > 0) {

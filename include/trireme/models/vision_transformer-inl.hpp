@@ -125,6 +125,7 @@ VisionTransformer<P, D>::VisionTransformer(const VisionTransformerOptions& optio
       options_(detail::checked(options)),
       vit_(*this, options_),
       classifier_(*this, options_.distilled ? "cls_classifier" : "classifier", detail::head_options(options_)) {
+  require(!context.lora, "a VisionTransformer has no LoRA yet: Llama, Gpt, GptNeoX and models of your own have");
   const auto embed = [this](const Batch& batch) { return nn::Residual<P, D>{vit_.embeddings.forward(batch.images)}; };
   // All ranks of a tensor axis compute the heads alike.
   const auto head = [](const nn::Linear<P, D>& classifier, const Variable<T, D>& tokens, std::int64_t number) {

@@ -147,17 +147,25 @@ class MixtureOfExperts : public Module<P, D> {
       : Module<P, D>(parent, name),
         options_(checked(options)),
         gate(*this, "gate",
-             {.in = options.width, .out = options.count, .bias = false, .weight_initializer = options.weight_initializer}),
+             {.in = options.width,
+              .out = options.count,
+              .bias = false,
+              .adaptable = false,
+              .weight_initializer = options.weight_initializer}),
         experts(*this, "experts", options) {
     if (options.shared_hidden == 0) return;
-    shared_expert.emplace(
-        *this, "shared_expert",
-        GatedMlpOptions{
-            .width = options.width, .hidden = options.shared_hidden, .weight_initializer = options.weight_initializer});
+    shared_expert.emplace(*this, "shared_expert",
+                          GatedMlpOptions{.width = options.width,
+                                          .hidden = options.shared_hidden,
+                                          .adaptable = false,
+                                          .weight_initializer = options.weight_initializer});
     if (!options.shared_gate) return;
-    shared_expert_gate.emplace(
-        *this, "shared_expert_gate",
-        LinearOptions{.in = options.width, .out = 1, .bias = false, .weight_initializer = options.weight_initializer});
+    shared_expert_gate.emplace(*this, "shared_expert_gate",
+                               LinearOptions{.in = options.width,
+                                             .out = 1,
+                                             .bias = false,
+                                             .adaptable = false,
+                                             .weight_initializer = options.weight_initializer});
   }
 
   // x [batch, time, width], or this rank's rows of it, gives the same. targets [batch, time], which may be undefined, say how

@@ -40,6 +40,7 @@ struct GatedMlpOptions {
   std::int64_t hidden = 0;
   Gate gate = Gate::swiglu;
   bool bias = false;
+  bool adaptable = true;                               // by LoRA
   std::optional<Initializer> weight_initializer = {};  // as nn::Linear's unless given; biases are then 0
 };
 
@@ -73,6 +74,7 @@ class GatedMlp : public Module<P, D> {
             .out = is_last ? options.width : options.hidden,
             .bias = options.bias,
             .split = split,
+            .adaptable = options.adaptable,
             .weight_initializer = options.weight_initializer,
             .bias_initializer = options.weight_initializer ? std::optional(Initializer::constant(0)) : std::nullopt};
   }

@@ -2,14 +2,17 @@
 
 #include <cmath>
 #include <cstdint>
+#include <memory>
 #include <numeric>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "trireme/autograd/float8.hpp"
 #include "trireme/autograd/functions.hpp"
 #include "trireme/core/export.hpp"
+#include "trireme/nn/lora_adapter.hpp"
 #include "trireme/nn/module.hpp"
 #include "trireme/nn/residual.hpp"
 #include "trireme/ops/embedding/embedding.hpp"
@@ -17,11 +20,6 @@
 
 namespace trireme TRIREME_EXPORT {
 namespace nn {
-
-// How the ranks of a model's tensor axis divide a linear layer (Shoeybi et al. 2019, arXiv 1909.08053). A column-parallel layer
-// takes what all ranks hold and gives each a part of the outputs; a row-parallel one takes a part of the inputs from each and
-// gives the whole sum to all. Without an axis there is no difference.
-enum class TensorSplit : std::uint8_t { none, column, row };
 
 struct LinearOptions {
   std::int64_t in = 0;
@@ -33,6 +31,9 @@ struct LinearOptions {
   Float8Scaling fp8 = Float8Scaling::none;
   int fp8_amax_history = 16;              // so many calls delayed scaling looks back
   std::vector<std::int64_t> packed = {};  // column: the outputs are so many and so many ..., each divided by itself
+  // What LoRA's targets call these, where each has an adapter of its own; otherwise the layer has one, by its own name.
+  std::vector<std::string> packed_names = {};
+  bool adaptable = true;                               // LoRA; false where forward() is not what computes
   std::optional<Initializer> weight_initializer = {};  // uniform in +-1 / sqrt(in) unless given, as torch.nn.Linear
   std::optional<Initializer> bias_initializer = {};    // likewise
 };
@@ -55,6 +56,8 @@ class Linear : public Module<P, D> {
     const std::int64_t packed = std::accumulate(options.packed.begin(), options.packed.end(), std::int64_t{0});
     require(options.packed.empty() || packed == options.out, "{}: the packed outputs are {} together, not {}", this->name(),
             packed, options.out);
+    require(options.packed_names.empty() || options.packed_names.size() == options.packed.size(),
+            "{}: {} packed outputs have {} names", this->name(), options.packed.size(), options.packed_names.size());
     const double bound = 1 / std::sqrt(static_cast<double>(options.in));
     const auto standard = Initializer::uniform(-bound, bound);
     Placement of_weight{.shape = {options.out, options.in}};
@@ -69,9 +72,26 @@ class Linear : public Module<P, D> {
     weight = this->add_parameter("weight", of_weight, options.weight_initializer.value_or(standard));
     if (options.bias) bias = this->add_parameter("bias", of_bias, options.bias_initializer.value_or(standard));
     if (fp8_ == Float8Scaling::delayed) keep_amaxes(options.fp8_amax_history);
+    if (options.adaptable) make_adapter(parent, name, options);
   }
 
   Variable<T, D> forward(const Variable<T, D>& x) const {
+    const Variable<T, D> y = product(x);
+    return is_adapted() ? adapter_->add_to(y, x) : y;
+  }
+
+  // Whether forward(x) is linear(x, weight, bias), of the whole layer and in T.
+  bool is_plain() const { return split_ == TensorSplit::none && fp8_ == Float8Scaling::none && !is_adapted(); }
+
+  Parameter<T, D, M> weight;
+  Parameter<T, D, M> bias;
+
+ private:
+  static constexpr bool has_fp8 = std::is_same_v<T, bfloat16>;
+
+  bool is_adapted() const { return adapter_ != nullptr && !this->model().adapter_merged(); }
+
+  Variable<T, D> product(const Variable<T, D>& x) const {
     switch (split_) {
       case TensorSplit::column:
         return column_parallel_linear(x, weight.variable(), bias.master(), *this->tensor_axis(), this->sequence_parallel());
@@ -88,14 +108,25 @@ class Linear : public Module<P, D> {
     return linear(x, weight.variable(), bias.master());
   }
 
-  // Whether forward(x) is linear(x, weight, bias), of the whole layer and in T.
-  bool is_plain() const { return split_ == TensorSplit::none && fp8_ == Float8Scaling::none; }
-
-  Parameter<T, D, M> weight;
-  Parameter<T, D, M> bias;
-
- private:
-  static constexpr bool has_fp8 = std::is_same_v<T, bfloat16>;
+  void make_adapter(const Module<P, D>& parent, std::string_view name, const LinearOptions& options) {
+    const std::optional<LoraOptions>& lora = this->context().lora;
+    const bool has_parts = !options.packed_names.empty();
+    const std::vector<std::int64_t> packed = options.packed.empty() ? std::vector{options.out} : options.packed;
+    const std::string before = this->name().substr(0, this->name().size() - name.size());
+    TargetableLayer layer{.module = this->name()};
+    LoraLayer adapted{.in = options.in, .split = split_};
+    for (std::size_t i = 0; i < packed.size(); ++i) {
+      if (i == 0 || has_parts) {
+        const std::string of_part = has_parts ? before + options.packed_names[i] : this->name();
+        layer.parts.push_back({.name = of_part, .is_target = lora && lora->is_target(of_part)});
+      }
+      layer.parts.back().rows += packed[i];
+      adapted.outputs.push_back(
+          {.count = packed[i], .part = static_cast<int>(layer.parts.size()) - 1, .is_target = layer.parts.back().is_target});
+    }
+    if (adapted.num_targets() > 0) adapter_ = std::make_unique<LoraAdapter<P, D>>(parent, name, *lora, adapted);
+    this->model().add_targetable(std::move(layer));
+  }
 
   void keep_amaxes(int calls) {
     require(calls > 0, "{}: fp8_amax_history is above 0, got {}", this->name(), calls);
@@ -127,6 +158,7 @@ class Linear : public Module<P, D> {
 
   TensorSplit split_;
   Float8Scaling fp8_;
+  std::unique_ptr<LoraAdapter<P, D>> adapter_;
   Buffer<M, D> amaxes_of_x_;  // with delayed scaling, as the other two
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;

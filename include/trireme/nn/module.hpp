@@ -145,6 +145,12 @@ class Module {
     return add_parameter(name, Shape(dims), initializer);
   }
   Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
+    const Parameter<T, D, M> parameter = add_adapter(name, placement, initializer);
+    if (context().lora) parameter.freeze();
+    return parameter;
+  }
+  // One that is trained where LoRA has frozen all others.
+  Parameter<T, D, M> add_adapter(std::string_view name, const Placement& placement, const Initializer& initializer) {
     return Parameter<T, D, M>(model_, store().add(dotted(name), placement, initializer));
   }
 

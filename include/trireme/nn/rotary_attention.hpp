@@ -48,6 +48,7 @@ class RotaryAttention : public Module<P, D> {
                   .split = TensorSplit::column,
                   .packed = {options_.heads * options_.head_size, options_.kv_heads * options_.head_size,
                              options_.kv_heads * options_.head_size},
+                  .packed_names = {"q_proj", "k_proj", "v_proj"},
                   .weight_initializer = options.weight_initializer,
                   .bias_initializer = Initializer::constant(0)}),
         o_proj(*this, "o_proj",

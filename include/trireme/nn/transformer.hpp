@@ -128,7 +128,7 @@ class TransformerMlp : public Module<P, D> {
         dropout(*this, "dropout", options.dropout) {}
 
   Variable<T, D> forward(const Variable<T, D>& x, std::int64_t time) const {
-    return dropout.forward(c_fc.is_plain() ? fused(x) : c_proj.forward(gelu(c_fc.forward(x))), time);
+    return dropout.forward(c_fc.is_plain() && c_proj.is_plain() ? fused(x) : c_proj.forward(gelu(c_fc.forward(x))), time);
   }
 
   Linear<P, D> c_fc;

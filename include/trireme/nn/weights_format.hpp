@@ -29,6 +29,7 @@ struct WeightsFormat {
   // The tensors that hold a parameter's rows, one after the other; nothing: one of the parameter's name.
   std::function<std::vector<StoredRows>(const std::string& parameter)> parts = {};
   DType dtype = DType::float32;  // of files that are written: also bfloat16 or float16
+  bool adapter = false;          // the file holds LoRA's adapters alone, and not the weights with what these add to them
 };
 
 // The tensors that hold a parameter of this shape.

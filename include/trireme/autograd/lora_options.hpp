@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trireme/core/export.hpp"
+
+namespace trireme TRIREME_EXPORT {
+
+// Low-rank adaptation (Hu et al. 2021, arXiv 2106.09685), by the names of PEFT's LoraConfig. A model that is made with these in
+// its ModelContext is frozen, and each linear layer that is a target gives
+//
+//   x W^T + bias + scale() * dropout(x) A^T B^T    with A [rank, in], B [out, rank]
+//
+// where A and B alone are trained. B is zero at first, A is drawn as torch.nn.Linear's weight.
+struct LoraOptions {
+  int rank = 8;
+  double alpha = 8;
+  double dropout = 0;
+  // Names of linear layers, or the last parts of their dotted names; or all_linear alone: all but the output layer.
+  std::vector<std::string> targets = {};
+  bool rank_stabilized = false;  // scale() by the root of the rank (Kalajdzievski 2023, arXiv 2312.03732)
+
+  static constexpr std::string_view all_linear = "all-linear";
+
+  double scale() const;                         // alpha / rank, or alpha / sqrt(rank)
+  bool is_target(std::string_view name) const;  // of a layer's dotted name
+  void check() const;                           // an Error for what no layer can have
+};
+
+// A linear layer by the names that targets have for it: its own, or those of the parts that it packs, as q_proj, k_proj and
+// v_proj in qkv_proj.
+struct TargetableLayer {
+  struct Part {
+    std::string name;       // dotted
+    std::int64_t rows = 0;  // of the whole weight
+    bool is_target = false;
+  };
+  std::string module = {};
+  std::vector<Part> parts = {};
+};
+
+// Error{invalid_argument} for a target that names none of these.
+void require_known_targets(const LoraOptions& options, const std::vector<TargetableLayer>& layers);
+
+}  // namespace trireme

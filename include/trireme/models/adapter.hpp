@@ -1,0 +1,42 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "trireme/autograd/lora_options.hpp"
+#include "trireme/autograd/model.hpp"
+#include "trireme/core/dtype.hpp"
+#include "trireme/core/export.hpp"
+
+// Folders of LoRA adapters as Hugging Face's PEFT writes and reads them: adapter_config.json and adapter_model.safetensors. For
+// Llama, Gpt and GptNeoX, whose layers have the names of transformers.
+//
+//   ModelContext context;
+//   context.lora = LoraOptions{.rank = 8, .alpha = 16, .targets = {"q_proj", "v_proj"}};
+//   models::Llama<Float32> model(models::llama_options("Llama-3.2-1B"), context);
+//   models::load_pretrained(model, "Llama-3.2-1B");
+//   ...
+//   models::save_adapter(model, "adapter", {.base_model = "Llama-3.2-1B"});
+//   models::save_pretrained(model, "tuned");  // the merged weights, as a model of transformers
+namespace trireme TRIREME_EXPORT {
+namespace models {
+
+// What a folder's adapter_config.json says. Other kinds of adapters, and what none here has (DoRA, biases or modules that are
+// trained beside, ranks by layer, an option of an unknown name), are an Error that names it.
+LoraOptions lora_options(const std::filesystem::path& folder);
+
+// Fills the adapters of a model that was made with lora_options(folder), or others of the same rank, scale and targets. Call it
+// after load_pretrained(), which makes the adapters anew.
+void load_adapter(Model& model, const std::filesystem::path& folder);
+
+struct SaveAdapterOptions {
+  DType dtype = DType::float32;  // of the file: also bfloat16 or float16
+  std::string base_model = {};   // name or folder of the model that was adapted, for PEFT
+  std::string task_type = "CAUSAL_LM";
+};
+
+// All ranks of a divided model call it; the first one writes. The folder is made where there is none.
+void save_adapter(Model& model, const std::filesystem::path& folder, const SaveAdapterOptions& options = {});
+
+}  // namespace models
+}  // namespace trireme
