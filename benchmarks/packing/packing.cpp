@@ -28,16 +28,24 @@ struct Options {
   std::string json;
 };
 
+// Lines up to one of nothing but white space.
 data::Documents paragraphs(std::string_view text) {
   data::Documents documents;
-  while (!text.empty()) {
-    const std::size_t end = std::min(text.find("\n\n"), text.size());
-    const std::string_view paragraph = text.substr(0, end);
-    text.remove_prefix(std::min(end + 2, text.size()));
-    std::vector<std::int32_t> tokens;
-    for (const char c : paragraph) tokens.push_back(static_cast<unsigned char>(c));
+  std::vector<std::int32_t> tokens;
+  const auto end = [&] {
     if (tokens.size() > 1) documents.add(tokens);
+    tokens.clear();
+  };
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n') == text.npos ? text.size() : text.find('\n') + 1);
+    text.remove_prefix(line.size());
+    if (line.find_first_not_of(" \r\n") == line.npos) {
+      end();
+    } else {
+      for (const char c : line) tokens.push_back(static_cast<unsigned char>(c));
+    }
   }
+  end();
   return documents;
 }
 
