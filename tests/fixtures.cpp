@@ -209,4 +209,18 @@ std::string mismatch(std::span<const float> got, std::span<const float> expected
                      worst, got[worst], expected[worst], tolerance.atol, tolerance.rtol);
 }
 
+std::vector<std::string> differing_tensors(const SafetensorsFile& one, const SafetensorsFile& other) {
+  std::vector<std::string> names;
+  for (const SafetensorsEntry& tensor : one.tensors()) {
+    const SafetensorsEntry* same = other.find(tensor.name);
+    const bool alike = same != nullptr && same->dtype == tensor.dtype && same->shape == tensor.shape &&
+                       other.read_bytes(tensor.name) == one.read_bytes(tensor.name);
+    if (!alike) names.push_back(tensor.name);
+  }
+  for (const SafetensorsEntry& tensor : other.tensors()) {
+    if (one.find(tensor.name) == nullptr) names.push_back(tensor.name);
+  }
+  return names;
+}
+
 }  // namespace trireme::tests

@@ -84,4 +84,7 @@ std::vector<std::int64_t> read_integers(const SafetensorsFile& file, std::string
 // Empty when |got - expected| <= atol + rtol * |expected| holds for all elements, otherwise a text about the worst one.
 std::string mismatch(std::span<const float> got, std::span<const float> expected, Tolerance tolerance);
 
+// The tensors that two files do not have alike, to the last bit; empty: none.
+std::vector<std::string> differing_tensors(const SafetensorsFile& one, const SafetensorsFile& other);
+
 }  // namespace trireme::tests

@@ -170,6 +170,19 @@ Tensor<T> columns(const Tensor<T>& x, std::int64_t first, std::int64_t count) {
   return part;
 }
 
+template <typename T>
+void compare_with_naive(const Case& c) {
+  const auto q = random_tensor<T>(c.q(), 1);
+  const auto kv = random_tensor<T>(c.kv(), 2);
+  const auto dout = random_tensor<T>(c.out(), 3);
+  const auto results = run(c, q, kv, dout);
+  const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
+  require_close(results.out, expected.out, tolerance<T>(1e-5));
+  require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
+  require_close(results.dq, expected.dq, tolerance<T>(2e-5));
+  require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+}
+
 }  // namespace
 
 TEMPLATE_TEST_CASE("attention to other sequences, padded, causal and with shared keys", "", float, double) {
@@ -179,14 +192,7 @@ TEMPLATE_TEST_CASE("attention to other sequences, padded, causal and with shared
         Case{1, 61, 800, 3, 1, 64, true, true}, Case{3, 12, 12, 2, 2, 8, true, true}, Case{2, 1, 70, 6, 2, 24, true, true},
         Case{1, 97, 398, 2, 2, 16, true, false}}) {
     CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.causal, c.padded);
-    const auto q = random_tensor<T>(c.q(), 1);
-    const auto kv = random_tensor<T>(c.kv(), 2);
-    const auto dout = random_tensor<T>(c.q(), 3);
-    const auto results = run(c, q, kv, dout);
-    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
-    require_close(results.out, expected.out, tolerance<T>(1e-5));
-    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
-    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+    compare_with_naive<T>(c);
   }
 }
 
@@ -197,15 +203,7 @@ TEMPLATE_TEST_CASE("attention to values of another size than the queries'", "", 
                         Case{2, 1, 70, 6, 2, 24, true, true, 7}, Case{1, 97, 398, 2, 2, 7, true, false, 16},
                         Case{2, 40, 13, 2, 1, 6, false, false, 1}}) {
     CAPTURE(c.queries, c.keys, c.heads, c.kv_heads, c.size, c.value_size, c.causal, c.padded);
-    const auto q = random_tensor<T>(c.q(), 1);
-    const auto kv = random_tensor<T>(c.kv(), 2);
-    const auto dout = random_tensor<T>(c.out(), 3);
-    const auto results = run(c, q, kv, dout);
-    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
-    require_close(results.out, expected.out, tolerance<T>(1e-5));
-    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
-    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
-    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+    compare_with_naive<T>(c);
   }
   const Case c{2, 11, 11, 4, 2, 6, true, false, 10};
   const std::int64_t width = c.heads * c.size;
@@ -232,79 +230,8 @@ TEMPLATE_TEST_CASE("attention inside documents and windows", "", float, double) 
         Case{1, 900, 900, 2, 1, 8, true, false, 0, 48, 0}, Case{1, 800, 1000, 2, 1, 8, true, true, 5, 400, 0},
         Case{2, 100, 100, 2, 2, 16, true, false, 0, 1000, 0}, Case{2, 500, 500, 2, 1, 8, true, false, 0, 20, 35}}) {
     CAPTURE(c.batch, c.queries, c.keys, c.heads, c.kv_heads, c.size, c.causal, c.padded, c.value_size, c.window, c.document);
-    const auto q = random_tensor<T>(c.q(), 1);
-    const auto kv = random_tensor<T>(c.kv(), 2);
-    const auto dout = random_tensor<T>(c.out(), 3);
-    const auto results = run(c, q, kv, dout);
-    const Expected expected = naive(c, as_doubles(q), as_doubles(kv), as_doubles(dout));
-    require_close(results.out, expected.out, tolerance<T>(1e-5));
-    require_close(results.log_sum_exp, expected.log_sum_exp, tolerance<T>(1e-5));
-    require_close(results.dq, expected.dq, tolerance<T>(2e-5));
-    require_close(results.dkv, expected.dkv, tolerance<T>(4e-5));
+    compare_with_naive<T>(c);
   }
-}
-
-TEST_CASE("queries whose first key comes after their last one see nothing, and keys that nobody sees get no gradient") {
-  const AttentionOptions options{.heads = 1, .causal = true};
-  const auto qkv = random_tensor<float>({1, 400, 24}, 1);
-  auto first = Tensor<std::int32_t>::full({1, 400}, 390);
-  const Tensor<float> out({1, 400, 8}), log_sum_exp({1, 1, 400});
-  scaled_dot_product_attention<float, Cpu>(
-      {.options = options, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = log_sum_exp});
-  auto dqkv = Tensor<float>::full({1, 400, 24}, 7.0F);
-  scaled_dot_product_attention_backward<float, Cpu>({.options = options,
-                                                     .q = qkv,
-                                                     .first_keys = first,
-                                                     .out = out,
-                                                     .log_sum_exp = log_sum_exp,
-                                                     .dout = random_tensor<float>({1, 400, 8}, 2),
-                                                     .dq = dqkv});
-  for (std::int64_t row = 0; row < 400; ++row) {
-    CAPTURE(row);
-    const auto sum_of = [&](const Tensor<float>& x, std::int64_t width) {
-      float sum = 0;
-      for (std::int64_t j = 0; j < width; ++j) sum += std::abs(x.data()[row * width + j]);
-      return sum;
-    };
-    CHECK((sum_of(out, 8) == 0) == (row < 390));
-    CHECK((sum_of(dqkv, 24) == 0) == (row < 390));
-    REQUIRE(std::isfinite(sum_of(dqkv, 24)));
-  }
-}
-
-TEST_CASE("first keys that see everything change no bit") {
-  const AttentionOptions options{.heads = 4, .kv_heads = 2, .causal = true};
-  for (const std::int64_t time : {5, 100, 800}) {
-    const auto qkv = random_tensor<float>({2, time, 8 * 20}, 1);
-    const auto out_of = [&](const Tensor<std::int32_t>& first, std::int64_t window) {
-      AttentionOptions with = options;
-      with.window = window;
-      Tensor<float> out({2, time, 4 * 20});
-      scaled_dot_product_attention<float, Cpu>(
-          {.options = with, .q = qkv, .first_keys = first, .out = out, .log_sum_exp = Tensor<float>({2, 4, time})});
-      return std::vector<float>(out.span().begin(), out.span().end());
-    };
-    CHECK(out_of({}, 0) == out_of(Tensor<std::int32_t>::zeros({2, time}), 0));
-    CHECK(out_of({}, 0) == out_of({}, time));
-  }
-}
-
-TEST_CASE("first keys that fall, are of another shape or negative, and windows that look ahead are errors") {
-  const auto qkv = random_tensor<float>({2, 3, 24}, 1);
-  const Tensor<float> out({2, 3, 8}), log_sum_exp({2, 1, 3});
-  const auto attend = [&](const Tensor<std::int32_t>& first, bool causal, std::int64_t window) {
-    scaled_dot_product_attention<float, Cpu>({.options = {.heads = 1, .causal = causal, .window = window},
-                                              .q = qkv,
-                                              .first_keys = first,
-                                              .out = out,
-                                              .log_sum_exp = log_sum_exp});
-  };
-  CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::from({2, 3}, std::vector<std::int32_t>{0, 0, 1, 0, 2, 1}), true, 0),
-                    "attention: first_keys fall from 2 to 1 at query 2 of sequence 1");
-  CHECK_THROWS_AS(attend(Tensor<std::int32_t>::full({2, 3}, -1), true, 0), Error);
-  CHECK_THROWS_WITH(attend(Tensor<std::int32_t>::zeros({2, 4}), true, 0), ContainsSubstring("first_keys"));
-  CHECK_THROWS_WITH(attend({}, false, 2), "attention: a window of 2 keys is for causal attention");
-  CHECK_THROWS_AS(attend({}, true, -2), Error);
 }
 
 TEMPLATE_TEST_CASE("attention of half types to values of another size", "", bfloat16, float16) {

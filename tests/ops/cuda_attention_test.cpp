@@ -137,6 +137,15 @@ TEMPLATE_TEST_CASE("queries of a cache with room for more keys", "", float, doub
   }
 }
 
+TEMPLATE_TEST_CASE("attention inside documents and windows on the GPU", "", float, double, bfloat16, float16) {
+  for (const Case& c :
+       {Case{2, 100, 100, 100, 4, 2, 64, true, true, false, 0, 30}, Case{1, 256, 256, 256, 2, 2, 64, true, true, false, 0, 64},
+        Case{2, 130, 130, 130, 2, 1, 40, true, true, false, 17, 0}, Case{1, 97, 97, 97, 2, 2, 64, true, true, false, 5, 33},
+        Case{2, 61, 200, 200, 3, 1, 64, false, true, true, 50, 90}}) {
+    compare<TestType>(c);
+  }
+}
+
 TEST_CASE("tiles of attention give the same bits in every run") {
   const Case c{2, 100, 100, 100, 4, 2, 64, true, true, false};
   const auto first = run<float, Cuda>(c, nullptr);

@@ -36,5 +36,12 @@ TEMPLATE_TEST_CASE("rotary positions on the GPU", "", float, double, bfloat16, f
     y_there = x.template to<Cuda>();
     rotary_backward(y_there, options, y_there);
     require_same(y_there, y, slack);
+
+    Tensor<std::int32_t> starts({shape[0], shape[1]});
+    for (std::int64_t i = 0; i < starts.numel(); ++i) starts.data()[i] = static_cast<std::int32_t>(i % shape[1] / 6 * 6);
+    rotary(x, options, y, starts);
+    y_there = x.template to<Cuda>();
+    rotary(y_there, options, y_there, starts.to<Cuda>());
+    require_same(y_there, y, slack);
   }
 }

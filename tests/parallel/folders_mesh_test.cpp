@@ -46,20 +46,10 @@ data::TextBatch texts_of(const SafetensorsFile& file, std::int64_t first, std::i
           .first_sample = first};
 }
 
-// Of windows, from token `from` on, one token fewer than there are.
-Tensor<std::int32_t> part_of_windows(const SafetensorsFile& file, std::int64_t first, std::int64_t rows, std::int64_t from) {
-  const auto windows = rows_of<std::int32_t>(file, "tokens", first, rows);
-  const std::int64_t time = windows.dim(1) - 1;
-  Tensor<std::int32_t> part({rows, time});
-  for (std::int64_t row = 0; row < rows; ++row) {
-    std::copy_n(windows.data() + row * (time + 1) + from, time, part.data() + row * time);
-  }
-  return part;
-}
-
 data::TokenBatch windows_of(const SafetensorsFile& file, std::int64_t first, std::int64_t rows) {
-  return {
-      .tokens = part_of_windows(file, first, rows, 0), .targets = part_of_windows(file, first, rows, 1), .first_sample = first};
+  data::TokenBatch batch = tests::batch_of_windows(rows_of<std::int32_t>(file, "tokens", first, rows), 0, rows);
+  batch.first_sample = first;
+  return batch;
 }
 
 // The losses of SGD on the folder's batch, of which each micro-batch has its rows.

@@ -30,16 +30,6 @@ const std::vector<Layout> layouts = [] {
   return all;
 }();
 
-// Rows [first, first + count) of all windows, from token `from` on, one token fewer than there are.
-Tensor<std::int32_t> part_of(const Tensor<std::int32_t>& windows, std::int64_t first, std::int64_t count, std::int64_t from) {
-  const std::int64_t time = windows.dim(1) - 1;
-  Tensor<std::int32_t> part({count, time});
-  for (std::int64_t row = 0; row < count; ++row) {
-    std::copy_n(windows.data() + (first + row) * (time + 1) + from, time, part.data() + row * time);
-  }
-  return part;
-}
-
 // make_optimizer(model, learning rate); the losses of the references by their name, and how far they may be off.
 void train(const Group& world, const Layout& layout, const tests::ModelFolder& fixture, const char* losses, double tolerance,
            const auto& make_optimizer) {
@@ -56,8 +46,7 @@ void train(const Group& world, const Layout& layout, const tests::ModelFolder& f
     std::vector<data::TokenBatch> batches;
     for (std::int64_t micro = 0; micro < layout.micro_batches; ++micro) {
       const std::int64_t first = (mesh.batch().rank() * layout.micro_batches + micro) * rows;
-      batches.push_back(
-          {.tokens = part_of(windows, first, rows, 0), .targets = part_of(windows, first, rows, 1), .first_sample = first});
+      batches.push_back(tests::batch_of_windows(windows, first, rows));
     }
     parallel::Step step = replicas.begin(number++, layout.micro_batches);
     step.backward(model, batches);

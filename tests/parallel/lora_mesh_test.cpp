@@ -33,15 +33,6 @@ const std::vector<Layout> lora_layouts = [] {
   return all;
 }();
 
-Tensor<std::int32_t> rows_of(const Tensor<std::int32_t>& windows, std::int64_t first, std::int64_t count, std::int64_t from) {
-  const std::int64_t time = windows.dim(1) - 1;
-  Tensor<std::int32_t> part({count, time});
-  for (std::int64_t row = 0; row < count; ++row) {
-    std::copy_n(windows.data() + (first + row) * (time + 1) + from, time, part.data() + row * time);
-  }
-  return part;
-}
-
 // Steps [first, first + count) on the same windows; their losses.
 std::vector<double> train(auto& model, parallel::DataParallel& replicas, optim::AnyOptimizer& optimizer,
                           const ProcessMesh& mesh, const Layout& layout, const Tensor<std::int32_t>& windows,
@@ -52,8 +43,7 @@ std::vector<double> train(auto& model, parallel::DataParallel& replicas, optim::
     std::vector<data::TokenBatch> batches;
     for (std::int64_t micro = 0; micro < layout.micro_batches; ++micro) {
       const std::int64_t first = (mesh.batch().rank() * layout.micro_batches + micro) * rows;
-      batches.push_back(
-          {.tokens = rows_of(windows, first, rows, 0), .targets = rows_of(windows, first, rows, 1), .first_sample = first});
+      batches.push_back(tests::batch_of_windows(windows, first, rows));
     }
     parallel::Step step = replicas.begin(first_step + number, layout.micro_batches);
     step.backward(model, batches);

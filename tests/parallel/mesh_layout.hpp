@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "trireme/data/token_batch.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 
@@ -44,5 +47,18 @@ inline const std::vector<Layout> layouts{{},
                                          {.pipeline = 2, .tensor = 2, .sequence_parallel = true},
                                          {.data = 2, .tensor = 2, .sharding = parallel::Sharding::optimizer},
                                          {.data = 2, .pipeline = 2, .sharding = parallel::Sharding::optimizer}};
+
+// Rows [first, first + count) of windows [rows, time + 1]: their tokens, and the token after each.
+inline data::TokenBatch batch_of_windows(const Tensor<std::int32_t>& windows, std::int64_t first, std::int64_t count) {
+  const std::int64_t time = windows.dim(1) - 1;
+  data::TokenBatch batch{
+      .tokens = Tensor<std::int32_t>({count, time}), .targets = Tensor<std::int32_t>({count, time}), .first_sample = first};
+  for (std::int64_t row = 0; row < count; ++row) {
+    const std::int32_t* const window = windows.data() + (first + row) * (time + 1);
+    std::copy_n(window, time, batch.tokens.data() + row * time);
+    std::copy_n(window + 1, time, batch.targets.data() + row * time);
+  }
+  return batch;
+}
 
 }  // namespace trireme::tests

@@ -74,9 +74,17 @@ models::GptOptions with_attention_dropout() {
   return options;
 }
 
+struct Adapted {
+  models::LlamaOptions options;
+};
+
 template <typename P, typename Options>
 auto model_of(const Options& options, const ModelContext& context) {
-  if constexpr (std::is_same_v<Options, models::GptOptions>) {
+  if constexpr (std::is_same_v<Options, Adapted>) {
+    ModelContext adapted = context;
+    adapted.lora = LoraOptions{.rank = 4, .alpha = 8, .targets = {std::string(LoraOptions::all_linear)}};
+    return std::make_unique<models::Llama<P>>(options.options, adapted);
+  } else if constexpr (std::is_same_v<Options, models::GptOptions>) {
     return std::make_unique<models::Gpt<P>>(options, context);
   } else if constexpr (std::is_same_v<Options, models::LlamaOptions>) {
     return std::make_unique<models::Llama<P>>(options, context);
@@ -184,6 +192,7 @@ void expect_packed_as_alone(double tolerance) {
   check("Llama", llama);
   check("Llama with windows", windowed());
   check("GPT-NeoX", neox);
+  check("Llama with adapters", Adapted{windowed()});
   check("Llama with experts", with_experts(), false);  // whose added losses count padding
 }
 
@@ -217,6 +226,7 @@ TEST_CASE("packed documents train alike on every mesh") {
   check("GPT with attention dropout", with_attention_dropout());
   check("Llama with windows", windowed());
   check("GPT-NeoX", neox);
+  check("Llama with adapters", Adapted{windowed()});
   const Results wanted = train_one_by_one<Float64>(with_experts());
   for (const Layout& layout : {Layout{.data = 2}, Layout{.expert = 2}, Layout{.tensor = 2}}) {
     INFO("experts, " << layout.str());

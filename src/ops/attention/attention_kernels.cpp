@@ -116,7 +116,7 @@ void forward_queries(const AttentionHead<T>& head, const T* q_rows, Rows<T> v, c
     if (first_keys.any()) zero(buffers.out, query_block * width);
     for (std::int64_t key = first_keys(query) / key_block * key_block; key < keys_end; key += key_block) {
       const Block block{query, query_end, key, smaller(key + key_block, keys_end), offset, first_keys};
-      const bool goes_on = first_keys.any() || key > 0;
+      const bool goes_on = key > 0;
       products_with_panels(block, q, buffers.key_panels, head.size, buffers.scores, stride);
       for (std::int64_t tile = query; tile < query_end; tile += tile_rows) {
         const int rows = block.rows_of_tile(tile);
@@ -278,7 +278,7 @@ void backward_queries(const AttentionHead<T>& head, const AttentionHeadGradients
         while (last > first && first_keys(last - 1) >= tile + tile_rows) --last;
         const std::int64_t queries = last - first;
         const std::int64_t place = (first - query) * stride + tile - block.key;
-        const bool seen_before = first_keys.any() || first_of_all < query || place_in_group > 0;
+        const bool seen_before = first_of_all < query || place_in_group > 0;
         multiply_rows(Left<T, true>{buffers.p + place, stride}, tile_rows, dout.data + first * dout.stride, dout.stride,
                       queries, buffers.dv + tile * value_width, value_width, value_width, seen_before);
         multiply_rows(Left<T, true>{buffers.ds + place, stride}, tile_rows, q.data + first * q.stride, q.stride, queries,
