@@ -53,6 +53,7 @@ void require_plans(const AttentionGraph& graph) {
                                  .sizes = sizes,
                                  .causal = graph.causal,
                                  .key_padding_mask = false,
+                                 .first_keys = false,
                                  .aligned = true})
             .kernel == AttentionKernel::cudnn);
   // A plan may hold some floats for each element of the rows, not the queries x keys matrix.
