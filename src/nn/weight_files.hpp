@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trireme/core/range.hpp"
 #include "trireme/core/safetensors.hpp"
 
 namespace trireme::nn {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <stdexcept>
 
 #include "fuzz/parsers.hpp"
 
@@ -10,7 +11,12 @@ extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, st
 namespace {
 
 const trireme::fuzz::Parser& parser() {
-  static const trireme::fuzz::Parser& named = trireme::fuzz::parser_named(TRIREME_PARSER);
+  static const trireme::fuzz::Parser named = [] {
+    for (const trireme::fuzz::Parser& each : trireme::fuzz::parsers()) {
+      if (each.name == TRIREME_PARSER) return each;
+    }
+    throw std::invalid_argument("there is no parser " TRIREME_PARSER);
+  }();
   return named;
 }
 

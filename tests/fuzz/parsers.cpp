@@ -1,20 +1,16 @@
 #include "fuzz/parsers.hpp"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <filesystem>
 #include <stdexcept>
 
 #include "comm/tcp/frame_rules.hpp"
 #include "data/decode_picture.hpp"
-#include "nn/weight_files.hpp"
-#include "tokenizers/tiktoken.hpp"
-#include "tokenizers/tokenizer_json.hpp"
+#include "fuzz/inputs.hpp"
+#include "fuzz/model_parsers.hpp"
 #include "trireme/checkpoint/manifest.hpp"
 #include "trireme/core/crc32c.hpp"
 #include "trireme/core/error.hpp"
@@ -25,46 +21,10 @@
 #include "trireme/data/read_csv.hpp"
 #include "trireme/data/token_dataset.hpp"
 #include "trireme/data/vocabulary.hpp"
-#include "trireme/models/hugging_face.hpp"
+#include "trireme/tokenizers/tokenizer.hpp"
 
 namespace trireme::fuzz {
 namespace {
-
-using Bytes = std::span<const std::uint8_t>;
-
-std::string_view text_of(Bytes bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
-
-// A file in memory.
-class MemoryFile {
- public:
-  explicit MemoryFile(Bytes bytes) : descriptor_(memfd_create("fuzz", MFD_CLOEXEC)) {
-    for (std::size_t done = 0; done < bytes.size();) {
-      const ssize_t count = write(descriptor_, bytes.data() + done, bytes.size() - done);
-      if (count <= 0) throw std::runtime_error("no file in memory");
-      done += static_cast<std::size_t>(count);
-    }
-  }
-  ~MemoryFile() { close(descriptor_); }
-  MemoryFile(const MemoryFile&) = delete;
-  MemoryFile& operator=(const MemoryFile&) = delete;
-
-  std::filesystem::path path() const { return "/proc/self/fd/" + std::to_string(descriptor_); }
-
- private:
-  int descriptor_;
-};
-
-void check(bool holds, const char* what) {
-  if (!holds) throw std::logic_error(what);
-}
-
-template <typename Action>
-void answer(const Action& action) {
-  try {
-    action();
-  } catch (const Error&) {
-  }
-}
 
 void read_tensors(Bytes bytes) {
   answer([&] {
@@ -326,122 +286,23 @@ std::vector<std::string> frame_seeds() {
           text_of({.kind = comm::FrameKind::failure, .rank = 1}, "boom") + text_of({.kind = comm::FrameKind::farewell}, "")};
 }
 
-void read_config(Bytes bytes) {
-  answer([&] {
-    const MemoryFile content(bytes);
-    const models::LlamaOptions options = models::llama_options(content.path());
-    check(options.layers > 0 && options.heads > 0 && options.heads % options.kv_heads == 0, "a model of no sizes");
-    check(options.windowed.empty() || std::ssize(options.windowed) == options.layers, "windows of other layers");
-  });
-}
-
-std::vector<std::string> config_seeds() {
-  const std::string sizes =
-      R"("hidden_size":8,"intermediate_size":9,"num_hidden_layers":2,"num_attention_heads":2,"vocab_size":7)";
-  return {R"({"model_type":"llama",)" + sizes + R"(,"rope_parameters":{"rope_type":"llama3","rope_theta":5e3,"factor":4,)" +
-              R"("low_freq_factor":1,"high_freq_factor":4.0,"original_max_position_embeddings":32},"mlp_bias":true})",
-          R"({"model_type":"qwen3",)" + sizes + R"(,"head_dim":4,"use_sliding_window":true,"sliding_window":5,)" +
-              R"("layer_types":["full_attention","sliding_attention"],"rope_scaling":{"type":"yarn","factor":2}})"};
-}
-
-void read_shards(Bytes bytes) {
-  answer([&] {
-    const MemoryFile content(bytes);
-    for (const auto& [tensor, shard] : nn::read_shard_index(content.path())) {
-      check(shard.find('/') == std::string::npos && !shard.empty(), "a shard in another folder");
-    }
-  });
-}
-
-std::vector<std::string> shard_seeds() {
-  return {R"({"metadata":{"total_size":8},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"x"}})"};
-}
-
-// A text is encoded, and what comes of it decoded.
-void use(const std::shared_ptr<const tokenizers::detail::Codec>& codec) {
-  const tokenizers::Tokenizer tokenizer(codec);
-  for (const std::string_view text : {"", "ab c\xC3\xA9 <s>aabb12", "AB  c\n\n"}) {
-    answer([&] {
-      const auto encoding = tokenizer.encode_with_offsets(text);
-      check(encoding.offsets.size() == encoding.tokens.size(), "tokens without places");
-      for (const Range& range : encoding.offsets) {
-        check(range.begin >= 0 && range.begin <= range.end && range.end <= std::ssize(text), "a place outside the text");
-      }
-      check(tokenizer.encode(text) == encoding.tokens, "a text has other tokens where offsets are asked for");
-      answer([&] { tokenizer.decode(encoding.tokens); });
-    });
-  }
-}
-
-void read_tokenizer(Bytes bytes) {
-  answer([&] {
-    const MemoryFile content(bytes);
-    use(tokenizers::read_tokenizer_json(content.path()));
-  });
-}
-
-std::vector<std::string> tokenizer_seeds() {
-  return {
-      R"({"added_tokens":[{"id":5,"content":"<s>","special":true,"normalized":false,"lstrip":true}],)"
-      R"("normalizer":{"type":"Sequence","normalizers":[{"type":"NFC"},{"type":"Replace","pattern":{"String":" "},"content":"b"}]},)"
-      R"("pre_tokenizer":{"type":"Metaspace","replacement":"c","prepend_scheme":"first"},)"
-      R"("post_processor":{"type":"TemplateProcessing","single":[{"SpecialToken":{"id":"<s>","type_id":0}},)"
-      R"({"Sequence":{"id":"A","type_id":1}}],"special_tokens":{"<s>":{"ids":[5]}}},)"
-      R"("decoder":{"type":"Sequence","decoders":[{"type":"ByteFallback"},{"type":"Fuse"},{"type":"Strip","content":" ","start":1}]},)"
-      R"("model":{"type":"BPE","vocab":{"a":0,"b":1,"c":2,"ab":3,"<unk>":4},"merges":["a b"],"unk_token":"<unk>","fuse_unk":true}})",
-      R"({"pre_tokenizer":{"type":"Sequence","pretokenizers":[{"type":"Split","pattern":{"Regex":"a|[^\\sb]+"},)"
-      R"("behavior":"Isolated"},{"type":"ByteLevel","add_prefix_space":true}]},"decoder":{"type":"ByteLevel"},)"
-      R"("model":{"vocab":{"a":0,"b":1,"ab":2},"merges":[["a","b"]]}})",
-      R"({"normalizer":{"type":"BertNormalizer","lowercase":true},"pre_tokenizer":{"type":"BertPreTokenizer"},)"
-      R"("post_processor":{"type":"BertProcessing","sep":["b",1],"cls":["a",0]},"decoder":{"type":"WordPiece"},)"
-      R"("model":{"type":"WordPiece","vocab":{"[UNK]":0,"a":1,"##b":2},"unk_token":"[UNK]"}})"};
-}
-
-void read_ranks(Bytes bytes) {
-  answer([&] {
-    std::vector<std::string> lines;
-    std::string_view rest = text_of(bytes);
-    while (!rest.empty()) {
-      const std::size_t end = std::min(rest.find('\n'), rest.size());
-      lines.emplace_back(rest.substr(0, end));
-      rest.remove_prefix(std::min(end + 1, rest.size()));
-    }
-    use(tokenizers::tiktoken_codec(lines, "ranks", {}));
-  });
-}
-
-std::vector<std::string> rank_seeds() {
-  static constexpr std::string_view digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string all;
-  for (std::size_t byte = 0; byte < 256; ++byte)
-    all += fmt::format("{}{}== {}\n", digits[byte / 4], digits[byte % 4 * 16], byte);
-  return {all + "YWI= 256\n"};
-}
-
-constexpr std::array all_parsers{Parser{"safetensors", read_tensors, safetensors_seeds},
-                                 Parser{"manifest", read_manifest, manifest_seeds},
-                                 Parser{"run_status", read_status, status_seeds},
-                                 Parser{"vocabulary", read_words, text_seeds},
-                                 Parser{"tokens", read_tokens, token_seeds},
-                                 Parser{"idx", read_idx, idx_seeds},
-                                 Parser{"cifar10", read_records, record_seeds},
-                                 Parser{"table", read_table, table_seeds},
-                                 Parser{"picture", read_picture, picture_seeds},
-                                 Parser{"frames", read_frames, frame_seeds},
-                                 Parser{"config", read_config, config_seeds},
-                                 Parser{"shards", read_shards, shard_seeds},
-                                 Parser{"tokenizer", read_tokenizer, tokenizer_seeds},
-                                 Parser{"tiktoken", read_ranks, rank_seeds}};
+constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safetensors_seeds},
+                                     Parser{"manifest", read_manifest, manifest_seeds},
+                                     Parser{"run_status", read_status, status_seeds},
+                                     Parser{"vocabulary", read_words, text_seeds},
+                                     Parser{"tokens", read_tokens, token_seeds},
+                                     Parser{"idx", read_idx, idx_seeds},
+                                     Parser{"cifar10", read_records, record_seeds},
+                                     Parser{"table", read_table, table_seeds},
+                                     Parser{"picture", read_picture, picture_seeds},
+                                     Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace
 
-std::span<const Parser> parsers() { return all_parsers; }
-
-const Parser& parser_named(std::string_view name) {
-  for (const Parser& parser : all_parsers) {
-    if (parser.name == name) return parser;
-  }
-  throw std::invalid_argument("there is no parser " + std::string(name));
+std::vector<Parser> parsers() {
+  std::vector<Parser> all(parsers_of_data.begin(), parsers_of_data.end());
+  all.insert(all.end(), model_parsers().begin(), model_parsers().end());
+  return all;
 }
 
 }  // namespace trireme::fuzz

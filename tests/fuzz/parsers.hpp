@@ -16,7 +16,6 @@ struct Parser {
   std::vector<std::string> (*seeds)();  // from which changed ones are made
 };
 
-std::span<const Parser> parsers();
-const Parser& parser_named(std::string_view name);
+std::vector<Parser> parsers();
 
 }  // namespace trireme::fuzz
