@@ -21,6 +21,7 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
        {"k_proj", size * (options.kv_heads == 0 ? options.heads : options.kv_heads)},
        {"v_proj", size * (options.kv_heads == 0 ? options.heads : options.kv_heads)}}};
   return {.passed_over = options.tied ? is_beside_or_tied : is_beside,
+          .optional_prefix = "model.",  // which a LlamaModel lacks
           .parts =
               [projections, options](const std::string& parameter) {
                 std::vector<nn::StoredRows> parts = stored_experts(options, parameter);

@@ -30,6 +30,7 @@ std::string older_name(std::string_view name) {
 
 nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
   return {.passed_over = is_beside_bert,
+          .optional_prefix = "bert.",  // which a BertModel lacks
           .older_name = older_name,
           .parts = [width = options.width](const std::string& parameter) -> std::vector<nn::StoredRows> {
             const std::array<std::pair<std::string_view, std::string_view>, 3> modules{

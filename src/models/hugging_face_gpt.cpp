@@ -14,7 +14,9 @@ bool is_beside_neox(std::string_view name) {
 bool is_beside_or_tied_neox(std::string_view name) { return is_beside_neox(name) || name == "embed_out.weight"; }
 
 nn::WeightsFormat format_of(const GptNeoXOptions& options, DType dtype) {
-  return {.passed_over = options.tied ? is_beside_or_tied_neox : is_beside_neox, .dtype = dtype};
+  return {.passed_over = options.tied ? is_beside_or_tied_neox : is_beside_neox,
+          .optional_prefix = "gpt_neox.",  // which a GPTNeoXModel lacks
+          .dtype = dtype};
 }
 
 // "rope_parameters" of transformers 5; the first versions have options of their own.

@@ -17,7 +17,8 @@ constexpr EncoderNames names_in_vit{.query_key_value = "attention.attention.",
                                     .norm2 = "layernorm_after"};
 
 nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype) {
-  return {.parts =
+  return {.optional_prefix = options.distilled ? "deit." : "vit.",  // which a ViTModel lacks
+          .parts =
               [width = options.width, distilled = options.distilled](const std::string& parameter) {
                 auto parts = encoder_parts(parameter, "vit.encoder.layer.", names_in_vit, width);
                 if (!distilled) return parts;

@@ -20,16 +20,28 @@ constexpr const char* fits_hint = "give the model the layers of the file, or nam
 
 // torch keeps this count beside the running statistics of batch norm; nothing depends on it.
 bool passed_over(std::string_view name, const WeightsFormat& format) {
-  return name.ends_with(".num_batches_tracked") || format.passed_over(name);
+  return name.ends_with(".num_batches_tracked") || format.passed_over(name) ||
+         format.passed_over(fmt::format("{}{}", format.optional_prefix, name));
 }
 
 bool is_read(DType dtype) { return dtype == DType::float32 || dtype == DType::bfloat16 || dtype == DType::float16; }
 
-StoredTensor find_stored(const WeightFiles& files, const std::string& name, const WeightsFormat& format) {
-  const StoredTensor found = files.find(name);
+// What files may call a tensor.
+std::vector<std::string> spellings(const std::string& name, const WeightsFormat& format) {
+  std::vector<std::string> all{name};
   const std::string_view prefix = format.optional_prefix;
-  if (!found && !prefix.empty() && name.starts_with(prefix)) return files.find(std::string_view(name).substr(prefix.size()));
-  return found || format.older_name == nullptr ? found : files.find(format.older_name(name));
+  if (!prefix.empty() && name.starts_with(prefix)) all.push_back(name.substr(prefix.size()));
+  if (format.older_name == nullptr) return all;
+  for (std::size_t known = all.size(), at = 0; at < known; ++at) all.push_back(format.older_name(all[at]));
+  return all;
+}
+
+StoredTensor find_stored(const WeightFiles& files, const std::string& name, const WeightsFormat& format) {
+  StoredTensor found;
+  for (const std::string& spelling : spellings(name, format)) {
+    if (!found) found = files.find(spelling);
+  }
+  return found;
 }
 
 // Rows of a parameter, or a buffer, and the tensor that holds them, which may be missing.
@@ -179,12 +191,10 @@ void make_adapters(Model& model) {
 }  // namespace
 
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format) {
-  const SafetensorsEntry* entry = file.find(name);
-  const std::string_view prefix = format.optional_prefix;
-  if (entry == nullptr && !prefix.empty() && name.starts_with(prefix))
-    entry = file.find(std::string_view(name).substr(prefix.size()));
-  if (entry == nullptr) refuse(file.path().string(), lacks_a_tensor, {name}, fits_hint);
-  return *entry;
+  for (const std::string& spelling : spellings(name, format)) {
+    if (const SafetensorsEntry* entry = file.find(spelling)) return *entry;
+  }
+  refuse(file.path().string(), lacks_a_tensor, {name}, fits_hint);
 }
 
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape) {
@@ -212,6 +222,9 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
   if (whole) loaded.unexpected = unexpected(files, parts, format);
   if (!loaded.unexpected.empty() && !options.allow_missing) {
     refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
+  }
+  if (whole && !loaded.missing.empty() && std::ranges::all_of(parts, &std::vector<Part>::empty)) {
+    refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);
   }
   for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
     Model& model = models[index].model;

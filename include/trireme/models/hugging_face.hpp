@@ -49,7 +49,8 @@ GptNeoXOptions gpt_neox_options(const std::filesystem::path& path);
 
 // Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
 // tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
-// pipeline a stage looks for its own alone, and what is unexpected is not known.
+// pipeline a stage looks for its own alone, and what is unexpected is not known. A folder of the model without its head, as a
+// BertModel or ViTModel, whose names lack the prefix, is read too, where the head may be missing.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
