@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <span>
 #include <utility>
 
 #include "model_folder.hpp"
@@ -48,39 +50,90 @@ TokenText encode(const TextCoding& coding, const std::string& prompt, std::size_
   return tokens;
 }
 
+// What becomes of a batch of prompts.
+struct Continued {
+  std::string lines;
+  std::uint64_t tokens = 0;
+};
+
+void send_to_first(const Group& replicas, const Continued& batch) {
+  const std::array<std::uint64_t, 2> sizes{batch.lines.size(), batch.tokens};
+  replicas.send(std::span(sizes), 0, 0, "size of texts");
+  replicas.send(std::span(reinterpret_cast<const std::uint8_t*>(batch.lines.data()), batch.lines.size()), 0, 0, "texts");
+}
+
+Continued receive(const Group& replicas, int replica) {
+  std::array<std::uint64_t, 2> sizes{};
+  replicas.receive(std::span(sizes), replica, 0, "size of texts").wait_on_host();
+  Continued batch{.lines = std::string(sizes[0], ' '), .tokens = sizes[1]};
+  const std::span bytes(reinterpret_cast<std::uint8_t*>(batch.lines.data()), batch.lines.size());
+  replicas.receive(bytes, replica, 0, "texts").wait_on_host();
+  return batch;
+}
+
+struct Prompts {
+  std::vector<std::string> texts;
+  std::vector<TokenText> tokens;
+};
+
+Prompts encode_prompts(const GenerateProgram& program, const TextCoding& coding, std::int64_t vocabulary,
+                       std::int64_t context) {
+  Prompts prompts{.texts = read_prompts(program), .tokens = {}};
+  for (const std::string& text : prompts.texts) {
+    prompts.tokens.push_back(encode(coding, text, prompts.tokens.size(), vocabulary, context));
+  }
+  return prompts;
+}
+
+// The replicas of the model take the batches in turn, and the first one writes all of them in their order.
 template <typename Model>
-void generate(const Model& model, const Group& world, const GenerateProgram& program, const ModelFolder& folder) {
+void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram& program, const ModelFolder& folder) {
   const TextCoding coding = coding_of(program, folder.path);
   const std::int64_t vocabulary = model.options().vocabulary;
-  const std::vector<std::string> prompts = read_prompts(program);
   models::GenerateOptions options = sampling_of(program, folder, coding, vocabulary);
   const std::int64_t block = model.options().block;
   const std::int64_t context = options.context > 0 ? std::min(options.context, block) : block;
-  std::vector<TokenText> encoded;
-  for (const std::string& prompt : prompts) encoded.push_back(encode(coding, prompt, encoded.size(), vocabulary, context));
+  Prompts prompts;
+  mesh.world().agree([&] { prompts = encode_prompts(program, coding, vocabulary, context); }, "read the prompts");
   const bool alone = program.prompts.empty();
-  const bool speaks = world.rank() == 0;
+  const bool speaks = mesh.world().rank() == 0;
   if (alone && speaks) {
-    fmt::print("{}{}", prompts.front(), program.tokens == "number" ? " " : "");
-    for (const std::int32_t token : encoded.front()) coding.decode_next(token);  // what follows is no begin of a text
+    fmt::print("{}{}", prompts.texts.front(), program.tokens == "number" ? " " : "");
+    for (const std::int32_t token : prompts.tokens.front()) coding.decode_next(token);  // what follows is no begin of a text
     options.on_token = [&](std::size_t, std::int32_t token) {
       fmt::print("{}", coding.decode_next(token));
       std::fflush(stdout);
     };
   }
-  const auto start = Clock::now();
-  std::size_t tokens = 0;
-  for (std::size_t first = 0; first < prompts.size(); first += static_cast<std::size_t>(program.batch)) {
-    const std::size_t count = std::min(prompts.size() - first, static_cast<std::size_t>(program.batch));
-    const auto begin = encoded.begin() + static_cast<std::ptrdiff_t>(first);
+  const auto continue_batch = [&](std::size_t first) {
+    const std::size_t end = std::min(prompts.texts.size(), first + static_cast<std::size_t>(program.batch));
     options.first_row = first;
-    const auto texts =
-        models::generate(model, std::vector<TokenText>(begin, begin + static_cast<std::ptrdiff_t>(count)), options);
+    const auto texts = models::generate(model, std::span(prompts.tokens).subspan(first, end - first), options);
+    Continued batch;
     for (std::size_t row = 0; row < texts.size(); ++row) {
-      tokens += texts[row].size();
-      if (!alone && speaks)
-        fmt::print("{}\n", line_of(prompts[first + row], coding.decode_after(encoded[first + row], texts[row])));
+      batch.tokens += texts[row].size();
+      if (alone) continue;
+      const std::string text = coding.decode_after(prompts.tokens[first + row], texts[row]);
+      batch.lines += line_of(prompts.texts[first + row], text) + "\n";
     }
+    return batch;
+  };
+
+  const Group& replicas = mesh.data();
+  const auto start = Clock::now();
+  std::uint64_t tokens = 0;
+  int replica = 0;
+  for (std::size_t first = 0; first < prompts.texts.size(); first += static_cast<std::size_t>(program.batch)) {
+    Continued batch;
+    if (replica == replicas.rank()) {
+      batch = continue_batch(first);
+      if (replica > 0 && mesh.tensor().rank() == 0) send_to_first(replicas, batch);
+    } else if (speaks) {
+      batch = receive(replicas, replica);
+    }
+    if (speaks) fmt::print("{}", batch.lines);
+    tokens += batch.tokens;
+    replica = (replica + 1) % replicas.size();
   }
   if (alone && speaks) fmt::print("{}\n", coding.decode_rest());
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
@@ -94,8 +147,11 @@ void generate(const Model& model, const Group& world, const GenerateProgram& pro
 
 template <typename P, typename D>
 void generate(const Group& world, const GenerateProgram& program) {
+  const int tensor = program.tensor_parallel > 0 ? program.tensor_parallel : world.size();
+  require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
+  const ProcessMesh mesh(world, {.tensor = tensor});
   const ModelFolder folder = read_model_folder(program.folder);
-  with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) { generate(model, world, program, folder); });
+  with_model<P, D>(folder, parallel::model_context(mesh), [&](const auto& model) { generate(model, mesh, program, folder); });
 }
 
 template void generate<Float32, TRIREME_DEVICE>(const Group&, const GenerateProgram&);

@@ -13,6 +13,7 @@ struct GenerateProgram : LanguageOptions {
   std::vector<std::string> stop;
   bool ignore_eos = false;
   std::int64_t batch = 8;
+  int tensor_parallel = 0;  // ranks that divide the model; 0: all
   bool timing = false;
   trireme::models::GenerateOptions sampling = {.count = 100, .temperature = 0};
 };

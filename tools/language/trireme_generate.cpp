@@ -36,7 +36,7 @@ int main(int argc, char** argv) {
   GenerateProgram program;
   models::GenerateOptions& sampling = program.sampling;
   CLI::App app(
-      "Continues texts by a model in a folder of transformers. The processes of mpirun -n N divide the model.\n"
+      "Continues texts by a model in a folder of transformers. The processes of mpirun -n N divide the model, or the prompts.\n"
       "--prompt prints the text as it grows, --prompts one line of JSON for each prompt.",
       "trireme-generate");
   program.add_to(app);
@@ -61,6 +61,10 @@ int main(int argc, char** argv) {
       ->check(at_least(0))
       ->capture_default_str();
   app.add_option("--batch", program.batch, "prompts that are continued at once")->check(at_least(1))->capture_default_str();
+  app.add_option("--tensor-parallel", program.tensor_parallel,
+                 "ranks that divide the model, 0: all; each such group is a replica, and replicas take the batches in turn")
+      ->check(at_least(0))
+      ->capture_default_str();
   app.add_flag("--timing", program.timing, "tell the time on stderr");
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
     require(!program.prompt.empty() || !program.prompts.empty(), "--prompt or --prompts is missing");
