@@ -31,6 +31,24 @@ nn::WeightsFormat format_of(const VisionTransformerOptions& options, DType dtype
           .dtype = dtype};
 }
 
+// As transformers' processor of a ViT does what read_image_folder() does; null: nothing is known.
+nlohmann::ordered_json image_processor(const VisionTransformerOptions& options,
+                                       const std::optional<data::Normalization>& normalization) {
+  if (!normalization) return nullptr;
+  constexpr int bilinear = 2;
+  nlohmann::ordered_json processor{{"image_processor_type", "ViTImageProcessor"},
+                                   {"do_resize", true},
+                                   {"size", {{"height", options.image_size}, {"width", options.image_size}}},
+                                   {"resample", bilinear},
+                                   {"do_rescale", true},
+                                   {"rescale_factor", 1.0 / 255},
+                                   {"do_normalize", !normalization->mean.empty()}};
+  if (normalization->mean.empty()) return processor;
+  processor["image_mean"] = normalization->mean;
+  processor["image_std"] = normalization->std;
+  return processor;
+}
+
 }  // namespace
 
 VisionTransformerOptions vit_options(const std::filesystem::path& path) {
@@ -111,7 +129,8 @@ void save_pretrained(Model& model, const VisionTransformerOptions& options, cons
                                 {"initializer_range", options.weight_deviation},
                                 {"qkv_bias", true}};
   add_labels(config, options.labels, options.classes);
-  save_folder(model, std::move(config), format_of(options, save.dtype), folder, save);
+  save_folder(model, std::move(config), format_of(options, save.dtype), folder, save,
+              image_processor(options, save.normalization));
 }
 
 }  // namespace trireme::models

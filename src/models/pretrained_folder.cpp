@@ -107,13 +107,16 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
 }
 
 void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
-                 const std::filesystem::path& folder, const SavePretrainedOptions& save) {
+                 const std::filesystem::path& folder, const SavePretrainedOptions& save,
+                 const nlohmann::ordered_json& image_processor) {
   write_folder({.prefix = "", .model = model}, format, folder, "model.safetensors", [&] {
     take_special_tokens(config, save.from);
     write_json(config, folder / "config.json");
     std::error_code unknown;
     std::filesystem::remove(folder / "model.safetensors.index.json", unknown);  // of other weights
     if (!save.from.empty()) copy_processors(save.from, folder);
+    const bool has_processor = !save.from.empty() && std::filesystem::exists(save.from / "preprocessor_config.json", unknown);
+    if (!image_processor.is_null() && !has_processor) write_json(image_processor, folder / "preprocessor_config.json");
     copy_tokenizer(save.tokenizer.value_or(save.from), folder);
   });
 }

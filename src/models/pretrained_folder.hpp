@@ -19,8 +19,10 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
                   const char* weights, const std::function<void()>& write_beside);
 void write_json(const nlohmann::ordered_json& json, const std::filesystem::path& path);
 
-// Numbers of special tokens that the config has are those of the folder that the model came from, if it has them.
+// `image_processor`: preprocessor_config.json where save.from has none; null: none. Numbers of special tokens that the config
+// has are those of the folder that the model came from, if it has them.
 void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,
-                 const std::filesystem::path& folder, const SavePretrainedOptions& save);
+                 const std::filesystem::path& folder, const SavePretrainedOptions& save,
+                 const nlohmann::ordered_json& image_processor = nullptr);
 
 }  // namespace trireme::models

@@ -202,3 +202,29 @@ TEST_CASE("vision transformers of wrong sizes or images are refused") {
   const Vit model(small);
   CHECK_THROWS_WITH(model.logits(Tensor<float>::zeros({1, 8, 12, 3})), ContainsSubstring("reads images [batch, 8, 8, 3]"));
 }
+
+TEST_CASE("a saved model says how its images are normalised, unless it came from a folder that does") {
+  const models::VisionTransformer<Float32> model(
+      {.layers = 1, .heads = 1, .width = 4, .hidden = 4, .image_size = 8, .patch_size = 4, .classes = 2});
+  const data::Normalization normalization{.mean = {0.1F, 0.2F, 0.3F}, .std = {0.4F, 0.5F, 0.6F}};
+  const tests::TemporaryFolder first, second;
+  const auto file = [](const tests::TemporaryFolder& folder) { return folder.path() / "preprocessor_config.json"; };
+  models::save_pretrained(model, first.path());
+  CHECK(!std::filesystem::exists(file(first)));
+  models::save_pretrained(model, first.path(), {.normalization = normalization});
+  const auto known = models::image_normalization(first.path());
+  REQUIRE(known);
+  CHECK(known->mean == normalization.mean);
+  CHECK(known->std == normalization.std);
+  const json processor = tests::read_json(file(first));
+  CHECK(processor.at("size") == json{{"height", 8}, {"width", 8}});
+  CHECK(processor.at("resample") == 2);
+  // What the folder says stays, in the folder itself too.
+  const data::Normalization other{.mean = {0, 0, 0}, .std = {1, 1, 1}};
+  models::save_pretrained(model, second.path(), {.from = first.path(), .normalization = other});
+  CHECK(tests::read_json(file(second)) == processor);
+  models::save_pretrained(model, first.path(), {.from = first.path(), .normalization = other});
+  CHECK(tests::read_json(file(first)) == processor);
+  models::save_pretrained(model, first.path(), {.normalization = data::Normalization()});
+  CHECK(models::image_normalization(first.path())->mean.empty());
+}

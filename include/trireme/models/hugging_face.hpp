@@ -74,6 +74,8 @@ struct SavePretrainedOptions {
   std::filesystem::path from = {};
   // A folder, or a file of it, whose tokenizer goes along in place of that of `from`. Empty: none.
   std::optional<std::filesystem::path> tokenizer = {};
+  // Of a vision transformer: what its images were normalised by, for a preprocessor_config.json where `from` has none.
+  std::optional<data::Normalization> normalization = {};
 };
 
 // Writes config.json and model.safetensors, which transformers (4 and 5) loads strictly. What no model of transformers has is
