@@ -4,9 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -19,23 +17,13 @@ using namespace trireme;
 
 namespace {
 
-namespace fs = std::filesystem;
-
 struct NamedImages {
   data::Images images;
   std::vector<std::string> class_names;  // where the data name them
 };
 
-bool has_folders(const fs::path& path) {
-  std::error_code unknown;
-  if (!fs::is_directory(path, unknown)) return false;
-  return std::ranges::any_of(fs::directory_iterator(path), [](const auto& entry) {
-    return entry.is_directory() && !entry.path().filename().string().starts_with(".");
-  });
-}
-
 NamedImages read(const VitRecipe& recipe) {
-  if (!has_folders(recipe.data)) {
+  if (!data::has_class_folders(recipe.data)) {
     require(recipe.image_size == 0, "--image-size is of a folder with one for each class, and {} is none", recipe.data);
     return {.images = data::read_images(recipe.data, recipe.test_data), .class_names = {}};
   }
@@ -110,7 +98,10 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
         model.initialize();
         note_differences(run, models::load_pretrained(model, recipe.init, {.allow_missing = recipe.allow_missing}));
       },
-      [&] { models::save_pretrained(model, recipe.save, {.dtype = dtype_of_save(recipe), .from = recipe.init}); });
+      [&] {
+        models::save_pretrained(model, recipe.save,
+                                {.dtype = dtype_of_save(recipe), .from = recipe.init, .normalization = normalization});
+      });
 }
 
 template void train<Float32, TRIREME_DEVICE>(trainer::Run&, const VitRecipe&);

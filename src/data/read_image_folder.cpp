@@ -91,15 +91,25 @@ Picture read_picture(const fs::path& path, const ImageFolderOptions& options) {
   return resized(with_channels(decode_picture(bytes, path), options.channels), options.height, options.width);
 }
 
+// What this rank reads of them.
+void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& options) {
+  const std::int64_t all = std::ssize(files);
+  files.erase(files.begin() + all * (options.index + 1) / options.count, files.end());
+  files.erase(files.begin(), files.begin() + all * options.index / options.count);
+}
+
 }  // namespace
 
 ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& options) {
   require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
           "images of {} x {} pixels: set .height and .width to what all images are resized to", options.height, options.width);
   require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
+  require(options.count > 0 && options.index >= 0 && options.index < options.count,
+          "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);
   const std::vector<fs::path> folders = class_folders(path);
   std::vector<std::string> classes = options.classes.empty() ? names_of(folders) : options.classes;
-  const std::vector<LabelledFile> files = find_files(folders, classes);
+  std::vector<LabelledFile> files = find_files(folders, classes);
+  take_share(files, options);
   const ImageShape shape{.height = options.height, .width = options.width, .channels = options.channels};
   const auto image_bytes = static_cast<std::size_t>(shape.numel());
   std::vector<std::uint8_t> pixels(files.size() * image_bytes);
@@ -112,6 +122,12 @@ ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& op
   for (const LabelledFile& file : files) labels.push_back(file.label);
   const std::int64_t num_classes = std::ssize(classes);
   return {.images = ImageDataset(shape, std::move(pixels), std::move(labels), num_classes), .class_names = std::move(classes)};
+}
+
+bool has_class_folders(const fs::path& path) {
+  std::error_code unknown;
+  return fs::is_directory(path, unknown) &&
+         std::ranges::any_of(content_of_folder(path), [](const fs::path& entry) { return fs::is_directory(entry); });
 }
 
 }  // namespace trireme::data

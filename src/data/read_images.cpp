@@ -51,12 +51,12 @@ std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_
 }
 
 // Of the kind that is trained on.
-std::optional<ImageDataset> read_test_images(const std::string& path, bool of_mnist) {
+std::optional<ImageDataset> find_test_images(const std::string& path, bool of_mnist) {
   return of_mnist ? read_mnist_part(path, "t10k") : read_cifar10_part(path, "test_batch");
 }
 
 [[noreturn]] void refuse_test_images(const std::string& path, bool of_mnist) {
-  if (!read_test_images(path, !of_mnist)) {
+  if (!find_test_images(path, !of_mnist)) {
     refuse(path, "the folder holds no test images",
            of_mnist ? "name a folder with t10k-images-idx3-ubyte" : "name a folder with test_batch.bin, or such a file");
   }
@@ -78,11 +78,22 @@ ImageDataset read_training_images(const std::string& path) {
   return *std::move(images);
 }
 
+ImageDataset read_test_images(const std::string& path) {
+  std::optional<ImageDataset> images;
+  if (fs::is_directory(path)) images = read_mnist_part(path, "t10k");
+  if (!images) images = read_cifar10_part(path, "test_batch");
+  if (!images) {
+    refuse(path, "the folder holds no test images",
+           "name a folder with t10k-images-idx3-ubyte or test_batch.bin, or a file in CIFAR-10's format");
+  }
+  return *std::move(images);
+}
+
 Images read_images(const std::string& path, const std::string& test_path) {
   const std::string& test = test_path.empty() && fs::is_directory(path) ? path : test_path;
   Images images{.training = read_training_images(path), .test = {}};
   const bool of_mnist = holds_mnist(path);
-  if (!test.empty()) images.test = read_test_images(test, of_mnist);
+  if (!test.empty()) images.test = find_test_images(test, of_mnist);
   if (!images.test && !test_path.empty()) refuse_test_images(test_path, of_mnist);
   require(!images.test || images.test->shape() == images.training.shape(), "the images of {} and {} differ in size", path,
           test);

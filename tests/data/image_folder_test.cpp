@@ -69,6 +69,33 @@ TEST_CASE("each folder is a class, whatever the names of its files") {
              ContainsSubstring("none of the classes") && ContainsSubstring("classes are b") && ContainsSubstring("/a"));
 }
 
+TEST_CASE("ranks read neighbouring images") {
+  const TemporaryFolder folder;
+  for (const int value : {10, 11, 12, 13, 14})
+    write_grey(folder.path() / (value < 12 ? "a" : "b") / (std::to_string(value) + ".png"), static_cast<std::uint8_t>(value));
+  for (const int count : {1, 2, 3, 7}) {
+    std::vector<int> values, labels;
+    for (int index = 0; index < count; ++index) {
+      const auto part = read_image_folder(
+          folder.path(), {.height = 1, .width = 1, .channels = 1, .classes = {"b", "a"}, .index = index, .count = count});
+      CHECK(part.images.count() >= 5 / count);
+      CHECK(part.images.count() <= (5 + count - 1) / count);
+      for (std::int64_t image = 0; image < part.images.count(); ++image) {
+        values.push_back(part.images.image(image)[0]);
+        labels.push_back(part.images.label(image));
+      }
+    }
+    CHECK(values == std::vector<int>{10, 11, 12, 13, 14});
+    CHECK(labels == std::vector<int>{1, 1, 0, 0, 0});
+  }
+  CHECK_THAT(error_of(folder.path(), {.height = 1, .width = 1, .index = 2, .count = 2}), ContainsSubstring("rank 2 of 2"));
+  CHECK(has_class_folders(folder.path()));
+  CHECK(!has_class_folders(folder.path() / "a"));
+  CHECK(!has_class_folders(folder.path() / "absent"));
+  fs::create_directories(folder.path() / "a" / ".hidden");
+  CHECK(!has_class_folders(folder.path() / "a"));
+}
+
 TEST_CASE("folders and files that hold no images are refused by name") {
   const TemporaryFolder folder;
   const fs::path& path = folder.path();

@@ -50,3 +50,16 @@ TEST_CASE("test images of the other kind, or none") {
                     ContainsSubstring("the folder holds no test images") && ContainsSubstring("test_batch.bin"));
   CHECK(!data::read_images(folder.path(), "").test);
 }
+
+TEST_CASE("test images alone") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_WITH(data::read_test_images(folder.path()), ContainsSubstring("the folder holds no test images"));
+  CHECK_THROWS_WITH(data::read_test_images(folder.path() / "absent"), ContainsSubstring("absent"));
+  write_cifar10(folder.path() / "data_batch_1.bin");
+  CHECK_THROWS_WITH(data::read_test_images(folder.path()), ContainsSubstring("the folder holds no test images"));
+  CHECK(data::read_test_images(folder.path() / "data_batch_1.bin").count() == 3);
+  write_cifar10(folder.path() / "test_batch.bin");
+  CHECK(data::read_test_images(folder.path()).shape().channels == 3);
+  write_mnist(folder.path(), "t10k");
+  CHECK(data::read_test_images(folder.path()).shape().channels == 1);
+}

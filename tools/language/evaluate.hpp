@@ -12,6 +12,8 @@ struct EvaluateProgram : LanguageOptions {
   std::string choices;  // a file
   std::int64_t window = 0;
   std::int64_t stride = 0;
+  std::string images;  // a file or folder
+  std::int64_t batch = 32;
 };
 
 struct Question {

@@ -1,9 +1,10 @@
-// Measures a model in a folder of transformers: trireme-evaluate --help, docs/generate.md.
+// Measures a model in a folder of transformers: trireme-evaluate --help, docs/evaluate.md.
 #include <cmath>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "evaluate.hpp"
+#include "evaluate_images.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;
@@ -53,23 +54,47 @@ std::string line_of_choices(std::size_t right, std::size_t right_by_length, std:
       .dump();
 }
 
+std::string line_of_images(const Mean& right, const Mean& top_5, const Mean& loss) {
+  nlohmann::ordered_json line{{"accuracy", right.value()}};
+  if (top_5.weight > 0) line["top_5_accuracy"] = top_5.value();
+  line["loss"] = loss.value();
+  line["images"] = static_cast<std::int64_t>(right.weight);
+  return line.dump();
+}
+
 int main(int argc, char** argv) {
   EvaluateProgram program;
   CLI::App app(
-      "Measures a model in a folder of transformers, and prints lines of JSON. The processes of mpirun -n N divide the model.",
+      "Measures a model in a folder of transformers, and prints lines of JSON. The processes of mpirun -n N divide the model, "
+      "or\n"
+      "the images.",
       "trireme-evaluate");
   program.add_to(app);
-  app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
-  app.add_option("--window", program.window, "tokens that the model sees at once; 0: all its positions")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--stride", program.stride, "tokens from a window to the next; 0: half a window")
-      ->check(at_least(0))
-      ->capture_default_str();
-  app.add_option("--choices", program.choices,
-                 "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the likeliest choice counts");
+  const auto text = app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
+  const auto window = app.add_option("--window", program.window, "tokens that the model sees at once; 0: all its positions")
+                          ->check(at_least(0))
+                          ->capture_default_str();
+  const auto stride = app.add_option("--stride", program.stride, "tokens from a window to the next; 0: half a window")
+                          ->check(at_least(0))
+                          ->capture_default_str();
+  const auto choices = app.add_option(
+      "--choices", program.choices,
+      "a file of questions, JSON lines with \"prompt\", \"choices\" and \"answer\": the likeliest choice counts");
+  const auto images = app.add_option("--images", program.images,
+                                     "images with their classes, for the accuracy of a vision transformer: a folder with one "
+                                     "of PNG and JPEG files for each class, MNIST's or CIFAR-10's test images");
+  for (CLI::Option* other : {text, window, stride, choices, app.get_option("--tokens"), app.get_option("--tokenizer")}) {
+    images->excludes(other);
+  }
+  app.add_option("--batch", program.batch, "images at once on each rank")
+      ->check(at_least(1))
+      ->capture_default_str()
+      ->needs(images);
   return launch_language_program(app, argc, argv, program, [&](const Group& world) {
-    require(!program.text.empty() || !program.choices.empty(), "--text or --choices is missing");
-    program.with_types([&]<typename P, typename D>(P, D) { evaluate<P, D>(world, program); });
+    require(!program.text.empty() || !program.choices.empty() || !program.images.empty(),
+            "--text, --choices or --images is missing");
+    program.with_types([&]<typename P, typename D>(P, D) {
+      program.images.empty() ? evaluate<P, D>(world, program) : evaluate_images<P, D>(world, program);
+    });
   });
 }

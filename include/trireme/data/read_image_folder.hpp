@@ -16,6 +16,10 @@ struct ImageFolderOptions {
   std::int64_t width = 0;
   std::int64_t channels = 3;              // 3: red, green and blue; 1: grey
   std::vector<std::string> classes = {};  // in their order, as those of the training images; empty: the names of the folders
+
+  // The images that this one of `count` ranks reads: neighbours, with at most one more than another rank has.
+  int index = 0;
+  int count = 1;
 };
 
 struct ImageFolder {
@@ -41,7 +45,12 @@ struct ImageFolder {
 // Throws Error{corrupt_file} with the path of an image that is damaged, has more than 178,956,970 pixels or the colours of a
 // printer (CMYK), of a file that is no image, and of a class without images; Error{not_available} in a build without libpng or
 // libjpeg for a file that needs it.
+//
+// Of several ranks that read parts each may get no image at all.
 ImageFolder read_image_folder(const std::filesystem::path& path, const ImageFolderOptions& options);
+
+// Whether a folder holds one at least that may be a class's.
+bool has_class_folders(const std::filesystem::path& path);
 
 }  // namespace data
 }  // namespace trireme

@@ -1,0 +1,88 @@
+#include "evaluate_images.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <array>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "trireme/data/evaluation_batches.hpp"
+#include "trireme/data/on_device.hpp"
+#include "trireme/data/read_image_folder.hpp"
+#include "trireme/data/read_images.hpp"
+#include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/metrics.hpp"
+
+using namespace trireme;
+
+namespace {
+
+// This rank's share of them, with the numbers of the model's classes as labels.
+data::ImageDataset read_share(const Group& world, const std::string& path, const models::VisionTransformerOptions& model) {
+  if (data::has_class_folders(path)) {
+    data::ImageFolder folder = data::read_image_folder(path, {.height = model.image_size,
+                                                              .width = model.image_size,
+                                                              .channels = model.channels,
+                                                              .classes = model.labels,
+                                                              .index = world.rank(),
+                                                              .count = world.size()});
+    require(folder.images.classes() == model.classes, "{} has folders of {} classes, the model knows {}", path,
+            folder.images.classes(), model.classes);
+    return std::move(folder.images);
+  }
+  const data::ImageDataset images = data::read_test_images(path);
+  const data::ImageShape& shape = images.shape();
+  require(shape == data::ImageShape{model.image_size, model.image_size, model.channels},
+          "the model reads images of {} x {} x {}, those of {} are {} x {} x {}", model.image_size, model.image_size,
+          model.channels, path, shape.height, shape.width, shape.channels);
+  require(images.classes() == model.classes, "the images of {} are of {} classes, the model knows {}", path, images.classes(),
+          model.classes);
+  const std::int64_t begin = images.count() * world.rank() / world.size();
+  return images.part(begin, images.count() * (world.rank() + 1) / world.size() - begin);
+}
+
+data::Normalization normalization_of(const std::string& folder) {
+  std::optional<data::Normalization> known = models::image_normalization(folder);
+  if (!known) {
+    throw Error({.code = ErrorCode::io,
+                 .message = "the model's folder does not say how its images were normalised",
+                 .path = folder,
+                 .hint = "give it a preprocessor_config.json with \"image_mean\" and \"image_std\" of each channel"});
+  }
+  return *std::move(known);
+}
+
+}  // namespace
+
+template <typename P, typename D>
+void evaluate_images(const Group& world, const EvaluateProgram& program) {
+  models::VisionTransformerOptions options = models::vit_options(program.folder);
+  options.dropout = options.attention_dropout = 0;
+  std::optional<data::NormalizedImages> images;
+  const auto read = [&] {
+    const data::Normalization normalization = normalization_of(program.folder);
+    images.emplace(read_share(world, program.images, options), normalization);
+  };
+  world.agree(read, "read the images");
+  models::VisionTransformer<P, D> model(options);
+  models::load_pretrained(model, program.folder);
+  std::array<Mean, 3> means;
+  auto& [right, top_5, loss] = means;
+  for (const data::ImageBatch& on_host : data::evaluation_batches(*images, {.batch_size = program.batch})) {
+    const auto batch = data::on_device<D>(on_host);
+    const auto logits = model.logits(batch.images);
+    right += accuracy(logits, batch.labels);
+    if (options.classes >= 5) top_5 += top_k_accuracy(logits, batch.labels, 5);
+    const auto of_batch = cross_entropy(logits, batch.labels);
+    loss += {.sum = static_cast<double>(of_batch.sum.value().item()), .weight = of_batch.target_weight.item()};
+  }
+  all_reduce(world, std::span(means));
+  if (world.rank() == 0) fmt::print("{}\n", line_of_images(right, top_5, loss));
+}
+
+template void evaluate_images<Float32, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
+template void evaluate_images<MixedBfloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
+template void evaluate_images<MixedFloat16, TRIREME_DEVICE>(const Group&, const EvaluateProgram&);
