@@ -29,6 +29,7 @@ NamedImages read(const VitRecipe& recipe) {
   }
   const models::VisionTransformerOptions options = model_options(recipe, recipe.image_size);
   data::ImageFolderOptions of_folder{.height = options.image_size, .width = options.image_size, .channels = options.channels};
+  if (!recipe.init.empty()) of_folder.resizing = models::image_resizing(recipe.init, options.image_size);
   data::ImageFolder training = data::read_image_folder(recipe.data, of_folder);
   if (training.class_names != options.labels && std::ranges::is_permutation(training.class_names, options.labels)) {
     of_folder.classes = options.labels;  // the order in which the model's head has them

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "trireme/data/picture.hpp"
+#include "trireme/data/read_image_folder.hpp"
 
 namespace trireme::data {
 
@@ -25,7 +26,10 @@ Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t ch
 Picture with_channels(Picture picture, std::int64_t channels);
 
 // With these extents, each pixel a weighted mean of what lies around it or, where the picture becomes smaller, below it: the
-// same bytes as PIL 13's resize((width, height), BILINEAR).
-Picture resized(Picture picture, std::int64_t height, std::int64_t width);
+// same bytes as PIL 13's resize((width, height), BILINEAR) or BICUBIC.
+Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling = Resampling::bilinear);
+
+// Its centre, which is not larger: as torchvision's center_crop, but rounded down.
+Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width);
 
 }  // namespace trireme::data

@@ -84,11 +84,37 @@ std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const
   return files;
 }
 
+// What an image of this shape is resized to.
+ImageShape resized_shape(const ImageShape& shape, const ImageFolderOptions& options) {
+  const auto& [height, width, shorter, resampling] = options.resizing;
+  if (shorter == 0) {
+    return {
+        .height = height > 0 ? height : options.height, .width = width > 0 ? width : options.width, .channels = shape.channels};
+  }
+  const std::int64_t side = std::min(shape.height, shape.width);
+  return {.height = shorter * shape.height / side, .width = shorter * shape.width / side, .channels = shape.channels};
+}
+
+void check_resizing(const ImageFolderOptions& options) {
+  const auto& [height, width, shorter, resampling] = options.resizing;
+  const bool fits = shorter > 0 ? shorter >= options.height && shorter >= options.width
+                                : (height == 0 || height >= options.height) && (width == 0 || width >= options.width);
+  const bool exist = std::min({height, width, shorter}) >= 0 && std::max({height, width, shorter}) <= most_pixels;
+  require(fits && exist,
+          "images are resized to {} x {} pixels, or {} of their shorter side, of which a centre of {} x {} can't be taken",
+          height, width, shorter, options.height, options.width);
+}
+
 Picture read_picture(const fs::path& path, const ImageFolderOptions& options) {
   const File file = File::open(path);
   std::vector<std::uint8_t> bytes(file.size());
   file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
-  return resized(with_channels(decode_picture(bytes, path), options.channels), options.height, options.width);
+  Picture picture = with_channels(decode_picture(bytes, path), options.channels);
+  const ImageShape shape = resized_shape(picture.shape, options);
+  if (shape.width > most_pixels / shape.height)
+    refuse_folder(path, fmt::format("the image would be resized to {} x {} pixels", shape.height, shape.width), "remove it");
+  picture = resized(std::move(picture), shape.height, shape.width, options.resizing.resampling);
+  return centre_of(picture, options.height, options.width);
 }
 
 // What this rank reads of them.
@@ -102,7 +128,8 @@ void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& opti
 
 ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& options) {
   require(options.height > 0 && options.width > 0 && options.width <= most_pixels / options.height,
-          "images of {} x {} pixels: set .height and .width to what all images are resized to", options.height, options.width);
+          "images of {} x {} pixels: set .height and .width to the extents of all images", options.height, options.width);
+  check_resizing(options);
   require(options.channels == 1 || options.channels == 3, "images have 1 channel or 3, got {}", options.channels);
   require(options.count > 0 && options.index >= 0 && options.index < options.count,
           "the share of rank {} of {} does not exist: set .index from 0 on and .count above it", options.index, options.count);

@@ -17,10 +17,20 @@ struct Taps {
   std::vector<std::int32_t> weights;
 };
 
-// Of each of `to` pixels along a line of `from`: a triangle around its place, as wide as a pixel of the larger of the two.
-std::vector<Taps> taps_of(std::int64_t from, std::int64_t to) {
+// What a pixel weighs at a distance from its place: a triangle, or the cubic of Keys 1981 with a = -0.5.
+double weight_at(double distance, Resampling resampling) {
+  const double x = std::abs(distance);
+  if (resampling == Resampling::bilinear) return x < 1 ? 1 - x : 0;
+  constexpr double a = -0.5;
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+
+// Of each of `to` pixels along a line of `from`: weights around its place, of distances in pixels of the larger of the two.
+std::vector<Taps> taps_of(std::int64_t from, std::int64_t to, Resampling resampling) {
   const double scale = static_cast<double>(from) / static_cast<double>(to);
-  const double support = std::max(scale, 1.0);
+  const double unit = std::max(scale, 1.0);
+  const double support = resampling == Resampling::bilinear ? unit : 2 * unit;
   std::vector<Taps> all;
   for (std::int64_t at = 0; at < to; ++at) {
     const double center = (static_cast<double>(at) + 0.5) * scale;
@@ -29,13 +39,12 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to) {
     std::vector<double> weights;
     double sum = 0;
     for (std::int64_t pixel = first; pixel < end; ++pixel) {
-      const double distance = std::abs((static_cast<double>(pixel) - center + 0.5) * (1 / support));
-      weights.push_back(distance < 1 ? 1 - distance : 0);
+      weights.push_back(weight_at((static_cast<double>(pixel) - center + 0.5) * (1 / unit), resampling));
       sum += weights.back();
     }
     Taps taps{.first = first, .weights = {}};
     for (const double weight : weights) {
-      taps.weights.push_back(static_cast<std::int32_t>(0.5 + weight / sum * (1 << weight_bits)));
+      taps.weights.push_back(static_cast<std::int32_t>(std::copysign(0.5, weight) + weight / sum * (1 << weight_bits)));
     }
     all.push_back(std::move(taps));
   }
@@ -44,10 +53,10 @@ std::vector<Taps> taps_of(std::int64_t from, std::int64_t to) {
 
 // Along one of the dims: `outer` lines, whose pixels are `inner` bytes.
 std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std::int64_t outer, std::int64_t from,
-                                   std::int64_t to, std::int64_t inner) {
+                                   std::int64_t to, std::int64_t inner, Resampling resampling) {
   std::vector<std::uint8_t> result(static_cast<std::size_t>(outer * to * inner));
   std::vector<std::int32_t> sums(static_cast<std::size_t>(inner));
-  const std::vector<Taps> all = taps_of(from, to);
+  const std::vector<Taps> all = taps_of(from, to, resampling);
   std::uint8_t* into = result.data();
   for (std::int64_t line = 0; line < outer; ++line) {
     for (const Taps& taps : all) {
@@ -64,22 +73,32 @@ std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std:
 
 }  // namespace
 
-Picture resized(Picture picture, std::int64_t height, std::int64_t width) {
+Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling) {
   ImageShape& shape = picture.shape;
   const auto resize_columns = [&] {
     if (height == shape.height) return;
-    picture.pixels = resample(picture.pixels, 1, shape.height, height, shape.width * shape.channels);
+    picture.pixels = resample(picture.pixels, 1, shape.height, height, shape.width * shape.channels, resampling);
     shape.height = height;
   };
   // Bytes are rounded in between: the order is PIL 13's.
   const bool columns_first = height < shape.height && width > shape.width;
   if (columns_first) resize_columns();
   if (width != shape.width) {
-    picture.pixels = resample(picture.pixels, shape.height, shape.width, width, shape.channels);
+    picture.pixels = resample(picture.pixels, shape.height, shape.width, width, shape.channels, resampling);
     shape.width = width;
   }
   resize_columns();
   return picture;
+}
+
+Picture centre_of(const Picture& picture, std::int64_t height, std::int64_t width) {
+  const ImageShape& shape = picture.shape;
+  Picture centre{.shape = {.height = height, .width = width, .channels = shape.channels}, .pixels = {}};
+  auto row = picture.pixels.begin() + ((shape.height - height) / 2 * shape.width + (shape.width - width) / 2) * shape.channels;
+  for (std::int64_t y = 0; y < height; ++y, row += shape.width * shape.channels) {
+    centre.pixels.insert(centre.pixels.end(), row, row + width * shape.channels);
+  }
+  return centre;
 }
 
 }  // namespace trireme::data

@@ -49,6 +49,26 @@ nlohmann::ordered_json image_processor(const VisionTransformerOptions& options,
   return processor;
 }
 
+// The config of a folder's image processor, if it has one.
+std::optional<ConfigFile> processor_of(const std::filesystem::path& folder) {
+  std::error_code unknown;
+  const std::filesystem::path file = folder / "preprocessor_config.json";
+  if (!std::filesystem::exists(file, unknown)) return std::nullopt;
+  return ConfigFile(file, "the config of an image processor");
+}
+
+// A number of pixels is a square's.
+data::Resizing extents_of(const ConfigFile& processor, const char* key, std::int64_t otherwise) {
+  const nlohmann::json* value = processor.value(key);
+  if (value == nullptr || !value->is_object()) {
+    const std::int64_t side = processor.integer_or(key, otherwise);
+    return {.height = side, .width = side};
+  }
+  const ConfigFile extents(processor, key);
+  if (extents.has("shortest_edge") && !extents.has("longest_edge")) return {.shorter = extents.integer("shortest_edge")};
+  return {.height = extents.integer("height"), .width = extents.integer("width")};
+}
+
 }  // namespace
 
 VisionTransformerOptions vit_options(const std::filesystem::path& path) {
@@ -90,10 +110,9 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
 }
 
 std::optional<data::Normalization> image_normalization(const std::filesystem::path& folder) {
-  std::error_code unknown;
-  const std::filesystem::path file = folder / "preprocessor_config.json";
-  if (!std::filesystem::exists(file, unknown)) return std::nullopt;
-  const ConfigFile config(file, "the config of an image processor");
+  const std::optional<ConfigFile> processor = processor_of(folder);
+  if (!processor) return std::nullopt;
+  const ConfigFile& config = *processor;
   if (!config.flag_or("do_rescale", true)) config.refuse("do_rescale", "true");
   if (std::abs(config.number_or("rescale_factor", 1.0 / 255) * 255 - 1) > 1e-6) config.refuse("rescale_factor", "1 / 255");
   if (!config.flag_or("do_normalize", true)) return data::Normalization();
@@ -102,6 +121,30 @@ std::optional<data::Normalization> image_normalization(const std::filesystem::pa
     return std::vector<float>(numbers.begin(), numbers.end());
   };
   return data::Normalization{.mean = as_floats("image_mean"), .std = as_floats("image_std")};
+}
+
+data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t image_size) {
+  const std::optional<ConfigFile> processor = processor_of(folder);
+  if (!processor) return {};
+  const ConfigFile& config = *processor;
+  // What is not said is what transformers' processor of this name does.
+  const std::string kind = config.text_or("image_processor_type", config.text_or("feature_extractor_type", ""));
+  const bool of_deit = kind.starts_with("DeiT");
+  if (!config.flag_or("do_resize", true)) config.refuse("do_resize", "true");
+  data::Resizing resizing = extents_of(config, "size", of_deit ? 256 : image_size);
+  constexpr int bilinear = 2, bicubic = 3;
+  const std::int64_t resample = config.integer_or("resample", of_deit ? bicubic : bilinear, 0);
+  if (resample != bilinear && resample != bicubic) config.refuse("resample", "2 or 3, bilinear or bicubic");
+  if (resample == bicubic) resizing.resampling = data::Resampling::bicubic;
+  const bool crops = config.flag_or("do_center_crop", of_deit);
+  const data::Resizing taken = crops ? extents_of(config, "crop_size", of_deit ? 224 : image_size) : resizing;
+  if (taken.shorter > 0 || taken.height != image_size || taken.width != image_size) {
+    config.refuse(crops ? "crop_size" : "size", fmt::format("{}, the pixels of the model's images", image_size));
+  }
+  const bool is_smaller =
+      resizing.shorter > 0 ? resizing.shorter < image_size : resizing.height < image_size || resizing.width < image_size;
+  if (is_smaller) config.refuse("size", "no less than crop_size");
+  return resizing;
 }
 
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,

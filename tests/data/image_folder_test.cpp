@@ -135,3 +135,44 @@ TEST_CASE("a picture keeps its mean when it is resized") {
   CHECK(resized(picture, 64, 64).pixels == picture.pixels);
   CHECK(resized({.shape = {1, 1, 1}, .pixels = {77}}, 3, 5).pixels == std::vector<std::uint8_t>(15, 77));
 }
+
+TEST_CASE("a picture is resized as by PIL's BICUBIC") {
+  Picture picture{.shape = {.height = 5, .width = 6, .channels = 1}, .pixels = {}};
+  for (int i = 0; i < 30; ++i) picture.pixels.push_back(static_cast<std::uint8_t>((i * i * 37 + 11 * i) % 256));
+  const auto bicubic = [&](std::int64_t height, std::int64_t width) {
+    return resized(picture, height, width, Resampling::bicubic).pixels;
+  };
+  using Pixels = std::vector<std::uint8_t>;
+  CHECK(bicubic(3, 4) == Pixels{50, 122, 108, 212, 155, 204, 117, 173, 128, 186, 161, 166});
+  CHECK(bicubic(7, 4) == Pixels{5,  129, 120, 178, 64,  115, 108, 226, 124, 147, 94, 229, 144, 235,
+                                97, 149, 191, 214, 169, 151, 146, 185, 171, 167, 71, 170, 135, 179});
+  CHECK(bicubic(3, 8) == Pixels{47, 51,  103, 158, 74,  124, 197, 233, 107, 187, 234, 190,
+                                67, 153, 194, 145, 104, 145, 186, 192, 154, 164, 171, 162});
+  CHECK(bicubic(2, 9) == Pixels{68, 92, 133, 179, 114, 67, 165, 200, 204, 107, 156, 209, 206, 157, 126, 180, 170, 147});
+}
+
+TEST_CASE("of resized images the centre is taken") {
+  Picture picture{.shape = {.height = 3, .width = 6, .channels = 1}, .pixels = {}};
+  for (int i = 0; i < 18; ++i) picture.pixels.push_back(static_cast<std::uint8_t>(i));
+  const TemporaryFolder folder;
+  fs::create_directory(folder.path() / "class");
+  write_png(folder.path() / "class" / "1.png", picture);
+  const auto read = [&](std::int64_t height, std::int64_t width, const Resizing& resizing) {
+    const ImageFolderOptions options{.height = height, .width = width, .channels = 1, .resizing = resizing};
+    const auto images = read_image_folder(folder.path(), options).images;
+    CHECK(images.shape() == ImageShape{.height = height, .width = width, .channels = 1});
+    return std::vector<std::uint8_t>(images.image(0).begin(), images.image(0).end());
+  };
+  using Pixels = std::vector<std::uint8_t>;
+  CHECK(read(1, 2, {.height = 3, .width = 6}) == Pixels{8, 9});
+  CHECK(read(2, 3, {.height = 3, .width = 6}) == Pixels{1, 2, 3, 7, 8, 9});
+  CHECK(read(3, 2, {.shorter = 3}) == Pixels{2, 3, 8, 9, 14, 15});
+  const Picture larger = resized(picture, 5, 10, Resampling::bicubic);  // its proportions stay
+  CHECK(read(5, 4, {.shorter = 5, .resampling = Resampling::bicubic}) == centre_of(larger, 5, 4).pixels);
+  CHECK_THAT(error_of(folder.path(), {.height = 4, .width = 4, .resizing = {.shorter = 3}}),
+             ContainsSubstring("can't be taken"));
+  CHECK_THAT(error_of(folder.path(), {.height = 4, .width = 4, .resizing = {.height = 4, .width = 3}}),
+             ContainsSubstring("4 x 3") && ContainsSubstring("can't be taken"));
+  CHECK_THAT(error_of(folder.path(), {.height = 4, .width = 4, .resizing = {.shorter = 20'000}}),
+             ContainsSubstring("1.png") && ContainsSubstring("20000 x 40000"));
+}

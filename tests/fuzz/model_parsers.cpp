@@ -84,6 +84,21 @@ std::vector<std::string> adapter_seeds() {
           R"({"peft_type":"LORA","target_modules":"all-linear","modules_to_save":null,"fan_in_fan_out":false})"};
 }
 
+void read_image_processor(Bytes bytes) {
+  read_in_folder(bytes, "preprocessor_config.json", [](const std::filesystem::path& folder) {
+    answer([&] { check(models::image_normalization(folder).has_value(), "no normalization"); });
+    const data::Resizing resizing = models::image_resizing(folder, 8);
+    check(std::max(resizing.height, resizing.shorter) >= 8, "images are too small");
+  });
+}
+
+std::vector<std::string> image_processor_seeds() {
+  return {
+      R"({"image_processor_type":"ViTImageProcessor","size":{"shortest_edge":10},"do_center_crop":true,"crop_size":8,)"
+      R"("resample":3,"do_rescale":true,"image_mean":[0.5,0.5,0.5],"image_std":[0.5,1,2e-1]})",
+      R"({"feature_extractor_type":"DeiTFeatureExtractor","size":{"height":8,"width":9},"crop_size":{"height":8,"width":8}})"};
+}
+
 void read_template(Bytes bytes) {
   static const tokenizers::Tokenizer tokenizer = tokenizers::Tokenizer::bytes();
   read_in_folder(bytes, "tokenizer_config.json", [](const std::filesystem::path& folder) {
@@ -196,6 +211,7 @@ std::vector<std::string> rank_seeds() {
 constexpr std::array parsers_of_models{Parser{"config", read_model_config, config_seeds},
                                        Parser{"shards", read_shards, shard_seeds},
                                        Parser{"adapter", read_adapter, adapter_seeds},
+                                       Parser{"image_processor", read_image_processor, image_processor_seeds},
                                        Parser{"tokenizer", read_tokenizer, tokenizer_seeds},
                                        Parser{"tiktoken", read_ranks, rank_seeds},
                                        Parser{"chat_template", read_template, template_seeds},

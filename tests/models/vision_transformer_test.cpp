@@ -228,3 +228,29 @@ TEST_CASE("a saved model says how its images are normalised, unless it came from
   models::save_pretrained(model, first.path(), {.normalization = data::Normalization()});
   CHECK(models::image_normalization(first.path())->mean.empty());
 }
+
+TEST_CASE("images are resized as the folder says") {
+  const tests::TemporaryFolder folder;
+  const auto of_224 = [&](const char* text) {
+    std::ofstream(folder.path() / "preprocessor_config.json") << text;
+    return models::image_resizing(folder.path(), 224);
+  };
+  const auto is = [](const data::Resizing& found, std::int64_t height, std::int64_t shorter, data::Resampling resampling) {
+    return found.height == height && found.width == height && found.shorter == shorter && found.resampling == resampling;
+  };
+  using enum data::Resampling;
+  CHECK(is(models::image_resizing(folder.path(), 224), 0, 0, bilinear));
+  CHECK(is(of_224(R"({"size": 224, "resample": 2})"), 224, 0, bilinear));
+  CHECK(is(of_224(R"({"size": {"height": 224, "width": 224}, "resample": 3})"), 224, 0, bicubic));
+  CHECK(is(of_224(R"({"image_mean": [0.5]})"), 224, 0, bilinear));
+  CHECK(is(of_224(R"({"feature_extractor_type": "DeiTFeatureExtractor"})"), 256, 0, bicubic));
+  CHECK(is(of_224(R"({"size": {"shortest_edge": 248}, "do_center_crop": true, "crop_size": {"height": 224, "width": 224}})"), 0,
+           248, bilinear));
+  CHECK_THROWS_WITH(of_224(R"({"size": 256})"), ContainsSubstring("size") && ContainsSubstring("224"));
+  CHECK_THROWS_WITH(of_224(R"({"size": {"shortest_edge": 224}})"), ContainsSubstring("size") && ContainsSubstring("224"));
+  CHECK_THROWS_WITH(of_224(R"({"size": 200, "do_center_crop": true})"), ContainsSubstring("no less than crop_size"));
+  CHECK_THROWS_WITH(of_224(R"({"do_center_crop": true, "crop_size": 200})"), ContainsSubstring("crop_size"));
+  CHECK_THROWS_WITH(of_224(R"({"size": {"width": 224}})"), ContainsSubstring("height"));
+  CHECK_THROWS_WITH(of_224(R"({"resample": 0})"), ContainsSubstring("2 or 3, bilinear or bicubic"));
+  CHECK_THROWS_WITH(of_224(R"({"do_resize": false})"), ContainsSubstring("do_resize"));
+}

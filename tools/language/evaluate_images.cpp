@@ -21,14 +21,18 @@ using namespace trireme;
 namespace {
 
 // This rank's share of them, with the numbers of the model's classes as labels.
-data::ImageDataset read_share(const Group& world, const std::string& path, const models::VisionTransformerOptions& model) {
+data::ImageDataset read_share(const Group& world, const EvaluateProgram& program,
+                              const models::VisionTransformerOptions& model) {
+  const std::string& path = program.images;
   if (data::has_class_folders(path)) {
-    data::ImageFolder folder = data::read_image_folder(path, {.height = model.image_size,
-                                                              .width = model.image_size,
-                                                              .channels = model.channels,
-                                                              .classes = model.labels,
-                                                              .index = world.rank(),
-                                                              .count = world.size()});
+    data::ImageFolder folder =
+        data::read_image_folder(path, {.height = model.image_size,
+                                       .width = model.image_size,
+                                       .channels = model.channels,
+                                       .classes = model.labels,
+                                       .resizing = models::image_resizing(program.folder, model.image_size),
+                                       .index = world.rank(),
+                                       .count = world.size()});
     require(folder.images.classes() == model.classes, "{} has folders of {} classes, the model knows {}", path,
             folder.images.classes(), model.classes);
     return std::move(folder.images);
@@ -64,7 +68,7 @@ void evaluate_images(const Group& world, const EvaluateProgram& program) {
   std::optional<data::NormalizedImages> images;
   const auto read = [&] {
     const data::Normalization normalization = normalization_of(program.folder);
-    images.emplace(read_share(world, program.images, options), normalization);
+    images.emplace(read_share(world, program, options), normalization);
   };
   world.agree(read, "read the images");
   models::VisionTransformer<P, D> model(options);

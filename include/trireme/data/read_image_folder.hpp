@@ -11,11 +11,23 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
+enum class Resampling : std::uint8_t { bilinear, bicubic };
+
+// What is done to an image before its centre is taken.
+struct Resizing {
+  std::int64_t height = 0;  // pixels to which it is resized, whatever its proportions; 0: those that are taken
+  std::int64_t width = 0;
+  std::int64_t shorter = 0;  // above 0, instead: the pixels of its shorter side, and the proportions stay
+  Resampling resampling = Resampling::bilinear;
+};
+
 struct ImageFolderOptions {
-  std::int64_t height = 0;  // pixels to which all images are resized, whatever their proportions
+  std::int64_t height = 0;  // pixels of all images
   std::int64_t width = 0;
   std::int64_t channels = 3;              // 3: red, green and blue; 1: grey
   std::vector<std::string> classes = {};  // in their order, as those of the training images; empty: the names of the folders
+
+  Resizing resizing = {};
 
   // The images that this one of `count` ranks reads: neighbours, with at most one more than another rank has.
   int index = 0;
@@ -39,8 +51,8 @@ struct ImageFolder {
 //
 // Files are PNG or JPEG by their content. Grey images become red, green and blue and the other way round as by PIL's convert();
 // an alpha channel is left out, of 16 bits the upper 8 stay, palettes become colours, and EXIF's orientation is not looked at.
-// Images are resized as by PIL's resize() with BILINEAR: each pixel is a mean of all that it replaces. All threads of this rank
-// read.
+// Images are resized as by PIL's resize() with BILINEAR or BICUBIC: each pixel is a mean of all that it replaces. All threads
+// of this rank read.
 //
 // Throws Error{corrupt_file} with the path of an image that is damaged, has more than 178,956,970 pixels or the colours of a
 // printer (CMYK), of a file that is no image, and of a class without images; Error{not_available} in a build without libpng or

@@ -6,6 +6,7 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
+#include "trireme/data/read_image_folder.hpp"
 #include "trireme/models/bert.hpp"
 #include "trireme/models/gpt.hpp"
 #include "trireme/models/gpt_neox.hpp"
@@ -39,6 +40,10 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path);
 // How images are normalised for the model of a folder, by its preprocessor_config.json; empty: it has no such file. Pixels that
 // are not divided by 255 there are an Error.
 std::optional<data::Normalization> image_normalization(const std::filesystem::path& folder);
+
+// How images of any size become those of a model, which are `image_size` pixels high and wide, by the same file. Another size
+// that it asks for, or another way to resize, is an Error. Without the file they are resized to the model's, bilinear.
+data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t image_size);
 
 // The same of model_type bert: with classes where the architecture is BertForSequenceClassification.
 BertOptions bert_options(const std::filesystem::path& path);
