@@ -9,6 +9,7 @@ struct StepOptionsOf {
   ModelOptions model = {};
   std::int64_t batch = 8;  // of one rank
   trireme::parallel::ParallelOptions data_parallel = {};
+  trireme::ModelContext context = {};
 };
 using TrainingStepOptions = StepOptionsOf<trireme::models::GptOptions>;
 
@@ -19,7 +20,7 @@ class TrainingStep {
   using Options = StepOptionsOf<std::remove_cvref_t<decltype(std::declval<const Model&>().options())>>;
 
   TrainingStep(const Options& options, const trireme::Group& world)
-      : model_(options.model),
+      : model_(options.model, options.context),
         data_parallel_((model_.initialize(), model_), trireme::ProcessMesh(world), options.data_parallel),
         optimizer_(model_, {.beta2 = 0.95, .weight_decay = 0.1, .decay = trireme::optim::Decay::matrices}),
         tokens_({options.batch, options.model.block}),
