@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "adapter.hpp"
 #include "training/recipe.hpp"
 
 // What train_lm can be told beside the options of a run.
@@ -13,6 +14,7 @@ struct LmRecipe : Recipe {
   std::string chat_template;    // empty: the folder's
   std::int64_t block = 256;
   std::string save_dtype = "float32";
+  AdapterRecipe adapter;
 
   LmRecipe() { in_folders = true; }
   void add_to(trireme::trainer::CommandLine& line);

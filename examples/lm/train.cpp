@@ -126,12 +126,16 @@ void write_sample(trainer::Run& run, const LmRecipe& recipe, const Net& model,
 template <typename P, typename D, typename Options>
 void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
               const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source, const auto& prepare) {
-  LmModel<P, D, Options> model(options, run.context());
+  ModelContext context = run.context();
+  context.lora = recipe.adapter.options(run, usual_targets(options));
+  LmModel<P, D, Options> model(options, context);
   recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
+  recipe.adapter.load(run, model);
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
   run.add(model, *optimizer);
-  run.note(fmt::format("{} parameters, {} layers of width {}; {}; {}, {} sequences of {} a step", model.store().num_elements(),
-                       options.layers, options.width, source.about, ranks_of(run), source.training.batch_size(), recipe.block));
+  run.note(fmt::format("{}, {} layers of width {}; {}; {}, {} sequences of {} a step",
+                       recipe.adapter.about_parameters(run, model), options.layers, options.width, source.about, ranks_of(run),
+                       source.training.batch_size(), recipe.block));
 
   for (auto& step : run.steps(source.training)) {
     step.backward(
@@ -147,6 +151,7 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
     models::save_pretrained(model, recipe.save,
                             {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
   });
+  recipe.adapter.write(run, model, dtype_of_save(recipe), recipe.init);
   if constexpr (!std::same_as<Options, models::BertOptions>) write_sample(run, recipe, model, tokenizer, source);
 }
 
@@ -180,6 +185,7 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
 template <typename P, typename D>
 void train(trainer::Run& run, const LmRecipe& recipe) {
   recipe.check_save(run);
+  recipe.adapter.check_save(run, recipe.save);
   const auto tokenizer = read_on_all(run, [&] { return tokenizer_of(recipe); });
   const LmOptions options = read_on_all(run, [&] { return model_options(recipe, tokenizer); });
   std::visit([&](const auto& of_model) { train_model<P, D>(run, recipe, of_model, tokenizer); }, options);

@@ -44,8 +44,9 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
            "tokenizer.model; not given: "
            "that of the model's folder, or byte");
   line.add("block", block, "tokens of a sequence");
-  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save");
+  line.add("save_dtype", save_dtype, {"float32", "bfloat16", "float16"}, "of the weights in --save and --save-adapter");
   line.set_differs("save_dtype", Differs::allowed);
+  adapter.add_to(line, init);
   line.after_parsing([this] { check(*this); });
 }
 

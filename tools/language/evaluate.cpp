@@ -92,7 +92,7 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
 
 template <typename P, typename D>
 void evaluate(const Group& world, const EvaluateProgram& program) {
-  const ModelFolder folder = read_model_folder(program.folder);
+  const ModelFolder folder = read_model_folder(program.folder, program.adapter);
   const TextCoding coding = coding_of(program, folder.path);
   with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) {
     std::string lines;

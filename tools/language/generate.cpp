@@ -150,7 +150,7 @@ void generate(const Group& world, const GenerateProgram& program) {
   const int tensor = program.tensor_parallel > 0 ? program.tensor_parallel : world.size();
   require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
   const ProcessMesh mesh(world, {.tensor = tensor});
-  const ModelFolder folder = read_model_folder(program.folder);
+  const ModelFolder folder = read_model_folder(program.folder, program.adapter);
   with_model<P, D>(folder, parallel::model_context(mesh), [&](const auto& model) { generate(model, mesh, program, folder); });
 }
 

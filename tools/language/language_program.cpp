@@ -14,6 +14,7 @@ using namespace trireme;
 
 void LanguageOptions::add_to(CLI::App& app) {
   app.add_option("FOLDER", folder, "a model as transformers writes it: config.json and model.safetensors")->required();
+  app.add_option("--adapter", adapter, "a folder of PEFT, whose LoRA is merged into the model");
   app.add_option("--tokens", tokens, "text, or number: texts are numbers of tokens")
       ->check(CLI::IsMember({"text", "number"}))
       ->capture_default_str();

@@ -39,10 +39,11 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 
 }  // namespace
 
-ModelFolder read_model_folder(const std::filesystem::path& path) {
+ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter) {
   const json config = read_object(path / "config.json");
   const auto type = config.find("model_type");
-  ModelFolder folder{.path = path, .type = type != config.end() && type->is_string() ? type->get<std::string>() : ""};
+  ModelFolder folder{
+      .path = path, .adapter = adapter, .type = type != config.end() && type->is_string() ? type->get<std::string>() : ""};
   const std::filesystem::path generation = path / "generation_config.json";
   if (std::filesystem::exists(generation)) folder.stop = tokens_of(read_object(generation));
   if (folder.stop.empty()) folder.stop = tokens_of(config);

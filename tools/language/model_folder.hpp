@@ -5,33 +5,44 @@
 #include <string>
 #include <vector>
 
+#include "trireme/models/adapter.hpp"
 #include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/lora.hpp"
 
 // A folder of transformers, as far as a program has to know which model it holds.
 struct ModelFolder {
   std::filesystem::path path;
+  std::filesystem::path adapter;        // of PEFT; empty: none
   std::string type;                     // model_type of config.json
   std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
 };
-ModelFolder read_model_folder(const std::filesystem::path& path);
+ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter);
 
-// Calls body(model) with the folder's model.
+// Calls body(model) with a model of these options and the folder's weights, with those of its adapter merged into them.
+template <typename Model>
+void with_loaded(const ModelFolder& folder, const auto& options, trireme::ModelContext context, const auto& body) {
+  using namespace trireme;
+  if (!folder.adapter.empty()) context.lora = models::lora_options(folder.adapter);
+  Model model(options, context);
+  models::load_pretrained(model, folder.path);
+  if (context.lora) {
+    models::load_adapter(model, folder.adapter);
+    nn::merge_adapter(model);
+  }
+  body(model);
+}
+
+// The same with the folder's model.
 template <typename P, typename D, typename Body>
 void with_model(const ModelFolder& folder, const trireme::ModelContext& context, const Body& body) {
   using namespace trireme;
   if (folder.type == "gpt2") {
     models::GptOptions options = models::gpt_options(folder.path);
     options.dropout = 0;
-    models::Gpt<P, D> model(options, context);
-    models::load_pretrained(model, folder.path);
-    body(model);
+    with_loaded<models::Gpt<P, D>>(folder, options, context, body);
   } else if (folder.type == "gpt_neox") {
-    models::GptNeoX<P, D> model(models::gpt_neox_options(folder.path), context);
-    models::load_pretrained(model, folder.path);
-    body(model);
+    with_loaded<models::GptNeoX<P, D>>(folder, models::gpt_neox_options(folder.path), context, body);
   } else {
-    models::Llama<P, D> model(models::llama_options(folder.path), context);
-    models::load_pretrained(model, folder.path);
-    body(model);
+    with_loaded<models::Llama<P, D>>(folder, models::llama_options(folder.path), context, body);
   }
 }

@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
   const auto images = app.add_option("--images", program.images,
                                      "images with their classes, for the accuracy of a vision transformer: a folder with one "
                                      "of PNG and JPEG files for each class, MNIST's or CIFAR-10's test images");
-  for (CLI::Option* other : {text, window, stride, choices, app.get_option("--tokens"), app.get_option("--tokenizer")}) {
+  for (CLI::Option* other : {text, window, stride, choices, app.get_option("--tokens"), app.get_option("--tokenizer"),
+                             app.get_option("--adapter")}) {
     images->excludes(other);
   }
   app.add_option("--batch", program.batch, "images at once on each rank")

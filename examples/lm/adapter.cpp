@@ -1,0 +1,132 @@
+#include "adapter.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <sstream>
+#include <system_error>
+#include <vector>
+
+#include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
+#include "trireme/models/adapter.hpp"
+#include "trireme/nn/lora.hpp"
+
+using namespace trireme;
+using trainer::Differs;
+namespace fs = std::filesystem;
+
+void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_of_model) {
+  line.set_group("Adapters");
+  line.add("lora", rank, "train LoRA adapters of this rank and leave the weights of --init as they are; 0: train all weights");
+  line.add("lora_alpha", alpha, "what adapters add is scaled by this and divided by the rank");
+  line.add("lora_dropout", dropout, "of the input of adapters");
+  line.add(
+      "lora_targets", targets,
+      "linear layers with adapters, by the names of transformers and with commas: q_proj,v_proj; or all-linear; not given: "
+      "q_proj,v_proj, c_attn of a GPT-2, query_key_value of a GPT-NeoX; a BERT has none");
+  line.add("lora_rank_stabilized", rank_stabilized, "divide by the root of the rank (rsLoRA)");
+  line.add("adapter", init, "go on from the adapter in this folder of PEFT, with its rank and targets");
+  line.add("save_adapter", save, "write the adapter to this folder, for PEFT");
+  // What adapters are like is compared as lora_options, wherever it comes from.
+  for (const char* name : {"lora", "lora_alpha", "lora_targets", "lora_rank_stabilized", "adapter", "save_adapter"}) {
+    line.set_differs(name, Differs::allowed);
+  }
+  line.set_differs("lora_dropout", Differs::told);
+  line.after_parsing([this, &line, &init_of_model] {
+    require(rank >= 0, "--lora {} is below 0", rank);
+    require(rank == 0 || init.empty(), "--lora {} and --adapter {}: the folder says what the adapter is like, leave --lora off",
+            rank, init);
+    require(!is_given() || !init_of_model.empty(), "--init is missing: an adapter is beside the weights of a model");
+    require(save.empty() || is_given(), "--save-adapter {} needs an adapter: give --lora or --adapter", save);
+    for (std::string name : {"lora_alpha", "lora_dropout", "lora_targets", "lora_rank_stabilized"}) {
+      const bool is_idle = rank == 0 && line.given(name);
+      std::ranges::replace(name, '_', '-');
+      require(!is_idle || !init.empty(), "--{} needs --lora, the rank of the adapters", name);
+      require(!is_idle, "--{} and --adapter {}: the folder says what the adapter is like, leave --{} off", name, init, name);
+    }
+  });
+}
+
+void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_of_model) const {
+  const auto attempt = [&] {
+    if (!is_given() || run.world().rank() != 0) return;
+    check_apart(save_of_model);
+    if (save.empty()) return;
+    require(!fs::is_regular_file(save), "--save-adapter {}: that is a file, and an adapter is a folder", save);
+    try {
+      fs::create_directories(save);
+      const FileReplacement beside(fs::path(save) / "adapter_model.safetensors");
+    } catch (const std::exception& error) {
+      throw Error({.code = ErrorCode::io,
+                   .message = fmt::format("the adapter of --save-adapter could not be written there: {}", error.what()),
+                   .path = save});
+    }
+  };
+  run.world().agree(attempt, "try --save-adapter");
+}
+
+void AdapterRecipe::check_apart(const std::string& save_of_model) const {
+  if (save_of_model.empty()) return;
+  std::error_code unknown;
+  const bool is_there = fs::exists(fs::path(save_of_model) / "adapter_config.json", unknown);
+  const bool comes = !save.empty() && fs::weakly_canonical(save_of_model, unknown) == fs::weakly_canonical(save, unknown);
+  require(
+      !is_there && !comes,
+      "--save {}: the merged model would have an adapter beside it, which transformers adds once more; name a folder of its "
+      "own",
+      save_of_model);
+}
+
+std::optional<LoraOptions> AdapterRecipe::options(trainer::Run& run, const std::string& usual) const {
+  std::optional<LoraOptions> options;
+  run.world().agree([&] { options = read_options(usual); }, "read --adapter");
+  std::string described = "none";
+  if (options) {
+    std::vector<std::string> names = options->targets;
+    std::ranges::sort(names);
+    described = fmt::format("rank {}, scale {}, targets {}", options->rank, options->scale(), fmt::join(names, ","));
+  }
+  run.describe("lora_options", described);
+  return options;
+}
+
+std::optional<LoraOptions> AdapterRecipe::read_options(const std::string& usual) const {
+  if (!is_given()) return std::nullopt;
+  if (!init.empty()) return models::lora_options(init);
+  LoraOptions options{.rank = rank, .alpha = alpha, .dropout = dropout, .rank_stabilized = rank_stabilized};
+  std::istringstream names(targets.empty() ? usual : targets);
+  for (std::string name; std::getline(names >> std::ws, name, ',');) options.targets.push_back(name);
+  options.check();
+  return options;
+}
+
+std::string AdapterRecipe::about_parameters(const trainer::Run& run, Model& model) const {
+  FlatStore& store = model.store();
+  std::string about = fmt::format("{} parameters", store.num_elements());
+  if (!is_given()) return about;
+  std::int64_t trained = 0;  // of this rank's layers, as a whole
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& parameter = store.parameter(index);
+    if (nn::is_of_adapter(parameter.name)) trained += parameter.placement.shape.numel();
+  }
+  run.mesh().pipeline().all_reduce(std::span(&trained, 1)).wait_on_host();
+  return about + fmt::format(", of which {} are trained", trained);
+}
+
+void AdapterRecipe::load(const trainer::Run& run, Model& model) const {
+  if (!init.empty()) run.world().agree([&] { models::load_adapter(model, init); }, "read --adapter");
+}
+
+void AdapterRecipe::write(trainer::Run& run, Model& model, DType dtype, const std::string& base_model) const {
+  if (save.empty()) return;
+  const auto on_first_replica = [&] {
+    if (run.mesh().data().rank() == 0) models::save_adapter(model, save, {.dtype = dtype, .base_model = base_model});
+  };
+  run.world().agree(on_first_replica, "write the adapter");
+  run.note(fmt::format("adapter written to {}", save));
+}
