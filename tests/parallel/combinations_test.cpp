@@ -39,8 +39,8 @@ constexpr std::int64_t samples = 12;  // of a step, on all ranks together
 constexpr int blocks = 4;
 constexpr int steps = 4;
 
-enum class Sum : std::uint8_t { plain, fixed_bits, between_ranks, between_nodes };  // the last two by a hook
-enum class Frozen : std::uint8_t { nothing, a_block, the_first_half };
+enum class Sum : std::uint8_t { plain, fixed_bits, between_ranks, between_nodes };        // the last two by a hook
+enum class Frozen : std::uint8_t { nothing, a_block, the_first_half, all_but_adapters };  // the last by LoRA
 enum class Precision : std::uint8_t { float32, bfloat16, float16 };
 enum class Kind : std::uint8_t { adamw, muon, adafactor, lookahead, schedule_free, adamw_8bit };  // of optimizer
 
@@ -64,7 +64,7 @@ struct Setup {
         "{}{}, data {} x pipeline {} x tensor {}, {} micro-batches, {}, frozen {}, {}, {}{}{}",
         std::array{"plain", "fixed bits", "int8 between ranks", "int8 between nodes"}[static_cast<std::size_t>(sum)],
         sharded ? ", sharded" : "", mesh.data, mesh.pipeline, mesh.tensor, accumulation, tied ? "tied" : "not tied",
-        std::array{"nothing", "a block", "the first half"}[static_cast<std::size_t>(frozen)],
+        std::array{"nothing", "a block", "the first half", "all but adapters"}[static_cast<std::size_t>(frozen)],
         std::array{"float32", "bfloat16", "float16"}[static_cast<std::size_t>(precision)],
         std::array{"AdamW", "Muon", "Adafactor", "Lookahead", "schedule-free AdamW",
                    "8-bit AdamW"}[static_cast<std::size_t>(optimizer)],
@@ -93,7 +93,7 @@ struct Setup {
 };
 
 // The factors of the covering array: the values of each, and what can't be combined, with the message that says so.
-constexpr std::array<std::size_t, 9> factor_sizes = {4, 2, 9, 3, 2, 3, 3, 2, 6};
+constexpr std::array<std::size_t, 9> factor_sizes = {4, 2, 9, 3, 2, 4, 3, 2, 6};
 
 Setup setup_of(const tests::Combination& row) {
   constexpr std::array<MeshOptions, 9> meshes = {
@@ -195,7 +195,8 @@ struct Net : nn::Staged<P, Cpu, data::TokenBatch, Flow<P>> {
   void freeze(Frozen frozen) const {
     if (frozen == Frozen::the_first_half) embed.weight.freeze();
     for (std::size_t index = 0; index < 2; ++index) {
-      if (frozen == Frozen::nothing || (frozen == Frozen::a_block && index != 1)) continue;
+      if (frozen == Frozen::nothing || frozen == Frozen::all_but_adapters || (frozen == Frozen::a_block && index != 1))
+        continue;
       for (const auto* layer : {&block[index].up, &block[index].down}) {
         layer->weight.freeze();
         layer->bias.freeze();
@@ -218,10 +219,7 @@ struct Outcome {
 template <typename P>
 class Trainer {
  public:
-  Trainer(const Group& world, const Setup& setup, int begin)
-      : setup_(setup),
-        mesh_(world, setup.mesh),
-        net_(parallel::model_context(mesh_, {.num_chunks = setup.chunks(), .seed = 3}), setup) {
+  Trainer(const Group& world, const Setup& setup, int begin) : setup_(setup), mesh_(world, setup.mesh), net_(context(), setup) {
     net_.initialize({.seed = begin == 0 ? 7U : 8U});
     parallel::ParallelOptions options{.sharding = setup.sharded ? parallel::Sharding::optimizer : parallel::Sharding::none,
                                       .buckets = {.bytes = 4000, .first_bytes = 400, .slice_bytes = 2000},
@@ -263,6 +261,14 @@ class Trainer {
   }
 
  private:
+  ModelContext context() const {
+    ModelContext context = parallel::model_context(mesh_, {.num_chunks = setup_.chunks(), .seed = 3});
+    if (setup_.frozen == Frozen::all_but_adapters) {
+      context.lora = LoraOptions{.rank = 2, .alpha = 4, .dropout = 0.1, .targets = {"up", "down"}};
+    }
+    return context;
+  }
+
   // Epsilons that keep differences of rounding small.
   std::unique_ptr<optim::AnyOptimizer> make_optimizer() {
     switch (setup_.optimizer) {
@@ -462,6 +468,15 @@ const std::vector<Setup> more_setups = {
     {.sharded = true, .mesh = {4, 1, 1}, .resumed = true, .optimizer = Kind::adamw_8bit, .clips_groups = true},
     {.sum = Sum::between_ranks, .sharded = true, .mesh = {2, 2, 1}, .clips_groups = true},
     {.sum = Sum::fixed_bits, .mesh = {2, 1, 1}, .optimizer = Kind::adamw_8bit, .clips_groups = true},
+    {.sharded = true,
+     .mesh = {2, 2, 2},
+     .accumulation = 2,
+     .tied = true,
+     .frozen = Frozen::all_but_adapters,
+     .precision = Precision::bfloat16,
+     .resumed = true},
+    {.mesh = {1, 4, 1}, .frozen = Frozen::all_but_adapters, .resumed = true, .resumed_on = MeshOptions{2, 1, 2}},
+    {.sum = Sum::fixed_bits, .mesh = {2, 2, 1}, .accumulation = 2, .frozen = Frozen::all_but_adapters, .resumed = true},
 };
 
 std::set<tests::ChoicePair> refused_pairs() {
