@@ -12,6 +12,7 @@ struct LmRecipe : Recipe {
   std::string tokens = "text";  // what --data holds
   std::string tokenizer;        // a folder or file, or "byte"
   std::string chat_template;    // empty: the folder's
+  bool packing = false;         // several conversations in a row
   std::int64_t block = 256;
   std::string save_dtype = "float32";
   AdapterRecipe adapter;

@@ -61,7 +61,7 @@ Windows windows_of(trainer::Run& run, const LmRecipe& recipe, const std::optiona
   return windows;
 }
 
-std::string about(const Answers& answers, const LmRecipe& recipe) {
+std::string about(const Answers& answers, const data::DocumentRows& rows, const LmRecipe& recipe) {
   const data::EncodedConversations& training = answers.training;
   std::string text = fmt::format("{} conversations to train on, {} tokens, of which {} are learnt", training.documents.size(),
                                  training.documents.num_tokens(), training.num_learnt);
@@ -69,6 +69,9 @@ std::string about(const Answers& answers, const LmRecipe& recipe) {
   const std::int64_t left_out = training.num_left_out + answers.validation.num_left_out;
   if (cut > 0) text += fmt::format("; {} are cut at --block {}", cut, recipe.block);
   if (left_out > 0) text += fmt::format("; {} are left out, as no answer begins within it", left_out);
+  if (recipe.packing) {
+    text += fmt::format("; packed into {} sequences, {:.1f} % full", rows.size(), 100 * (1 - rows.padding()));
+  }
   return text;
 }
 
@@ -83,16 +86,16 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
   const auto [tokens, targets] = answers.training.documents[0];
   const auto first = std::ranges::find_if(targets, [](std::int32_t target) { return target != data::no_target; });
   const auto prompt = tokens.first(static_cast<std::size_t>(first - targets.begin()) + 1);
-  // Rows whose ranks divide the tokens are as long as --block, which is checked.
-  const std::int64_t multiple = run.options().sequence_parallel ? 0 : 16;
-  const data::DocumentRowsOptions rows{.length = recipe.block};
-  Conversations conversations{.training = data::DocumentLoader(data::DocumentRows(answers.training.documents, rows),
-                                                               {.batch = run.batch(), .pad_to_multiple_of = multiple}),
+  // Rows whose ranks divide the tokens are as long as --block, which is checked. So are packed ones.
+  const std::int64_t multiple = run.options().sequence_parallel || recipe.packing ? 0 : 16;
+  const data::DocumentRowsOptions options{.length = recipe.block, .packing = recipe.packing};
+  const data::DocumentRows rows(answers.training.documents, options);
+  Conversations conversations{.training = data::DocumentLoader(rows, {.batch = run.batch(), .pad_to_multiple_of = multiple}),
                               .validation = {},
-                              .about = about(answers, recipe),
+                              .about = about(answers, rows, recipe),
                               .prompt = models::TokenText(prompt.begin(), prompt.end()),
                               .stop = {targets.back()}};
-  if (has_validation) conversations.validation.emplace(std::move(answers.validation.documents), rows);
+  if (has_validation) conversations.validation.emplace(std::move(answers.validation.documents), options);
   return conversations;
 }
 

@@ -22,6 +22,8 @@ void check(const LmRecipe& recipe) {
   require(recipe.block > 0, "--block {} is not above 0", recipe.block);
   require(recipe.chat_template.empty() || recipe.tokens == "instructions",
           "--chat-template {} is for conversations: give --tokens instructions with it", recipe.chat_template);
+  require(!recipe.packing || recipe.tokens == "instructions",
+          "--packing is for conversations: give --tokens instructions with it; other tokens fill their sequences anyhow");
 }
 
 }  // namespace
@@ -39,6 +41,8 @@ void LmRecipe::add_to(trainer::CommandLine& line) {
   line.add("chat_template", chat_template,
            fmt::format("how a conversation becomes a text: {}; not given: that of the model's folder, where it is one of these",
                        fmt::join(tokenizers::ChatTemplate::names(), ", ")));
+  line.add("packing", packing,
+           "a sequence holds as many whole conversations as fit, each learnt as if alone, rather than one and padding");
   line.add("tokenizer", tokenizer,
            "of texts and conversations: byte: every byte is a token; a folder of transformers, or its tokenizer.json or "
            "tokenizer.model; not given: "
