@@ -51,6 +51,12 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
       used_(owner.bucket_of_.size(), false),
       sums_(std::move(sums)),
       squares_(std::make_unique<SquareSum>(owner.micro_batch_sum_->fixed_bits())) {
+  for (std::size_t bucket = 0; owner.expert_ != nullptr && bucket < owner.buckets_.size(); ++bucket) {
+    tied_.push_back({.ranks = owner.expert_.get(),
+                     .bucket = bucket,
+                     .shared = ranges_beside_experts(owner.store_, owner.buckets_[bucket]),
+                     .name = owner.buckets_[bucket].name});
+  }
   for (const auto& [parameter, ranks] : owner.tied_) {
     if (parameter < 0) continue;
     const auto bucket = static_cast<std::size_t>(owner.bucket_of_[static_cast<std::size_t>(parameter)]);
@@ -58,12 +64,6 @@ Reduction::Reduction(DataParallel& owner, int micro_batches, std::unique_ptr<Buc
                      .bucket = bucket,
                      .shared = {owner.buckets_[bucket].range},
                      .name = owner.store_.parameter(parameter).name});
-  }
-  for (std::size_t bucket = 0; owner.expert_ != nullptr && bucket < owner.buckets_.size(); ++bucket) {
-    tied_.push_back({.ranks = owner.expert_.get(),
-                     .bucket = bucket,
-                     .shared = ranges_beside_experts(owner.store_, owner.buckets_[bucket]),
-                     .name = owner.buckets_[bucket].name});
   }
 }
 
@@ -126,16 +126,22 @@ bool Reduction::reduced_over_replicas(std::size_t bucket, bool wait) {
   return true;
 }
 
+// Whether what is added up next is there: sums over the replicas; for stages, those over the expert axis too, if there is one.
+bool Reduction::sums_before_done(const Tied& tied, bool wait) {
+  const auto before = std::ranges::find(tied_, tied.bucket, &Tied::bucket);
+  return &*before == &tied ? reduced_over_replicas(tied.bucket, wait) : before->done;
+}
+
 void Reduction::sum_tied(bool wait) {
   for (Tied& tied : tied_) {
     if (!sum_tied(tied, wait)) return;
   }
 }
 
-// Of what this rank holds of it, which ranks of other stages hold too. Whether that has begun.
+// Of what this rank holds of it, which other ranks hold too. Whether that has begun.
 bool Reduction::sum_tied(Tied& tied, bool wait) {
   if (tied.done) return true;
-  if (!tied.begun && !reduced_over_replicas(tied.bucket, wait)) return false;
+  if (!tied.begun && !sums_before_done(tied, wait)) return false;
   if (!std::exchange(tied.begun, true)) {
     for (const Range& held : sums_->held(tied.bucket)) {
       for (const Range& shared : tied.shared) {
@@ -178,8 +184,7 @@ void Reduction::take_norms(bool wait) {
     for (; next_norm_range_ < held.size(); ++next_norm_range_) {
       if (wait) sums_->wait_for(bucket, next_norm_range_, [this](Pending& pending) { wait_for(pending); });
       if (!wait && !sums_->is_done(bucket, next_norm_range_)) return;
-      const auto in_bucket = std::ranges::find(tied_, bucket, &Tied::bucket);
-      if (in_bucket != tied_.end() && !in_bucket->done) return;
+      if (std::ranges::any_of(tied_, [&](const Tied& tied) { return tied.bucket == bucket && !tied.done; })) return;
       if (sums_->counts(bucket)) squares_->add(*owner_.summary_, held[next_norm_range_]);
     }
   }

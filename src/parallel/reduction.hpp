@@ -51,8 +51,9 @@ class Reduction final : public GradientListener {
   void launch_complete();
   void advance();
   bool reduced_over_replicas(std::size_t bucket, bool wait);
-  void sum_tied(bool wait);
   struct Tied;
+  bool sums_before_done(const Tied& tied, bool wait);
+  void sum_tied(bool wait);
   bool sum_tied(Tied& tied, bool wait);
   void take_norms(bool wait);
   template <typename Wait>
@@ -78,7 +79,8 @@ class Reduction final : public GradientListener {
   std::size_t next_bucket_ = 0;
   // Gradients that other stages, or the other ranks of an expert axis, have too: when they are reduced over the replicas, the
   // sums are added up, the same bits on all. So whatever the reductions make of them, the copies stay the same. The sums begin
-  // in the order of the layout, which is the same on all ranks.
+  // in this order, which is the same on all ranks: first all over the expert axis, which need no other stage, by bucket; then
+  // those over stages, in the order of the layout.
   struct Tied {
     const Collectives* ranks = nullptr;
     std::size_t bucket = 0;

@@ -68,8 +68,8 @@ ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, 
       replicas_(mesh.data()),
       num_steps_(num_steps),
       num_parts_(mesh.pipeline().size() * mesh.tensor().size() * mesh.expert().size()),
-      part_(mesh.expert().size() > 1 ? mesh.expert().rank()
-                                     : mesh.pipeline().rank() * mesh.tensor().size() + mesh.tensor().rank()),
+      part_((mesh.expert().rank() * mesh.pipeline().size() + mesh.pipeline().rank()) * mesh.tensor().size() +
+            mesh.tensor().rank()),
       tied_(store.tied()),
       pipeline_rank_(mesh.pipeline().rank()) {
   for (int index = 0; index < store.num_parameters(); ++index) {

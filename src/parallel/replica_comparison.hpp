@@ -53,7 +53,7 @@ class ReplicaComparison {
   FlatStore& store_;
   Group replicas_;
   std::int64_t num_steps_;
-  int num_parts_;                  // of the model, which is divided on the pipeline and tensor axes
+  int num_parts_;                  // of the model, which is divided on the expert, pipeline and tensor axes
   int part_;                       // the one that lies here
   std::vector<Compared> tensors_;  // in registration order, buffers last
   std::int64_t numel_ = 0;

@@ -41,8 +41,25 @@ TEST_CASE("ranks of an expert axis share out the batch with those of the data ax
   CHECK(of_rank_2[0] == std::vector<std::int32_t>{0, 2});
   CHECK(of_rank_2[1] == std::vector<std::int32_t>{2, 3});
   CHECK(of_rank_2[2] == std::vector<std::int32_t>{0, 1, 2, 3});
-  CHECK_THROWS_AS(
-      testing::run_ranks(4, [](const Group& world) { const ProcessMesh mesh(world, {.pipeline = 2, .expert = 2}); }), Error);
+  CHECK_THROWS_AS(testing::run_ranks(4, [](const Group& world) { const ProcessMesh mesh(world, {.tensor = 2, .expert = 2}); }),
+                  Error);
+}
+
+TEST_CASE("the pipeline axis varies faster than the expert axis, and stages have samples together") {
+  std::vector<std::vector<std::int32_t>> of_rank_5(5);
+  testing::run_ranks(8, [&](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = 2, .expert = 2});
+    std::vector<std::vector<std::int32_t>> all;
+    for (const Group* group : {&mesh.data(), &mesh.expert(), &mesh.pipeline(), &mesh.tensor(), &mesh.batch()}) {
+      all.push_back(members(*group, world.rank()));
+    }
+    if (world.rank() == 5) of_rank_5 = all;
+  });
+  CHECK(of_rank_5[0] == std::vector<std::int32_t>{1, 5});
+  CHECK(of_rank_5[1] == std::vector<std::int32_t>{5, 7});
+  CHECK(of_rank_5[2] == std::vector<std::int32_t>{4, 5});
+  CHECK(of_rank_5[3] == std::vector<std::int32_t>{5});
+  CHECK(of_rank_5[4] == std::vector<std::int32_t>{1, 3, 5, 7});
 }
 
 TEST_CASE("data takes the ranks that are left, and sizes that do not fit are refused on all ranks") {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <fstream>
 #include <iterator>
@@ -12,10 +13,12 @@
 #include "comm/expect.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/digest.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/optim/named.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
+#include "trireme/parallel/pipeline/pipeline_schedule.hpp"
 #include "trireme/parallel/step.hpp"
 #include "trireme/testing/ranks.hpp"
 
@@ -30,16 +33,28 @@ constexpr int steps = 5;
 struct Layout {
   int data = 1;
   int expert = 1;
+  int pipeline = 1;
   int tensor = 1;
   int micro_batches = 1;
   parallel::Sharding sharding = parallel::Sharding::none;
+  std::string schedule = {};
+  int chunks = 1;
+  std::int64_t bucket_bytes = 1 << 20;
 
-  int ranks() const { return data * expert * tensor; }
+  int ranks() const { return data * expert * pipeline * tensor; }
   std::string str() const {
-    return fmt::format("data {} x expert {} x tensor {}, {} micro-batches, {}", data, expert, tensor, micro_batches,
-                       sharding == parallel::Sharding::none ? "replicated" : "sharded");
+    return fmt::format("data {} x expert {} x pipeline {} x tensor {}, {} micro-batches, {}, {}", data, expert, pipeline,
+                       tensor, micro_batches, sharding == parallel::Sharding::none ? "replicated" : "sharded", schedule);
   }
-  ProcessMesh mesh(const Group& world) const { return ProcessMesh(world, {.data = data, .tensor = tensor, .expert = expert}); }
+  ProcessMesh mesh(const Group& world) const {
+    return ProcessMesh(world, {.data = data, .pipeline = pipeline, .tensor = tensor, .expert = expert});
+  }
+  parallel::ParallelOptions options() const {
+    return {.sharding = sharding,
+            .buckets = {.bytes = bucket_bytes, .first_bytes = bucket_bytes, .slice_bytes = bucket_bytes},
+            .schedule = schedule,
+            .check_replicas = 2};
+  }
 };
 
 const std::vector<Layout> layouts{{.micro_batches = 4},
@@ -48,15 +63,25 @@ const std::vector<Layout> layouts{{.micro_batches = 4},
                                   {.expert = 2, .micro_batches = 2},
                                   {.data = 2, .expert = 2},
                                   {.data = 2, .expert = 2, .sharding = parallel::Sharding::optimizer},
-                                  {.data = 2, .tensor = 2}};
+                                  {.data = 2, .tensor = 2},
+                                  {.expert = 2, .pipeline = 2},
+                                  {.expert = 2, .pipeline = 2, .micro_batches = 2, .bucket_bytes = 512},
+                                  {.expert = 4, .pipeline = 2, .micro_batches = 2},
+                                  {.data = 2, .expert = 2, .pipeline = 2, .micro_batches = 2, .bucket_bytes = 512},
+                                  {.data = 2,
+                                   .expert = 2,
+                                   .pipeline = 2,
+                                   .micro_batches = 2,
+                                   .sharding = parallel::Sharding::optimizer,
+                                   .bucket_bytes = 512}};
 
-models::LlamaOptions model_options() {
+models::LlamaOptions model_options(bool tied = true) {
   return {.layers = 2,
           .heads = 2,
           .width = 16,
           .hidden = 12,
           .vocabulary = vocabulary,
-          .tied = true,
+          .tied = tied,
           .experts = {.count = 4,
                       .top_k = 2,
                       .renormalise = false,
@@ -83,12 +108,13 @@ data::TokenBatch batch_of(std::int64_t step, std::int64_t first, std::int64_t ro
 }
 
 struct Training {
-  Training(const Group& world, const Layout& of, const std::string& optimizer_name)
+  Training(const Group& world, const Layout& of, const std::string& optimizer_name,
+           const std::vector<optim::ParameterGroup>& groups = {}, bool tied = true)
       : layout(of),
         mesh(layout.mesh(world)),
-        model(model_options(), parallel::model_context(mesh)),
-        replicas((model.initialize({.seed = 3}), model), mesh, {.sharding = layout.sharding}),
-        optimizer(optim::make_optimizer<Float32, Cpu>(optimizer_name, model, {.learning_rate = 0.02})) {}
+        model(model_options(tied), parallel::model_context(mesh, {.num_chunks = layout.chunks})),
+        replicas((model.initialize({.seed = 3}), model), mesh, layout.options()),
+        optimizer(optim::make_optimizer<Float32, Cpu>(optimizer_name, model, {.learning_rate = 0.02, .groups = groups})) {}
 
   // Losses and norms of the gradient.
   std::vector<double> train(std::int64_t from, std::int64_t to) {
@@ -115,10 +141,11 @@ struct Training {
   std::unique_ptr<optim::AnyOptimizer> optimizer;
 };
 
-std::vector<double> results_of(const Layout& layout, const std::string& optimizer) {
+std::vector<double> results_of(const Layout& layout, const std::string& optimizer,
+                               const std::vector<optim::ParameterGroup>& groups = {}, bool tied = true) {
   std::vector<double> results;
   testing::run_ranks(layout.ranks(), [&](const Group& world) {
-    const std::vector<double> here = Training(world, layout, optimizer).train(0, steps);
+    const std::vector<double> here = Training(world, layout, optimizer, groups, tied).train(0, steps);
     if (world.rank() == 0) results = here;
   });
   return results;
@@ -149,10 +176,78 @@ TEST_CASE("losses and norms of a mixture of experts do not depend on the layout"
   }
 }
 
+TEST_CASE("an expert axis goes with every schedule of a pipeline") {
+  const std::vector<double> wanted = results_of({}, "adamw");
+  for (const std::string& schedule : parallel::pipeline_schedule_names()) {
+    const Layout layout{.expert = 2,
+                        .pipeline = 2,
+                        .micro_batches = 4,
+                        .schedule = schedule,
+                        .chunks = schedule == "interleaved" ? 2 : 1,
+                        .bucket_bytes = 512};
+    INFO(layout.str());
+    expect_near(results_of(layout, "adamw"), wanted);
+  }
+}
+
+TEST_CASE("norms of groups, and a head of its own, are the same in stages of an expert axis") {
+  const std::vector<optim::ParameterGroup> groups{{.pattern = "*experts*", .clip_norm = 0.1},
+                                                  {.pattern = "*embed*", .clip_norm = 0.05}};
+  for (const bool tied : {true, false}) {
+    const std::vector<double> wanted = results_of({}, "sgd", groups, tied);
+    for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+      const Layout layout{.data = 2, .expert = 2, .pipeline = 2, .micro_batches = 2, .sharding = sharding};
+      INFO(layout.str() << (tied ? ", tied" : ""));
+      expect_near(results_of(layout, "sgd", groups, tied), wanted);
+    }
+  }
+}
+
+TEST_CASE("stages and ranks of an expert axis keep the same bits of what all of them hold") {
+  for (const auto sharding : {parallel::Sharding::none, parallel::Sharding::optimizer}) {
+    testing::run_ranks(8, [&](const Group& world) {
+      Training training(world, {.data = 2, .expert = 2, .pipeline = 2, .micro_batches = 2, .sharding = sharding}, "adamw");
+      training.train(0, steps);
+      FlatStore& store = training.model.store();
+      const auto digest_of = [&](int index) {
+        const ParameterInfo& parameter = store.parameter(index);
+        const Tensor<float> values = store.read_values<float>(index);
+        return fmt::format("{:x}", digest(parameter.name, std::span<const float>(values.span())));
+      };
+      const auto embedding = world.gather_texts(digest_of(store.find("model.embed_tokens.weight")), "embedding");
+      require(std::ranges::count(embedding, embedding.front()) == 8, "copies of the embedding differ");
+      for (int index = 0; index < store.num_parameters(); ++index) {
+        const auto all = training.mesh.batch().gather_texts(digest_of(index), "values");
+        const bool split = store.parameter(index).placement.split();
+        const auto wanted = split ? training.mesh.data().size() : training.mesh.batch().size();
+        require(std::ranges::count(all, all.front()) == wanted, "copies of {} differ", store.parameter(index).name);
+      }
+    });
+  }
+}
+
+TEST_CASE("a replica that changes in a mesh of experts and stages is named") {
+  CHECK_THROWS_WITH(
+      testing::run_ranks(8,
+                         [](const Group& world) {
+                           Training training(world, {.data = 2, .expert = 2, .pipeline = 2}, "sgd");
+                           FlatStore& store = training.model.store();
+                           // Of data 1, expert 1, stage 1.
+                           if (world.rank() == 7) store.values<float>(store.find("model.norm.weight")).data()[1] += 1;
+                           training.train(0, 4);
+                         }),
+      ContainsSubstring("element 1 of model.norm.weight") && ContainsSubstring("on rank 7") && ContainsSubstring("on rank 3"));
+}
+
 TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its folder has the same bytes") {
   const std::vector<double> wanted = results_of({}, "adamw");
   const std::vector<Layout> all{
-      {}, {.expert = 2}, {.data = 2, .expert = 2, .sharding = parallel::Sharding::optimizer}, {.data = 2, .tensor = 2}};
+      {},
+      {.expert = 2},
+      {.data = 2, .expert = 2, .sharding = parallel::Sharding::optimizer},
+      {.data = 2, .tensor = 2},
+      {.expert = 2, .pipeline = 2, .micro_batches = 2},
+      {.data = 2, .expert = 2, .pipeline = 2, .micro_batches = 2, .sharding = parallel::Sharding::optimizer}};
   for (const Layout& before : all) {
     const tests::TemporaryFolder folder;
     const auto state_of = [](Training& training) {
@@ -161,6 +256,7 @@ TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its 
       training.optimizer->add_to(state, "optimizer.");
       return state;
     };
+    std::vector<double> gone_on;  // without a stop
     testing::run_ranks(before.ranks(), [&](const Group& world) {
       Training training(world, before, "adamw");
       training.train(0, 3);
@@ -169,6 +265,8 @@ TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its 
       checkpoints.save(3, state);
       checkpoints.finish();
       if (training.mesh.data().rank() == 0) models::save_pretrained(training.model, folder.path() / "model");
+      const std::vector<double> here = training.train(3, steps);
+      if (world.rank() == 0) gone_on = here;
     });
     const std::string saved = content(folder.path() / "model" / "model.safetensors");
     for (const Layout& after : all) {
@@ -184,6 +282,7 @@ TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its 
         if (world.rank() == 0) results = here;
       });
       expect_near(results, {wanted.begin() + 6, wanted.end()});
+      if (&before == &after) CHECK(results == gone_on);
       CHECK(content(folder.path() / "again" / "model.safetensors") == saved);
     }
   }
@@ -194,7 +293,11 @@ TEST_CASE("what an expert axis is not combined with is refused") {
     CHECK_THROWS_WITH(testing::run_ranks(ranks, work), ContainsSubstring(text));
   };
   refused(
-      4, [](const Group& world) { ProcessMesh(world, {.tensor = 2, .expert = 2}); }, "is not combined with");
+      4, [](const Group& world) { ProcessMesh(world, {.tensor = 2, .expert = 2}); },
+      "an expert axis of 2 ranks is not combined with a tensor axis of 2 yet");
+  refused(
+      6, [](const Group& world) { ProcessMesh(world, {.pipeline = 2, .expert = 2}); },
+      "a mesh of expert 2 x pipeline 2 needs a multiple of 4 ranks, there are 6");
   refused(
       3, [](const Group& world) { ProcessMesh(world, {.expert = 2}); }, "needs a multiple of 2 ranks, there are 3");
   refused(

@@ -1,4 +1,4 @@
-// Models of transformers on meshes of data, pipeline and tensor axes: the losses of PyTorch, the same files and texts.
+// Models of transformers on meshes of data, expert, pipeline and tensor axes: the losses of PyTorch, the same files and texts.
 
 #include <cmath>
 #include <filesystem>
@@ -27,6 +27,7 @@ namespace fs = std::filesystem;
 const std::vector<Layout> layouts = [] {
   std::vector<Layout> all = tests::layouts;
   all.push_back({.expert = 2});
+  all.push_back({.pipeline = 2, .expert = 2});
   return all;
 }();
 

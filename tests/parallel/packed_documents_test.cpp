@@ -227,11 +227,16 @@ TEST_CASE("packed documents train alike on every mesh") {
   check("Llama with windows", windowed());
   check("GPT-NeoX", neox);
   check("Llama with adapters", Adapted{windowed()});
-  const Results wanted = train_one_by_one<Float64>(with_experts());
-  for (const Layout& layout : {Layout{.data = 2}, Layout{.expert = 2}, Layout{.tensor = 2}}) {
-    INFO("experts, " << layout.str());
-    expect_near(train_rows<Float64>(with_experts(), true, layout, 2), wanted, 1e-10);
-  }
+  const auto check_experts = [](const char* name, const auto& options) {
+    const Results wanted = train_one_by_one<Float64>(options);
+    for (const Layout& layout :
+         {Layout{.data = 2}, Layout{.expert = 2}, Layout{.pipeline = 2, .expert = 2}, Layout{.tensor = 2}}) {
+      INFO(name << ", " << layout.str());
+      expect_near(train_rows<Float64>(options, true, layout, 2), wanted, 1e-10);
+    }
+  };
+  check_experts("experts", with_experts());
+  check_experts("experts with adapters", Adapted{with_experts()});
 }
 
 TEST_CASE("ranks and micro-batches without a target count for nothing") {

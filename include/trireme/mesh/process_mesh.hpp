@@ -9,7 +9,7 @@ struct MeshOptions {
   int data = 0;  // 0: what is left of the ranks
   int pipeline = 1;
   int tensor = 1;
-  int expert = 1;  // with no pipeline and tensor axis
+  int expert = 1;  // with no tensor axis
 };
 
 // Ranks as points (data, expert, pipeline, tensor), with one group along each axis. The tensor axis varies fastest, so that its
@@ -20,10 +20,10 @@ class ProcessMesh {
 
   const Group& world() const { return world_; }
   const Group& data() const { return data_; }          // replicas: the other coordinates are the same
-  const Group& pipeline() const { return pipeline_; }  // same data and tensor coordinate
-  const Group& tensor() const { return tensor_; }      // same data and pipeline coordinate
-  const Group& expert() const { return expert_; }      // same data coordinate
-  const Group& batch() const { return batch_; }        // that share out a batch: of the data and the expert axis
+  const Group& pipeline() const { return pipeline_; }  // same data, expert and tensor coordinate
+  const Group& tensor() const { return tensor_; }      // same data, expert and pipeline coordinate
+  const Group& expert() const { return expert_; }      // same data, pipeline and tensor coordinate
+  const Group& batch() const { return batch_; }        // that share out a batch: same pipeline and tensor coordinate
 
  private:
   Group world_;
