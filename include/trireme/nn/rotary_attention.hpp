@@ -73,9 +73,8 @@ class RotaryAttention : public Module<P, D> {
                          const Tensor<std::int32_t, D>& document_starts = {}) const {
     require(time > 0, "{}: a sequence has at least one token", this->name());
     const auto qkv = rotary(projected(x, time), rotary_options(), document_starts);
-    const std::int64_t window = time > options_.window ? options_.window : 0;
     return o_proj.forward(scaled_dot_product_attention(
-        qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true, .window = window}, {}, document_starts));
+        qkv, {}, {.heads = heads_, .kv_heads = kv_heads_, .causal = true, .window = options_.window}, {}, document_starts));
   }
 
   // New tokens of a cache's sequences [1, rows, width] -> the same; without a tape.

@@ -16,6 +16,7 @@ struct Move {
   }
   void describe(Attributes& to) const {
     for (const auto& [setting, values] : movement.settings) to[std::string(setting)] = values;
+    if (!movement.fills) to["value"] = movement.rest;
   }
 };
 

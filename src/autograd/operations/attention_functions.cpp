@@ -14,7 +14,7 @@ struct Attention {
   template <typename T, typename D, typename A = Accumulate<T>>
   void forward(const Tensor<T, D>& q, const Tensor<T, D>& kv, const Tensor<std::int32_t, D>& key_padding_mask,
                const Tensor<std::int32_t, D>& first_keys, Tensor<T, D>& out, Tensor<A, D>& log_sum_exp) const {
-    ops::scaled_dot_product_attention<T, D>({.options = options,
+    ops::scaled_dot_product_attention<T, D>({.options = without_idle_window(q, kv),
                                              .q = q,
                                              .kv = kv,
                                              .key_padding_mask = key_padding_mask,
@@ -30,7 +30,7 @@ struct Attention {
     Tensor<T, D> of_q(q.shape());
     // Rows of a cache that are not in use have no gradient.
     Tensor<T, D> of_kv = kv.defined() ? Tensor<T, D>::zeros(kv.shape()) : Tensor<T, D>();
-    ops::scaled_dot_product_attention_backward<T, D>({.options = options,
+    ops::scaled_dot_product_attention_backward<T, D>({.options = without_idle_window(q, kv),
                                                       .q = q,
                                                       .kv = kv,
                                                       .key_padding_mask = key_padding_mask,
@@ -52,6 +52,16 @@ struct Attention {
     to["keys"] = options.keys;
     to["value_size"] = options.value_size;
   }
+
+ private:
+  // A window that holds all keys hides none, and costs something.
+  template <typename T, typename D>
+  ops::AttentionOptions without_idle_window(const Tensor<T, D>& q, const Tensor<T, D>& kv) const {
+    const std::int64_t keys = options.keys > 0 ? options.keys : kv.defined() ? kv.dim(1) : q.dim(1);
+    ops::AttentionOptions needed = options;
+    if (needed.window >= keys) needed.window = 0;
+    return needed;
+  }
 };
 
 struct Rotary {
@@ -70,6 +80,16 @@ struct Rotary {
     to["heads"] = options.heads;
     to["first_position"] = options.first_position;
     to["base"] = options.base;
+    const ops::RotaryScaling& scaling = options.scaling;
+    to["scaling"] = static_cast<std::int64_t>(scaling.kind);
+    to["factor"] = scaling.factor;
+    to["trained_positions"] = scaling.trained_positions;
+    to["low_frequency"] = scaling.low_frequency;
+    to["high_frequency"] = scaling.high_frequency;
+    to["beta_fast"] = scaling.beta_fast;
+    to["beta_slow"] = scaling.beta_slow;
+    to["truncate"] = std::int64_t{scaling.truncate};
+    to["attention_factor"] = scaling.attention_factor;
   }
 };
 

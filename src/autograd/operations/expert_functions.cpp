@@ -10,10 +10,16 @@
 namespace trireme {
 namespace {
 
+void describe_rows(const ops::ExpertRows& rows, Attributes& to) {
+  to["experts"] = rows.experts();
+  to["limited"] = std::int64_t{rows.limited};
+}
+
 struct TakeExpertRows {
   static constexpr std::string_view name = "take_expert_rows";
   ExpertRows rows;
   void forward(const auto& x, auto& y) const { ops::take_expert_rows(*rows, x, y); }
+  void describe(Attributes& to) const { describe_rows(*rows, to); }
   void backward(const auto& dy, const auto& dx) const {
     dx.contribute([&](auto& out, bool accumulate) { ops::take_expert_rows_backward(*rows, dy, out, accumulate); });
   }
@@ -23,6 +29,7 @@ struct ExpertLinear {
   static constexpr std::string_view name = "expert_linear";
   ExpertRows rows;
   void forward(const auto& x, const auto& weight, auto& y) const { ops::expert_linear(*rows, x, weight, y); }
+  void describe(Attributes& to) const { describe_rows(*rows, to); }
   void input_gradients(const auto& dy, const auto&, const auto& weight, const auto& dx, const auto&) const {
     dx.contribute([&](auto& out, bool accumulate) { ops::expert_linear_input_gradient(*rows, dy, weight, out, accumulate); });
   }
@@ -35,6 +42,7 @@ struct CombineExpertRows {
   static constexpr std::string_view name = "combine_expert_rows";
   ExpertRows rows;
   void forward(const auto& x, const auto& weights, auto& y) const { ops::combine_expert_rows(*rows, x, weights, y); }
+  void describe(Attributes& to) const { describe_rows(*rows, to); }
   template <typename T, typename D, typename A>
   void backward(const Tensor<T, D>& dy, const Tensor<T, D>& x, const Tensor<A, D>& weights, const Gradient<T, D>& dx,
                 const Gradient<A, D>& dweights) const {

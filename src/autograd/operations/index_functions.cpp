@@ -20,6 +20,10 @@ struct Gather {
       ops::scatter_add(indexing, dy, index, out);
     });
   }
+  void describe(Attributes& to) const {
+    to["outer"] = indexing.outer;
+    to["rows"] = indexing.rows;
+  }
 };
 
 struct ScatterAdd {

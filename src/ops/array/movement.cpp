@@ -247,13 +247,15 @@ Movement sliced(std::string_view name, const Shape& x, const std::vector<Slice>&
   DimExtents extents = extents_of(x);
   std::vector<std::vector<DimPart>> parts;
   Movement movement{.name = name, .from = x, .to = x};
+  std::vector<std::int64_t> setting;  // begin, end and step of each
   for (std::size_t i = 0; i < static_cast<std::size_t>(x.size()); ++i) {
     const Slice slice = i < slices.size() ? slices[i] : Slice{};
     const auto [first, count] = slice_of(name, extents[i], slice);
     parts.push_back({{.to = 0, .extent = count, .from = first, .step = slice.step}});
     extents[i] = count;
-    if (i < slices.size()) movement.settings.push_back({"slice", {slice.begin, slice.end, slice.step}});
+    if (i < slices.size()) setting.insert(setting.end(), {slice.begin, slice.end, slice.step});
   }
+  movement.settings = {{"slices", std::move(setting)}};
   movement.to = shape_of(extents, x.size());
   movement.copies = copies_of(x, movement.to, parts);
   return movement;

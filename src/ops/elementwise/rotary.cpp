@@ -52,6 +52,14 @@ const RotaryTable<A>& rotary_table(const RotaryOptions& options, std::int64_t ti
 
 }  // namespace
 
+std::vector<float> rotary_frequencies(const RotaryOptions& options) {
+  std::vector<float> frequencies;
+  for (std::int64_t j = 0; j < options.size / 2; ++j) {
+    frequencies.push_back(static_cast<float>(rotary_frequency(options.scaling, options.base, options.size, j)));
+  }
+  return frequencies;
+}
+
 template <>
 template <typename T>
 void Rotary<Cpu>::rotate(const RotarySizes& sizes, const RotaryOptions& options, double direction, const std::int32_t* starts,

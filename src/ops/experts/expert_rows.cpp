@@ -33,7 +33,8 @@ ExpertRows expert_rows(const Tensor<std::int64_t, Cpu>& chosen, const ExpertRows
     require(expert >= 0 && expert < options.experts, "expert_rows: expert {} of {}", expert, options.experts);
   }
   const std::vector<std::int64_t> placed = placed_choices(chosen, options);
-  ExpertRows rows{.tokens = chosen.dim(0), .choices = chosen.dim(1), .first = {}, .choice = {}, .row = {}};
+  ExpertRows rows{
+      .tokens = chosen.dim(0), .choices = chosen.dim(1), .first = {}, .choice = {}, .row = {}, .limited = options.capacity > 0};
   rows.first.assign(static_cast<std::size_t>(options.experts + 1), 0);
   for (const std::int64_t expert : placed) {
     if (expert >= 0) ++rows.first[static_cast<std::size_t>(expert + 1)];

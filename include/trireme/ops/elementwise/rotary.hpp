@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "trireme/core/export.hpp"
 #include "trireme/ops/elementwise/rotary_scaling.hpp"
@@ -25,6 +26,9 @@ struct RotaryOptions {
 template <typename T, typename D>
 TRIREME_EXPORT void rotary(const Tensor<T, D>& x, const RotaryOptions& options, Tensor<T, D>& y,
                            const Tensor<std::int32_t, D>& document_starts = {});
+
+// By how much the elements j and j + size / 2 of a head turn from one position to the next, as scaled: [size / 2].
+TRIREME_EXPORT std::vector<float> rotary_frequencies(const RotaryOptions& options);
 
 // The rotation by the negative angles, with the same attention_factor. dx may be dy.
 template <typename T, typename D>

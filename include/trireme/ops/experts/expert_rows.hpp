@@ -25,6 +25,7 @@ struct ExpertRows {
   std::vector<std::int64_t> first;   // [experts + 1]: expert e has the rows [first[e], first[e + 1])
   std::vector<std::int64_t> choice;  // [rows]: token * choices + the number of the choice
   std::vector<std::int64_t> row;     // [tokens * choices]: of a choice; -1: it has none
+  bool limited = false;              // by a capacity, whether or not a choice found no place
 
   std::int64_t experts() const { return static_cast<std::int64_t>(first.size()) - 1; }
   std::int64_t count() const { return static_cast<std::int64_t>(choice.size()); }
