@@ -123,6 +123,7 @@
 #include "trireme/nn/transformer.hpp"
 #include "trireme/nn/upsampling.hpp"
 #include "trireme/nn/weights.hpp"
+#include "trireme/onnx/export.hpp"
 #include "trireme/ops/matmul/products.hpp"
 #include "trireme/ops/reduce/reductions.hpp"
 #include "trireme/ops/reduce/softmax.hpp"

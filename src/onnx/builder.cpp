@@ -1,0 +1,301 @@
+#include "onnx/builder.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+#include <utility>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::onnx::detail {
+namespace {
+
+Dims dims_of(const Shape& first, const Shape& second) {
+  Dims dims;
+  for (int i = 0; i < first.size(); ++i) dims.emplace_back(first[i], second[i]);
+  return dims;
+}
+
+Type type_of(DType dtype) {
+  switch (dtype) {
+    case DType::float32:
+    case DType::bfloat16:
+    case DType::float16: return Type::float32;
+    case DType::boolean: return Type::boolean;
+    default: return Type::int64;
+  }
+}
+
+template <typename T>
+std::vector<std::byte> bytes_of(std::span<const T> values) {
+  const auto bytes = std::as_bytes(values);
+  return {bytes.begin(), bytes.end()};
+}
+
+// The elements of a constant as the graph's type has them, in which int32 is int64.
+std::vector<std::byte> as_type(const TracedValue& value) {
+  if (value.dtype != DType::int32) return value.bytes;
+  std::vector<std::int32_t> narrow(value.bytes.size() / sizeof(std::int32_t));
+  std::memcpy(narrow.data(), value.bytes.data(), value.bytes.size());
+  const std::vector<std::int64_t> wide(narrow.begin(), narrow.end());
+  return bytes_of(std::span(wide));
+}
+
+// Whether all elements are the first one.
+bool is_uniform(const std::vector<std::byte>& bytes, std::size_t element) {
+  return bytes.size() >= element &&
+         std::equal(bytes.begin() + static_cast<std::ptrdiff_t>(element), bytes.end(), bytes.begin());
+}
+
+const Shape& shape_of(const Trace& trace, const TracedInput& input) {
+  return trace.values[static_cast<std::size_t>(input.value)].shape;
+}
+
+}  // namespace
+
+std::string key_of(const Dims& dims) {
+  std::string key;
+  for (const Dim& dim : dims) key += fmt::format("{}|{},", dim.first, dim.second);
+  return key;
+}
+
+Builder::Builder(Model& model, const Trace& first, const Trace& second) : model_(model), first_(first), second_(second) {}
+
+void Builder::require_same_passes() const {
+  const auto same = [&](const TracedOperation& a, const TracedOperation& b) {
+    const auto same_use = [](const Use& x, const Use& y) { return x.value == y.value && x.shape.size() == y.shape.size(); };
+    return a.name == b.name && a.results == b.results && a.is_view == b.is_view &&
+           std::equal(a.operands.begin(), a.operands.end(), b.operands.begin(), b.operands.end(), same_use);
+  };
+  const auto [a, b] = std::mismatch(first_.operations.begin(), first_.operations.end(), second_.operations.begin(),
+                                    second_.operations.end(), same);
+  require(a == first_.operations.end() && b == second_.operations.end(),
+          "an ONNX graph has the same operations for all sizes, but this model's differ between {} and {}: the operation {} is "
+          "{} in one and {} in the other",
+          fmt::join(first_.dynamic, ", "), fmt::join(second_.dynamic, ", "), a - first_.operations.begin(),
+          a == first_.operations.end() ? "missing" : a->name, b == second_.operations.end() ? "missing" : b->name);
+  const auto same_port = [](const auto& x, const auto& y) { return x.name == y.name; };
+  const auto same_rank = [](const TracedOutput& x, const TracedOutput& y) { return x.use.shape.size() == y.use.shape.size(); };
+  const auto same_shape = [&](const TracedInput& x, const TracedInput& y) {
+    return shape_of(first_, x).size() == shape_of(second_, y).size();
+  };
+  const auto &in = first_.inputs, &in_second = second_.inputs;
+  const auto &out = first_.outputs, &out_second = second_.outputs;
+  require(std::equal(in.begin(), in.end(), in_second.begin(), in_second.end(), same_port) &&
+              std::equal(in.begin(), in.end(), in_second.begin(), in_second.end(), same_shape) &&
+              std::equal(out.begin(), out.end(), out_second.begin(), out_second.end(), same_port) &&
+              std::equal(out.begin(), out.end(), out_second.begin(), out_second.end(), same_rank),
+          "the export's function made other inputs or outputs in its second call than in its first");
+  require(!first_.outputs.empty(), "the export's function named no output: give what the model returns to Example::output()");
+}
+
+Graph Builder::build() {
+  require_same_passes();
+  Emitters emitters;
+  for (const auto add :
+       {add_pointwise, add_products, add_norms, add_attention, add_arrays, add_images, add_experts, add_recurrent})
+    add(emitters);
+  for (const TracedInput& input : first_.inputs) used_[input.name] = 1;
+  for (const TracedOutput& output : first_.outputs) used_[output.name] = 1;
+  for (std::size_t i = 0; i < first_.inputs.size(); ++i) add_input(i);
+  for (at_ = 0; at_ < first_.operations.size(); ++at_) {
+    const auto emit = emitters.find(operation().name);
+    if (emit != emitters.end()) {
+      emit->second(*this);
+    } else if (operation().is_view) {  // reshape, flatten, squeeze, ...
+      set_result(reshape(operand(0), dims(0), result_dims()));
+    } else {
+      refuse("has no form here");
+    }
+  }
+  for (std::size_t i = 0; i < first_.outputs.size(); ++i) add_output(i);
+  remove_unused();
+  return std::move(graph_);
+}
+
+void Builder::add_output(std::size_t number) {
+  const TracedOutput &first = first_.outputs[number], &second = second_.outputs[number];
+  Port port{.name = first.name, .type = type_of(first_.values[static_cast<std::size_t>(first.use.value)].dtype)};
+  for (const Dim& dim : dims_of(first.use.shape, second.use.shape)) {
+    port.dims.push_back(extent_of_port(port.name, port.dims.size(), dim));
+  }
+  graph_.nodes.push_back({.op = "Identity",
+                          .name = fresh("Identity"),
+                          .inputs = {use(first.use, second.use)},
+                          .outputs = {first.name},
+                          .attributes = {}});
+  graph_.outputs.push_back(std::move(port));
+}
+
+// The name of a dynamic one, or one of its own where it is made of others.
+std::variant<std::int64_t, std::string> Builder::extent_of_port(const std::string& port, std::size_t place,
+                                                                const Dim& dim) const {
+  if (dim.is_constant()) return dim.first;
+  for (std::size_t k = 0; k < first_.dynamic.size(); ++k) {
+    if (dim == Dim(first_.dynamic[k].second, second_.dynamic[k].second)) return first_.dynamic[k].first;
+  }
+  return fmt::format("{}_{}", port, place);
+}
+
+void Builder::remove_unused() {
+  std::set<std::string> used;
+  for (const Port& output : graph_.outputs) used.insert(output.name);
+  std::vector<Node> kept;
+  for (auto node = graph_.nodes.rbegin(); node != graph_.nodes.rend(); ++node) {  // users come after what they use
+    const auto is_used = [&](const std::string& name) { return used.contains(name); };
+    if (std::none_of(node->outputs.begin(), node->outputs.end(), is_used)) continue;
+    used.insert(node->inputs.begin(), node->inputs.end());
+    kept.push_back(std::move(*node));
+  }
+  std::reverse(kept.begin(), kept.end());
+  graph_.nodes = std::move(kept);
+  std::erase_if(graph_.initializers, [&](const Initializer& initializer) { return !used.contains(initializer.name); });
+}
+
+void Builder::add_input(std::size_t number) {
+  const TracedInput& input = first_.inputs[number];
+  const auto value = static_cast<std::size_t>(input.value);
+  Dims dims = dims_of(first_.values[value].shape, second_.values[value].shape);
+  if (input.form == InputForm::images) dims = {dims.at(0), dims.at(3), dims.at(1), dims.at(2)};
+  Port port{.name = input.name, .type = type_of(first_.values[value].dtype), .dims = {}};
+  for (std::size_t i = 0; i < dims.size(); ++i) {
+    port.dims.push_back(extent_of_port(input.name, i, dims[i]));
+    if (dims[i].is_constant()) continue;
+    const auto place = static_cast<std::int64_t>(i);
+    once("extent " + key_of({dims[i]}), [&] { return node("Shape", {input.name}, {{"start", place}, {"end", place + 1}}); });
+  }
+  graph_.inputs.push_back(std::move(port));
+  std::string& name = names_[input.value];
+  name = input.name;
+  if (input.form == InputForm::images) name = transpose(name, {0, 2, 3, 1});
+  if (input.form == InputForm::padding_mask) name = node("Equal", {name, numbers_of({0}, true)});
+}
+
+bool Builder::has(std::size_t operand) const {
+  return operand < operation().operands.size() && operation().operands[operand].value >= 0;
+}
+
+std::string Builder::operand(std::size_t number) {
+  require(number < operation().operands.size(), "{} has no operand {}", operation().name, number);
+  return use(operation().operands[number], operation_of_second().operands[number]);
+}
+
+std::string Builder::use(const Use& first, const Use& second) {
+  const std::string name = name_of_value(first.value);
+  const auto value = static_cast<std::size_t>(first.value);
+  const Dims from = dims_of(first_.values[value].shape, second_.values[value].shape);
+  const Dims to = dims_of(first.shape, second.shape);
+  if (from == to) return name;
+  return once("shape of " + name + " " + key_of(to), [&] { return reshape(name, from, to); });
+}
+
+Dims Builder::dims(std::size_t operand) const {
+  return dims_of(operation().operands.at(operand).shape, operation_of_second().operands.at(operand).shape);
+}
+
+Dims Builder::result_dims(std::size_t result) const {
+  const auto value = static_cast<std::size_t>(operation().results.at(result));
+  return dims_of(first_.values[value].shape, second_.values[value].shape);
+}
+
+DType Builder::dtype(std::size_t operand) const {
+  return first_.values[static_cast<std::size_t>(operation().operands.at(operand).value)].dtype;
+}
+
+void Builder::set_result(const std::string& name, std::size_t result) { names_[operation().results.at(result)] = name; }
+
+void Builder::refuse(std::string_view why) const {
+  if (at_ == first_.operations.size()) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("an output {}: the model can't be exported to ONNX", why)});
+  }
+  const std::string& parameter = operation().layer;
+  const std::string place = parameter.empty()
+                                ? "before any parameter is used"
+                                : fmt::format("in or after the layer {}", parameter.substr(0, parameter.rfind('.')));
+  throw Error(
+      {.code = ErrorCode::invalid_argument,
+       .message = fmt::format("the operation {}, {}, {}: the model can't be exported to ONNX", operation().name, place, why)});
+}
+
+std::string Builder::name_of_value(int value) {
+  const auto found = names_.find(value);
+  if (found != names_.end()) return found->second;
+  const TracedValue& of = first_.values[static_cast<std::size_t>(value)];
+  std::string name = of.kind == TracedValue::Kind::constant ? constant(value) : stored(of);
+  names_[value] = name;
+  return name;
+}
+
+std::string Builder::stored(const TracedValue& value) {
+  FlatStore* store = &model_.store();
+  Initializer weight;
+  const int index = value.index;
+  if (value.kind == TracedValue::Kind::parameter) {
+    weight.name = store->parameter(index).name;
+    weight.read = [store, index] { return store->read_values<float>(index); };
+  } else {
+    weight.name = store->buffers().info(index).name;
+    weight.read = [store, index] { return store->buffers().read_values<float>(index); };
+  }
+  weight.name = fresh(weight.name);
+  weight.dims.assign(value.shape.dims().begin(), value.shape.dims().end());
+  weight.num_bytes = value.shape.numel() * std::int64_t{sizeof(float)};
+  graph_.initializers.push_back(std::move(weight));
+  return graph_.initializers.back().name;
+}
+
+// A tensor that the program made itself.
+std::string Builder::constant(int value) {
+  const TracedValue& first = first_.values[static_cast<std::size_t>(value)];
+  const TracedValue& second = second_.values[static_cast<std::size_t>(value)];
+  const bool is_known = first.dtype == DType::float32 || first.dtype == DType::int32 || first.dtype == DType::int64 ||
+                        first.dtype == DType::boolean;
+  if (!is_known)
+    refuse(fmt::format("reads a tensor of {}, which is no input, parameter or result of an operation", name_of(first.dtype)));
+  const auto bytes = as_type(first);
+  const Dims dims = dims_of(first.shape, second.shape);
+  if (first.shape == second.shape && first.bytes == second.bytes) {
+    return add_constant(type_of(first.dtype), {first.shape.dims().begin(), first.shape.dims().end()}, bytes);
+  }
+  const std::size_t element = size_of(first.dtype);
+  const bool repeats =
+      is_uniform(first.bytes, element) && is_uniform(second.bytes, element) &&
+      std::equal(first.bytes.begin(), first.bytes.begin() + static_cast<std::ptrdiff_t>(element), second.bytes.begin());
+  if (!repeats) {
+    refuse(fmt::format(
+        "reads a tensor of shape {} that the program computed from its inputs, or from their sizes, beside operations "
+        "on Variables, which a graph can't; make it of Variables, or an input",
+        first.shape));
+  }
+  const std::size_t in_graph = bytes.size() / static_cast<std::size_t>(first.shape.numel());
+  const std::string one =
+      add_constant(type_of(first.dtype), {}, {bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(in_graph)});
+  return node("Expand", {one, extents(dims)});
+}
+
+std::string Builder::fresh(std::string_view stem) {
+  std::string name(stem);
+  int& times = used_[std::string(stem)];
+  while (times > 0 && used_.contains(name = fmt::format("{}_{}", stem, times))) ++times;
+  ++times;
+  used_.emplace(name, 1);
+  return name;
+}
+
+std::vector<std::string> Builder::nodes(std::string_view op, const std::vector<std::string>& inputs, std::size_t outputs,
+                                        std::vector<Attribute> attributes) {
+  Node added{.op = std::string(op), .name = fresh(op), .inputs = inputs, .outputs = {}, .attributes = std::move(attributes)};
+  for (std::size_t i = 0; i < outputs; ++i) added.outputs.push_back(fresh(fmt::format("{}:{}", added.name, i)));
+  graph_.nodes.push_back(added);
+  return added.outputs;
+}
+
+std::string Builder::node(std::string_view op, const std::vector<std::string>& inputs, std::vector<Attribute> attributes) {
+  return nodes(op, inputs, 1, std::move(attributes))[0];
+}
+
+}  // namespace trireme::onnx::detail

@@ -1,0 +1,138 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "onnx/graph.hpp"
+#include "onnx/trace.hpp"
+
+// A graph made of two traces of one model.
+namespace trireme::onnx::detail {
+
+// An extent in either pass; where they differ it is dynamic.
+struct Dim {
+  std::int64_t first = 0;
+  std::int64_t second = 0;
+
+  Dim() = default;
+  Dim(std::int64_t constant) : first(constant), second(constant) {}  // NOLINT(google-explicit-constructor)
+  Dim(std::int64_t in_first, std::int64_t in_second) : first(in_first), second(in_second) {}
+  bool is_constant() const { return first == second; }
+  bool operator==(const Dim&) const = default;
+};
+using Dims = std::vector<Dim>;
+
+using Numbers = std::vector<std::int64_t>;
+
+class Builder {
+ public:
+  Builder(Model& model, const Trace& first, const Trace& second);
+
+  Graph build();
+
+  // Of the operation at hand.
+  std::size_t num_operands() const { return operation().operands.size(); }
+  bool has(std::size_t operand) const;
+  std::string operand(std::size_t number);  // its name in the graph
+  Dims dims(std::size_t operand) const;
+  Dims result_dims(std::size_t result = 0) const;
+  DType dtype(std::size_t operand) const;
+  bool has_setting(std::string_view name) const { return operation().attributes.contains(std::string(name)); }
+  std::int64_t whole(std::string_view name) const;  // settings
+  double real(std::string_view name) const;
+  std::string text(std::string_view name) const;
+  Numbers numbers(std::string_view name) const;
+  Dims dynamic_numbers(std::string_view name) const;  // that may differ between the passes
+  void set_result(const std::string& name, std::size_t result = 0);
+  void set_choices(const std::string& name, const Dims& dims) { choices_ = {name, dims}; }  // the indices of the newest topk
+  const std::pair<std::string, Dims>& choices() const { return choices_; }
+  [[noreturn]] void refuse(std::string_view why) const;  // names the operation and its layer, or the output
+
+  // Adds a node and gives the name of its result, or of several.
+  std::string node(std::string_view op, const std::vector<std::string>& inputs, std::vector<Attribute> attributes = {});
+  std::vector<std::string> nodes(std::string_view op, const std::vector<std::string>& inputs, std::size_t outputs,
+                                 std::vector<Attribute> attributes = {});
+  std::string transpose(const std::string& x, const Numbers& order);
+  std::string reshape(const std::string& x, const Dims& from, const Dims& to);
+  std::string cast(const std::string& x, Type to);
+
+  // Constants: the same are one.
+  std::string number(double value);                                    // a float of no dims
+  std::string floats(std::span<const float> values);                   // [n]
+  std::string numbers_of(const Numbers& values, bool scalar = false);  // int64 [n], or of no dims
+
+  std::string extents(const Dims& dims);                            // int64 [n], computed where they are dynamic
+  std::string extent(const Dim& dim);                               // int64 of no dims
+  std::string positions(const Dim& count, std::int64_t first = 0);  // int64: first, first + 1, ...
+
+  // make(), or what it gave for this key before.
+  template <typename Make>
+  std::string once(const std::string& key, const Make& make) {
+    const auto found = made_.find(key);
+    if (found != made_.end()) return found->second;
+    std::string name = make();
+    made_.emplace(key, name);
+    return name;
+  }
+
+ private:
+  const TracedOperation& operation() const { return first_.operations[at_]; }
+  const TracedOperation& operation_of_second() const { return second_.operations[at_]; }
+  void require_same_passes() const;
+  void remove_unused();
+  void add_input(std::size_t number);
+  void add_output(std::size_t number);
+  std::variant<std::int64_t, std::string> extent_of_port(const std::string& port, std::size_t place, const Dim& dim) const;
+  std::string name_of_value(int value);
+  std::string stored(const TracedValue& value);
+  std::string constant(int value);
+  std::string use(const Use& first, const Use& second);
+  std::string extent_of_one(const Dim& dim);      // int64 [1], of a dynamic one
+  std::string extent_of_operand(const Dim& dim);  // "": none of the operation at hand has it
+  std::string add_constant(Type type, const std::vector<std::int64_t>& dims, std::vector<std::byte> bytes);
+  std::string fresh(std::string_view stem);
+
+  Model& model_;
+  const Trace& first_;
+  const Trace& second_;
+  std::size_t at_ = 0;  // of the operation at hand
+  Graph graph_;
+  std::map<int, std::string> names_;          // of values
+  std::map<std::string, std::string> made_;   // what once() made
+  std::map<std::string, std::string> inner_;  // of a transposed result: its order and what it was made of, see transpose()
+  std::map<std::string, Numbers> orders_;
+  std::pair<std::string, Dims> choices_;
+  std::map<std::string, int> used_;  // names, and how often
+};
+
+// "7, 2": of a vector, as a part of a key.
+std::string key_of(const Dims& dims);
+
+// The name of an operator as an argument of a template.
+template <std::size_t size>
+struct OperatorName {
+  char text[size];
+  constexpr OperatorName(const char (&from)[size]) { std::copy_n(from, size, text); }  // NOLINT(google-explicit-constructor)
+};
+
+// Adds the nodes of an operation by its name.
+using Emit = void (*)(Builder&);
+using Emitters = std::map<std::string_view, Emit>;
+void add_pointwise(Emitters& to);
+void add_products(Emitters& to);
+void add_norms(Emitters& to);
+void add_attention(Emitters& to);
+void add_arrays(Emitters& to);
+void add_images(Emitters& to);
+void add_experts(Emitters& to);
+void add_recurrent(Emitters& to);
+
+}  // namespace trireme::onnx::detail

@@ -1,0 +1,52 @@
+#include "onnx/builder.hpp"
+
+// Mixtures of experts. All experts compute all tokens, as [experts, tokens, features] in place of the rows of each expert, and
+// those that did not choose an expert give it a weight of 0.
+namespace trireme::onnx::detail {
+namespace {
+
+void take_sorted(Builder& b) {
+  const auto dim = static_cast<std::size_t>((b.whole("dim") + static_cast<std::int64_t>(b.dims(0).size())) %
+                                            static_cast<std::int64_t>(b.dims(0).size()));
+  const Dims chosen = b.result_dims();
+  const auto sorted = b.nodes("TopK", {b.operand(0), b.extents({chosen[dim]})}, 2,
+                              {{"axis", static_cast<std::int64_t>(dim)}, {"largest", b.whole("descending")}});
+  b.set_result(sorted[0], 0);
+  b.set_result(sorted[1], 1);
+  b.set_choices(sorted[1], chosen);
+}
+
+void take_rows(Builder& b) {
+  if (b.whole("limited") != 0) b.refuse("limits the tokens of an expert by a capacity, which depends on all of them");
+  b.set_result(b.node("Unsqueeze", {b.operand(0), b.numbers_of({0})}));
+}
+
+void expert_linear(Builder& b) {
+  const std::int64_t experts = b.whole("experts"), out = b.dims(1)[0].first / experts, in = b.dims(1)[1].first;
+  const std::string weights = b.reshape(b.operand(1), b.dims(1), {experts, out, in});
+  b.set_result(b.node("MatMul", {b.operand(0), b.transpose(weights, {0, 2, 1})}));
+}
+
+void combine_rows(Builder& b) {
+  const Dim tokens = b.dims(1)[0], experts = b.whole("experts");
+  const auto& [choices, shape] = b.choices();
+  if (shape != b.dims(1)) b.refuse("weights experts that the newest topk() did not choose");
+  const std::string none = b.node("Expand", {b.number(0), b.extents({tokens, experts})});
+  const std::string weights =
+      b.node("ScatterElements", {none, choices, b.operand(1)}, {{"axis", std::int64_t{1}}});  // [tokens, experts]
+  const std::string of_experts = b.node("Unsqueeze", {b.transpose(weights, {1, 0}), b.numbers_of({2})});
+  b.set_result(
+      b.node("ReduceSum", {b.node("Mul", {b.operand(0), of_experts}), b.numbers_of({0})}, {{"keepdims", std::int64_t{0}}}));
+}
+
+}  // namespace
+
+void add_experts(Emitters& to) {
+  to["topk"] = take_sorted;
+  to["sort"] = take_sorted;
+  to["take_expert_rows"] = take_rows;
+  to["expert_linear"] = expert_linear;
+  to["combine_expert_rows"] = combine_rows;
+}
+
+}  // namespace trireme::onnx::detail

@@ -1,0 +1,73 @@
+#include "trireme/onnx/export.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include "onnx/builder.hpp"
+#include "onnx/graph.hpp"
+#include "onnx/trace.hpp"
+#include "trireme/autograd/tape.hpp"
+#include "trireme/core/error.hpp"
+
+namespace trireme::onnx {
+namespace {
+
+// In evaluation while it lives.
+class Evaluation {
+ public:
+  explicit Evaluation(Model& model) : modes_(model.modes()), before_(modes_) { modes_.set("", false); }
+  ~Evaluation() { modes_ = before_; }
+  Evaluation(const Evaluation&) = delete;
+  Evaluation& operator=(const Evaluation&) = delete;
+
+ private:
+  TrainingModes& modes_;
+  TrainingModes before_;
+};
+
+void require_whole(Model& model) {
+  const ModelContext& context = model.context();
+  require(
+      context.tensor == nullptr && context.pipeline == nullptr && context.expert == nullptr,
+      "ranks divide this model, and an ONNX file holds all of one: make the model without axes, load its weights and export "
+      "that");
+  require(model.store().on_host() && model.store().dtype() == DType::float32,
+          "an ONNX file is written of a model in float32 on the CPU, or one that computes in bfloat16 or float16 beside it");
+  require(Tape::current() == nullptr, "export_model() records nothing: call it without a tape");
+}
+
+void require_place(const std::string& path) {
+  require(!path.empty(), "an export needs the name of a file to write");
+  require(!std::filesystem::is_directory(path), "{} is a folder, and an export writes a file", path);
+}
+
+detail::Trace trace(Model& model, int number, const std::function<void(Example&)>& pass) {
+  detail::Tracer tracer(model, number);
+  const Observation observation(tracer);
+  Example example(tracer);
+  pass(example);
+  return tracer.take();
+}
+
+}  // namespace
+
+Exported export_model(Model& model, const std::string& path, const std::function<void(Example&)>& pass,
+                      const ExportOptions& options) {
+  require_place(path);
+  require_whole(model);
+  model.store().require_values();
+  const Evaluation evaluation(model);
+  const detail::Trace first = trace(model, 0, pass), second = trace(model, 1, pass);
+  const Graph graph = detail::Builder(model, first, second).build();
+  Exported exported{.nodes = std::ssize(graph.nodes)};
+  for (const Initializer& initializer : graph.initializers) {
+    if (!initializer.read) continue;
+    ++exported.weights;
+    exported.weight_bytes += initializer.num_bytes;
+  }
+  exported.external_data = exported.weight_bytes > options.external_data_above;
+  write_graph(graph, path, options.metadata, exported.external_data);
+  return exported;
+}
+
+}  // namespace trireme::onnx

@@ -1,0 +1,155 @@
+#include "onnx/trace.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "trireme/core/error.hpp"
+
+namespace trireme::onnx {
+
+std::int64_t Example::dynamic(std::string_view name, std::int64_t multiple_of) { return tracer_->dynamic(name, multiple_of); }
+// Other ones in the second pass, by which a tensor is found that the program computed from them beside the gate.
+float Example::real_element(std::int64_t index) const {
+  return tracer_->pass() == 0 ? 0.0F : 8 * std::sin(static_cast<float>(index % 1000 + 1));
+}
+std::int32_t Example::whole_element(std::int64_t index, std::int32_t below) const {
+  return tracer_->pass() == 0 ? 0 : static_cast<std::int32_t>(index % std::max(below, 1));
+}
+void Example::add_input(std::string_view name, const Operand& tensor, detail::InputForm form) {
+  tracer_->add_input(name, tensor, form);
+}
+void Example::add_output(std::string_view name, const Operand& tensor) { tracer_->add_output(name, tensor); }
+
+namespace detail {
+namespace {
+
+// Of the k-th dynamic extent in either pass. Small, since some models are short; no product of two is that of two others, and
+// what a layer makes of one, as half of it or one less, is none of the others.
+constexpr std::array<std::array<std::int64_t, 2>, 6> extents{{{5, 4}, {3, 5}, {11, 7}, {3, 6}, {3, 11}, {3, 12}}};
+
+}  // namespace
+
+std::int64_t Tracer::dynamic(std::string_view name, std::int64_t multiple_of) {
+  require(!name.empty(), "dynamic(\"\"): an extent needs a name");
+  require(multiple_of >= 1, "dynamic(\"{}\"): a multiple of {}, but it has to be 1 or more", name, multiple_of);
+  const std::size_t place = trace_.dynamic.size();
+  for (std::size_t i = 0; i < place; ++i) {
+    const auto& [known, number] = trace_.dynamic[i];
+    if (known != name) continue;
+    const std::int64_t before = number / extents[i][static_cast<std::size_t>(pass_)];
+    require(before == multiple_of, "dynamic(\"{}\"): a multiple of {}, but it was one of {} before", name, multiple_of, before);
+    return number;
+  }
+  require(place < extents.size(), "dynamic(\"{}\"): an export has at most {} dynamic extents", name, extents.size());
+  trace_.dynamic.emplace_back(name, multiple_of * extents[place][static_cast<std::size_t>(pass_)]);
+  return trace_.dynamic.back().second;
+}
+
+int Tracer::add_value(TracedValue value, const Operand& tensor) {
+  const int number = static_cast<int>(trace_.values.size());
+  value.shape = tensor.shape;
+  value.dtype = tensor.dtype;
+  trace_.values.push_back(std::move(value));
+  known_.insert({tensor.storage.get(), {tensor.storage, tensor.offset, tensor.shape, number}});
+  return number;
+}
+
+void Tracer::add_input(std::string_view name, const Operand& tensor, InputForm form) {
+  require(!name.empty(), "an input has no name");
+  for (const TracedInput& input : trace_.inputs) require(input.name != name, "two inputs have the name {}", name);
+  require(tensor.shape.numel() > 0, "the input {} has the shape {}: an example needs elements", name, tensor.shape);
+  const int number = static_cast<int>(trace_.inputs.size());
+  const int value = add_value({.kind = TracedValue::Kind::input, .index = number}, tensor);
+  trace_.inputs.push_back({.name = std::string(name), .value = value, .form = form});
+}
+
+void Tracer::add_output(std::string_view name, const Operand& tensor) {
+  require(!name.empty(), "an output has no name");
+  for (const TracedInput& input : trace_.inputs) {
+    require(input.name != name, "an input and an output have the name {}, and a name in a graph is one tensor's", name);
+  }
+  for (const TracedOutput& output : trace_.outputs) require(output.name != name, "two outputs have the name {}", name);
+  require(tensor.storage != nullptr, "the output {} is an undefined tensor", name);
+  require(tensor.dtype != DType::float64, "the output {} is of float64, which an export has no form for", name);
+  trace_.outputs.push_back({.name = std::string(name), .use = use_of(tensor)});
+}
+
+int Tracer::find_known(const Operand& tensor) const {
+  int found = -1;
+  bool is_exact = false;
+  const auto [begin, end] = known_.equal_range(tensor.storage.get());
+  for (auto place = begin; place != end; ++place) {  // the newest counts
+    const Known& known = place->second;
+    if (known.offset != tensor.offset || known.shape.numel() != tensor.shape.numel()) continue;
+    const bool fits = known.shape == tensor.shape;
+    if (is_exact && !fits) continue;
+    found = known.value;
+    is_exact = fits;
+  }
+  return found;
+}
+
+// A parameter, in the values or in the copy that layers compute with, or a buffer.
+int Tracer::find_stored(const Operand& tensor) {
+  FlatStore& store = model_.store();
+  const auto value_of = [&](bool is_buffer, int index, const Shape& shape) {
+    const auto [place, is_new] = stored_.try_emplace({is_buffer, index}, static_cast<int>(trace_.values.size()));
+    if (is_new) {
+      const auto kind = is_buffer ? TracedValue::Kind::buffer : TracedValue::Kind::parameter;
+      trace_.values.push_back({.kind = kind, .index = index, .shape = shape});
+    }
+    return place->second;
+  };
+  const std::int64_t element = tensor.offset / static_cast<std::int64_t>(size_of(tensor.dtype));
+  const bool is_value = tensor.storage == store.value_plane();
+  if (is_value ||
+      (store.compute_number() != FlatStore::values_number && tensor.storage == store.plane(store.compute_number()))) {
+    for (int index = 0; index < store.num_parameters(); ++index) {
+      const ParameterInfo& info = store.parameter(index);
+      if (info.offset != element || info.numel != tensor.shape.numel()) continue;
+      layer_ = info.name;
+      return value_of(false, index, info.shape);
+    }
+  } else if (store.buffers().size() > 0 && tensor.storage == store.buffers().plane()) {
+    for (int index = 0; index < store.buffers().size(); ++index) {
+      const BufferInfo& info = store.buffers().info(index);
+      if (info.offset == element && info.shape.numel() == tensor.shape.numel()) return value_of(true, index, info.shape);
+    }
+  }
+  return -1;
+}
+
+Use Tracer::use_of(const Operand& tensor) {
+  if (tensor.storage == nullptr) return {};
+  int value = find_stored(tensor);
+  if (value < 0) value = find_known(tensor);
+  if (value < 0) {
+    const auto* begin = static_cast<const std::byte*>(tensor.storage->data()) + tensor.offset;
+    const std::size_t size = static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype);
+    value = add_value({.kind = TracedValue::Kind::constant, .bytes = {begin, begin + size}}, tensor);
+  }
+  return {.value = value, .shape = tensor.shape};
+}
+
+// Operands are looked up before the work, which might reuse their memory.
+void Tracer::before(Pass, const OperationView& view) {
+  TracedOperation operation{.name = std::string(view.name), .attributes = view.attributes()};
+  for (const Operand& operand : view.operands) operation.operands.push_back(use_of(operand));
+  if (!view.results.empty() && !view.operands.empty()) {
+    const Operand &from = view.operands[0], &to = view.results[0];
+    operation.is_view = from.storage == to.storage && from.offset == to.offset && from.shape.numel() == to.shape.numel() &&
+                        from.storage != nullptr;
+  }
+  operation.layer = layer_;
+  trace_.operations.push_back(std::move(operation));
+}
+
+void Tracer::after(Pass, const OperationView& view) {
+  for (const Operand& result : view.results) {
+    trace_.operations.back().results.push_back(result.storage == nullptr ? -1 : add_value({}, result));
+  }
+}
+
+}  // namespace detail
+}  // namespace trireme::onnx

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "trireme/autograd/observer.hpp"
+#include "trireme/onnx/export.hpp"
+
+// What an observer saw of one forward pass.
+namespace trireme::onnx::detail {
+
+// Where a tensor comes from.
+struct TracedValue {
+  enum class Kind : std::uint8_t { input, parameter, buffer, constant, result };
+  Kind kind = Kind::result;
+  int index = 0;  // of an input, a parameter or a buffer
+  Shape shape = {};
+  DType dtype = DType::float32;
+  std::vector<std::byte> bytes = {};  // of a constant
+};
+
+// A value as something uses it: by another shape where a Tensor was reshaped beside the gate.
+struct Use {
+  int value = -1;  // below 0: an operand that was not given
+  Shape shape = {};
+};
+
+struct TracedOperation {
+  std::string name;
+  Attributes attributes;
+  std::vector<Use> operands = {};
+  std::vector<int> results = {};
+  bool is_view = false;    // the first result has the elements of the first operand
+  std::string layer = {};  // the parameter that was used last
+};
+
+struct TracedInput {
+  std::string name;
+  int value = 0;
+  InputForm form = InputForm::plain;
+};
+struct TracedOutput {
+  std::string name;
+  Use use;
+};
+
+struct Trace {
+  std::vector<TracedValue> values;
+  std::vector<TracedOperation> operations;
+  std::vector<TracedInput> inputs;
+  std::vector<TracedOutput> outputs;
+  std::vector<std::pair<std::string, std::int64_t>> dynamic;  // names and numbers of this pass
+};
+
+class Tracer final : public Observer {
+ public:
+  Tracer(Model& model, int pass) : model_(model), pass_(pass) {}
+
+  void before(Pass pass, const OperationView& view) override;
+  void after(Pass pass, const OperationView& view) override;
+
+  int pass() const { return pass_; }
+  std::int64_t dynamic(std::string_view name, std::int64_t multiple_of);
+  void add_input(std::string_view name, const Operand& tensor, InputForm form);
+  void add_output(std::string_view name, const Operand& tensor);
+
+  Trace take() { return std::move(trace_); }
+
+ private:
+  int add_value(TracedValue value, const Operand& tensor);
+  Use use_of(const Operand& tensor);
+  int find_known(const Operand& tensor) const;  // -1: none
+  int find_stored(const Operand& tensor);
+
+  struct Known {
+    std::shared_ptr<const device::Storage> storage;  // kept, so that no other tensor gets its place
+    std::int64_t offset;
+    Shape shape;
+    int value;
+  };
+
+  Model& model_;
+  int pass_;
+  Trace trace_;
+  std::multimap<const void*, Known> known_;
+  std::map<std::pair<bool, int>, int> stored_;  // the values of parameters and buffers
+  std::string layer_;
+};
+
+}  // namespace trireme::onnx::detail
