@@ -135,6 +135,13 @@ fs::path checkpoint_folder(const fs::path& directory, std::int64_t step, const F
   return directory / name;
 }
 
+fs::path newest_folder(const fs::path& run) {
+  if (fs::exists(run / manifest_name)) return run;
+  const auto steps = committed_steps(run);
+  require(!steps.empty(), "{} holds no checkpoint and is none", run.string());
+  return checkpoint_folder(run, steps.back());
+}
+
 std::vector<std::string> prune(const fs::path& directory, int keep, FileSystem& file_system) {
   require(keep >= 1, "{} checkpoints to keep: 1 or more", keep);
   std::vector<std::string> removed = keep_newest(file_system, directory, keep, random_job());

@@ -124,13 +124,6 @@ std::string date_of(const fs::path& file) {
 
 }  // namespace
 
-fs::path folder_of(const std::string& run) {
-  if (fs::exists(fs::path(run) / "manifest.json")) return run;
-  const auto steps = checkpoint::committed_steps(run);
-  require(!steps.empty(), "{} holds no checkpoint and is none", run);
-  return checkpoint::checkpoint_folder(run, steps.back());
-}
-
 int list(const std::string& directory) {
   const auto steps = checkpoint::committed_steps(directory);
   require(!steps.empty(), "{} holds no checkpoint", directory);
@@ -153,7 +146,7 @@ int list(const std::string& directory) {
 }
 
 int inspect(const std::string& run) {
-  const CheckpointReader reader(folder_of(run));
+  const CheckpointReader reader(checkpoint::newest_folder(run));
   fmt::print("{}\n", reader.folder().string());
   print_folder(reader);
   return 0;
@@ -162,7 +155,7 @@ int inspect(const std::string& run) {
 int verify(const std::vector<std::string>& runs) {
   int code = 0;
   for (const std::string& run : runs) {
-    const CheckpointReader reader(folder_of(run));
+    const CheckpointReader reader(checkpoint::newest_folder(run));
     const auto problems = reader.problems();
     for (const std::string& line : problems) fmt::print("{}\n", line);
     if (problems.empty()) fmt::print("{} is whole\n", reader.folder().string());
@@ -172,8 +165,8 @@ int verify(const std::vector<std::string>& runs) {
 }
 
 int diff(const std::string& first, const std::string& second) {
-  const CheckpointReader before(folder_of(first));
-  const CheckpointReader after(folder_of(second));
+  const CheckpointReader before(checkpoint::newest_folder(first));
+  const CheckpointReader after(checkpoint::newest_folder(second));
   int found = 0;
   const auto tell = [&](const std::string& what, const std::string& name, const std::string& text) {
     ++found;

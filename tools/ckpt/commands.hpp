@@ -8,8 +8,6 @@
 // of checkpoints, which stands for its newest.
 namespace trireme::ckpt {
 
-std::filesystem::path folder_of(const std::string& run);
-
 int list(const std::string& directory);
 int inspect(const std::string& run);
 int verify(const std::vector<std::string>& runs);               // 1: damaged

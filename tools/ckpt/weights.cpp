@@ -36,7 +36,7 @@ std::vector<std::byte> transposed(const SavedTensor& tensor, const std::vector<s
 }  // namespace
 
 int export_weights(const ExportOptions& options) {
-  const CheckpointReader reader(folder_of(options.run));
+  const CheckpointReader reader(checkpoint::newest_folder(options.run));
   std::vector<TensorRef> tensors;
   std::vector<std::vector<std::byte>> contents;
   int left_out = 0;

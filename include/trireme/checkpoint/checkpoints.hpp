@@ -40,6 +40,9 @@ std::vector<std::int64_t> committed_steps(const std::filesystem::path& directory
 std::filesystem::path checkpoint_folder(const std::filesystem::path& directory, std::int64_t step,
                                         const FileSystem& file_system = *posix_file_system());
 
+// Of a folder of a checkpoint that folder, of a directory of checkpoints the newest one's. Error where it is neither.
+std::filesystem::path newest_folder(const std::filesystem::path& run);
+
 // Both are for directories that no job uses, and give the names of what they have removed: all but the newest checkpoints, with
 // those that a run has put aside; what killed jobs left half done.
 std::vector<std::string> prune(const std::filesystem::path& directory, int keep,

@@ -1,0 +1,129 @@
+#include "export_folder.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <span>
+
+#include "model_folder.hpp"
+#include "trireme/checkpoint/checkpoint_reader.hpp"
+#include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/lora.hpp"
+
+using namespace trireme;
+
+namespace {
+
+using Net = Float32;
+
+// The names of inputs and outputs are those of other exporters.
+void text_model(const models::Bert<Net>& model, onnx::Example& example) {
+  const Shape shape{example.dynamic("batch"), example.dynamic("sequence")};
+  const auto types = static_cast<std::int32_t>(model.options().token_types);
+  const data::TextBatch batch{.tokens = example.input<std::int32_t>("input_ids", shape),
+                              .targets = {},
+                              .key_padding_mask = example.padding_mask("attention_mask", shape),
+                              .token_types = example.input<std::int32_t>("token_type_ids", shape, types)};
+  example.output("logits", model.forward(batch));
+}
+void image_model(const models::VisionTransformer<Net>& model, onnx::Example& example) {
+  const models::VisionTransformerOptions& of = model.options();
+  const auto images = example.images("pixel_values", {example.dynamic("batch"), of.image_size, of.image_size, of.channels});
+  example.output("logits", model.logits(images));
+}
+void language_model(const auto& model, onnx::Example& example) {
+  const Shape shape{example.dynamic("batch"), example.dynamic("sequence")};
+  example.output("logits", model.logits(example.input<std::int32_t>("input_ids", shape)));
+}
+
+std::string text_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Files go along as they are, under their names.
+std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
+  std::map<std::string, std::string> metadata{{"model_type", folder.type}};
+  const auto add = [&](const char* name) {
+    if (std::filesystem::exists(folder.path / name)) metadata[name] = text_of(folder.path / name);
+  };
+  for (const char* name : {"tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"}) add(name);
+  if (!metadata.contains("tokenizer.json")) {
+    for (const char* name : {"vocab.txt", "vocab.json", "merges.txt"}) add(name);
+  }
+  const nlohmann::json config = nlohmann::json::parse(text_of(folder.path / "config.json"), nullptr, false);
+  if (config.is_object() && config.contains("id2label")) metadata["id2label"] = config.at("id2label").dump();
+  return metadata;
+}
+
+// One tensor of a checkpoint's shards after the other.
+void load_checkpoint(Model& model, const std::filesystem::path& run) {
+  const checkpoint::CheckpointReader reader(checkpoint::newest_folder(run));
+  for (const checkpoint::SavedTensor& tensor : reader.manifest().tensors) {
+    require(!nn::is_of_adapter(tensor.name),
+            "{} is of a model with adapters, as {}: save them as a folder and export that with --adapter",
+            reader.folder().string(), tensor.name);
+  }
+  const auto read = [&](const std::string& name, const Shape& shape, const auto& write) {
+    const checkpoint::SavedTensor* tensor = reader.find("model." + name);
+    require(tensor != nullptr, "{} has no tensor model.{}: is it of the model in --model?", reader.folder().string(), name);
+    require(tensor->dtype == DType::float32 && tensor->shape == shape,
+            "{}: model.{} is {} {}, but the model in --model has float32 {}", reader.folder().string(), name,
+            name_of(tensor->dtype), tensor->shape, shape);
+    Tensor<float> values(shape);
+    std::ranges::copy(reader.read(*tensor), std::as_writable_bytes(values.span()).begin());
+    write(values);
+  };
+  FlatStore& store = model.store();
+  for (int index = 0; index < store.num_parameters(); ++index) {
+    const ParameterInfo& info = store.parameter(index);
+    read(info.name, info.shape, [&](const Tensor<float>& values) { store.write_values(index, values); });
+  }
+  BufferPlane& buffers = store.buffers();
+  for (const int index : buffers.in_weights()) {
+    const BufferInfo& info = buffers.info(index);
+    read(info.name, info.shape, [&](const Tensor<float>& values) { buffers.write_values(index, values); });
+  }
+}
+
+// As with_loaded(), or with the weights of a checkpoint.
+template <typename Of>
+onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options, const auto& sizes, const auto& pass) {
+  const onnx::ExportOptions to{.metadata = metadata_of(folder), .external_data_above = options.external_data_above};
+  onnx::Exported exported;
+  const auto write = [&](Of& model) {
+    exported = onnx::export_model(
+        model, options.output, [&](onnx::Example& example) { pass(model, example); }, to);
+  };
+  if (options.checkpoint.empty()) {
+    with_loaded<Of>(folder, sizes, {}, write);
+  } else {
+    Of model(sizes);
+    load_checkpoint(model, options.checkpoint);
+    write(model);
+  }
+  return exported;
+}
+
+}  // namespace
+
+onnx::Exported export_folder(const FolderExport& options) {
+  const ModelFolder folder = read_model_folder(options.folder, options.adapter);
+  const bool takes_adapters = folder.type != "bert" && folder.type != "vit" && folder.type != "deit";
+  require(options.adapter.empty() || takes_adapters, "--adapter: a {} takes no adapters here", folder.type);
+  const auto read_text = [](const auto& model, onnx::Example& example) { language_model(model, example); };
+  if (folder.type == "bert")
+    return export_one<models::Bert<Net>>(folder, options, models::bert_options(folder.path), text_model);
+  if (folder.type == "vit" || folder.type == "deit") {
+    return export_one<models::VisionTransformer<Net>>(folder, options, models::vit_options(folder.path), image_model);
+  }
+  if (folder.type == "gpt2") {
+    return export_one<models::Gpt<Net>>(folder, options, models::gpt_options(folder.path), read_text);
+  }
+  if (folder.type == "gpt_neox") {
+    return export_one<models::GptNeoX<Net>>(folder, options, models::gpt_neox_options(folder.path), read_text);
+  }
+  return export_one<models::Llama<Net>>(folder, options, models::llama_options(folder.path), read_text);
+}
