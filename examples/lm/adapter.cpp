@@ -32,11 +32,11 @@ void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_o
   line.add("lora_rank_stabilized", rank_stabilized, "divide by the root of the rank (rsLoRA)");
   line.add("adapter", init, "go on from the adapter in this folder of PEFT, with its rank and targets");
   line.add("save_adapter", save, "write the adapter to this folder, for PEFT");
-  // What adapters are like is compared as lora_options, wherever it comes from.
-  for (const char* name : {"lora", "lora_alpha", "lora_targets", "lora_rank_stabilized", "adapter", "save_adapter"}) {
+  // What adapters are like is described by options(), wherever it comes from.
+  for (const char* name :
+       {"lora", "lora_alpha", "lora_dropout", "lora_targets", "lora_rank_stabilized", "adapter", "save_adapter"}) {
     line.set_differs(name, Differs::allowed);
   }
-  line.set_differs("lora_dropout", Differs::told);
   line.after_parsing([this, &line, &init_of_model] {
     require(rank >= 0, "--lora {} is below 0", rank);
     require(rank == 0 || init.empty(), "--lora {} and --adapter {}: the folder says what the adapter is like, leave --lora off",
@@ -52,12 +52,16 @@ void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_o
   });
 }
 
-void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_of_model) const {
+void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_of_model,
+                               const std::string& init_of_model) const {
   const auto attempt = [&] {
-    if (!is_given() || run.world().rank() != 0) return;
-    check_apart(save_of_model);
+    if (run.world().rank() != 0) return;
+    if (!save_of_model.empty()) check_apart(save_of_model, init_of_model);
     if (save.empty()) return;
     require(!fs::is_regular_file(save), "--save-adapter {}: that is a file, and an adapter is a folder", save);
+    require(!fs::exists(fs::path(save) / "config.json"),
+            "--save-adapter {}: a model lies there, to which transformers would add the adapter; name a folder of its own",
+            save);
     try {
       fs::create_directories(save);
       const FileReplacement beside(fs::path(save) / "adapter_model.safetensors");
@@ -70,19 +74,20 @@ void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_
   run.world().agree(attempt, "try --save-adapter");
 }
 
-void AdapterRecipe::check_apart(const std::string& save_of_model) const {
-  if (save_of_model.empty()) return;
+void AdapterRecipe::check_apart(const std::string& save_of_model, const std::string& init_of_model) const {
   std::error_code unknown;
   const bool is_there = fs::exists(fs::path(save_of_model) / "adapter_config.json", unknown);
   const bool comes = !save.empty() && fs::weakly_canonical(save_of_model, unknown) == fs::weakly_canonical(save, unknown);
-  require(
-      !is_there && !comes,
-      "--save {}: the merged model would have an adapter beside it, which transformers adds once more; name a folder of its "
-      "own",
-      save_of_model);
+  require(!is_there && !comes,
+          "--save {}: the model would have an adapter beside it, which transformers adds to it; name a folder of its own",
+          save_of_model);
+  require(!is_given() || !fs::equivalent(save_of_model, init_of_model, unknown),
+          "--save {}: the adapter is beside the model of --init, and would be merged into it; name another folder",
+          save_of_model);
 }
 
-std::optional<LoraOptions> AdapterRecipe::options(trainer::Run& run, const std::string& usual) const {
+std::optional<LoraOptions> AdapterRecipe::options(trainer::Run& run, const std::string& usual,
+                                                  const std::string& init_of_model) const {
   std::optional<LoraOptions> options;
   run.world().agree([&] { options = read_options(usual); }, "read --adapter");
   std::string described = "none";
@@ -92,6 +97,8 @@ std::optional<LoraOptions> AdapterRecipe::options(trainer::Run& run, const std::
     described = fmt::format("rank {}, scale {}, targets {}", options->rank, options->scale(), fmt::join(names, ","));
   }
   run.describe("lora_options", described);
+  run.describe("adapter_dropout", fmt::format("{}", options ? options->dropout : 0.0), Differs::told);
+  run.describe("adapter_base", options ? init_of_model : "none", Differs::told);
   return options;
 }
 

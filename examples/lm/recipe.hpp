@@ -14,7 +14,6 @@ struct LmRecipe : Recipe {
   std::string chat_template;    // empty: the folder's
   bool packing = false;         // several conversations in a row
   std::int64_t block = 256;
-  std::string save_dtype = "float32";
   AdapterRecipe adapter;
 
   LmRecipe() { in_folders = true; }

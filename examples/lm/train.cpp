@@ -22,11 +22,6 @@ using namespace trireme;
 
 namespace {
 
-DType dtype_of_save(const LmRecipe& recipe) {
-  if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
-  return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
-}
-
 // What a model is trained and validated with, and how a sample begins.
 template <typename Loader, typename Validation>
 struct Source {
@@ -130,7 +125,7 @@ template <typename P, typename D, typename Options>
 void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
               const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source, const auto& prepare) {
   ModelContext context = run.context();
-  context.lora = recipe.adapter.options(run, usual_targets(options));
+  context.lora = recipe.adapter.options(run, usual_targets(options), recipe.init);
   LmModel<P, D, Options> model(options, context);
   recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
   recipe.adapter.load(run, model);
@@ -150,11 +145,11 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
   }
 
   if (run.stopped()) return;
+  recipe.adapter.write(run, model, recipe.dtype_of_save(), recipe.init);
   recipe.save_weights(run, [&] {
     models::save_pretrained(model, recipe.save,
-                            {.dtype = dtype_of_save(recipe), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
+                            {.dtype = recipe.dtype_of_save(), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
   });
-  recipe.adapter.write(run, model, dtype_of_save(recipe), recipe.init);
   if constexpr (!std::same_as<Options, models::BertOptions>) write_sample(run, recipe, model, tokenizer, source);
 }
 
@@ -188,7 +183,7 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
 template <typename P, typename D>
 void train(trainer::Run& run, const LmRecipe& recipe) {
   recipe.check_save(run);
-  recipe.adapter.check_save(run, recipe.save);
+  recipe.adapter.check_save(run, recipe.save, recipe.init);
   const auto tokenizer = read_on_all(run, [&] { return tokenizer_of(recipe); });
   const LmOptions options = read_on_all(run, [&] { return model_options(recipe, tokenizer); });
   std::visit([&](const auto& of_model) { train_model<P, D>(run, recipe, of_model, tokenizer); }, options);

@@ -97,6 +97,11 @@ void Recipe::load_weights(const Run& run, const std::function<void()>& load) con
   if (!init.empty()) run.world().agree(load, "read --init");
 }
 
+DType Recipe::dtype_of_save() const {
+  if (save_dtype == "bfloat16") return DType::bfloat16;
+  return save_dtype == "float16" ? DType::float16 : DType::float32;
+}
+
 void Recipe::check_save(const Run& run) const {
   const auto attempt = [&] {
     if (save.empty() || run.world().rank() != 0) return;

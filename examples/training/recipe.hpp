@@ -22,7 +22,8 @@ struct Recipe {
   bool allow_other_data = false;
   std::string init;
   std::string save;
-  bool in_folders = false;  // --init and --save, rather than in files
+  bool in_folders = false;             // --init and --save, rather than in files
+  std::string save_dtype = "float32";  // of weights in folders
   std::string optimizer = "adamw";
   trireme::optim::NamedOptions optimizer_options = {
       .weight_decay = 0.1, .beta1 = 0.9, .beta2 = 0.95, .decay = trireme::optim::Decay::matrices};
@@ -59,6 +60,7 @@ struct Recipe {
   // Reads --init before the model is added to the run, by load(). Collective, as is all below.
   void load_weights(const trireme::trainer::Run& run, const std::function<void()>& load) const;
 
+  trireme::DType dtype_of_save() const;
   // An Error before the first step where --save can't be written.
   void check_save(const trireme::trainer::Run& run) const;
   // Writes --save by write(), which the ranks of the first replica call.

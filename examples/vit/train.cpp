@@ -69,11 +69,6 @@ data::Normalization normalization_for(const VitRecipe& recipe, const data::Image
   return known ? *known : data::normalization_of(training);
 }
 
-DType dtype_of_save(const VitRecipe& recipe) {
-  if (recipe.save_dtype == "bfloat16") return DType::bfloat16;
-  return recipe.save_dtype == "float16" ? DType::float16 : DType::float32;
-}
-
 void note_differences(trainer::Run& run, const nn::LoadedWeights& loaded) {
   if (!loaded.missing.empty()) run.note(fmt::format("not in --init, first values: {}", fmt::join(loaded.missing, ", ")));
   if (!loaded.unexpected.empty()) run.note(fmt::format("in --init alone, left out: {}", fmt::join(loaded.unexpected, ", ")));
@@ -101,7 +96,7 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
       },
       [&] {
         models::save_pretrained(model, recipe.save,
-                                {.dtype = dtype_of_save(recipe), .from = recipe.init, .normalization = normalization});
+                                {.dtype = recipe.dtype_of_save(), .from = recipe.init, .normalization = normalization});
       });
 }
 

@@ -12,7 +12,6 @@ struct VitRecipe : ImageRecipe {
   std::int64_t image_size = 0;  // of images in folders; 0: the model's
   std::int64_t patch_size = 0;  // of a model by name; 0: by the images
   bool allow_missing = false;
-  std::string save_dtype = "float32";
 
   VitRecipe() { in_folders = true; }
   void add_to(trireme::trainer::CommandLine& line);

@@ -77,6 +77,8 @@ std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const
           fmt::format("the classes are {}",
                       fmt::join(classes.begin(), classes.begin() + std::min<std::ptrdiff_t>(30, std::ssize(classes)), ", ")));
     }
+    if (std::ranges::count(classes, *found) > 1)
+      refuse_folder(folder, "several classes have this name", "give each class a name of its own, in id2label too");
     const std::size_t before = files.size();
     add_files(folder, static_cast<std::int32_t>(found - classes.begin()), files);
     if (files.size() == before) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");

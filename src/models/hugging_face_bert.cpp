@@ -67,6 +67,7 @@ BertOptions bert_options(const std::filesystem::path& path) {
   if (architectures == std::vector<std::string>{"BertForSequenceClassification"}) {
     options.labels = labels_of(config);
     options.classes = options.labels.empty() ? config.integer_or("num_labels", 2) : std::ssize(options.labels);
+    if (are_standard(options.labels)) options.labels.clear();
     if (options.classes < 2) config.refuse("id2label", "2 classes or more");
   }
   config.expect("problem_type", "single_label_classification");

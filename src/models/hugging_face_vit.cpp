@@ -95,6 +95,7 @@ VisionTransformerOptions vit_options(const std::filesystem::path& path) {
                                    .labels = labels_of(config),
                                    .weight_deviation = not_negative(config, "initializer_range", 0.02)};
   options.classes = options.labels.empty() ? config.integer_or("num_labels", 2) : std::ssize(options.labels);
+  if (are_standard(options.labels)) options.labels.clear();
   if (options.classes < 2) config.refuse("id2label", "2 classes or more");
   config.expect("problem_type", "single_label_classification");
   constexpr std::int64_t largest = 1 << 16;

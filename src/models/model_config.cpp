@@ -65,9 +65,23 @@ std::vector<std::string> labels_of(const ConfigFile& config) {
   return labels;
 }
 
+namespace {
+
+std::string standard_label(std::size_t index) { return fmt::format("LABEL_{}", index); }
+
+}  // namespace
+
+bool are_standard(const std::vector<std::string>& labels) {
+  for (std::size_t index = 0; index < labels.size(); ++index) {
+    if (labels[index] != standard_label(index)) return false;
+  }
+  return true;
+}
+
 void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& labels, std::int64_t classes) {
   for (std::int64_t index = 0; index < classes; ++index) {
-    const std::string name = labels.empty() ? fmt::format("LABEL_{}", index) : labels[static_cast<std::size_t>(index)];
+    const auto place = static_cast<std::size_t>(index);
+    const std::string name = labels.empty() ? standard_label(place) : labels[place];
     config["id2label"][std::to_string(index)] = name;
     config["label2id"][name] = index;
   }

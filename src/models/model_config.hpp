@@ -23,8 +23,10 @@ double probability_of(const ConfigFile& config, std::string_view key, double oth
 // From 1 to 100,000; otherwise: of a key that is absent or null, 0: that is refused.
 int count_of(const ConfigFile& config, std::string_view key, int otherwise = 0);
 
-// The names of a classifier's classes, by "id2label"; none where it says nothing of them. Back, with standard names for none.
+// The names of a classifier's classes, by "id2label"; none where it says nothing of them. Back, with standard names for none,
+// LABEL_0 and so on.
 std::vector<std::string> labels_of(const ConfigFile& config);
+bool are_standard(const std::vector<std::string>& labels);
 void add_labels(nlohmann::ordered_json& config, const std::vector<std::string>& labels, std::int64_t classes);
 
 // What says nothing of what a model computes, whichever it is.

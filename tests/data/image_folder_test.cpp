@@ -67,6 +67,8 @@ TEST_CASE("each folder is a class, whatever the names of its files") {
   CHECK(found.images.classes() == 2);
   CHECK_THAT(error_of(path, {.height = 1, .width = 1, .classes = {"b"}}),
              ContainsSubstring("none of the classes") && ContainsSubstring("classes are b") && ContainsSubstring("/a"));
+  CHECK_THAT(error_of(path, {.height = 1, .width = 1, .classes = {"a", "b", "a"}}),
+             ContainsSubstring("several classes have this name") && ContainsSubstring("/a"));
 }
 
 TEST_CASE("ranks read neighbouring images") {

@@ -143,6 +143,12 @@ TEST_CASE("what a config leaves out is as transformers has it") {
   CHECK(options.patch_size == 16);
   CHECK(options.classes == 2);
   CHECK(options.activation == ops::Activation::gelu_erf);
+  // These are no names.
+  std::ofstream(folder.path() / "config.json")
+      << R"({"model_type": "vit", "id2label": {"0": "LABEL_0", "1": "LABEL_1", "2": "LABEL_2"}})";
+  const auto unnamed = models::vit_options(folder.path());
+  CHECK(unnamed.classes == 3);
+  CHECK(unnamed.labels.empty());
 }
 
 TEST_CASE("images are normalised as the folder says") {

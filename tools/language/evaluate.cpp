@@ -92,8 +92,13 @@ std::string evaluate_choices(const Model& model, const EvaluateProgram& program,
 
 template <typename P, typename D>
 void evaluate(const Group& world, const EvaluateProgram& program) {
-  const ModelFolder folder = read_model_folder(program.folder, program.adapter);
-  const TextCoding coding = coding_of(program, folder.path);
+  ModelFolder folder;
+  TextCoding coding;
+  const auto read = [&] {
+    folder = read_model_folder(program.folder, program.adapter);
+    coding = coding_of(program, folder.path);
+  };
+  world.agree(read, "read the model's folder");
   with_model<P, D>(folder, divided_by_all(world), [&](const auto& model) {
     std::string lines;
     if (!program.text.empty()) lines += evaluate_text(model, program, coding) + "\n";

@@ -63,10 +63,11 @@ data::Normalization normalization_of(const std::string& folder) {
 
 template <typename P, typename D>
 void evaluate_images(const Group& world, const EvaluateProgram& program) {
-  models::VisionTransformerOptions options = models::vit_options(program.folder);
-  options.dropout = options.attention_dropout = 0;
+  models::VisionTransformerOptions options;
   std::optional<data::NormalizedImages> images;
   const auto read = [&] {
+    options = models::vit_options(program.folder);
+    options.dropout = options.attention_dropout = 0;
     const data::Normalization normalization = normalization_of(program.folder);
     images.emplace(read_share(world, program, options), normalization);
   };

@@ -88,13 +88,17 @@ Prompts encode_prompts(const GenerateProgram& program, const TextCoding& coding,
 // The replicas of the model take the batches in turn, and the first one writes all of them in their order.
 template <typename Model>
 void generate(const Model& model, const ProcessMesh& mesh, const GenerateProgram& program, const ModelFolder& folder) {
-  const TextCoding coding = coding_of(program, folder.path);
-  const std::int64_t vocabulary = model.options().vocabulary;
-  models::GenerateOptions options = sampling_of(program, folder, coding, vocabulary);
-  const std::int64_t block = model.options().block;
-  const std::int64_t context = options.context > 0 ? std::min(options.context, block) : block;
+  const std::int64_t vocabulary = model.options().vocabulary, block = model.options().block;
+  const std::int64_t context = program.sampling.context > 0 ? std::min(program.sampling.context, block) : block;
+  TextCoding coding;
+  models::GenerateOptions options;
   Prompts prompts;
-  mesh.world().agree([&] { prompts = encode_prompts(program, coding, vocabulary, context); }, "read the prompts");
+  const auto read = [&] {
+    coding = coding_of(program, folder.path);
+    options = sampling_of(program, folder, coding, vocabulary);
+    prompts = encode_prompts(program, coding, vocabulary, context);
+  };
+  mesh.world().agree(read, "read the prompts");
   const bool alone = program.prompts.empty();
   const bool speaks = mesh.world().rank() == 0;
   if (alone && speaks) {
@@ -150,7 +154,8 @@ void generate(const Group& world, const GenerateProgram& program) {
   const int tensor = program.tensor_parallel > 0 ? program.tensor_parallel : world.size();
   require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
   const ProcessMesh mesh(world, {.tensor = tensor});
-  const ModelFolder folder = read_model_folder(program.folder, program.adapter);
+  ModelFolder folder;
+  world.agree([&] { folder = read_model_folder(program.folder, program.adapter); }, "read the model's folder");
   with_model<P, D>(folder, parallel::model_context(mesh), [&](const auto& model) { generate(model, mesh, program, folder); });
 }
 

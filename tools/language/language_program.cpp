@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <optional>
 #include <sstream>
@@ -43,7 +44,9 @@ int launch_language_program(CLI::App& app, int argc, char** argv, const Language
     refusal = fmt::format("{}; {} --help lists what there is", text_of(error, app), name_of_command(app));
   }
   const bool on_gpus = !refusal && text.empty() && options.device == "cuda";
-  return launch(on_gpus ? BackendKind::nccl : BackendKind::mpi, {}, [&](const Group& world) {
+  // A replica waits for another's texts as long as they take; ranks that fail are found at once all the same.
+  const LaunchOptions launching{.deadline = std::chrono::hours(24)};
+  return launch(on_gpus ? BackendKind::nccl : BackendKind::mpi, launching, [&](const Group& world) {
     world.agree([&] { require(!refusal, "{}", *refusal); }, "read the options");
     if (!text.empty()) {
       if (world.rank() == 0) std::fputs(text.c_str(), stdout);

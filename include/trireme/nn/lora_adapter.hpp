@@ -108,9 +108,23 @@ class LoraAdapter : public Module<P, D> {
   Variable<T, D> reduced(const Variable<T, D>& x) const {
     if (split_ == TensorSplit::none) return linear(x, a.variable());
     const Collectives& axis = *this->tensor_axis();
-    if (split_ == TensorSplit::row) return row_parallel_linear(x, a.variable(), {}, axis, this->sequence_parallel());
+    if (split_ == TensorSplit::row) {
+      if (!this->sequence_parallel()) return row_parallel_linear(x, a.variable(), {}, axis, false);
+      return without_filling(sum_parts(filled_up(linear(x, a.variable())), axis, true));
+    }
     if (!this->sequence_parallel()) return sum_gradient(linear(x, a.variable()), axis);
-    return sum_gradient(gather_rows(linear(x, with_summed_gradient(a)), axis), axis);
+    return sum_gradient(without_filling(gather_rows(filled_up(linear(x, with_summed_gradient(a))), axis)), axis);
+  }
+
+  // Ranks share out rows of a multiple of 16 elements, which those of an adapter are seldom: zeros behind them.
+  Variable<T, D> filled_up(const Variable<T, D>& rows) const {
+    const std::int64_t width = rows.shape()[rows.shape().size() - 1];
+    return width % 16 == 0 ? rows : pad(rows, {0, 16 - width % 16});
+  }
+  Variable<T, D> without_filling(const Variable<T, D>& rows) const {
+    const int last = rows.shape().size() - 1;
+    const std::int64_t width = a.variable().shape()[0];
+    return rows.shape()[last] == width ? rows : narrow(rows, last, 0, width);
   }
 
   // Which all ranks hold and each uses for its own rows.
