@@ -143,13 +143,14 @@ bool Reduction::sum_tied(Tied& tied, bool wait) {
   if (tied.done) return true;
   if (!tied.begun && !sums_before_done(tied, wait)) return false;
   if (!std::exchange(tied.begun, true)) {
+    // Replicas add this up in groups of their own, which nodes may divide differently. A sum of two is the same anyway.
+    const ReduceOp op = owner_.sharded() || tied.ranks->size() == 2 ? ReduceOp::sum : ReduceOp::fixed_sum;
     for (const Range& held : sums_->held(tied.bucket)) {
       for (const Range& shared : tied.shared) {
         const Range range{std::max(held.begin, shared.begin), std::min(held.end, shared.end)};
         if (range.count() <= 0) continue;
-        with_gradients(owner_.store_, range, [&](auto gradients) {
-          tied.sums.push_back(tied.ranks->all_reduce(gradients, ReduceOp::sum, tied.name));
-        });
+        with_gradients(owner_.store_, range,
+                       [&](auto gradients) { tied.sums.push_back(tied.ranks->all_reduce(gradients, op, tied.name)); });
       }
     }
   }
