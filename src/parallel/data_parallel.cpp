@@ -211,6 +211,7 @@ void DataParallel::order_buckets() {
 void DataParallel::agree_on_ready_order() {
   ready_order_ = ReadyOrder::agreed;
   if (group_.size() == 1 || sharded()) return;
+  if (expert_ != nullptr) expert_->broadcast(std::span(ready_position_), 0, "ready order").wait_on_host();
   group_.broadcast(std::span(ready_position_), 0, "ready order").wait_on_host();
   order_buckets();
 }

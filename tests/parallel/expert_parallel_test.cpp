@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "catch.hpp"
@@ -15,7 +16,9 @@
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/digest.hpp"
 #include "trireme/models/hugging_face.hpp"
+#include "trireme/nn/layers.hpp"
 #include "trireme/optim/named.hpp"
+#include "trireme/optim/sgd.hpp"
 #include "trireme/parallel/data_parallel.hpp"
 #include "trireme/parallel/model_context.hpp"
 #include "trireme/parallel/pipeline/pipeline_schedule.hpp"
@@ -237,6 +240,32 @@ TEST_CASE("a replica that changes in a mesh of experts and stages is named") {
                            training.train(0, 4);
                          }),
       ContainsSubstring("element 1 of model.norm.weight") && ContainsSubstring("on rank 7") && ContainsSubstring("on rank 3"));
+}
+
+TEST_CASE("ranks of an expert axis reduce in one order, whichever their gradients are ready in") {
+  struct Square : nn::Module<Float32> {
+    using Module::Module;
+    nn::Linear<Float32> one{*this, "one", {.in = 4, .out = 4}};
+    nn::Linear<Float32> two{*this, "two", {.in = 4, .out = 4}};
+  };
+  testing::run_ranks(4, [](const Group& world) {
+    const ProcessMesh mesh(world, {.data = 2, .expert = 2});
+    Square model(parallel::model_context(mesh));
+    model.initialize({.seed = 1});
+    parallel::DataParallel replicas(model, mesh,
+                                    {.sharding = parallel::Sharding::none, .buckets = {.bytes = 1, .first_bytes = 1}});
+    optim::Sgd<Float32> optimizer(model, {.learning_rate = 0.1});
+    const bool swapped = mesh.expert().rank() == 1;
+    for (std::int64_t number = 0; number < 4; ++number) {
+      parallel::Step step = replicas.begin(number);
+      step.backward(mesh.batch().rank(), [&] {
+        const Variable<float> x(Tensor<float>::full({2, 4}, 1));
+        const auto& [first, second] = swapped ? std::tie(model.two, model.one) : std::tie(model.one, model.two);
+        return mse_loss(second.forward(first.forward(x)), Tensor<float>::zeros({2, 4}));
+      });
+      step.update(optimizer);
+    }
+  });
 }
 
 TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its folder has the same bytes") {
