@@ -77,7 +77,7 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
   make_buckets(cuts);
   if (tuning_of(options).on && group_.size() > 1) start_tuning(cuts, tuning_of(options).profile, mesh);
   synchronize_buffers(options.synchronize_batch_norm);
-  if (options.check_replicas > 0 && (group_.size() > 1 || mesh.pipeline().size() > 1)) {
+  if (options.check_replicas > 0 && (group_.size() > 1 || mesh.pipeline().size() > 1 || mesh.expert().size() > 1)) {
     comparison_ =
         std::make_shared<const ReplicaComparison>(store_, mesh, options.check_replicas, options.synchronize_batch_norm);
   }

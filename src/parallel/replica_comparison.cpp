@@ -66,25 +66,28 @@ std::string value_text(T value) {
 ReplicaComparison::ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers)
     : store_(store),
       replicas_(mesh.data()),
+      experts_(mesh.expert()),
       num_steps_(num_steps),
       num_parts_(mesh.pipeline().size() * mesh.tensor().size() * mesh.expert().size()),
       part_((mesh.expert().rank() * mesh.pipeline().size() + mesh.pipeline().rank()) * mesh.tensor().size() +
             mesh.tensor().rank()),
       tied_(store.tied()),
+      num_stages_(mesh.pipeline().size()),
       pipeline_rank_(mesh.pipeline().rank()) {
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& parameter = store.parameter(index);
-    add(parameter.name, index, false, parameter.numel);
+    add(parameter.name, index, false, parameter.placement.split(), parameter.numel);
   }
   for (int index = 0; buffers && index < store.buffers().size(); ++index) {
     const BufferInfo& buffer = store.buffers().info(index);
     if (buffer.options.reduction != BufferReduction::mean) continue;  // the same only after the step
-    add(buffer.name, index, true, buffer.shape.numel());
+    add(buffer.name, index, true, false, buffer.shape.numel());
   }
 }
 
-void ReplicaComparison::add(std::string name, int index, bool buffer, std::int64_t numel) {
-  tensors_.push_back({.name = std::move(name), .index = index, .buffer = buffer, .begin = numel_, .numel = numel});
+void ReplicaComparison::add(std::string name, int index, bool buffer, bool split, std::int64_t numel) {
+  tensors_.push_back(
+      {.name = std::move(name), .index = index, .buffer = buffer, .split = split, .begin = numel_, .numel = numel});
   numel_ += numel;
 }
 
@@ -100,11 +103,13 @@ std::uint64_t ReplicaComparison::digest_of(const Compared& tensor, const Range& 
   return with_values_of(tensor, elements, [&](auto values) { return digest(tensor.name, values, elements.begin); });
 }
 
-std::uint64_t ReplicaComparison::digest_of(const Range& compared) const {
+// Of what the ranks of an axis split, or of all else.
+std::uint64_t ReplicaComparison::digest_of(const Range& compared, bool split) const {
   std::uint64_t sum = 0;
   auto tensor = std::ranges::upper_bound(tensors_, compared.begin, {}, &Compared::begin);
   if (tensor != tensors_.begin()) --tensor;
   for (; tensor != tensors_.end() && tensor->begin < compared.end; ++tensor) {
+    if (tensor->split != split) continue;
     const Range elements{std::max<std::int64_t>(compared.begin - tensor->begin, 0),
                          std::min(compared.end - tensor->begin, tensor->numel)};
     if (elements.count() > 0) sum += digest_of(*tensor, elements);
@@ -122,44 +127,75 @@ void ReplicaComparison::append_all(std::vector<double>& summary) const {
 }
 
 // Of those that hold the same the first counts once for each of the others, which count against it: whole numbers, exact in a
-// double. Two for each part of the model, then two for each parameter that is tied.
+// double. Two for each part of the model, two for what the ranks of an expert axis share of each stage, then two for each
+// parameter that is tied.
 template <typename PartOf>
 void ReplicaComparison::append(std::vector<double>& summary, const PartOf& part_of) const {
   const std::size_t first = summary.size();
   const auto num_parts = static_cast<std::size_t>(num_parts_);
-  summary.resize(first + 2 * (num_parts + tied_.size()), 0.0);
+  const auto num_stages = static_cast<std::size_t>(num_stages_);
+  summary.resize(first + 2 * (num_parts + num_stages + tied_.size()), 0.0);
   const auto put = [&](std::size_t place, bool is_first, std::size_t size, std::uint64_t digest) {
     const double weight = is_first ? static_cast<double>(size) - 1 : -1;
     double* numbers = &summary[first + 2 * place];
     numbers[0] = weight * static_cast<double>(digest >> 32);
     numbers[1] = weight * static_cast<double>(digest & 0xffffffff);
   };
-  if (replicas_.size() > 1) {
+  const Range compared = part_of(numel_);
+  const bool of_replicas = replicas_.size() > 1, of_experts = experts_.size() > 1;
+  const std::uint64_t shared = of_replicas || of_experts ? digest_of(compared, false) : 0;
+  if (of_replicas) {
     put(static_cast<std::size_t>(part_), replicas_.rank() == 0, static_cast<std::size_t>(replicas_.size()),
-        digest_of(part_of(numel_)));
+        shared + digest_of(compared, true));
+  }
+  if (of_experts) {
+    put(num_parts + static_cast<std::size_t>(pipeline_rank_), experts_.rank() == 0, static_cast<std::size_t>(experts_.size()),
+        shared);
   }
   for (std::size_t tied = 0; tied < tied_.size(); ++tied) {
     const auto& [name, ranks, index] = tied_[tied];
     if (index < 0) continue;
     const Compared& tensor = tensors_[static_cast<std::size_t>(index)];
-    put(num_parts + tied, pipeline_rank_ == ranks.front(), ranks.size(), digest_of(tensor, part_of(tensor.numel)));
+    put(num_parts + num_stages + tied, pipeline_rank_ == ranks.front(), ranks.size(), digest_of(tensor, part_of(tensor.numel)));
   }
 }
 
 void ReplicaComparison::check(std::span<const double> sums, std::int64_t step, const Group& ranks) const {
   const auto differ = [](double sum) { return sum != 0; };
   if (std::ranges::none_of(sums, differ)) return;
-  const auto own = sums.subspan(2 * static_cast<std::size_t>(part_), 2);
-  const std::size_t of_parts = 2 * static_cast<std::size_t>(num_parts_);
+  const auto differs_at = [&](int place) {
+    return std::ranges::any_of(sums.subspan(2 * static_cast<std::size_t>(place), 2), differ);
+  };
+  const auto of_parts = 2 * static_cast<std::size_t>(num_parts_);
   const bool replicas_differ = std::ranges::any_of(sums.first(of_parts), differ);
+  const bool experts_differ_here = !replicas_differ && differs_at(num_parts_ + pipeline_rank_);
   ranks.agree(
       [&] {
-        if (std::ranges::any_of(own, differ)) report(step, ranks.rank());
+        if (differs_at(part_)) report(step, ranks.rank());
+        if (experts_differ_here) throw experts_differ(step);
         for (std::size_t tied = 0; tied < tied_.size() && !replicas_differ; ++tied) {
-          if (std::ranges::any_of(sums.subspan(of_parts + 2 * tied, 2), differ)) throw tied_differ(step, tied_[tied].name);
+          if (differs_at(num_parts_ + num_stages_ + static_cast<int>(tied))) throw tied_differ(step, tied_[tied].name);
         }
       },
       operation);
+}
+
+// All ranks of the stage come here.
+Error ReplicaComparison::experts_differ(std::int64_t step) const {
+  Digests own;
+  for (const Compared& tensor : tensors_) own.push_back(tensor.split ? 0 : digest_of(tensor, {0, tensor.numel}));
+  const std::vector<Digests> all = gather(experts_, own);
+  const std::vector<std::size_t> places = differences(all);
+  const std::string name = places.empty() ? "a parameter" : tensors_[places.front()].name;
+  return Error(
+      {.code = ErrorCode::diverged,
+       .message = fmt::format("the ranks of the expert axis no longer hold the same values of {}, which is no expert's, in "
+                              "step {} (from 0)",
+                              name, step),
+       .operation = std::string(operation),
+       .name = places.empty() ? "" : name,
+       .hint = "start again from a checkpoint of before, and look at the machines if the program changes no weights on some "
+               "ranks alone"});
 }
 
 Error ReplicaComparison::tied_differ(std::int64_t step, const std::string& name) {

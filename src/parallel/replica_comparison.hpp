@@ -12,9 +12,9 @@
 
 namespace trireme::parallel {
 
-// Whether replicas, and the stages that hold a tied parameter, still hold the same values. In each step a part of them, a K-th,
-// is digested and the digests are compared in the step's summary; where replicas differ, all ranks look for the first element
-// that does.
+// Whether replicas, the ranks of an expert axis beside their experts, and the stages that hold a tied parameter still hold the
+// same values. In each step a part of them, a K-th, is digested and the digests are compared in the step's summary; where
+// replicas differ, all ranks look for the first element that does.
 class ReplicaComparison {
  public:
   ReplicaComparison(FlatStore& store, const ProcessMesh& mesh, int num_steps, bool buffers);
@@ -34,30 +34,34 @@ class ReplicaComparison {
     std::string name;
     int index;  // among the parameters, or the buffers
     bool buffer;
+    bool split;          // between the ranks of an axis
     std::int64_t begin;  // among all elements that are compared
     std::int64_t numel;
   };
-  void add(std::string name, int index, bool buffer, std::int64_t numel);
+  void add(std::string name, int index, bool buffer, bool split, std::int64_t numel);
   template <typename Action>
   auto with_values_of(const Compared& tensor, const Range& elements, const Action& action) const;
   std::uint64_t digest_of(const Compared& tensor, const Range& elements) const;
-  std::uint64_t digest_of(const Range& compared) const;
+  std::uint64_t digest_of(const Range& compared, bool split) const;
   template <typename PartOf>
   void append(std::vector<double>& summary, const PartOf& part_of) const;
   [[noreturn]] void report(std::int64_t step, int rank) const;
   std::optional<std::int64_t> first_difference_in(const Compared& tensor) const;
   Error passing(std::int64_t step, int rank) const;
+  Error experts_differ(std::int64_t step) const;
   static Error tied_differ(std::int64_t step, const std::string& name);
   std::string ranks_text(const std::vector<int>& replicas, int rank) const;
 
   FlatStore& store_;
   Group replicas_;
+  Group experts_;  // the ranks of the expert axis
   std::int64_t num_steps_;
   int num_parts_;                  // of the model, which is divided on the expert, pipeline and tensor axes
   int part_;                       // the one that lies here
   std::vector<Compared> tensors_;  // in registration order, buffers last
   std::int64_t numel_ = 0;
   std::vector<FlatStore::Tied> tied_;
+  int num_stages_;
   int pipeline_rank_;
 };
 

@@ -242,6 +242,24 @@ TEST_CASE("a replica that changes in a mesh of experts and stages is named") {
       ContainsSubstring("element 1 of model.norm.weight") && ContainsSubstring("on rank 7") && ContainsSubstring("on rank 3"));
 }
 
+TEST_CASE("a rank that changes what all ranks of an expert axis hold is found") {
+  for (const Layout& layout : {Layout{.expert = 2}, Layout{.data = 2, .expert = 2, .pipeline = 2}}) {
+    for (const std::string name : {"model.norm.weight", "model.layers.0.mlp.gate.weight"}) {
+      INFO(layout.str() << ", " << name);
+      CHECK_THROWS_WITH(testing::run_ranks(layout.ranks(),
+                                           [&](const Group& world) {
+                                             Training training(world, layout, "sgd");
+                                             FlatStore& store = training.model.store();
+                                             const int index = store.find(name);
+                                             const bool changes = training.mesh.expert().rank() == 1 && index >= 0;
+                                             if (changes) store.values<float>(index).data()[1] += 1;
+                                             training.train(0, 4);
+                                           }),
+                        ContainsSubstring("the ranks of the expert axis no longer hold the same values of " + name));
+    }
+  }
+}
+
 TEST_CASE("ranks of an expert axis reduce in one order, whichever their gradients are ready in") {
   struct Square : nn::Module<Float32> {
     using Module::Module;

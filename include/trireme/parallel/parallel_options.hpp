@@ -89,8 +89,9 @@ struct ParallelOptions {
   bool synchronize_batch_norm = true;
 
   // Every rank compares its parameters, and running statistics where batch norm is synchronised, with those of its replicas,
-  // and a tied parameter with those of the other stages: in each step a part of them, in so many steps all. Error{diverged} on
-  // all ranks names what differs and the ranks that hold something else than most. 0: off.
+  // a tied parameter with those of the other stages, and what is no expert's with the other ranks of an expert axis: in each
+  // step a part of them, in so many steps all. Error{diverged} on all ranks names what differs and the ranks that hold
+  // something else than most. 0: off.
   int check_replicas = 100;
 
   amp::GradScalerOptions loss_scale = {};  // of models that compute in float16
