@@ -286,6 +286,21 @@ TEST_CASE("ranks of an expert axis reduce in one order, whichever their gradient
   });
 }
 
+TEST_CASE("ranks of an expert axis choose the next token from the same logits") {
+  testing::run_ranks(4, [](const Group& world) {
+    const ProcessMesh mesh(world, {.pipeline = 2, .expert = 2});
+    models::Llama<Float32> model(model_options(), parallel::model_context(mesh));
+    model.initialize({.seed = 3});
+    FlatStore& store = model.store();
+    const int norm = store.find("model.norm.weight");
+    if (norm >= 0 && mesh.expert().rank() == 1) store.values<float>(norm).data()[1] += 1e-3F;
+    const auto prompt = Tensor<std::int32_t>::from({1, 3}, std::vector<std::int32_t>{1, 2, 3});
+    const Tensor<float> logits = model.next_token_logits(prompt);
+    const auto all = world.gather_texts(fmt::format("{:x}", digest("logits", std::span<const float>(logits.span()))), "logits");
+    require(std::ranges::count(all, all.front()) == 4, "logits differ");
+  });
+}
+
 TEST_CASE("a checkpoint of a mixture goes from any layout to any other, and its folder has the same bytes") {
   const std::vector<double> wanted = results_of({}, "adamw");
   const std::vector<Layout> all{

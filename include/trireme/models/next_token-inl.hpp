@@ -68,6 +68,9 @@ Tensor<typename P::Compute, D> logits_on_all(const Staged& model, const Norm& no
   if (ranks != nullptr) {
     ranks->broadcast(logits.span(), model.rank_of_last_stage(), "logits of the next token").wait_on_host();
   }
+  if (const Collectives* experts = model.context().expert.get()) {
+    experts->broadcast(logits.span(), 0, "logits of the next token").wait_on_host();
+  }
   return logits;
 }
 
