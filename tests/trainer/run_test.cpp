@@ -161,6 +161,22 @@ TEST_CASE("when something is due") {
   });
 }
 
+TEST_CASE("an evaluation on an expert axis counts every sample once") {
+  run_ranks(4, [](const Group& world) {
+    Run run(world, {.until = Steps{1}, .batch_size = 12, .mesh = {.expert = 2}});
+    PointNet net(run.context());
+    run.add(net);
+    const Mean loss = run.evaluate(net, TestPoints());
+    expect(loss.weight == 50, "50 samples, got {}", loss.weight);
+    expect(std::abs(loss.value() - loss.sum / 50) < 1e-12, "a mean of {}, got {}", loss.sum / 50, loss.value());
+    const auto ones = run.evaluate(net, TestPoints(), [](const auto&, const PointBatch& batch) {
+      const auto rows = static_cast<double>(batch.x.dim(0));
+      return std::array{Mean{.sum = rows, .weight = rows}, Mean{.sum = 3 * rows, .weight = 1}};
+    });
+    expect(ones[0].sum == 50 && ones[1].sum == 150, "sums over 50 samples, got {} and {}", ones[0].sum, ones[1].sum);
+  });
+}
+
 TEST_CASE("an evaluation counts every sample once, and leaves no trace") {
   const Log log;
   Mean alone;

@@ -167,7 +167,8 @@ class Run {
       }
     });
   }
-  // What the replicas have found, added up: for evaluations of your own. Collective.
+  // What the replicas have found, added up: for evaluations of your own. Collective. Of samples of evaluation_batch() each
+  // counts once for each rank of the expert axis.
   void all_reduce(std::span<Mean> means) const;
   // What data::evaluation_batches() takes for these: as batch(), but the ranks of an expert axis, which compute together, get
   // the same samples.
@@ -212,6 +213,10 @@ class Run {
     const Evaluation in_evaluation(model.model());
     auto result = means_of<typename Net::Device>(data::borrowed_evaluation_batches(samples, evaluation_batch()), f);
     all_reduce(result.all());
+    for (Mean& mean : result.all()) {  // the ranks of an expert axis have counted the same samples
+      mean.sum /= mesh().expert().size();
+      mean.weight /= mesh().expert().size();
+    }
     return result.value();
   }
 
