@@ -196,7 +196,7 @@ TEST_CASE("8-bit AdamW refuses what it can't do") {
                     ContainsSubstring("asks for full_precision, which all state of this optimizer has"));
   Model split(DType::float32);
   split.store().add("split.weight", Placement{.shape = {80, 64}, .dim = 0, .ranges = {{0, 40}}}, Initializer::constant(1));
-  CHECK_THROWS_WITH(optim::AdamW8bit<Float32>(split), ContainsSubstring("a tensor axis splits split.weight"));
+  CHECK_THROWS_WITH(optim::AdamW8bit<Float32>(split), ContainsSubstring("a tensor or expert axis splits split.weight"));
   optim::AdamW8bit<Float32>(split, {.groups = {{.pattern = "split.*", .full_precision = true}}});
 
   struct Lone final : Shard {

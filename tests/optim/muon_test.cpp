@@ -100,8 +100,9 @@ TEST_CASE("Muon refuses a matrix of which a tensor axis holds a part, unless Ada
   Model model(DType::float32);
   Placement placement{.shape = {8, 4}, .dim = 0, .ranges = {{0, 4}}};
   model.store().add("split.weight", placement, Initializer::constant(1));
-  CHECK_THROWS_WITH(optim::Muon<Float32>(model),
-                    ContainsSubstring("Muon needs whole matrices, and a tensor axis splits split.weight: train without"));
+  CHECK_THROWS_WITH(
+      optim::Muon<Float32>(model),
+      ContainsSubstring("Muon needs whole matrices, and a tensor or expert axis splits split.weight: train without"));
   const optim::Muon<Float32> others(model, {.groups = {{.pattern = "split.*", .adapts = false}}});
 }
 

@@ -113,8 +113,8 @@ const std::map<tests::ChoicePair, std::string> refusals = [] {
   std::map<tests::ChoicePair, std::string> pairs{{{{0, 1}, {3, 2}}, "FixedBits can't be divided into equal powers of two"}};
   for (const std::size_t hooked : {2U, 3U}) {
     for (const std::size_t tensor : {5U, 6U, 7U, 8U}) {
-      pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor axis splits";
-      pairs[{{2, tensor}, {8, 2}}] = "Adafactor needs whole parameters, and a tensor axis splits";
+      pairs[{{2, tensor}, {8, 1}}] = "Muon needs whole matrices, and a tensor or expert axis splits";
+      pairs[{{2, tensor}, {8, 2}}] = "Adafactor needs whole parameters, and a tensor or expert axis splits";
       pairs[{{2, tensor}, {8, 5}}] = "8-bit AdamW needs whole parameters";
       pairs[{{0, hooked}, {2, tensor}}] = "compression int8 rounds what the ranks of a tensor axis have in common differently";
     }

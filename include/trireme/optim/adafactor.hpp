@@ -35,7 +35,7 @@ struct AdafactorOptions {
 // to the weights, unless a group does not adapt.
 //
 // Every rank keeps this state of all parameters; where ranks share the work of the optimizer, they sum up each gradient once
-// more, so that Sharding::none is less work. A parameter that a tensor axis splits is refused.
+// more, so that Sharding::none is less work. A parameter that a tensor or expert axis splits is refused.
 template <typename P, typename D = Cpu>
 class Adafactor final : public Optimizer<P, D> {
  public:
@@ -92,7 +92,7 @@ Adafactor<P, D>::Adafactor(Model& model, const AdafactorOptions& options)
     Means& means = means_.emplace_back();
     if (!info.trainable || info.numel == 0) continue;
     require(!info.placement.split(),
-            "Adafactor needs whole parameters, and a tensor axis splits {}: train without tensor parallelism", info.name);
+            "Adafactor needs whole parameters, and a tensor or expert axis splits {}: train without them", info.name);
     if (info.shape.size() < 2) {
       means.matrices = 1;
       means.rows = 1;

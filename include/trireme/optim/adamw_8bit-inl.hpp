@@ -29,8 +29,8 @@ AdamW8bit<P, D>::AdamW8bit(Model& model, const AdamW8bitOptions& options)
   for (int index = 0; index < store_.num_parameters(); ++index) {
     const ParameterInfo& info = store_.parameter(index);
     require(!is_8bit(index) || !info.placement.split(),
-            "8-bit AdamW needs whole parameters, whose blocks do not depend on the ranks, and a tensor axis splits {}: train "
-            "without tensor parallelism, or give it a group with full_precision",
+            "8-bit AdamW needs whole parameters, whose blocks do not depend on the ranks, and a tensor or expert axis splits "
+            "{}: train without them, or give it a group with full_precision",
             info.name);
   }
 }

@@ -31,8 +31,8 @@ struct AdamW8bitOptions {
 //
 // It is a class and no option of AdamW: it keeps other things in a checkpoint, has no AMSGrad, and bears the name by which it
 // is known elsewhere. Blocks are those of whole parameters. Where several ranks update one, they tell each other its largest
-// magnitudes, so the bits are the same with any number of ranks. A parameter that a tensor axis splits is refused, unless its
-// moments are in full precision.
+// magnitudes, so the bits are the same with any number of ranks. A parameter that a tensor or expert axis splits is refused,
+// unless its moments are in full precision.
 template <typename P, typename D = Cpu>
 class AdamW8bit final : public Optimizer<P, D> {
  public:

@@ -53,7 +53,7 @@ struct MuonOptions {
 //   optim::Muon optimizer(net, {.learning_rate = 0.02, .groups = {{.pattern = "embed.*", .adapts = false}}});
 //
 // Where ranks share the work of the optimizer, they sum up each direction and each makes all of it orthogonal: Sharding::none
-// is less work. A parameter that a tensor axis splits is refused unless its group does not adapt.
+// is less work. A parameter that a tensor or expert axis splits is refused unless its group does not adapt.
 template <typename P, typename D = Cpu>
 class Muon final : public Optimizer<P, D> {
  public:
@@ -103,9 +103,8 @@ Muon<P, D>::Muon(Model& model, const MuonOptions& options)
   for (int index = 0; index < store.num_parameters(); ++index) {
     const ParameterInfo& info = store.parameter(index);
     require(!info.trainable || !info.placement.split() || !is_matrix(info, this->rule_of(index).adapts),
-            "Muon needs whole matrices, and a tensor axis splits {}: train without tensor parallelism, or leave it to AdamW by "
-            "a group "
-            "with adapts = false",
+            "Muon needs whole matrices, and a tensor or expert axis splits {}: train without them, or leave it to AdamW by a "
+            "group with adapts = false",
             info.name);
   }
 }
