@@ -52,10 +52,10 @@ Dim from_end(const Dim& place, const Dim& extent) {
   return behind.is_constant() && behind.first < 0 ? behind : place;
 }
 
-std::string sliced(Builder& b, const std::string& x, const Dim& begin, const Dim& end, std::int64_t step, std::int64_t dim) {
+std::string sliced(Builder& b, const std::string& x, const Dim& begin, const Dim& end, const Dim& step, std::int64_t dim) {
   const Dim extent = b.dims(0)[static_cast<std::size_t>(from_front(dim, b.dims(0).size()))];
   return b.node("Slice", {x, b.extents({from_end(begin, extent)}), b.extents({from_end(end, extent)}), b.numbers_of({dim}),
-                          b.numbers_of({step})});
+                          b.numbers_of({b.fixed(step)})});
 }
 
 // One dim, or the first ones.
@@ -63,13 +63,13 @@ void slice(Builder& b) {
   const std::string x = b.operand(0);
   if (b.has_setting("slice")) {
     const Dims slice = b.dynamic_numbers("slice");
-    return b.set_result(sliced(b, x, slice[0], slice[1], slice[2].first, b.numbers("dim")[0]));
+    return b.set_result(sliced(b, x, slice[0], slice[1], slice[2], b.numbers("dim")[0]));
   }
   const Dims slices = b.dynamic_numbers("slices");
   std::string y = x;
   for (std::size_t i = 0; i + 2 < slices.size(); i += 3) {
     if (slices[i] == Dim(0) && slices[i + 1] == Dim(Slice::to_end) && slices[i + 2] == Dim(1)) continue;
-    y = sliced(b, y, slices[i], slices[i + 1], slices[i + 2].first, static_cast<std::int64_t>(i / 3));
+    y = sliced(b, y, slices[i], slices[i + 1], slices[i + 2], static_cast<std::int64_t>(i / 3));
   }
   b.set_result(y);
 }
@@ -108,14 +108,14 @@ void slice_scatter(Builder& b) {
 // Of a dim: the settings have its extent and the product of those before it.
 std::int64_t gathered_dim(Builder& b, bool shared) {
   const Dims dims = b.dims(0);
-  std::int64_t outer = 1;  // in the first pass
+  Dim outer(1);
   for (std::size_t i = 0; i < dims.size(); ++i) {
     Dims result = shared ? dims : b.dims(1);
     if (shared) result[i] = b.dims(1)[0];
-    if (outer == b.whole("outer") && dims[i].first == b.whole("rows") && result == b.result_dims()) {
+    if (outer == b.dynamic_whole("outer") && dims[i] == b.dynamic_whole("rows") && result == b.result_dims()) {
       return static_cast<std::int64_t>(i);
     }
-    outer *= dims[i].first;
+    outer = {outer.first * dims[i].first, outer.second * dims[i].second};
   }
   b.refuse("has no dim of these sizes");
 }

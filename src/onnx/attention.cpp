@@ -39,7 +39,7 @@ struct Heads {
 Heads heads_of(const Builder& b) {
   Heads heads{.count = b.whole("heads"), .kv = b.whole("kv_heads"), .size = 0, .value_size = b.whole("value_size")};
   if (heads.kv == 0) heads.kv = heads.count;
-  const std::int64_t width = b.dims(0).back().first;
+  const std::int64_t width = b.fixed(b.dims(0).back());
   if (b.has(1)) {
     heads.size = width / heads.count;
   } else if (heads.value_size == 0) {
@@ -57,7 +57,8 @@ void attention(Builder& b) {
   const Dims of_q = b.dims(0);
   const Dims of_kv = b.has(1) ? b.dims(1) : of_q;
   if (b.has(3)) b.refuse("sees documents that are packed in rows: give the export batches without document_starts; it");
-  if (b.whole("keys") != 0 && Dim(b.whole("keys")) != of_kv[1]) b.refuse("reads a cache");
+  const Dim keys = b.dynamic_whole("keys");
+  if (keys != Dim(0) && keys != of_kv[1]) b.refuse("reads a cache");
   const std::int64_t q_width = heads.count * heads.size, k_width = heads.kv * heads.size, v_width = heads.kv * heads.value_size;
   std::vector<std::string> parts;
   if (b.has(1)) {
@@ -84,6 +85,7 @@ void attention(Builder& b) {
   if (b.whole("causal") != 0) hidden = hidden_places(b, of_q[1], of_kv[1], true, b.whole("window"));
   const bool is_padded = b.has(2);
   if (is_padded) {
+    if (b.is_made_by_program(2)) b.refuse("has a padding mask that is no input; make it by Example::padding_mask(): it");
     const std::string mask = b.operand(2);
     const std::string padding = b.once(fmt::format("padding {} {}", mask, shares), [&] {
       return unsqueezed(b, b.cast(mask, Type::boolean), shares ? Numbers{1, 2, 3} : Numbers{1, 2});
@@ -135,7 +137,7 @@ void rotary(Builder& b) {
     b.refuse("counts positions of documents that are packed in rows: give the export batches without document_starts; it");
   const ops::RotaryOptions options = rotary_options(b);
   const Dims dims = b.dims(0);
-  const std::int64_t half = options.size / 2, turned = options.heads * options.size, rest = dims[2].first - turned;
+  const std::int64_t half = options.size / 2, turned = options.heads * options.size, rest = b.fixed(dims[2]) - turned;
   std::vector<std::string> parts = cut(b, b.operand(0), rest > 0 ? Numbers{turned, rest} : Numbers{turned});
   const Dims flat{dims[0], dims[1], turned}, by_head{dims[0], dims[1], options.heads, options.size};
   const auto halves = cut(b, b.reshape(parts[0], flat, by_head), {half, half});

@@ -113,6 +113,7 @@ Graph Builder::build() {
   }
   for (std::size_t i = 0; i < first_.outputs.size(); ++i) add_output(i);
   remove_unused();
+  for (const Port& input : graph_.inputs) require_used(input.name);
   return std::move(graph_);
 }
 
@@ -155,6 +156,15 @@ void Builder::remove_unused() {
   std::erase_if(graph_.initializers, [&](const Initializer& initializer) { return !used.contains(initializer.name); });
 }
 
+void Builder::require_used(const std::string& input) const {
+  const auto reads = [&](const Node& node) { return std::ranges::count(node.inputs, input) > 0; };
+  require(
+      std::ranges::any_of(graph_.nodes, reads),
+      "no output depends on the input {}: leave it out, and where the program reads its elements itself, which a graph can't, "
+      "compute with Variables",
+      input);
+}
+
 void Builder::add_input(std::size_t number) {
   const TracedInput& input = first_.inputs[number];
   const auto value = static_cast<std::size_t>(input.value);
@@ -176,6 +186,11 @@ void Builder::add_input(std::size_t number) {
 
 bool Builder::has(std::size_t operand) const {
   return operand < operation().operands.size() && operation().operands[operand].value >= 0;
+}
+
+bool Builder::is_made_by_program(std::size_t operand) const {
+  const auto value = static_cast<std::size_t>(operation().operands.at(operand).value);
+  return first_.values[value].kind == TracedValue::Kind::constant;
 }
 
 std::string Builder::operand(std::size_t number) {
@@ -270,6 +285,11 @@ std::string Builder::constant(int value) {
         "reads a tensor of shape {} that the program computed from its inputs, or from their sizes, beside operations "
         "on Variables, which a graph can't; make it of Variables, or an input",
         first.shape));
+  }
+  if (first.dtype == DType::boolean) {
+    refuse(
+        "reads a mask that the program computed, the same for all elements of the example; a graph can't tell whether others "
+        "have another: make it an input, or compute with Variables");
   }
   const std::size_t in_graph = bytes.size() / static_cast<std::size_t>(first.shape.numel());
   const std::string one =

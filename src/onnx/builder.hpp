@@ -45,12 +45,16 @@ class Builder {
   Dims dims(std::size_t operand) const;
   Dims result_dims(std::size_t result = 0) const;
   DType dtype(std::size_t operand) const;
-  bool has_setting(std::string_view name) const { return operation().attributes.contains(std::string(name)); }
-  std::int64_t whole(std::string_view name) const;  // settings
+  // Its settings, which are the same in both passes.
+  bool has_setting(std::string_view name) const;
+  std::int64_t whole(std::string_view name) const;
   double real(std::string_view name) const;
   std::string text(std::string_view name) const;
   Numbers numbers(std::string_view name) const;
-  Dims dynamic_numbers(std::string_view name) const;  // that may differ between the passes
+  Dim dynamic_whole(std::string_view name) const;  // may differ between the passes, as the next
+  Dims dynamic_numbers(std::string_view name) const;
+  std::int64_t fixed(const Dim& dim) const;  // one that is not dynamic
+  bool is_made_by_program(std::size_t operand) const;
   void set_result(const std::string& name, std::size_t result = 0);
   void set_choices(const std::string& name, const Dims& dims) { choices_ = {name, dims}; }  // the indices of the newest topk
   const std::pair<std::string, Dims>& choices() const { return choices_; }
@@ -87,7 +91,11 @@ class Builder {
   const TracedOperation& operation() const { return first_.operations[at_]; }
   const TracedOperation& operation_of_second() const { return second_.operations[at_]; }
   void require_same_passes() const;
+  template <typename T>
+  const T& same_setting(std::string_view name) const;
+  [[noreturn]] void refuse_setting(std::string_view name) const;
   void remove_unused();
+  void require_used(const std::string& input) const;
   void add_input(std::size_t number);
   void add_output(std::size_t number);
   std::variant<std::int64_t, std::string> extent_of_port(const std::string& port, std::size_t place, const Dim& dim) const;

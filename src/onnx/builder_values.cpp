@@ -27,10 +27,36 @@ std::vector<std::byte> in_bytes(std::span<const T> values) {
 
 }  // namespace
 
-std::int64_t Builder::whole(std::string_view name) const { return setting<std::int64_t>(operation(), name); }
-double Builder::real(std::string_view name) const { return setting<double>(operation(), name); }
-std::string Builder::text(std::string_view name) const { return setting<std::string>(operation(), name); }
-Numbers Builder::numbers(std::string_view name) const { return setting<Numbers>(operation(), name); }
+bool Builder::has_setting(std::string_view name) const {
+  const bool has = operation().attributes.contains(std::string(name));
+  if (operation_of_second().attributes.contains(std::string(name)) != has) refuse_setting(name);
+  return has;
+}
+
+void Builder::refuse_setting(std::string_view name) const {
+  refuse(fmt::format("has a setting {} that follows from the inputs' sizes or elements", name));
+}
+
+template <typename T>
+const T& Builder::same_setting(std::string_view name) const {
+  const T &a = setting<T>(operation(), name), &b = setting<T>(operation_of_second(), name);
+  const bool both_nan = a != a && b != b;
+  if (a != b && !both_nan) refuse_setting(name);
+  return a;
+}
+
+std::int64_t Builder::whole(std::string_view name) const { return same_setting<std::int64_t>(name); }
+double Builder::real(std::string_view name) const { return same_setting<double>(name); }
+std::string Builder::text(std::string_view name) const { return same_setting<std::string>(name); }
+Numbers Builder::numbers(std::string_view name) const { return same_setting<Numbers>(name); }
+Dim Builder::dynamic_whole(std::string_view name) const {
+  return {setting<std::int64_t>(operation(), name), setting<std::int64_t>(operation_of_second(), name)};
+}
+std::int64_t Builder::fixed(const Dim& dim) const {
+  if (!dim.is_constant()) refuse("has a dynamic extent where the graph needs a number");
+  return dim.first;
+}
+
 Dims Builder::dynamic_numbers(std::string_view name) const {
   const Numbers &first = setting<Numbers>(operation(), name), &second = setting<Numbers>(operation_of_second(), name);
   require(first.size() == second.size(), "{}: {} differs in its size", operation().name, name);

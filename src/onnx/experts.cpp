@@ -22,7 +22,7 @@ void take_rows(Builder& b) {
 }
 
 void expert_linear(Builder& b) {
-  const std::int64_t experts = b.whole("experts"), out = b.dims(1)[0].first / experts, in = b.dims(1)[1].first;
+  const std::int64_t experts = b.whole("experts"), out = b.fixed(b.dims(1)[0]) / experts, in = b.fixed(b.dims(1)[1]);
   const std::string weights = b.reshape(b.operand(1), b.dims(1), {experts, out, in});
   b.set_result(b.node("MatMul", {b.operand(0), b.transpose(weights, {0, 2, 1})}));
 }

@@ -59,7 +59,7 @@ std::string batch_norm_of(Builder& b, std::size_t weight) {
 
 void group_norm(Builder& b) {
   const Dims dims = b.dims(0);
-  const std::int64_t groups = b.whole("groups"), channels = dims.back().first;
+  const std::int64_t groups = b.whole("groups"), channels = b.fixed(dims.back());
   Dim pixels(1);
   for (std::size_t i = 1; i + 1 < dims.size(); ++i) pixels = {pixels.first * dims[i].first, pixels.second * dims[i].second};
   const Dims grouped{dims[0], pixels, groups, channels / groups};

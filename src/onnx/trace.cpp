@@ -14,7 +14,7 @@ float Example::real_element(std::int64_t index) const {
   return tracer_->pass() == 0 ? 0.0F : 8 * std::sin(static_cast<float>(index % 1000 + 1));
 }
 std::int32_t Example::whole_element(std::int64_t index, std::int32_t below) const {
-  return tracer_->pass() == 0 ? 0 : static_cast<std::int32_t>(index % std::max(below, 1));
+  return tracer_->pass() == 0 ? 0 : static_cast<std::int32_t>((index + 1) % std::max(below, 1));
 }
 void Example::add_input(std::string_view name, const Operand& tensor, detail::InputForm form) {
   tracer_->add_input(name, tensor, form);
@@ -24,9 +24,10 @@ void Example::add_output(std::string_view name, const Operand& tensor) { tracer_
 namespace detail {
 namespace {
 
-// Of the k-th dynamic extent in either pass. Small, since some models are short; no product of two is that of two others, and
-// what a layer makes of one, as half of it or one less, is none of the others.
-constexpr std::array<std::array<std::int64_t, 2>, 6> extents{{{5, 4}, {3, 5}, {11, 7}, {3, 6}, {3, 11}, {3, 12}}};
+// Of the k-th dynamic extent in either pass: small, since some models are short. Products of different ones have different
+// ratios between the passes. Half of one, a third or a quarter, rounded up or down, differs between the passes, and so does
+// what is left; no pair is another one with up to 3 added to or taken from both.
+constexpr std::array<std::array<std::int64_t, 2>, 6> extents{{{3, 8}, {3, 10}, {3, 14}, {4, 17}, {7, 14}, {7, 18}}};
 
 }  // namespace
 

@@ -36,7 +36,7 @@ class Example {
  public:
   explicit Example(detail::Tracer& tracer) : tracer_(&tracer) {}
 
-  // An extent that may be any number in the file, or any multiple of one: it gives a small one, 3 to 12 times `multiple_of`.
+  // An extent that may be any number in the file, or any multiple of one: it gives a small one, 3 to 18 times `multiple_of`.
   // The same name gives the same number.
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
