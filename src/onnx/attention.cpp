@@ -20,8 +20,8 @@ std::vector<std::string> cut(Builder& b, const std::string& x, const Numbers& si
 }
 
 // [queries, keys], true where a query does not see a key by its place.
-std::string hidden_places(Builder& b, const Dim& queries, const Dim& keys, bool causal, std::int64_t window) {
-  return b.once(fmt::format("hidden {} {} {}", key_of({queries, keys}), causal, window), [&] {
+std::string hidden_places(Builder& b, const Dim& queries, const Dim& keys, std::int64_t window) {
+  return b.once(fmt::format("hidden {} {}", key_of({queries, keys}), window), [&] {
     std::string row = b.positions(queries);
     if (queries != keys) row = b.node("Add", {row, b.node("Sub", {b.extent(keys), b.extent(queries)})});
     const std::string distance = b.node("Sub", {unsqueezed(b, row, {1}), b.positions(keys)});
@@ -82,7 +82,7 @@ void attention(Builder& b) {
   const std::string v = split(parts[2], of_kv, 1, heads.value_size, {0, 2, 1, 3}, {0, 2, 3, 1, 4});
   std::string scores = b.node("MatMul", {q, k});
   std::string hidden;
-  if (b.whole("causal") != 0) hidden = hidden_places(b, of_q[1], of_kv[1], true, b.whole("window"));
+  if (b.whole("causal") != 0) hidden = hidden_places(b, of_q[1], of_kv[1], b.whole("window"));
   const bool is_padded = b.has(2);
   if (is_padded) {
     if (b.is_made_by_program(2)) b.refuse("has a padding mask that is no input; make it by Example::padding_mask(): it");

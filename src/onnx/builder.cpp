@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -29,19 +28,14 @@ Type type_of(DType dtype) {
   }
 }
 
-template <typename T>
-std::vector<std::byte> bytes_of(std::span<const T> values) {
-  const auto bytes = std::as_bytes(values);
-  return {bytes.begin(), bytes.end()};
-}
-
 // The elements of a constant as the graph's type has them, in which int32 is int64.
 std::vector<std::byte> as_type(const TracedValue& value) {
   if (value.dtype != DType::int32) return value.bytes;
   std::vector<std::int32_t> narrow(value.bytes.size() / sizeof(std::int32_t));
   std::memcpy(narrow.data(), value.bytes.data(), value.bytes.size());
   const std::vector<std::int64_t> wide(narrow.begin(), narrow.end());
-  return bytes_of(std::span(wide));
+  const auto bytes = std::as_bytes(std::span(wide));
+  return {bytes.begin(), bytes.end()};
 }
 
 // Whether all elements are the first one.
@@ -94,14 +88,16 @@ void Builder::require_same_passes() const {
 
 Graph Builder::build() {
   require_same_passes();
-  Emitters emitters;
-  for (const auto add :
-       {add_pointwise, add_products, add_norms, add_attention, add_arrays, add_images, add_experts, add_recurrent})
+  Emitters pointwise;
+  add_pointwise(pointwise);
+  Emitters emitters = pointwise;
+  for (const auto add : {add_products, add_norms, add_attention, add_arrays, add_images, add_experts, add_recurrent})
     add(emitters);
   for (const TracedInput& input : first_.inputs) used_[input.name] = 1;
   for (const TracedOutput& output : first_.outputs) used_[output.name] = 1;
   for (std::size_t i = 0; i < first_.inputs.size(); ++i) add_input(i);
   for (at_ = 0; at_ < first_.operations.size(); ++at_) {
+    require_no_expert_rows(pointwise);
     const auto emit = emitters.find(operation().name);
     if (emit != emitters.end()) {
       emit->second(*this);
@@ -117,8 +113,48 @@ Graph Builder::build() {
   return std::move(graph_);
 }
 
+// Else an operation would take its operands by dims that these do not have in the graph.
+void Builder::require_no_expert_rows(const Emitters& pointwise) {
+  const std::string& name = operation().name;
+  const std::vector<Use>& operands = operation().operands;
+  const auto is_of_experts = [&](const Use& use) { return use.value >= 0 && expert_rows_.contains(use.value); };
+  const bool takes_rows = name == "expert_linear" || name == "combine_expert_rows";
+  const bool gives_rows = name == "take_expert_rows" || name == "expert_linear";
+  const bool reads_rows = std::ranges::any_of(operands, is_of_experts);
+  if (takes_rows && (!is_of_experts(operands.at(0)) || std::ranges::count_if(operands, is_of_experts) > 1)) {
+    refuse("reads other rows than those of take_expert_rows");
+  }
+  if (reads_rows && !takes_rows) {
+    const auto fits = [&](const Use& use) {  // one row for all, or a number
+      return use.value < 0 || is_of_experts(use) || use.shape.size() < 2 || (use.shape.size() == 2 && use.shape[0] == 1);
+    };
+    const bool is_elementwise = pointwise.contains(name) && std::ranges::all_of(operands, fits);
+    if (!is_elementwise) refuse("mixes rows of experts, which lie otherwise in the file");
+  }
+  if (gives_rows || (reads_rows && !takes_rows)) {
+    expert_rows_.insert(operation().results.begin(), operation().results.end());
+  }
+}
+
+std::string Builder::choices_of(std::size_t operand, const Dims& dims) {
+  std::set<int> sources{operation().operands.at(operand).value};
+  for (std::size_t at = at_; at-- > 0;) {
+    const TracedOperation &first = first_.operations[at], &second = second_.operations[at];
+    const auto is_source = [&](int value) { return value >= 0 && sources.contains(value); };
+    if (std::ranges::none_of(first.results, is_source)) continue;
+    if (first.name == "topk" || first.name == "sort") {
+      const Shape& chosen = first_.values[static_cast<std::size_t>(first.results[1])].shape;
+      const Shape& chosen_second = second_.values[static_cast<std::size_t>(second.results[1])].shape;
+      if (dims_of(chosen, chosen_second) == dims) return name_of_value(first.results[1]);
+    }
+    for (const Use& use : first.operands) sources.insert(use.value);
+  }
+  return {};
+}
+
 void Builder::add_output(std::size_t number) {
   const TracedOutput &first = first_.outputs[number], &second = second_.outputs[number];
+  if (expert_rows_.contains(first.use.value)) refuse("has rows of experts, which lie otherwise in the file");
   Port port{.name = first.name, .type = type_of(first_.values[static_cast<std::size_t>(first.use.value)].dtype)};
   for (const Dim& dim : dims_of(first.use.shape, second.use.shape)) {
     port.dims.push_back(extent_of_port(port.name, port.dims.size(), dim));
@@ -169,6 +205,8 @@ void Builder::add_input(std::size_t number) {
   const TracedInput& input = first_.inputs[number];
   const auto value = static_cast<std::size_t>(input.value);
   Dims dims = dims_of(first_.values[value].shape, second_.values[value].shape);
+  require(input.form != InputForm::images || dims.size() == 4,
+          "images(\"{}\"): the shape {} is not [batch, height, width, channels]", input.name, first_.values[value].shape);
   if (input.form == InputForm::images) dims = {dims.at(0), dims.at(3), dims.at(1), dims.at(2)};
   Port port{.name = input.name, .type = type_of(first_.values[value].dtype), .dims = {}};
   for (std::size_t i = 0; i < dims.size(); ++i) {
@@ -181,7 +219,9 @@ void Builder::add_input(std::size_t number) {
   std::string& name = names_[input.value];
   name = input.name;
   if (input.form == InputForm::images) name = transpose(name, {0, 2, 3, 1});
-  if (input.form == InputForm::padding_mask) name = node("Equal", {name, numbers_of({0}, true)});
+  if (input.form == InputForm::padding_mask) {
+    name = cast(node("Equal", {name, numbers_of({0}, true)}), Type::int64);  // as the program sees it
+  }
 }
 
 bool Builder::has(std::size_t operand) const {
@@ -214,10 +254,6 @@ Dims Builder::dims(std::size_t operand) const {
 Dims Builder::result_dims(std::size_t result) const {
   const auto value = static_cast<std::size_t>(operation().results.at(result));
   return dims_of(first_.values[value].shape, second_.values[value].shape);
-}
-
-DType Builder::dtype(std::size_t operand) const {
-  return first_.values[static_cast<std::size_t>(operation().operands.at(operand).value)].dtype;
 }
 
 void Builder::set_result(const std::string& name, std::size_t result) { names_[operation().results.at(result)] = name; }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -32,6 +33,11 @@ using Dims = std::vector<Dim>;
 
 using Numbers = std::vector<std::int64_t>;
 
+// Adds the nodes of an operation by its name.
+class Builder;
+using Emit = void (*)(Builder&);
+using Emitters = std::map<std::string_view, Emit>;
+
 class Builder {
  public:
   Builder(Model& model, const Trace& first, const Trace& second);
@@ -44,7 +50,6 @@ class Builder {
   std::string operand(std::size_t number);  // its name in the graph
   Dims dims(std::size_t operand) const;
   Dims result_dims(std::size_t result = 0) const;
-  DType dtype(std::size_t operand) const;
   // Its settings, which are the same in both passes.
   bool has_setting(std::string_view name) const;
   std::int64_t whole(std::string_view name) const;
@@ -56,8 +61,8 @@ class Builder {
   std::int64_t fixed(const Dim& dim) const;  // one that is not dynamic
   bool is_made_by_program(std::size_t operand) const;
   void set_result(const std::string& name, std::size_t result = 0);
-  void set_choices(const std::string& name, const Dims& dims) { choices_ = {name, dims}; }  // the indices of the newest topk
-  const std::pair<std::string, Dims>& choices() const { return choices_; }
+  // The indices [tokens, choices] of the topk that this operand comes from, the newest one; "": none has these dims.
+  std::string choices_of(std::size_t operand, const Dims& dims);
   [[noreturn]] void refuse(std::string_view why) const;  // names the operation and its layer, or the output
 
   // Adds a node and gives the name of its result, or of several.
@@ -94,6 +99,7 @@ class Builder {
   template <typename T>
   const T& same_setting(std::string_view name) const;
   [[noreturn]] void refuse_setting(std::string_view name) const;
+  void require_no_expert_rows(const Emitters& pointwise);
   void remove_unused();
   void require_used(const std::string& input) const;
   void add_input(std::size_t number);
@@ -115,9 +121,9 @@ class Builder {
   Graph graph_;
   std::map<int, std::string> names_;          // of values
   std::map<std::string, std::string> made_;   // what once() made
-  std::map<std::string, std::string> inner_;  // of a transposed result: its order and what it was made of, see transpose()
-  std::map<std::string, Numbers> orders_;
-  std::pair<std::string, Dims> choices_;
+  std::map<std::string, std::string> inner_;  // of the result of a Transpose: what it was made of
+  std::map<std::string, Numbers> orders_;     // and its perm
+  std::set<int> expert_rows_;        // values that are [experts, tokens, features] in the graph and rows of each expert here
   std::map<std::string, int> used_;  // names, and how often
 };
 
@@ -131,9 +137,6 @@ struct OperatorName {
   constexpr OperatorName(const char (&from)[size]) { std::copy_n(from, size, text); }  // NOLINT(google-explicit-constructor)
 };
 
-// Adds the nodes of an operation by its name.
-using Emit = void (*)(Builder&);
-using Emitters = std::map<std::string_view, Emit>;
 void add_pointwise(Emitters& to);
 void add_products(Emitters& to);
 void add_norms(Emitters& to);

@@ -13,7 +13,6 @@ void take_sorted(Builder& b) {
                               {{"axis", static_cast<std::int64_t>(dim)}, {"largest", b.whole("descending")}});
   b.set_result(sorted[0], 0);
   b.set_result(sorted[1], 1);
-  b.set_choices(sorted[1], chosen);
 }
 
 void take_rows(Builder& b) {
@@ -29,8 +28,8 @@ void expert_linear(Builder& b) {
 
 void combine_rows(Builder& b) {
   const Dim tokens = b.dims(1)[0], experts = b.whole("experts");
-  const auto& [choices, shape] = b.choices();
-  if (shape != b.dims(1)) b.refuse("weights experts that the newest topk() did not choose");
+  const std::string choices = b.choices_of(1, b.dims(1));
+  if (choices.empty()) b.refuse("has weights that do not come from a topk() of as many experts for each token");
   const std::string none = b.node("Expand", {b.number(0), b.extents({tokens, experts})});
   const std::string weights =
       b.node("ScatterElements", {none, choices, b.operand(1)}, {{"axis", std::int64_t{1}}});  // [tokens, experts]

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "onnx/builder.hpp"
@@ -39,7 +40,8 @@ struct Pooling {
   bool is_padded = false;
 };
 
-// ONNX rounds up otherwise where windows begin in the padding: there the padding behind is what the pixels of the result need.
+// ceil_mode is written as padding behind, as much as the windows of the last row and column need: ONNX's own ceil_mode also
+// counts windows that begin in that padding.
 Pooling pooling_of(Builder& b, const Numbers& dilation) {
   const Numbers kernel = b.numbers("kernel"), padding = b.numbers("padding");
   Numbers stride = b.numbers("stride");
@@ -90,7 +92,7 @@ void adaptive_pool2d(Builder& b) {
       b, b.node(takes_max ? "MaxPool" : "AveragePool", {channels_first(b)}, {{"kernel_shape", kernel}, {"strides", kernel}}));
 }
 
-// x: [batch, channels, height, width]. A scale that is no ratio of the pixels is not in the settings.
+// x: [batch, channels, height, width]. A scale is of a pixel of the result, in those of x.
 void interpolate(Builder& b) {
   const Numbers size = b.numbers("size");
   const Dims dims = b.dims(0);
@@ -98,10 +100,14 @@ void interpolate(Builder& b) {
   for (std::size_t i = 0; i < 2; ++i) {
     const Dim pixels = dims[2 + i];
     if (!pixels.is_constant()) b.refuse("resizes images of dynamic extent");
+    if (aligns) continue;
     const bool is_ratio = size[i] % pixels.first == 0 || pixels.first % size[i] == 0;
-    if (!aligns && !is_ratio) b.refuse("resizes images to another number of pixels than a multiple or a part of them");
+    if (!is_ratio) b.refuse("resizes images to another number of pixels than a multiple or a part of them");
+    const double ratio = static_cast<double>(pixels.first) / static_cast<double>(size[i]);
+    const double scale = b.real(i == 0 ? "height_scale" : "width_scale");
+    if (std::abs(scale - ratio) > 1e-9 * ratio) b.refuse("resizes images by a scale that gives no whole number of pixels");
   }
-  const std::string place = aligns ? "align_corners" : is_nearest ? "asymmetric" : "pytorch_half_pixel";
+  const std::string place = aligns ? "align_corners" : is_nearest ? "asymmetric" : "half_pixel";
   b.set_result(b.node("Resize", {b.operand(0), std::string(), std::string(), b.extents(b.result_dims())},
                       {{"mode", std::string(is_nearest ? "nearest" : "linear")},
                        {"coordinate_transformation_mode", place},

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <vector>
 
 #include "onnx/builder.hpp"
@@ -50,8 +52,9 @@ void residual_norm(Builder& b) {
 std::string batch_norm_of(Builder& b, std::size_t weight) {
   require_evaluation(b);
   const std::string variance = b.operand(weight + 3);
-  const std::string deviation = b.once("deviation " + variance, [&] {
-    return b.node("Sqrt", {b.node("Add", {variance, b.number(b.real("epsilon"))})});
+  const std::string epsilon = b.number(b.real("epsilon"));
+  const std::string deviation = b.once(fmt::format("deviation {} {}", variance, epsilon), [&] {
+    return b.node("Sqrt", {b.node("Add", {variance, epsilon})});
   });
   const std::string centred = b.node("Sub", {b.operand(0), b.operand(weight + 2)});
   return scaled(b, b.node("Div", {centred, deviation}), weight, weight + 1);

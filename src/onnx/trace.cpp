@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <span>
 
 #include "trireme/core/error.hpp"
 
@@ -28,6 +29,15 @@ namespace {
 // ratios between the passes. Half of one, a third or a quarter, rounded up or down, differs between the passes, and so does
 // what is left; no pair is another one with up to 3 added to or taken from both.
 constexpr std::array<std::array<std::int64_t, 2>, 6> extents{{{3, 8}, {3, 10}, {3, 14}, {4, 17}, {7, 14}, {7, 18}}};
+
+std::span<const std::byte> elements_of(const Operand& tensor) {
+  const auto* begin = static_cast<const std::byte*>(tensor.storage->data()) + tensor.offset;
+  return {begin, static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype)};
+}
+std::vector<std::byte> bytes_of(const Operand& tensor) {
+  const auto elements = elements_of(tensor);
+  return {elements.begin(), elements.end()};
+}
 
 }  // namespace
 
@@ -61,7 +71,7 @@ void Tracer::add_input(std::string_view name, const Operand& tensor, InputForm f
   for (const TracedInput& input : trace_.inputs) require(input.name != name, "two inputs have the name {}", name);
   require(tensor.shape.numel() > 0, "the input {} has the shape {}: an example needs elements", name, tensor.shape);
   const int number = static_cast<int>(trace_.inputs.size());
-  const int value = add_value({.kind = TracedValue::Kind::input, .index = number}, tensor);
+  const int value = add_value({.kind = TracedValue::Kind::input, .index = number, .bytes = bytes_of(tensor)}, tensor);
   trace_.inputs.push_back({.name = std::string(name), .value = value, .form = form});
 }
 
@@ -121,14 +131,18 @@ int Tracer::find_stored(const Operand& tensor) {
   return -1;
 }
 
+bool Tracer::is_overwritten(int value, const Operand& tensor) const {
+  const TracedValue& known = trace_.values[static_cast<std::size_t>(value)];
+  const bool is_kept = known.kind == TracedValue::Kind::input || known.kind == TracedValue::Kind::constant;
+  return is_kept && !std::ranges::equal(known.bytes, elements_of(tensor));
+}
+
 Use Tracer::use_of(const Operand& tensor) {
   if (tensor.storage == nullptr) return {};
   int value = find_stored(tensor);
   if (value < 0) value = find_known(tensor);
-  if (value < 0) {
-    const auto* begin = static_cast<const std::byte*>(tensor.storage->data()) + tensor.offset;
-    const std::size_t size = static_cast<std::size_t>(tensor.shape.numel()) * size_of(tensor.dtype);
-    value = add_value({.kind = TracedValue::Kind::constant, .bytes = {begin, begin + size}}, tensor);
+  if (value < 0 || is_overwritten(value, tensor)) {
+    value = add_value({.kind = TracedValue::Kind::constant, .bytes = bytes_of(tensor)}, tensor);
   }
   return {.value = value, .shape = tensor.shape};
 }

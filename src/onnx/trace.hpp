@@ -22,7 +22,7 @@ struct TracedValue {
   int index = 0;  // of an input, a parameter or a buffer
   Shape shape = {};
   DType dtype = DType::float32;
-  std::vector<std::byte> bytes = {};  // of a constant
+  std::vector<std::byte> bytes = {};  // of an input or a constant, when it was first used
 };
 
 // A value as something uses it: by another shape where a Tensor was reshaped beside the gate.
@@ -76,6 +76,7 @@ class Tracer final : public Observer {
   int add_value(TracedValue value, const Operand& tensor);
   Use use_of(const Operand& tensor);
   int find_known(const Operand& tensor) const;  // -1: none
+  bool is_overwritten(int value, const Operand& tensor) const;
   int find_stored(const Operand& tensor);
 
   struct Known {

@@ -95,3 +95,93 @@ TEST_CASE("a mask that is the same for all elements of both passes is an error")
   };
   CHECK_THAT(error_of(attention), ContainsSubstring("has a padding mask that is no input; make it by Example::padding_mask()"));
 }
+
+TEST_CASE("a tensor that is overwritten between two uses is two tensors") {
+  const auto input = [](onnx::Example& example) {
+    Tensor<float> x = example.input<float>("x", {2, 4});
+    const auto before = relu(Variable<float>(x));
+    for (float& element : x.span()) element += 1;
+    example.output("y", before + tanh(Variable<float>(x)));
+  };
+  CHECK_THAT(error_of(input),
+             ContainsSubstring("tanh, before any parameter is used, reads a tensor of shape [2, 4] that the program "
+                               "computed from its inputs"));
+  const ExportedFile to;
+  Net net;
+  onnx::export_model(net, to.path, pass_of([](auto x) {
+                       Tensor<float> summand = Tensor<float>::full({4}, 1);
+                       x = x + Variable<float>(summand);
+                       for (float& element : summand.span()) element = 2;
+                       return x + Variable<float>(summand);
+                     }));
+  const OnnxFile file(to.path);
+  REQUIRE(file.count("Add") == 2);
+  CHECK(file.tensors.size() == 2);
+}
+
+TEST_CASE("images are resized by whole factors, and the file says by which") {
+  const auto resized = [](const InterpolateOptions& options, std::int64_t pixels) {
+    return [=](onnx::Example& example) {
+      const Variable<float> x(example.input<float>("x", {example.dynamic("batch"), 1, pixels, pixels}));
+      example.output("y", interpolate(x, options));
+    };
+  };
+  CHECK(error_of(resized({.scale = 1.0 / 3}, 6)) == "none");
+  CHECK(error_of(resized({.size = 3}, 6)) == "none");
+  CHECK_THAT(error_of(resized({.scale = 2.3}, 3)), ContainsSubstring("by a scale that gives no whole number of pixels"));
+  CHECK_THAT(error_of(resized({.scale = 0.4, .mode = InterpolateMode::bilinear}, 4)),
+             ContainsSubstring("by a scale that gives no whole number of pixels"));
+  CHECK_THAT(error_of(resized({.size = 4}, 6)), ContainsSubstring("than a multiple or a part of them"));
+  const ExportedFile to;
+  Net net;
+  onnx::export_model(net, to.path, resized({.size = 1, .mode = InterpolateMode::bilinear}, 4));
+  const OnnxFile file(to.path);
+  REQUIRE(file.count("Resize") == 1);
+  for (const auto& node : file.nodes) {
+    if (node.op == "Resize") CHECK(node.texts.at("coordinate_transformation_mode") == "half_pixel");
+  }
+}
+
+TEST_CASE("rows of experts are only what the file has of them") {
+  const auto with = [](const auto& between) {
+    return [=](onnx::Example& example) {
+      const std::int64_t tokens = example.dynamic("tokens");
+      const Variable<float> x(example.input<float>("x", {tokens, 4})), scores(example.input<float>("scores", {tokens, 2}));
+      const auto chosen = topk(softmax(scores), 1);
+      const auto rows = std::make_shared<const ops::ExpertRows>(ops::expert_rows(chosen.indices, {.experts = 2}));
+      example.output("y", between(x, chosen.values, rows));
+    };
+  };
+  const auto plain = [](const auto& change) {
+    return [=](const auto& x, const auto& weights, const ExpertRows& rows) {
+      return combine_expert_rows(change(take_expert_rows(x, rows)), weights, rows);
+    };
+  };
+  CHECK(error_of(with(plain([](const auto& x) { return relu(x) * 2 + Variable<float>(Tensor<float>::full({4}, 1)); }))) ==
+        "none");
+  const std::string why = "mixes rows of experts";
+  CHECK_THAT(error_of(with(plain([](const auto& x) { return x - mean(x, {0}, true); }))), ContainsSubstring(why));
+  CHECK_THAT(error_of(with(plain([](const auto& x) { return transpose(transpose(x, 0, 1), 0, 1); }))), ContainsSubstring(why));
+  CHECK_THAT(error_of(with(plain([](const auto& x) { return softmax(x); }))), ContainsSubstring(why));
+  CHECK_THAT(error_of(with([](const auto& x, const auto&, const ExpertRows& rows) { return take_expert_rows(x, rows); })),
+             ContainsSubstring("an output has rows of experts"));
+  CHECK_THAT(error_of(with([](const auto& x, const auto& weights, const ExpertRows& rows) {
+               return combine_expert_rows(x, weights, rows);
+             })),
+             ContainsSubstring("reads other rows than those of take_expert_rows"));
+  // The weights of another topk() than the newest.
+  const auto twice = [](onnx::Example& example) {
+    const std::int64_t tokens = example.dynamic("tokens");
+    const Variable<float> x(example.input<float>("x", {tokens, 4})), scores(example.input<float>("scores", {tokens, 2}));
+    const auto chosen = topk(softmax(scores), 1), other = topk(x, 1);
+    const auto rows = std::make_shared<const ops::ExpertRows>(ops::expert_rows(chosen.indices, {.experts = 2}));
+    example.output("y", combine_expert_rows(take_expert_rows(x, rows), chosen.values, rows) + other.values);
+  };
+  const ExportedFile to;
+  Net net;
+  onnx::export_model(net, to.path, twice);
+  const OnnxFile file(to.path);
+  for (const auto& node : file.nodes) {
+    if (node.op == "ScatterElements") CHECK(node.inputs.at(1) == "TopK:1");
+  }
+}

@@ -85,6 +85,7 @@ struct OnnxNode {
   std::string op;
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
+  std::map<std::string, std::string> texts;  // attributes
 };
 struct OnnxPort {
   std::string name;
@@ -113,7 +114,8 @@ struct OnnxFile {
     for (const OnnxMessage& entry : model.messages(14)) metadata[entry.text(1)] = entry.text(2);
     const OnnxMessage graph(model.text(7));
     for (const OnnxMessage& node : graph.messages(1)) {
-      nodes.push_back({.op = node.text(4), .inputs = node.all_texts(1), .outputs = node.all_texts(2)});
+      nodes.push_back({.op = node.text(4), .inputs = node.all_texts(1), .outputs = node.all_texts(2), .texts = {}});
+      for (const OnnxMessage& attribute : node.messages(5)) nodes.back().texts[attribute.text(1)] = attribute.text(4);
     }
     for (const OnnxMessage& tensor : graph.messages(5)) add(tensor, path);
     for (const OnnxMessage& port : graph.messages(11)) inputs.push_back(port_of(port));

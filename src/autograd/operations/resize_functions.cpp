@@ -15,6 +15,8 @@ struct Interpolate {
   }
   void describe(Attributes& to) const {
     to["size"] = std::vector{interpolation.height.out, interpolation.width.out};
+    to["height_scale"] = interpolation.height.scale;
+    to["width_scale"] = interpolation.width.scale;
     to["mode"] = interpolation.bilinear ? "bilinear" : "nearest";
     to["align_corners"] = std::int64_t{interpolation.align_corners};
   }
