@@ -127,9 +127,15 @@ FileReplacement::~FileReplacement() {
   if (!committed_) ::unlink(file_.path().c_str());
 }
 
-void FileReplacement::commit() {
+void FileReplacement::finish() {
+  if (finished_) return;
   file_.sync();
   file_.close();
+  finished_ = true;
+}
+
+void FileReplacement::commit() {
+  finish();
   if (::rename(file_.path().c_str(), path_.c_str()) != 0) {
     throw_system_error(fmt::format("{} cannot be renamed to its final name", file_.path().string()), path_, errno);
   }

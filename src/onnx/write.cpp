@@ -2,6 +2,7 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <system_error>
 
 #include "onnx/graph.hpp"
 #include "onnx/message.hpp"
@@ -190,7 +191,7 @@ void write_graph(const Graph& graph, const std::string& path, const std::map<std
           "weights go to a file of their own",
           path, size + model.size());
 
-  // Both are complete before either gets its name.
+  // Both are complete, and on the disk, before either gets its name.
   std::optional<FileReplacement> data;
   if (external_data) write_data(data.emplace(data_path), graph, heads);
   FileReplacement file(path);
@@ -201,8 +202,13 @@ void write_graph(const Graph& graph, const std::string& path, const std::map<std
     write_message(file, heads[i].message);
     if (heads[i].elements_here > 0) write_elements(file, graph.initializers[i]);
   }
+  if (data) data->finish();
+  file.finish();
+  const bool is_replaced = std::filesystem::exists(path);
   if (data) data->commit();
   file.commit();
+  std::error_code left;  // what can't be removed stays, and nothing reads it
+  if (!data && is_replaced) std::filesystem::remove(data_path, left);
 }
 
 }  // namespace trireme::onnx

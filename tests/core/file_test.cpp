@@ -6,6 +6,11 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <filesystem>
+#include <iterator>
+#include <span>
+#include <vector>
+
 #include "catch.hpp"
 #include "temporary_folder.hpp"
 
@@ -36,4 +41,25 @@ TEST_CASE("what the system has no room for is said") {
   const tests::TemporaryFolder folder;
   File file = File::create(folder.path() / "large");
   CHECK_THROWS_WITH(file.reserve(std::uint64_t{1} << 60), ContainsSubstring("there is no room for 1152921504606846976 bytes"));
+}
+
+TEST_CASE("a file that is finished takes the place of another when it is committed") {
+  const tests::TemporaryFolder folder;
+  const auto path = folder.path() / "file";
+  const auto written = [&] { return File::open(path).size(); };
+  const std::vector<std::byte> bytes(3);
+  File::create(path).write(std::span(bytes).first(1));
+  {
+    FileReplacement left(path);
+    left.write(bytes);
+    left.finish();
+  }
+  CHECK(written() == 1);
+  FileReplacement file(path);
+  file.write(bytes);
+  file.finish();
+  CHECK(written() == 1);
+  file.commit();
+  CHECK(written() == 3);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path()), {}) == 1);
 }

@@ -1,14 +1,13 @@
 #include "export_folder.hpp"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <span>
 
 #include "model_folder.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
+#include "trireme/core/file.hpp"
 #include "trireme/models/hugging_face.hpp"
 #include "trireme/nn/lora.hpp"
 
@@ -39,8 +38,10 @@ void language_model(const auto& model, onnx::Example& example) {
 }
 
 std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const File file = File::open(path);
+  std::string text(file.size(), ' ');
+  file.read_at(std::as_writable_bytes(std::span(text)), 0);
+  return text;
 }
 
 // Files go along as they are, under their names.

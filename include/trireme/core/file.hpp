@@ -42,7 +42,8 @@ class File {
 };
 
 // Writes a file so that `path` holds either its old content or all of the new one: the bytes go to a temporary file beside
-// it, which commit() renames. Without commit() the temporary file is removed.
+// it, which commit() renames. Without commit() the temporary file is removed. Who replaces several files brings all of them to
+// the disk by finish() before the first is renamed.
 class FileReplacement {
  public:
   explicit FileReplacement(std::filesystem::path path);
@@ -51,11 +52,13 @@ class FileReplacement {
   FileReplacement& operator=(const FileReplacement&) = delete;
 
   void write(std::span<const std::byte> bytes) { file_.write(bytes); }
-  void commit();
+  void finish();  // the bytes are on the disk; none can follow
+  void commit();  // finishes
 
  private:
   std::filesystem::path path_;
   File file_;
+  bool finished_ = false;
   bool committed_ = false;
 };
 

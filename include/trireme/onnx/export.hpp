@@ -40,8 +40,8 @@ class Example {
   // The same name gives the same number.
   std::int64_t dynamic(std::string_view name, std::int64_t multiple_of = 1);
 
-  // Zeros in the first pass and several numbers in the second, of which those of std::int32_t are below `below`: 1 for indices
-  // of a table of one row. Whole numbers are int64 in the file, as other exporters have them.
+  // Zeros in the first pass and several numbers in the second, of [-8, 8], those of std::int32_t from 0 to below - 1: 1 for
+  // indices of a table of one row. Whole numbers are int64 in the file, as other exporters have them.
   template <typename T>
   requires std::same_as<T, float> || std::same_as<T, std::int32_t> Tensor<T> input(std::string_view name, const Shape& shape,
                                                                                    std::int32_t below = 2) {
@@ -104,10 +104,10 @@ struct Exported {
 
 // Writes a model, in evaluation, whose layers lie here as a whole and on the CPU. Weights are float32, also of a model that
 // computes in bfloat16 or float16; they are copied to the file one after the other. What is at `path` is replaced when the new
-// file is complete. Where every rank has all of a model, one of them exports it. Error{invalid_argument} that names the
-// operation and its layer where this export has no form for it, where sizes change which operations a model takes, where the
-// program computes something of the inputs beside operations on Variables, and where a dynamic extent does not come from
-// inputs.
+// file is complete; a file of weights that belonged to it is removed where the new one needs none. Where every rank has all of
+// a model, one of them exports it. Error{invalid_argument} that names the operation and its layer where this export has no form
+// for it, needed by an output or not, where sizes change which operations a model takes or their settings, where the program
+// computes something of the inputs beside operations on Variables, and where a dynamic extent does not come from inputs.
 Exported export_model(Model& model, const std::string& path, const std::function<void(Example&)>& pass,
                       const ExportOptions& options = {});
 
