@@ -151,6 +151,33 @@ TEST_CASE("a model that computes in bfloat16 has its master weights in the file"
   CHECK(OnnxFile(mixed.path).ops() == OnnxFile(plain.path).ops());
 }
 
+TEST_CASE("layers that round their weights on the way have the master weights in the file") {
+  const auto exported = []<typename P>(P) {
+    struct Mixed : nn::Module<P> {
+      Mixed() { this->initialize(); }
+      nn::Conv1d<P> conv1d{*this, "conv1d", {.in = 2, .out = 4, .kernel = 3}};
+      nn::ConvTranspose1d<P> back{*this, "back", {.in = 4, .out = 2, .kernel = 3}};
+      nn::Conv3d<P> conv3d{*this, "conv3d", {.in = 2, .out = 3, .kernel = 2}};
+      nn::WeightNormLinear<P> normalized{*this, "normalized", {.in = 3, .out = 5}};
+    } net;
+    const ExportedFile to;
+    onnx::export_model(net, to.path, [&](onnx::Example& example) {
+      using T = typename P::Compute;
+      const std::int64_t batch = example.dynamic("batch");
+      const auto steps = cast<T>(Variable<float>(example.input<float>("steps", {batch, 8, 2})));
+      const auto volume = cast<T>(Variable<float>(example.input<float>("volume", {batch, 3, 4, 4, 2})));
+      example.output("y", net.back.forward(net.conv1d.forward(steps)));
+      example.output("z", net.normalized.forward(net.conv3d.forward(volume)));
+    });
+    const OnnxFile file(to.path);
+    check_weights(net, file);
+    Texts ops = file.ops();
+    std::ranges::sort(ops);
+    return ops;
+  };
+  CHECK(exported(MixedBfloat16()) == exported(Float32()));
+}
+
 TEST_CASE("weights go to a file of their own above a limit") {
   const ExportedFile to;
   models::Llama<Float32> llama(small_llama());
@@ -165,6 +192,8 @@ TEST_CASE("weights go to a file of their own above a limit") {
   check_weights(llama, file);
   CHECK(file.tensors.at("lm_head.weight").is_external);
   CHECK_FALSE(file.tensors.at("model.norm.weight").is_external);  // 128 bytes
+  onnx::export_model(llama, to.path, text_pass(llama));
+  CHECK_FALSE(std::filesystem::exists(to.path + ".data"));
 }
 
 TEST_CASE("BERT's padding is an attention mask in the file, and images have their channels first") {

@@ -9,7 +9,6 @@
 #include "trireme/autograd/pointwise.hpp"
 #include "trireme/autograd/reductions.hpp"
 #include "trireme/core/export.hpp"
-#include "trireme/ops/elementwise/cast.hpp"
 
 // Weights that are computed from parameters, for layers that are made of others.
 namespace trireme TRIREME_EXPORT {
@@ -24,9 +23,8 @@ Variable<T, D, Accumulate<T>> computed_weight(const Variable<Accumulate<T>, D>& 
     return weight;
   } else {
     require_operands("computed_weight", weight);
-    Tensor<T, D> rounded(weight.shape());
-    ops::cast(weight.value(), rounded);
-    return {rounded, weight.gradient()};
+    const Variable<Accumulate<T>, D> constant(weight.value());  // so that the rounding is on no tape
+    return {cast<T>(constant).value(), weight.gradient()};
   }
 }
 
