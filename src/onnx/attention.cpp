@@ -56,7 +56,7 @@ void attention(Builder& b) {
   const Heads heads = heads_of(b);
   const Dims of_q = b.dims(0);
   const Dims of_kv = b.has(1) ? b.dims(1) : of_q;
-  if (b.has(3)) b.refuse("sees documents that are packed in rows: give the export batches without document_starts; it");
+  if (b.has(3)) b.refuse("sees documents that are packed in rows: give the export batches without document_starts");
   const Dim keys = b.dynamic_whole("keys");
   if (keys != Dim(0) && keys != of_kv[1]) b.refuse("reads a cache");
   const std::int64_t q_width = heads.count * heads.size, k_width = heads.kv * heads.size, v_width = heads.kv * heads.value_size;
@@ -85,7 +85,7 @@ void attention(Builder& b) {
   if (b.whole("causal") != 0) hidden = hidden_places(b, of_q[1], of_kv[1], b.whole("window"));
   const bool is_padded = b.has(2);
   if (is_padded) {
-    if (b.is_made_by_program(2)) b.refuse("has a padding mask that is no input; make it by Example::padding_mask(): it");
+    if (b.is_made_by_program(2)) b.refuse("has a padding mask that is no input; make it by Example::padding_mask()");
     const std::string mask = b.operand(2);
     const std::string padding = b.once(fmt::format("padding {} {}", mask, shares), [&] {
       return unsqueezed(b, b.cast(mask, Type::boolean), shares ? Numbers{1, 2, 3} : Numbers{1, 2});
@@ -134,7 +134,7 @@ std::string turns(Builder& b, std::string_view function, const Dim& time, const 
 
 void rotary(Builder& b) {
   if (b.has(1))
-    b.refuse("counts positions of documents that are packed in rows: give the export batches without document_starts; it");
+    b.refuse("counts positions of documents that are packed in rows: give the export batches without document_starts");
   const ops::RotaryOptions options = rotary_options(b);
   const Dims dims = b.dims(0);
   const std::int64_t half = options.size / 2, turned = options.heads * options.size, rest = b.fixed(dims[2]) - turned;

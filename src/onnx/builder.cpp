@@ -205,8 +205,6 @@ void Builder::add_input(std::size_t number) {
   const TracedInput& input = first_.inputs[number];
   const auto value = static_cast<std::size_t>(input.value);
   Dims dims = dims_of(first_.values[value].shape, second_.values[value].shape);
-  require(input.form != InputForm::images || dims.size() == 4,
-          "images(\"{}\"): the shape {} is not [batch, height, width, channels]", input.name, first_.values[value].shape);
   if (input.form == InputForm::images) dims = {dims.at(0), dims.at(3), dims.at(1), dims.at(2)};
   Port port{.name = input.name, .type = type_of(first_.values[value].dtype), .dims = {}};
   for (std::size_t i = 0; i < dims.size(); ++i) {

@@ -33,8 +33,9 @@ using Dims = std::vector<Dim>;
 
 using Numbers = std::vector<std::int64_t>;
 
-// Adds the nodes of an operation by its name.
 class Builder;
+
+// Adds the nodes of an operation by its name.
 using Emit = void (*)(Builder&);
 using Emitters = std::map<std::string_view, Emit>;
 

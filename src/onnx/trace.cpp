@@ -70,6 +70,8 @@ void Tracer::add_input(std::string_view name, const Operand& tensor, InputForm f
   require(!name.empty(), "an input has no name");
   for (const TracedInput& input : trace_.inputs) require(input.name != name, "two inputs have the name {}", name);
   require(tensor.shape.numel() > 0, "the input {} has the shape {}: an example needs elements", name, tensor.shape);
+  require(form != InputForm::images || tensor.shape.size() == 4,
+          "images(\"{}\"): the shape {} is not [batch, height, width, channels]", name, tensor.shape);
   const int number = static_cast<int>(trace_.inputs.size());
   const int value = add_value({.kind = TracedValue::Kind::input, .index = number, .bytes = bytes_of(tensor)}, tensor);
   trace_.inputs.push_back({.name = std::string(name), .value = value, .form = form});

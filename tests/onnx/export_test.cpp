@@ -212,6 +212,12 @@ TEST_CASE("BERT's padding is an attention mask in the file, and images have thei
   CHECK(of_text.users_of("attention_mask")[0].op == "Equal");
   CHECK(of_text.count("Expand") == 1);  // token types, all 0
   check_weights(bert, of_text);
+  onnx::export_model(bert, text.path, [](onnx::Example& example) {
+    example.output("padding", example.padding_mask("attention_mask", {example.dynamic("batch"), 3}));
+  });
+  const OnnxFile of_mask(text.path);
+  CHECK(of_mask.ops() == Texts{"Equal", "Cast", "Identity"});
+  CHECK(of_mask.outputs.at(0).type == 7);
 
   models::Cnn<Float32> cnn({});
   cnn.initialize();
@@ -326,6 +332,10 @@ TEST_CASE("what can't be exported is one error that says what and where") {
                example.input<float>("x", {example.dynamic("batch"), 0});
              }),
              ContainsSubstring("the input x has the shape [3, 0]"));
+  CHECK_THAT(error_of([&](onnx::Example& example) {
+               example.images("x", {example.dynamic("batch"), 28, 28});
+             }),
+             ContainsSubstring("images(\"x\"): the shape [3, 28, 28] is not [batch, height, width, channels]"));
   CHECK_THAT(error_of([&](onnx::Example& example) {
                example.input<float>("x", {example.dynamic("rows", 0), 4});
              }),
