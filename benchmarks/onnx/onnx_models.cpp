@@ -1,12 +1,13 @@
 // Writes models of every family as ONNX files, and beside each what it computes at other sizes than those of the export, for
 // benchmarks/peers/compare_onnx:
 //
-//   onnx_models FOLDER [EXTERNAL_DATA_ABOVE]
+//   onnx_models --folder FOLDER
 
 #include "onnx_models.hpp"
 
-#include <cstdlib>
 #include <functional>
+
+#include "measurement/command_line.hpp"
 
 namespace {
 
@@ -130,12 +131,15 @@ void write_all(const Folder& to) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc < 2) {
-    fmt::print("usage: onnx_models FOLDER [EXTERNAL_DATA_ABOVE]\n");
-    return 2;
-  }
-  Folder to{.path = argv[1], .options = {}};
-  if (argc > 2) to.options.external_data_above = std::atoll(argv[2]);
+  std::string folder;
+  Folder to;
+  CommandLine command("Writes models of every family as ONNX files, and beside each what it computes.");
+  command.option("--folder", folder, "where to");
+  command.option("--external-data-above", to.options.external_data_above, "bytes of weights that stay in the file",
+                 not_negative);
+  command.require("--folder");
+  if (const auto code = command.parse(argc, argv)) return *code;
+  to.path = folder;
   try {
     std::filesystem::create_directories(to.path);
     write_all(to);

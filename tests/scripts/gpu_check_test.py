@@ -11,7 +11,8 @@ import unittest
 SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "scripts" / "gpu-check"
 PASSES = {name: "echo fine"
           for name in ("cuda_device_test", "cuda_ops_test", "cuda_gpt_test", "cuda_images_test", "cuda_recurrent_test",
-                       "cuda_float8_linear_test", "cuda_data_parallel_test", "comm_nccl_ranks", "parallel_nccl_graph")}
+                       "cuda_transformers_test", "cuda_float8_linear_test", "cuda_data_parallel_test", "comm_nccl_ranks",
+                       "parallel_nccl_graph")}
 
 
 def prints(**figures):

@@ -124,7 +124,7 @@ class Linear : public Module<P, D> {
       adapted.outputs.push_back(
           {.count = packed[i], .part = static_cast<int>(layer.parts.size()) - 1, .is_target = layer.parts.back().is_target});
     }
-    if (adapted.num_targets() > 0) adapter_ = std::make_unique<LoraAdapter<P, D>>(parent, name, *lora, adapted);
+    if (adapted.num_targets() > 0) adapter_ = std::make_shared<LoraAdapter<P, D>>(parent, name, *lora, adapted);
     this->model().add_targetable(std::move(layer));
   }
 
@@ -158,8 +158,8 @@ class Linear : public Module<P, D> {
 
   TensorSplit split_;
   Float8Scaling fp8_;
-  std::unique_ptr<LoraAdapter<P, D>> adapter_;
-  Buffer<M, D> amaxes_of_x_;  // with delayed scaling, as the other two
+  std::shared_ptr<LoraAdapter<P, D>> adapter_;  // not a unique one: a layer that is copied is refused by Module's words
+  Buffer<M, D> amaxes_of_x_;                    // with delayed scaling, as the other two
   Buffer<M, D> amaxes_of_weight_;
   Buffer<M, D> amaxes_of_dy_;
 };
