@@ -39,7 +39,6 @@ auto text_pass(const Model& model) {
 // Every parameter lies in the file once, with the same bits.
 void check_weights(Model& model, const OnnxFile& file) {
   FlatStore& store = model.store();
-  int weights = 0;
   for (int index = 0; index < store.num_parameters(); ++index) {
     const std::string name = store.parameter(index).name;
     INFO(name);
@@ -50,7 +49,6 @@ void check_weights(Model& model, const OnnxFile& file) {
     CHECK(std::ranges::equal(tensor.dims, values.shape().dims()));
     REQUIRE(tensor.bytes.size() == values.span().size_bytes());
     CHECK(std::memcmp(tensor.bytes.data(), values.data(), tensor.bytes.size()) == 0);
-    ++weights;
   }
   std::size_t most = 0;  // bytes of a constant
   for (const auto& [name, tensor] : file.tensors) {
