@@ -65,9 +65,8 @@ std::string line_of_images(const Mean& right, const Mean& top_5, const Mean& los
 int main(int argc, char** argv) {
   EvaluateProgram program;
   CLI::App app(
-      "Measures a model in a folder of transformers, and prints lines of JSON. The processes of mpirun -n N divide the model, "
-      "or\n"
-      "the images.",
+      "Measures a model in a folder of transformers, and prints lines of JSON.\n"
+      "The processes of mpirun -n N divide the model, or the images.",
       "trireme-evaluate");
   program.add_to(app);
   const auto text = app.add_option("--text", program.text, "a file or folder of text, for the perplexity by a sliding window");
