@@ -19,6 +19,10 @@ L0  base
 |---|---|---|
 | base | things | anything above |
 | upper, other | more | base |
+
+| a room | what comes in | what goes out |
+|---|---|---|
+| upper | things | more |
 """
 
 CLEAN = {
