@@ -38,15 +38,20 @@ std::filesystem::path tokenizer_path(const LmRecipe& recipe) {
   return recipe.tokenizer.empty() ? source_of(recipe) : std::filesystem::path(recipe.tokenizer);
 }
 
-std::string template_of(const LmRecipe& recipe) {
+// The one that the model came with, where it is known.
+std::optional<std::string> template_of_folder(const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer) {
+  const std::filesystem::path path = tokenizer_path(recipe);
+  return path.empty() ? std::nullopt : tokenizers::ChatTemplate::known_in(path, tokenizer);
+}
+
+std::string template_of(const LmRecipe& recipe, const std::optional<std::string>& of_folder) {
   if (!recipe.chat_template.empty()) return recipe.chat_template;
   const std::filesystem::path path = tokenizer_path(recipe);
-  const auto known = path.empty() ? std::nullopt : tokenizers::ChatTemplate::known_in(path);
   require(
-      known.has_value(),
+      of_folder.has_value(),
       "--chat-template is missing: {} has no chat template that is known here; name the one that the model was made for: {}",
       path.empty() ? "a model without a folder" : path.string(), fmt::join(tokenizers::ChatTemplate::names(), ", "));
-  return *known;
+  return *of_folder;
 }
 
 }  // namespace
@@ -120,8 +125,9 @@ void check_vocabulary(const LmRecipe& recipe, const data::Documents& documents, 
 }
 
 Answers read_answers(const LmRecipe& recipe, const tokenizers::Tokenizer& tokenizer) {
-  const tokenizers::ChatTemplate chat(template_of(recipe), tokenizer,
-                                      tokenizers::text_marks(tokenizer, tokenizer_path(recipe)));
+  const auto of_folder = template_of_folder(recipe, tokenizer);
+  const std::string name = template_of(recipe, of_folder);
+  const tokenizers::ChatTemplate chat(name, tokenizer, tokenizers::text_marks(tokenizer, tokenizer_path(recipe)));
   const std::vector<data::Conversation> all = data::read_conversations(recipe.data);
   const auto num_validation =
       static_cast<std::size_t>(std::floor(static_cast<double>(all.size()) * recipe.validation_fraction));
@@ -129,6 +135,9 @@ Answers read_answers(const LmRecipe& recipe, const tokenizers::Tokenizer& tokeni
   const std::size_t num_training = all.size() - num_validation;
   Answers answers{
       .training = data::encode_conversations(chat, parts.first(num_training), recipe.block), .validation = {}, .content = {}};
+  std::error_code unknown;
+  const bool goes_along = name == of_folder && std::filesystem::is_directory(tokenizer_path(recipe), unknown);
+  if (!tokenizer.is_of_bytes() && !goes_along) answers.chat_template = chat.jinja();
   if (num_validation > 0) answers.validation = data::encode_conversations(chat, parts.subspan(num_training), recipe.block);
   std::vector<std::int32_t> read;
   for (const auto* part : {&answers.training, &answers.validation}) {

@@ -30,6 +30,7 @@ struct Source {
   std::string about;  // in words
   models::TokenText prompt;
   models::TokenText stop = {};
+  std::string chat_template = {};  // for the folder of --save
 };
 using Windows = Source<data::WindowLoader, EvenWindows>;
 using Conversations = Source<data::DocumentLoader, data::DocumentRows>;
@@ -89,7 +90,8 @@ Conversations conversations_of(trainer::Run& run, const LmRecipe& recipe, const 
                               .validation = {},
                               .about = about(answers, rows, recipe),
                               .prompt = models::TokenText(prompt.begin(), prompt.end()),
-                              .stop = {targets.back()}};
+                              .stop = {targets.back()},
+                              .chat_template = std::move(answers.chat_template)};
   if (has_validation) conversations.validation.emplace(std::move(answers.validation.documents), options);
   return conversations;
 }
@@ -148,7 +150,10 @@ void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
   recipe.adapter.write(run, model, recipe.dtype_of_save(), recipe.init);
   recipe.save_weights(run, [&] {
     models::save_pretrained(model, recipe.save,
-                            {.dtype = recipe.dtype_of_save(), .from = source_of(recipe), .tokenizer = named_tokenizer(recipe)});
+                            {.dtype = recipe.dtype_of_save(),
+                             .from = source_of(recipe),
+                             .tokenizer = named_tokenizer(recipe),
+                             .chat_template = source.chat_template});
   });
   if constexpr (!std::same_as<Options, models::BertOptions>) write_sample(run, recipe, model, tokenizer, source);
 }

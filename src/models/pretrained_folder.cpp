@@ -52,6 +52,12 @@ void copy_processors(const std::filesystem::path& from, const std::filesystem::p
   for (const char* name : {"generation_config.json", "preprocessor_config.json"}) copy_beside(from / name, to / name);
 }
 
+void write_text(const std::string& text, const std::filesystem::path& path) {
+  FileReplacement file(path);
+  file.write(std::as_bytes(std::span(text)));
+  file.commit();
+}
+
 // The numbers of special tokens, where the config of such a model has some: those of the folder `from`, or what the config
 // says.
 void take_special_tokens(nlohmann::ordered_json& config, const std::filesystem::path& from) {
@@ -76,10 +82,7 @@ nn::LoadedWeights load_folder(Model& model, const nn::WeightsFormat& format, con
 
 void write_json(const nlohmann::ordered_json& json, const std::filesystem::path& path) {
   // Names of classes may be no UTF-8.
-  const std::string text = json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-  FileReplacement file(path);
-  file.write(std::as_bytes(std::span(text)));
-  file.commit();
+  write_text(json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n", path);
 }
 
 void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& format, const std::filesystem::path& folder,
@@ -118,6 +121,7 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
     const bool has_processor = !save.from.empty() && std::filesystem::exists(save.from / "preprocessor_config.json", unknown);
     if (!image_processor.is_null() && !has_processor) write_json(image_processor, folder / "preprocessor_config.json");
     copy_tokenizer(save.tokenizer.value_or(save.from), folder);
+    if (!save.chat_template.empty()) write_text(save.chat_template, folder / "chat_template.jinja");
   });
 }
 

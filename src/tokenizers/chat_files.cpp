@@ -1,5 +1,7 @@
 // What the folder of a model says of its conversations.
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <fstream>
@@ -44,6 +46,16 @@ std::string mark_by_number(const json& config, const char* key, const Tokenizer&
   return is_token ? tokenizer.spelling(number.get<std::int32_t>()) : "";
 }
 
+// Those that the tokenizer puts before each text.
+std::vector<std::int32_t> tokens_before_text(const Tokenizer& tokenizer) {
+  const Encoding encoding = tokenizer.encode_with_offsets("a");
+  std::vector<std::int32_t> before;
+  for (std::size_t at = 0; at < encoding.tokens.size() && encoding.offsets[at].count() == 0; ++at) {
+    before.push_back(encoding.tokens[at]);
+  }
+  return before;
+}
+
 std::string first_known(const Tokenizer& tokenizer, std::initializer_list<const char*> names) {
   const auto found = std::ranges::find_if(names, [&](const char* name) { return tokenizer.find(name).has_value(); });
   return found == names.end() ? "" : *found;
@@ -61,6 +73,18 @@ std::string template_in(const std::filesystem::path& folder) {
     if (mark_in(each, "name") == "default") return mark_in(each, "template");
   }
   return "";
+}
+
+// As a template spells it.
+std::string literal(const std::string& text) { return json(text).dump(-1, ' ', false, json::error_handler_t::replace); }
+
+// A statement that writes these texts and expressions, one after the other.
+std::string output(std::initializer_list<std::string> parts) {
+  std::string sum;
+  for (const std::string& part : parts) {
+    if (part != R"("")") sum += (sum.empty() ? "" : " + ") + part;
+  }
+  return sum.empty() ? "" : fmt::format("{{{{- {} }}}}\n", sum);
 }
 
 }  // namespace
@@ -84,7 +108,49 @@ TextMarks text_marks(const Tokenizer& tokenizer, const std::filesystem::path& pa
   return marks;
 }
 
-std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& path) {
+std::string ChatTemplate::jinja() const {
+  const Style& style = style_;
+  const std::string trim = style.trims ? " | trim" : "";
+  const std::string content = "message['content']" + trim;
+  std::string opening = style.opening;
+  if (style.as_text) {
+    for (const std::int32_t token : tokens_before_text(tokenizer_)) opening += tokenizer_.spelling(token);
+  }
+  std::string text = fmt::format(
+      "{{%- if messages[0]['role'] == 'system' %}}\n"
+      "{{%- set system = {} + messages[0]['content']{} + {} %}}\n"
+      "{{%- set turns = messages[1:] %}}\n"
+      "{{%- else %}}\n"
+      "{{%- set system = {} %}}\n"
+      "{{%- set turns = messages %}}\n"
+      "{{%- endif %}}\n",
+      literal(style.before_system), style.system_in_user ? "" : trim, literal(style.after_system), literal(style.system));
+  text += style.system_in_user ? output({literal(opening)}) : output({literal(opening), "system"});
+  text += "{%- for message in turns %}\n";
+  if (style.alternates) {
+    text +=
+        "{%- if (message['role'] == 'user') != (loop.index0 % 2 == 0) %}\n"
+        "{{- raise_exception('user and assistant take turns, and the user begins') }}\n"
+        "{%- endif %}\n";
+  }
+  const std::string of_user = style.system_in_user ? "((system if loop.first else '') + message['content'])" + trim : content;
+  text += "{%- if message['role'] == 'user' %}\n";
+  text += output({literal(style.before_user), of_user, literal(style.after_user)});
+  text += "{%- elif message['role'] == 'assistant' %}\n";
+  text += output(
+      {literal(style.before_answer + style.begin_of_answer), content, literal(style.end_of_answer + style.after_answer)});
+  text +=
+      "{%- else %}\n"
+      "{{- raise_exception('a message is of the system, the user or the assistant, and the system speaks first') }}\n"
+      "{%- endif %}\n"
+      "{%- endfor %}\n";
+  if (!style.before_answer.empty()) {
+    text += "{%- if add_generation_prompt %}\n" + output({literal(style.before_answer)}) + "{%- endif %}\n";
+  }
+  return text;
+}
+
+std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& path, const Tokenizer& tokenizer) {
   // Parts that the text of a template has, and others that make it do something else.
   struct Known {
     const char* name;
@@ -99,6 +165,10 @@ std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& p
         {"<<SYS>>", "tool", "eos_token + ' '", "eos_token+", "trim", "strip"}},
        {"zephyr", {"<|user|>", "<|assistant|>", "eos_token"}, {"<|end|>", "tool", "bos_token", "trim", "strip"}}}};
   const std::string text = template_in(folder_of(path));
+  const TextMarks marks = text_marks(tokenizer, path);
+  for (const std::string& name : names()) {
+    if (!missing_token(*style_of(name, marks), tokenizer) && ChatTemplate(name, tokenizer, marks).jinja() == text) return name;
+  }
   const auto contains = [&text](const char* part) { return text.find(part) != text.npos; };
   const auto found = std::ranges::find_if(all, [&](const Known& known) {
     return std::ranges::all_of(known.has, contains) && std::ranges::none_of(known.lacks, contains);

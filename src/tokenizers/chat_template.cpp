@@ -101,16 +101,19 @@ ChatTemplate::ChatTemplate(std::string_view name, const Tokenizer& tokenizer, co
   auto style = style_of(name, marks);
   require(style.has_value(), "a chat template \"{}\" is not known: use one of {}", name, fmt::join(names(), ", "));
   style_ = *std::move(style);
-  if (tokenizer_.is_of_bytes()) return;
-  for (const std::string& token : style_.special) {
-    if (tokenizer_.find(token)) continue;
-    throw Error(
-        {.code = ErrorCode::invalid_argument,
-         .message = fmt::format("the chat template {} needs the token {}, which the tokenizer lacks", name, token),
-         .hint = fmt::format("name the template that the model was made for, or one without tokens of its own, alpaca or "
-                             "plain; there are {}",
-                             fmt::join(names(), ", "))});
-  }
+  const auto missing = missing_token(style_, tokenizer_);
+  if (!missing) return;
+  throw Error({.code = ErrorCode::invalid_argument,
+               .message = fmt::format("the chat template {} needs the token {}, which the tokenizer lacks", name, *missing),
+               .hint = fmt::format("name the template that the model was made for, or one without tokens of its own, alpaca or "
+                                   "plain; there are {}",
+                                   fmt::join(names(), ", "))});
+}
+
+std::optional<std::string> ChatTemplate::missing_token(const Style& style, const Tokenizer& tokenizer) {
+  if (tokenizer.is_of_bytes()) return std::nullopt;
+  const auto found = std::ranges::find_if(style.special, [&](const std::string& token) { return !tokenizer.find(token); });
+  return found == style.special.end() ? std::nullopt : std::optional(*found);
 }
 
 void ChatTemplate::check_order(std::span<const Message> messages) const {

@@ -102,7 +102,7 @@ std::vector<std::string> image_processor_seeds() {
 void read_template(Bytes bytes) {
   static const tokenizers::Tokenizer tokenizer = tokenizers::Tokenizer::bytes();
   read_in_folder(bytes, "tokenizer_config.json", [](const std::filesystem::path& folder) {
-    const auto name = tokenizers::ChatTemplate::known_in(folder);
+    const auto name = tokenizers::ChatTemplate::known_in(folder, tokenizer);
     const tokenizers::ChatTemplate chat(name.value_or("plain"), tokenizer, tokenizers::text_marks(tokenizer, folder));
     const auto [tokens, learnt] = chat.encode({{{"user", "a"}, {"assistant", "b"}}});
     check(tokens.size() == learnt.size() && std::ranges::count(learnt, true) > 0, "an answer is not learnt");

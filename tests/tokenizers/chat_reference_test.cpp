@@ -28,6 +28,7 @@ TEST_CASE("chat templates give the texts, tokens and assistant masks of transfor
       const auto tokenizer = tokenizers::read_tokenizer(path);
       for (const auto& [name, wanted] : templates.items()) {
         const tokenizers::ChatTemplate chat(name, tokenizer, tokenizers::text_marks(tokenizer, path));
+        CHECK(chat.jinja() == wanted.at("written").get<std::string>());
         for (std::size_t at = 0; at < wanted.at("results").size(); ++at) {
           CAPTURE(folder, name, at);
           const auto messages = messages_of(expected.at("conversations").at(at));

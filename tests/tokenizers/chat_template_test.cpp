@@ -65,17 +65,21 @@ TEST_CASE("a conversation that a template can't say is refused") {
 TEST_CASE("a template is known by the files of a folder") {
   const tests::TemporaryFolder folder;
   const auto config = folder.path() / "tokenizer_config.json";
-  CHECK(ChatTemplate::known_in(folder.path()) == std::nullopt);
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
   const std::string chatml = "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}";
   write(config, in_config(chatml));
-  CHECK(ChatTemplate::known_in(folder.path()) == "chatml");
-  CHECK(ChatTemplate::known_in(folder.path() / "tokenizer.json") == "chatml");
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "chatml");
+  CHECK(ChatTemplate::known_in(folder.path() / "tokenizer.json", bytes) == "chatml");
   write(config, in_config("{% if not system %}You are a model{% endif %}" + chatml));
-  CHECK(ChatTemplate::known_in(folder.path()) == std::nullopt);
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
   write(config, R"({"chat_template": [{"name": "default", "template": "[INST] <<SYS>> {{ ' ' + text }}"}]})");
-  CHECK(ChatTemplate::known_in(folder.path()) == "llama2");
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "llama2");
   write(folder.path() / "chat_template.jinja", "<|start_header_id|>{{ text | trim }}<|eot_id|>");
-  CHECK(ChatTemplate::known_in(folder.path()) == "llama3");
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == "llama3");
   write(folder.path() / "chat_template.jinja", "{{ messages }}");
-  CHECK(ChatTemplate::known_in(folder.path()) == std::nullopt);
+  CHECK(ChatTemplate::known_in(folder.path(), bytes) == std::nullopt);
+  for (const std::string& name : ChatTemplate::names()) {
+    write(folder.path() / "chat_template.jinja", ChatTemplate(name, bytes, tokenizers::text_marks(bytes, "")).jinja());
+    CHECK(ChatTemplate::known_in(folder.path(), bytes) == name);
+  }
 }

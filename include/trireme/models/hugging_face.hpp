@@ -79,6 +79,9 @@ struct SavePretrainedOptions {
   std::filesystem::path from = {};
   // A folder, or a file of it, whose tokenizer goes along in place of that of `from`. Empty: none.
   std::optional<std::filesystem::path> tokenizer = {};
+  // How conversations become texts, as tokenizers::ChatTemplate::jinja() gives it: for chat_template.jinja, in place of that of
+  // the folder. Empty: that one, if there is any.
+  std::string chat_template = {};
   // Of a vision transformer: what its images were normalised by, for a preprocessor_config.json where `from` has none.
   std::optional<data::Normalization> normalization = {};
 };

@@ -60,14 +60,18 @@ class ChatTemplate {
 
   static std::vector<std::string> names();
   // The name of what a model's folder has in chat_template.jinja or in tokenizer_config.json, or that of a file's folder; none:
-  // it has no template, or one that does something else.
-  static std::optional<std::string> known_in(const std::filesystem::path& path);
+  // it has no template, or one that does something else. What jinja() gives is known.
+  static std::optional<std::string> known_in(const std::filesystem::path& path, const Tokenizer& tokenizer);
 
   // A role that is unknown or out of order is an Error.
   ChatText render(std::span<const Message> messages) const;
   // The tokens of the text: alpaca and plain with those that the tokenizer puts around it. A token that has any byte of what is
   // learnt is learnt.
   ChatTokens encode(std::span<const Message> messages) const;
+  // The template as a folder's chat_template.jinja has it: apply_chat_template of transformers then gives the same text, and
+  // with add_generation_prompt what is before an answer. Of alpaca and plain the text begins with the tokens that the tokenizer
+  // puts before it, as apply_chat_template adds none.
+  std::string jinja() const;
 
  private:
   struct Style {
@@ -85,6 +89,8 @@ class ChatTemplate {
     bool as_text = false;                                  // the tokenizer puts its tokens around
   };
   static std::optional<Style> style_of(std::string_view name, const TextMarks& marks);
+  // The first of the style's tokens that the tokenizer lacks.
+  static std::optional<std::string> missing_token(const Style& style, const Tokenizer& tokenizer);
   void check_order(std::span<const Message> messages) const;
 
   std::string name_;

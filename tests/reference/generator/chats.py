@@ -1,6 +1,7 @@
 """Conversations as transformers renders and encodes them, and what a model learns from answers alone."""
 
 import json
+import pathlib
 
 import torch
 import transformers
@@ -54,6 +55,8 @@ PLAIN = (
     "{% else %}{{ message['content'] }}{% endif %}{% endfor %}"
 )
 AS_TEXT = ("alpaca", "plain")
+# What tokenizers::ChatTemplate::jinja() gives for each tokenizer.
+WRITTEN = json.loads(pathlib.Path(__file__).with_name("chat_templates.json").read_text())
 TEMPLATES = {
     "byte_level": {"chatml": CHATML, "llama3": LLAMA3, "zephyr": ZEPHYR, "alpaca": ALPACA, "plain": PLAIN},
     "prepending": {"llama2": LLAMA2, "mistral": MISTRAL, "zephyr": ZEPHYR, "alpaca": ALPACA, "plain": PLAIN},
@@ -101,6 +104,13 @@ def encoded(tokenizer, template, messages, as_text):
     tokens, mask = result["input_ids"], result["assistant_masks"]
     added = tokenizer(text)["input_ids"][: -len(tokens)] if as_text else []
     return {"text": text, "tokens": added + tokens, "mask": [0] * len(added) + mask}
+
+
+def written_is_the_same(tokenizer, template, results):
+    for messages, result in zip(CONVERSATIONS, results):
+        text = tokenizer.apply_chat_template(messages, chat_template=template, tokenize=False)
+        assert text.endswith(result["text"])  # alpaca and plain begin with what the tokenizer adds
+        assert tokenizer(text, add_special_tokens=False)["input_ids"] == result["tokens"]
 
 
 def prompts_are_masked(tokenizer, results):
@@ -153,7 +163,9 @@ def write(fixtures):
         expected["tokenizers"][name] = {}
         for template, text in TEMPLATES[name].items():
             results = [encoded(tokenizer, text, messages, template in AS_TEXT) for messages in CONVERSATIONS]
-            expected["tokenizers"][name][template] = {"jinja": text, "results": results}
+            written = WRITTEN[name][template]
+            written_is_the_same(tokenizer, written, results)
+            expected["tokenizers"][name][template] = {"jinja": text, "written": written, "results": results}
         prompts_are_masked(tokenizer, expected["tokenizers"][name]["plain"]["results"])
     random = fixtures.random("chats")
     tokens, targets, lengths = documents(random)
