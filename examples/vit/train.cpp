@@ -83,8 +83,9 @@ void train(trainer::Run& run, const VitRecipe& recipe) {
   const auto options = read_on_all(run, [&] { return options_for(recipe, data); });
   recipe.describe_data(run, data::content_of(data.images.training));
   const auto normalization = read_on_all(run, [&] { return normalization_for(recipe, data.images.training); });
-  // It is what --init says, which a run that goes on is given or not.
-  run.describe("normalization", fmt::format("{} {}", fmt::join(normalization.mean, " "), fmt::join(normalization.std, " ")));
+  // It is what --init says, which a run that goes on is given or not. Older checkpoints don't know it, and go on by any.
+  const std::string means = fmt::format("{} {}", fmt::join(normalization.mean, " "), fmt::join(normalization.std, " "));
+  run.describe("normalization", means, trainer::Differs::refused, means);
   Smoothed<models::VisionTransformer<P, D>> model(options, run.context());
   const std::string name =
       fmt::format("{} layers of width {}, patches of {}", options.layers, options.width, options.patch_size);

@@ -112,9 +112,9 @@ std::string CommandLine::Impl::free(const std::string& name) {
   return option;
 }
 
-CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option, std::function<std::string()> shown) {
+CLI::Option* CommandLine::Impl::own(const std::string& name, CLI::Option* option, const std::function<std::string()>& shown) {
   option->group(group);
-  if (!of_run) settings.push_back({.name = name, .shown = std::move(shown)});
+  if (!of_run) settings.push_back({.name = name, .shown = shown, .usual = shown()});
   return option;
 }
 
@@ -218,7 +218,7 @@ const std::string& CommandLine::program() const { return impl_->program; }
 std::vector<CommandLine::Setting> CommandLine::settings() const {
   std::vector<Setting> all;
   for (const Impl::Own& own : impl_->settings) {
-    all.push_back({.name = own.name, .value = own.shown(), .differs = own.differs});
+    all.push_back({.name = own.name, .value = own.shown(), .usual = own.usual, .differs = own.differs});
   }
   return all;
 }

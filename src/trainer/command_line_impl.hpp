@@ -16,15 +16,15 @@ class CommandLine::Impl {
 
   // A value that is written as it is read.
   template <typename T>
-  CLI::Option* add(const std::string& name, T& value, const std::string& text, std::function<std::string()> shown) {
-    return own(name, app.add_option(free(name), value, text)->capture_default_str(), std::move(shown));
+  CLI::Option* add(const std::string& name, T& value, const std::string& text, const std::function<std::string()>& shown) {
+    return own(name, app.add_option(free(name), value, text)->capture_default_str(), shown);
   }
 
   // One whose text is understood by `take`, which is called where the option is given.
   CLI::Option* add_text(const std::string& name, const std::string& value, const std::string& text,
                         std::function<void(const std::string&)> take);
 
-  CLI::Option* own(const std::string& name, CLI::Option* option, std::function<std::string()> shown);
+  CLI::Option* own(const std::string& name, CLI::Option* option, const std::function<std::string()>& shown);
 
   std::string free(const std::string& name);            // the same, of an option that is to be added
   static std::string written(const std::string& name);  // "--batch-size"
@@ -48,6 +48,7 @@ class CommandLine::Impl {
   struct Own {
     std::string name;
     std::function<std::string()> shown;
+    std::string usual;  // shown before the options are read
     Differs differs = Differs::refused;
   };
   std::vector<Own> settings;  // of the program's own options

@@ -99,7 +99,7 @@ int launch(int argc, char** argv, CommandLine& line, const Options& defaults, co
         backend == BackendKind::mpi && how.threads_per_rank == 0 && std::getenv("OMPI_COMM_WORLD_SIZE") != nullptr;
     if (const std::string notice = may_be_bound ? binding_notice(world) : ""; !notice.empty()) run.note(notice);
     run.describe("program", line.program(), Differs::told);
-    for (const auto& [name, value, differs] : line.settings()) run.describe(name, value, differs);
+    for (const auto& [name, value, usual, differs] : line.settings()) run.describe(name, value, differs, usual);
     train(run);
     world.barrier("end of training");
     return static_cast<int>(ExitCode::success);

@@ -74,10 +74,12 @@ void Run::keep(std::function<void(State&)> add_to) {
   impl_->kept.push_back(std::move(add_to));
 }
 
-void Run::describe(const std::string& name, const std::string& value, Differs differs) {
+void Run::describe(const std::string& name, const std::string& value, Differs differs,
+                   const std::optional<std::string>& absent) {
   require(!impl_->loaded, "settings are described before the run's loop, and before what loads its checkpoint");
   require_same(impl_->world, "setting", {{name, value}});
-  impl_->world.agree([&] { impl_->checkpoints.describe(name, value, differs); }, "settings of a program");
+  impl_->world.agree([&] { impl_->checkpoints.describe(name, value, {.differs = differs, .absent = absent}); },
+                     "settings of a program");
 }
 
 void Run::load() { impl_->load(); }

@@ -81,11 +81,11 @@ void RunCheckpoints::prepare(const Options& options) {
   world_.agree(record, "record the start of a run");
 }
 
-void RunCheckpoints::describe(const std::string& name, const std::string& value, Differs differs) {
+void RunCheckpoints::describe(const std::string& name, const std::string& value, const OwnSetting& own) {
   require(!settings_.contains(name) && name != loss_of_step,
           "a setting \"{}\" is described twice, or is one of every run: give it another name", name);
   settings_[name] = value;
-  own_[name] = differs;
+  own_[name] = own;
 }
 
 // The settings first: where these differ, a missing tensor would not tell why.
@@ -112,7 +112,7 @@ std::vector<std::string> RunCheckpoints::load(const AddTo& add_to, bool whole) {
 
 checkpoint::Configuration RunCheckpoints::own_settings() const {
   checkpoint::Configuration own;
-  for (const auto& [name, differs] : own_) own[name] = settings_.at(name);
+  for (const auto& [name, setting] : own_) own[name] = settings_.at(name);
   return own;
 }
 

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "trainer/settings.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/run_status.hpp"
 #include "trireme/core/state.hpp"
@@ -30,7 +31,7 @@ class RunCheckpoints {
   std::optional<std::int64_t> resumed() const { return resumed_; }
 
   const checkpoint::Configuration& settings() const { return settings_; }
-  void describe(const std::string& name, const std::string& value, Differs differs);
+  void describe(const std::string& name, const std::string& value, const OwnSetting& own);
 
   // Collective, before the first step: makes the directory, removes what earlier starts have left half done, and records this
   // one.
@@ -60,7 +61,7 @@ class RunCheckpoints {
   std::filesystem::path directory_;
   std::shared_ptr<FileSystem> files_;
   checkpoint::Configuration settings_;
-  std::map<std::string, Differs> own_;  // of the program
+  std::map<std::string, OwnSetting> own_;  // of the program
   Amount every_;
   std::optional<std::int64_t> resumed_;
   std::optional<std::int64_t> newest_;  // committed

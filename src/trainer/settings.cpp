@@ -29,6 +29,16 @@ bool contains(std::span<const std::string_view> names, std::string_view name) {
 
 std::string text(const auto& value) { return fmt::format("{}", value); }
 
+// Of a setting of every run.
+OwnSetting of_run(const std::string& name) {
+  const optim::Settings defaults = settings_of({});
+  const auto found = std::ranges::find(defaults, name, &optim::Settings::value_type::first);
+  return {.differs = contains(of_layout, name)     ? Differs::allowed
+                     : contains(of_training, name) ? Differs::told
+                                                   : Differs::refused,
+          .absent = found == defaults.end() ? std::nullopt : std::optional(found->second)};
+}
+
 }  // namespace
 
 void check(const Options& options) {
@@ -70,17 +80,18 @@ optim::Settings settings_of(const Options& options) {
 }
 
 std::vector<std::string> compare(const checkpoint::Configuration& before, const checkpoint::Configuration& now,
-                                 const std::map<std::string, Differs>& own, std::int64_t step) {
+                                 const std::map<std::string, OwnSetting>& own, std::int64_t step) {
   std::vector<std::string> notes;
   for (const auto& [name, value] : now) {
     const auto found = before.find(name);
-    const std::string had = found == before.end() ? "not there" : found->second;
     const auto of_program = own.find(name);
-    const Differs differs = of_program != own.end()       ? of_program->second
-                            : contains(of_layout, name)   ? Differs::allowed
-                            : contains(of_training, name) ? Differs::told
-                                                          : Differs::refused;
-    if (had == value || differs == Differs::allowed) continue;
+    const OwnSetting setting = of_program != own.end() ? of_program->second : of_run(name);
+    const Differs differs = setting.differs;
+    const bool is_same = found == before.end() ? setting.absent == value : found->second == value;
+    if (is_same || differs == Differs::allowed) continue;
+    const std::string had = found != before.end() ? found->second
+                            : setting.absent      ? fmt::format("{}, the default of a setting that it lacks", *setting.absent)
+                                                  : "not there";
     if (differs == Differs::told) {
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));
       continue;

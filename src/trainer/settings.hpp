@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +18,16 @@ void check(const Options& options);  // Error{invalid_argument} names what can't
 // What all ranks must share, and what a checkpoint keeps of a run's options.
 optim::Settings settings_of(const Options& options);
 
+// Of the program: what happens where it differs, and what a checkpoint without it was made with.
+struct OwnSetting {
+  Differs differs = Differs::refused;
+  std::optional<std::string> absent = {};
+};
+
 // Compares what a checkpoint was made with and what this run is told: lines about what may differ and is worth telling; `own`:
-// the settings of the program. An Error{invalid_argument} names the first setting that decides what is learnt, with both
-// values.
+// the settings of the program. Of a run's own settings one that the checkpoint lacks had its default. An
+// Error{invalid_argument} names the first setting that decides what is learnt, with both values.
 std::vector<std::string> compare(const checkpoint::Configuration& before, const checkpoint::Configuration& now,
-                                 const std::map<std::string, Differs>& own, std::int64_t step);
+                                 const std::map<std::string, OwnSetting>& own, std::int64_t step);
 
 }  // namespace trireme::trainer

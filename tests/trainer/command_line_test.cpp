@@ -29,6 +29,7 @@ struct Told {
   std::optional<double> beta1 = {};
   std::string text = {};
   std::vector<std::pair<std::string, std::string>> own = {};
+  std::vector<std::string> usual = {};
 };
 
 Told parse(const std::vector<std::string>& words, const Options& defaults = {}) {
@@ -44,7 +45,10 @@ Told parse(const std::vector<std::string>& words, const Options& defaults = {}) 
   std::vector<const char*> argv{"/usr/bin/program"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   told.text = line.parse(static_cast<int>(argv.size()), argv.data());
-  for (const auto& setting : line.settings()) told.own.emplace_back(setting.name, setting.value);
+  for (const auto& setting : line.settings()) {
+    told.own.emplace_back(setting.name, setting.value);
+    told.usual.push_back(setting.usual);
+  }
   return told;
 }
 
@@ -101,6 +105,7 @@ TEST_CASE("options of the program, in both spellings, from the command line and 
   CHECK(told.beta1 == 0.8);
   CHECK(told.own == std::vector<std::pair<std::string, std::string>>{
                         {"width", "64"}, {"bias", "off"}, {"kind", "gelu"}, {"dropout", "0"}, {"beta1", "0.8"}});
+  CHECK(told.usual == std::vector<std::string>{"128", "on", "relu", "0.1", "not given"});
   const auto path = std::filesystem::temp_directory_path() / ("command_line_test." + std::to_string(getpid()) + ".toml");
   std::ofstream(path) << "width = 32\nbatch_size = 24\ncheckpoint-interval = \"2h\"\n";
   const Told of_file = parse({"--config", path.string()});

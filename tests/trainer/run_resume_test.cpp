@@ -1,10 +1,12 @@
 #include <csignal>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 
 #include "catch.hpp"
 #include "comm/expect.hpp"
+#include "trainer/settings.hpp"
 #include "trainer/small_run.hpp"
 #include "trireme/checkpoint/checkpoints.hpp"
 #include "trireme/core/log.hpp"
@@ -183,6 +185,57 @@ TEST_CASE("a checkpoint of other settings is refused before anything of it is lo
     other.resume = "none";
     expect(train(world, other, 2).first_step == 0, "a run that begins anew");
   });
+}
+
+TEST_CASE("a checkpoint that is older than a setting has its default") {
+  const Silence silence;
+  const RunFolder folder;
+  run_ranks(2, [&](const Group& world) {
+    Options options = options_in(folder, 0);
+    options.until = Steps{3};
+    const auto train_with = [&](const std::function<void(Run&)>& describe) {
+      Run run(world, options);
+      describe(run);
+      PointNet net(run.context());
+      optim::AdamW<Float32> optimizer(net);
+      run.add(net, optimizer);
+      const PointLoader loader(run.batch());
+      for (auto& step : run.steps(loader)) {
+        for (const auto& batch : step.batches()) step.backward(batch, [&] { return net.loss(net.forward(batch), batch); });
+        step.update(optimizer);
+      }
+      return run.done();
+    };
+    const auto with_packing = [&](const char* packing, trainer::Differs differs) {
+      return train_with([&](Run& run) { run.describe("packing", packing, differs, "off"); });
+    };
+    train_with([](Run&) {});
+    options.until = Steps{4};
+    expect_error(
+        ErrorCode::invalid_argument, [&] { with_packing("on", trainer::Differs::refused); }, "made with another packing",
+        "wanted on", "had off, the default of a setting that it lacks");
+    expect(with_packing("off", trainer::Differs::refused) == 4, "a run at the default goes on");
+    options.until = Steps{5};
+    expect_error(
+        ErrorCode::invalid_argument, [&] { with_packing("on", trainer::Differs::refused); }, "made with another packing",
+        "wanted on", "had off;");
+    expect(with_packing("on", trainer::Differs::told) == 5, "what may differ is told");
+  });
+}
+
+TEST_CASE("a setting of every run that a checkpoint lacks had its default") {
+  const Options options{.batch_size = 12, .warmup = 7};
+  const auto pairs = trainer::settings_of(options);
+  const checkpoint::Configuration now(pairs.begin(), pairs.end());
+  checkpoint::Configuration before = now;
+  before.erase("clip_norm");
+  CHECK(trainer::compare(before, now, {}, 3).empty());
+  before.erase("warmup");
+  const auto notes = trainer::compare(before, now, {}, 3);
+  REQUIRE(notes.size() == 1);
+  CHECK_THAT(notes.front(), ContainsSubstring("warmup was 0, the default of a setting that it lacks in the checkpoint, is 7"));
+  before.erase("batch_size");
+  CHECK_THROWS_WITH(trainer::compare(before, now, {}, 3), ContainsSubstring("made with another batch_size; name batch_size"));
 }
 
 TEST_CASE("a signal saves and stops, on all ranks after the same step") {

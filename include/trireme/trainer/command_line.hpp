@@ -70,6 +70,7 @@ class CommandLine {
   struct Setting {
     std::string name;
     std::string value;
+    std::string usual;  // the default
     Differs differs;
   };
   std::vector<Setting> settings() const;  // the program's own options

@@ -110,8 +110,10 @@ class Run {
   // More for the checkpoints: add_to(state) is called whenever one is saved or loaded.
   void keep(std::function<void(State&)> add_to);
 
-  // A setting of the program's own, for the checkpoints. Collective: all ranks have the same value.
-  void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused);
+  // A setting of the program's own, for the checkpoints. `absent`: what a checkpoint without it was made with, as one that is
+  // older than the setting; none: that differs from all values. Collective: all ranks have the same value.
+  void describe(const std::string& name, const std::string& value, Differs differs = Differs::refused,
+                const std::optional<std::string>& absent = {});
 
   // Loads the checkpoint to go on from, where there is one. steps() and evaluate() do so themselves. Collective.
   void load();
