@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <span>
 #include <sstream>
 #include <system_error>
@@ -20,6 +21,31 @@ using namespace trireme;
 using trainer::Differs;
 namespace fs = std::filesystem;
 
+namespace {
+
+// The same for all spellings: all-linear, names that all layers of this name share, or whole ones.
+std::string targets_of(const Model& model) {
+  std::map<std::string, std::vector<TargetableLayer::Part>> by_last_name;
+  for (const TargetableLayer& layer : model.targetable()) {
+    for (const auto& part : layer.parts) by_last_name[part.name.substr(part.name.rfind('.') + 1)].push_back(part);
+  }
+  bool are_all = true;
+  std::vector<std::string> targets;
+  for (const auto& [name, parts] : by_last_name) {
+    if (std::ranges::all_of(parts, &TargetableLayer::Part::is_target)) {
+      targets.push_back(name);
+      continue;
+    }
+    are_all = false;
+    for (const auto& part : parts) {
+      if (part.is_target) targets.push_back(part.name);
+    }
+  }
+  return are_all ? std::string(LoraOptions::all_linear) : fmt::format("{}", fmt::join(targets, ","));
+}
+
+}  // namespace
+
 void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_of_model) {
   line.set_group("Adapters");
   line.add("lora", rank, "train LoRA adapters of this rank and leave the weights of --init as they are; 0: train all weights");
@@ -32,7 +58,7 @@ void AdapterRecipe::add_to(trainer::CommandLine& line, const std::string& init_o
   line.add("lora_rank_stabilized", rank_stabilized, "divide by the root of the rank (rsLoRA)");
   line.add("adapter", init, "go on from the adapter in this folder of PEFT, with its rank and targets");
   line.add("save_adapter", save, "write the adapter to this folder, for PEFT");
-  // What adapters are like is described by options(), wherever it comes from.
+  // What adapters are like is told by describe(), wherever it comes from.
   for (const char* name :
        {"lora", "lora_alpha", "lora_dropout", "lora_targets", "lora_rank_stabilized", "adapter", "save_adapter"}) {
     line.set_differs(name, Differs::allowed);
@@ -86,20 +112,19 @@ void AdapterRecipe::check_apart(const std::string& save_of_model, const std::str
           save_of_model);
 }
 
-std::optional<LoraOptions> AdapterRecipe::options(trainer::Run& run, const std::string& usual,
-                                                  const std::string& init_of_model) const {
+std::optional<LoraOptions> AdapterRecipe::options(const trainer::Run& run, const std::string& usual) const {
   std::optional<LoraOptions> options;
   run.world().agree([&] { options = read_options(usual); }, "read --adapter");
-  std::string described = "none";
-  if (options) {
-    std::vector<std::string> names = options->targets;
-    std::ranges::sort(names);
-    described = fmt::format("rank {}, scale {}, targets {}", options->rank, options->scale(), fmt::join(names, ","));
-  }
-  run.describe("lora_options", described);
-  run.describe("adapter_dropout", fmt::format("{}", options ? options->dropout : 0.0), Differs::told);
-  run.describe("adapter_base", options ? init_of_model : "none", Differs::told);
   return options;
+}
+
+void AdapterRecipe::describe(trainer::Run& run, const Model& model, const std::string& init_of_model) const {
+  const std::optional<LoraOptions>& lora = model.context().lora;
+  const std::string options =
+      lora ? fmt::format("rank {}, scale {}, targets {}", lora->rank, lora->scale(), targets_of(model)) : "none";
+  run.describe("lora_options", options, Differs::refused, "none");
+  run.describe("adapter_dropout", fmt::format("{}", lora ? lora->dropout : 0.0), Differs::told, "0");
+  run.describe("adapter_base", lora ? init_of_model : "none", Differs::told, "none");
 }
 
 std::optional<LoraOptions> AdapterRecipe::read_options(const std::string& usual) const {

@@ -28,9 +28,10 @@ struct AdapterRecipe {
   // An Error before the first step where --save-adapter can't be written, where a folder would hold a model and an adapter, or
   // where --save would merge the adapter into the model that it is beside. Collective, as is all below.
   void check_save(const trireme::trainer::Run& run, const std::string& save_of_model, const std::string& init_of_model) const;
-  // Of the folder to go on from, or as they were given; a run goes on with the same. Nothing: all weights are trained.
-  std::optional<trireme::LoraOptions> options(trireme::trainer::Run& run, const std::string& usual_targets,
-                                              const std::string& init_of_model) const;
+  // Of the folder to go on from, or as they were given. Nothing: all weights are trained.
+  std::optional<trireme::LoraOptions> options(const trireme::trainer::Run& run, const std::string& usual_targets) const;
+  // Those of the model: a run goes on with the same.
+  void describe(trireme::trainer::Run& run, const trireme::Model& model, const std::string& init_of_model) const;
   void load(const trireme::trainer::Run& run, trireme::Model& model) const;
   std::string about_parameters(const trireme::trainer::Run& run, trireme::Model& model) const;  // how many, in words
   void write(trireme::trainer::Run& run, trireme::Model& model, trireme::DType dtype, const std::string& base_model) const;

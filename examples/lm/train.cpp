@@ -124,11 +124,9 @@ void write_sample(trainer::Run& run, const LmRecipe& recipe, const Net& model,
 
 // prepare: from what the loader gives to the model's batch.
 template <typename P, typename D, typename Options>
-void train_on(trainer::Run& run, const LmRecipe& recipe, const Options& options,
+void train_on(trainer::Run& run, const LmRecipe& recipe, LmModel<P, D, Options>& model,
               const std::optional<tokenizers::Tokenizer>& tokenizer, const auto& source, const auto& prepare) {
-  ModelContext context = run.context();
-  context.lora = recipe.adapter.options(run, usual_targets(options), recipe.init);
-  LmModel<P, D, Options> model(options, context);
+  const Options& options = model.options();
   recipe.load_weights(run, [&] { models::load_pretrained(model, recipe.init); });
   recipe.adapter.load(run, model);
   const auto optimizer = optim::make_optimizer<P, D>(recipe.optimizer, model, recipe.optimizer_options);
@@ -163,6 +161,10 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
                  const std::optional<tokenizers::Tokenizer>& tokenizer) {
   require(recipe.block <= options.block, "--block {} is longer than the model's {} positions", recipe.block, options.block);
   check_sequences(run, recipe.block, options.width);
+  ModelContext context = run.context();
+  context.lora = recipe.adapter.options(run, usual_targets(options));
+  LmModel<P, D, Options> model(options, context);  // before the data are read: it knows the targets of adapters
+  recipe.adapter.describe(run, model, recipe.init);
   const bool has_conversations = recipe.tokens == "instructions";
   if constexpr (std::same_as<Options, models::BertOptions>) {
     require(!has_conversations, "--tokens instructions: a BERT fills in masked tokens and learns no answers");
@@ -170,15 +172,15 @@ void train_model(trainer::Run& run, const LmRecipe& recipe, const Options& optio
     const Masking masking =
         read_on_all(run, [&] { return masking_of(recipe, tokenizer, options.vocabulary, run.options().seed); });
     const Windows source = windows_of(run, recipe, tokenizer, options.vocabulary, masking.num_around());
-    train_on<P, D>(run, recipe, options, tokenizer, source, masking);
+    train_on<P, D, Options>(run, recipe, model, tokenizer, source, masking);
   } else {
     const auto as_it_is = [](const data::TokenBatch& batch) { return batch; };
     if (has_conversations) {
       const Conversations source = conversations_of(run, recipe, *tokenizer, options.vocabulary);
-      train_on<P, D>(run, recipe, options, tokenizer, source, as_it_is);
+      train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);
     } else {
       const Windows source = windows_of(run, recipe, tokenizer, options.vocabulary, 0);
-      train_on<P, D>(run, recipe, options, tokenizer, source, as_it_is);
+      train_on<P, D, Options>(run, recipe, model, tokenizer, source, as_it_is);
     }
   }
 }
