@@ -97,11 +97,14 @@ LoraOptions lora_options(const std::filesystem::path& folder) {
 
 void load_adapter(Model& model, const std::filesystem::path& folder) {
   require_adapters(model, "load_adapter()");
-  const LoraOptions stored = lora_options(folder), &here = *model.context().lora;
-  require(stored.rank == here.rank && stored.scale() == here.scale(),
-          "the adapter in {} has rank {} and scale {}, the model's adapters have {} and {}: make the model with "
-          "lora_options(folder)",
-          folder.string(), stored.rank, stored.scale(), here.rank, here.scale());
+  const auto check = [&] {
+    const LoraOptions stored = lora_options(folder), &here = *model.context().lora;
+    require(stored.rank == here.rank && stored.scale() == here.scale(),
+            "the adapter in {} has rank {} and scale {}, the model's adapters have {} and {}: make the model with "
+            "lora_options(folder)",
+            folder.string(), stored.rank, stored.scale(), here.rank, here.scale());
+  };
+  nn::agree(model, check, "check an adapter");
   const std::vector<nn::PrefixedModel> models{{.prefix = prefix, .model = model}};
   const std::string path = (folder / weights_name).string();
   const nn::WeightsFormat format = format_of(model, DType::float32);

@@ -106,7 +106,10 @@ void write_folder(const nn::PrefixedModel& model, const nn::WeightsFormat& forma
                                                   : nn::save_weights<float>({model}, path, format);
   });
   if (writes && !failed) attempt(write_beside);
-  if (failed) std::rethrow_exception(failed);
+  const auto tell = [&failed] {
+    if (failed) std::rethrow_exception(failed);
+  };
+  nn::agree(model.model, tell, "write a folder");
 }
 
 void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsFormat& format,

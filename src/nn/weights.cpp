@@ -4,7 +4,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <exception>
+#include <optional>
 #include <set>
+#include <sstream>
 #include <utility>
 #include <vector>
 
@@ -66,18 +69,26 @@ struct Part {
                .hint = std::move(hint)});
 }
 
-// A model's parts in its files, in the order of the store, and what is missing.
+// Names of a model's tensors.
+struct Found {
+  std::vector<std::string> present = {};  // as the files spell them
+  std::vector<std::string> missing = {};
+  std::vector<std::string> torn = {};  // missing, where the files hold other rows of the same parameter
+};
+
+// A model's parts in its files, in the order of the store, and what there is of them.
 std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model, const WeightsFormat& format,
-                           const LoadOptions& options, LoadedWeights& loaded) {
+                           const LoadOptions& options, Found& found) {
   FlatStore& store = model.model.store();
   std::vector<Part> parts;
   const auto add = [&](Part part, const std::string& name, const Shape& shape) {
     part.stored = find_stored(files, model.prefix + name, format);
     if (!part.stored || (options.allow_missing && part.stored.entry->shape != shape)) {
-      loaded.missing.push_back(model.prefix + name);
+      found.missing.push_back(model.prefix + name);
       return;
     }
     require_fits(*part.stored.file, *part.stored.entry, shape);
+    found.present.push_back(part.stored.entry->name);
     parts.push_back(part);
   };
   for (int index = 0; index < store.num_parameters(); ++index) {
@@ -85,15 +96,13 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
     if (is_of_adapter(parameter.name) != format.adapter) continue;
     const Shape shape = stored_shape(parameter.name, parameter.placement.shape, format);
     std::int64_t first = 0;
-    const std::size_t before = parts.size(), missing = loaded.missing.size();
+    const std::size_t before = parts.size(), missing = found.missing.size();
     for (const StoredRows& rows : stored_rows(parameter.name, shape, format)) {
       add({.index = index, .rows = {first, first + rows.count}}, rows.name, shape_of_rows(shape, rows.count));
       first += rows.count;
     }
-    // Rows without values beside others would pass for loaded ones.
-    if (parts.size() > before && loaded.missing.size() > missing) {
-      loaded.missing.erase(loaded.missing.begin(), loaded.missing.begin() + static_cast<std::ptrdiff_t>(missing));
-      refuse(files.path(), lacks_a_tensor, loaded.missing, fits_hint);
+    if (parts.size() > before) {
+      found.torn.insert(found.torn.end(), found.missing.begin() + static_cast<std::ptrdiff_t>(missing), found.missing.end());
     }
   }
   if (format.adapter) return parts;
@@ -104,15 +113,31 @@ std::vector<Part> parts_of(const WeightFiles& files, const PrefixedModel& model,
   return parts;
 }
 
-std::vector<std::string> unexpected(const WeightFiles& files, const std::vector<std::vector<Part>>& parts,
-                                    const WeightsFormat& format) {
-  std::set<const SafetensorsEntry*> known;
-  for (const std::vector<Part>& of_model : parts) {
-    for (const Part& part : of_model) known.insert(part.stored.entry);
+// The names that the ranks of a pipeline have, each once: the same on all of them. Without a pipeline those that are here.
+std::vector<std::string> of_all_stages(const Axis& stages, const std::vector<std::string>& here) {
+  if (stages == nullptr) return here;
+  std::vector<std::string> all;
+  std::set<std::string> known;
+  for (const std::string& text : stages->gather_texts(fmt::format("{}", fmt::join(here, "\n")), "names of weights")) {
+    std::istringstream lines(text);
+    for (std::string name; std::getline(lines, name);) {
+      if (known.insert(name).second) all.push_back(name);
+    }
   }
+  return all;
+}
+
+Found of_all_stages(const Axis& stages, const Found& here) {
+  return {.present = of_all_stages(stages, here.present),
+          .missing = of_all_stages(stages, here.missing),
+          .torn = of_all_stages(stages, here.torn)};
+}
+
+std::vector<std::string> unexpected(const WeightFiles& files, const Found& found, const WeightsFormat& format) {
+  const std::set<std::string> known(found.present.begin(), found.present.end());
   std::vector<std::string> names;
   for (const StoredTensor& tensor : files.all()) {
-    if (!known.contains(tensor.entry) && !passed_over(tensor.entry->name, format)) names.push_back(tensor.entry->name);
+    if (!known.contains(tensor.entry->name) && !passed_over(tensor.entry->name, format)) names.push_back(tensor.entry->name);
   }
   return names;
 }
@@ -190,6 +215,26 @@ void make_adapters(Model& model) {
 
 }  // namespace
 
+void agree(const Model& model, const std::function<void()>& action, std::string_view name) {
+  std::exception_ptr failed;
+  const auto attempt = [&failed](const auto& work) {
+    try {
+      work();
+    } catch (...) {
+      failed = std::current_exception();
+    }
+  };
+  const auto tell = [&failed] {
+    if (failed) std::rethrow_exception(failed);
+  };
+  attempt(action);
+  // First those that hold parts of the same layers, then those with other layers.
+  for (const Axis& ranks : {model.context().parts(), model.context().pipeline}) {
+    if (ranks != nullptr) attempt([&] { ranks->agree(tell, name); });
+  }
+  tell();
+}
+
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format) {
   for (const std::string& spelling : spellings(name, format)) {
     if (const SafetensorsEntry* entry = file.find(spelling)) return *entry;
@@ -212,25 +257,35 @@ void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, co
 template <typename T>
 LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                            const LoadOptions& options) {
-  const WeightFiles files(path);
-  LoadedWeights loaded;
+  require(!models.empty(), "load_weights() got no model");
+  std::optional<WeightFiles> files;
   std::vector<std::vector<Part>> parts;
-  for (const PrefixedModel& model : models) parts.push_back(parts_of(files, model, format, options, loaded));
+  Found found;
+  const Model& first = models.front().model;
+  const auto look = [&] {
+    files.emplace(path);
+    for (const PrefixedModel& model : models) parts.push_back(parts_of(*files, model, format, options, found));
+  };
+  agree(first, look, "look for weights");
+  found = of_all_stages(first.context().pipeline, found);
+  LoadedWeights loaded{.missing = found.missing, .unexpected = unexpected(*files, found, format)};
   if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
-  const bool whole =
-      std::ranges::all_of(models, [](const PrefixedModel& each) { return each.model.context().pipeline == nullptr; });
-  if (whole) loaded.unexpected = unexpected(files, parts, format);
+  // Rows without values beside others would pass for loaded ones.
+  if (!found.torn.empty()) refuse(path, lacks_a_tensor, found.torn, fits_hint);
   if (!loaded.unexpected.empty() && !options.allow_missing) {
     refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
   }
-  if (whole && !loaded.missing.empty() && std::ranges::all_of(parts, &std::vector<Part>::empty)) {
+  if (!loaded.missing.empty() && found.present.empty()) {
     refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);
   }
-  for (std::size_t index = 0; index < models.size(); ++index) {  // nothing is changed before all is checked
-    Model& model = models[index].model;
-    if (!format.adapter && model.context().lora) make_adapters<T>(model);
-    fill<T>(model.store(), parts[index], format);
-  }
+  const auto read = [&] {  // nothing is changed before all is checked
+    for (std::size_t index = 0; index < models.size(); ++index) {
+      Model& model = models[index].model;
+      if (!format.adapter && model.context().lora) make_adapters<T>(model);
+      fill<T>(model.store(), parts[index], format);
+    }
+  };
+  agree(first, read, "read weights");
   return loaded;
 }
 

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <exception>
 #include <optional>
@@ -149,21 +150,32 @@ std::vector<float> values_here(const Source& source, const WeightsFormat& format
   return stored;
 }
 
+// A value that is not finite stays so.
 template <typename T>
-std::vector<std::byte> rounded(const std::vector<float>& values) {
+std::vector<std::byte> rounded(const std::vector<float>& values, const TensorRef& tensor, const std::string& path) {
   std::vector<std::byte> bytes(values.size() * sizeof(T));
   for (std::size_t i = 0; i < values.size(); ++i) {
     const auto value = static_cast<T>(values[i]);
+    if (!std::isfinite(static_cast<float>(value)) && std::isfinite(values[i])) {
+      const bool is_half = tensor.dtype == DType::float16;
+      throw Error({.code = ErrorCode::invalid_argument,
+                   .message = fmt::format("a value is too large for weights of {}", name_of(tensor.dtype)),
+                   .name = tensor.name,
+                   .path = path,
+                   .wanted = is_half ? "at most 65504" : "at most 3.39e38",
+                   .had = fmt::format("{}", values[i]),
+                   .hint = fmt::format("write the weights as {}", is_half ? "bfloat16 or float32" : "float32")});
+    }
     std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
   }
   return bytes;
 }
 
-std::vector<std::byte> bytes_of(const std::vector<float>& values, DType dtype) {
-  switch (dtype) {
-    case DType::bfloat16: return rounded<bfloat16>(values);
-    case DType::float16: return rounded<float16>(values);
-    default: return rounded<float>(values);
+std::vector<std::byte> bytes_of(const std::vector<float>& values, const TensorRef& tensor, const std::string& path) {
+  switch (tensor.dtype) {
+    case DType::bfloat16: return rounded<bfloat16>(values, tensor, path);
+    case DType::float16: return rounded<float16>(values, tensor, path);
+    default: return rounded<float>(values, tensor, path);
   }
 }
 
@@ -196,6 +208,7 @@ std::vector<float> values_of(const WrittenTensor& tensor, const WeightsFormat& f
 template <typename T>
 void save_weights(const std::vector<PrefixedModel>& models, const std::string& path, const WeightsFormat& format,
                   SafetensorsMetadata metadata) {
+  require(!models.empty(), "save_weights() got no model");
   require(format.dtype == DType::float32 || format.dtype == DType::bfloat16 || format.dtype == DType::float16,
           "weights are written as float32, bfloat16 or float16, not as {}", name_of(format.dtype));
   metadata.try_emplace("format", "pt");
@@ -224,10 +237,13 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
   });
   for (const WrittenTensor& tensor : tensors) {
     const std::vector<float> values = values_of<T>(tensor, format);
-    attempt([&] { file->write(bytes_of(values, format.dtype)); });
+    attempt([&] { file->write(bytes_of(values, tensor.described, path)); });
   }
   attempt([&] { file->commit(); });
-  if (failed) std::rethrow_exception(failed);
+  const auto tell = [&failed] {
+    if (failed) std::rethrow_exception(failed);
+  };
+  agree(models.front().model, tell, "write weights");
 }
 
 template <typename T>

@@ -53,9 +53,9 @@ GptOptions gpt_options(const std::filesystem::path& path);
 GptNeoXOptions gpt_neox_options(const std::filesystem::path& path);
 
 // Fills the model with float32, bfloat16 or float16 tensors of the folder. A rank of a divided model reads the
-// tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them; in a
-// pipeline a stage looks for its own alone, and what is unexpected is not known. A folder of the model without its head, as a
-// BertModel or ViTModel, whose names lack the prefix, is read too, where the head may be missing.
+// tensors that it has a part of, one after the other. Those that are missing or unexpected are an Error that lists them, in a
+// pipeline those of all stages. All ranks of a divided model call it. A folder of the model without its head, as a BertModel or
+// ViTModel, whose names lack the prefix, is read too, where the head may be missing.
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load = {});
 nn::LoadedWeights load_pretrained(Model& model, const VisionTransformerOptions& options, const std::filesystem::path& folder,
@@ -73,7 +73,7 @@ nn::LoadedWeights load_pretrained(Net& model, const std::filesystem::path& folde
 }
 
 struct SavePretrainedOptions {
-  DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16
+  DType dtype = DType::float32;  // of the weights in the file: also bfloat16 or float16; too large a value is an Error
   // The folder that the model came from: the files of its tokenizer or image processor and the numbers of special tokens are
   // carried along, as far as it has any. Empty: none.
   std::filesystem::path from = {};

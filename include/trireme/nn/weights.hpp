@@ -25,7 +25,7 @@ struct LoadedWeights {
 };
 
 // Fills the model's store. A missing or unknown tensor or another shape is an Error that names it, and changes nothing.
-// T: the element type of the model's values.
+// T: the element type of the model's values. All ranks of a divided model call this.
 template <typename T>
 TRIREME_EXPORT void load_weights(Model& model, const std::string& path);
 

@@ -51,12 +51,16 @@ inline Shape stored_shape(const std::string& parameter, const Shape& shape, cons
   return format.stored_transposed(parameter) ? ops::transposed_shape(shape, 0, 1) : shape;
 }
 
+// Runs `action` on each rank that holds a part of the model: where one throws, all throw its error.
+void agree(const Model& model, const std::function<void()>& action, std::string_view name);
+
 // The file's tensor of this parameter or buffer, and that it is of a type that is read (float32, bfloat16, float16) and of this
 // shape, as the file stores it: Error otherwise.
 const SafetensorsEntry& stored_tensor(const SafetensorsFile& file, const std::string& name, const WeightsFormat& format);
 void require_fits(const SafetensorsFile& file, const SafetensorsEntry& entry, const Shape& shape);
 
-// path: a safetensors file, or a folder as transformers writes it.
+// path: a safetensors file, or a folder as transformers writes it. All ranks of a divided model call these; models of one file
+// lie on the same ranks. The lists of what did not fit, and errors, are those of all ranks.
 template <typename T>
 TRIREME_EXPORT LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::string& path,
                                           const WeightsFormat& format, const LoadOptions& options = {});
