@@ -50,6 +50,7 @@ void read_experts(const ConfigFile& config, const std::string& family, LlamaOpti
   const double factor = config.number_or("router_aux_loss_coef", 0.001);
   if (!(factor >= 0)) config.refuse("router_aux_loss_coef", "a number from 0 on");
   if (config.flag_or("output_router_logits", false)) experts.auxiliary_loss = factor;
+  if (experts.auxiliary_loss == 0) options.unused_auxiliary_loss = factor;
 }
 
 std::string family_with_experts(const LlamaOptions& options) {
@@ -79,7 +80,7 @@ void add_experts(const LlamaOptions& options, const std::string& family, nlohman
   const nn::MixtureOfExpertsOptions& experts = options.experts;
   config["num_experts_per_tok"] = experts.top_k;
   config["output_router_logits"] = experts.auxiliary_loss > 0;
-  if (experts.auxiliary_loss > 0) config["router_aux_loss_coef"] = experts.auxiliary_loss;
+  config["router_aux_loss_coef"] = experts.auxiliary_loss > 0 ? experts.auxiliary_loss : options.unused_auxiliary_loss;
   // A qwen3_moe has both names: transformers 4 and 5 may read another one.
   if (family != "mixtral") config["num_experts"] = experts.count;
   if (family != "qwen2_moe") config["num_local_experts"] = experts.count;

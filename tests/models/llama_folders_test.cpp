@@ -170,6 +170,31 @@ TEST_CASE("what a config does not say is what transformers takes") {
   CHECK(models::llama_options(both.path()).rotary_base == 10000);
 }
 
+TEST_CASE("the factor of the experts' balance stays in a folder where it counts and where it does not") {
+  for (const char* name : {"mixtral", "qwen2_moe", "qwen3_moe"}) {
+    for (const bool counts : {false, true}) {
+      for (const json& factor : {json(0.02), json(0.0), json()}) {
+        CAPTURE(name, counts, factor.dump());
+        const ChangedFolder folder(name);
+        json config = folder.config();
+        config["output_router_logits"] = counts;
+        config["router_aux_loss_coef"] = factor;
+        if (factor.is_null()) config.erase("router_aux_loss_coef");
+        folder.set_config(config);
+        const double wanted = factor.is_null() ? 0.001 : factor.get<double>();
+        const models::LlamaOptions options = models::llama_options(folder.path());
+        CHECK(options.experts.auxiliary_loss == (counts ? wanted : 0));
+        models::Llama<Float32> model(options);
+        model.initialize({.seed = 1});
+        models::save_pretrained(model, folder.path() / "saved");
+        const json saved = tests::read_json(folder.path() / "saved" / "config.json");
+        CHECK(saved.at("output_router_logits") == (counts && wanted > 0));
+        CHECK(saved.at("router_aux_loss_coef") == wanted);
+      }
+    }
+  }
+}
+
 TEST_CASE("options are saved as a family that has them, or refused") {
   const tests::TemporaryFolder folder;
   const auto family_of = [&](const models::LlamaOptions& options) {

@@ -39,7 +39,8 @@ struct LlamaOptions {
   // With a count, experts take the place of the MLP in all blocks. Width and initializer are the model's, and so is the number
   // of hidden features unless it is given. Factors of added losses are those of the means over layers.
   nn::MixtureOfExpertsOptions experts = {};
-  double weight_deviation = 0.02;  // standard deviation of first weights
+  double unused_auxiliary_loss = 0.001;  // router_aux_loss_coef of folders, where experts.auxiliary_loss is 0
+  double weight_deviation = 0.02;        // standard deviation of first weights
 };
 
 // A pre-norm block with RMS norms, rotary positions and SwiGLU (Touvron et al. 2023, arXiv 2302.13971).
