@@ -371,3 +371,24 @@ TEST_CASE("a value that float16 does not hold is told on all ranks, and the fold
     }
   }
 }
+
+TEST_CASE("a folder that can't be written is told on all ranks alike") {
+  const tests::ModelFolder folder = llama_folder();
+  const models::LlamaOptions options = models::llama_options(folder.path);
+  for (const char* blocked : {"config.json", "model.safetensors"}) {
+    for (const Layout& layout : divided) {
+      INFO(blocked << ", " << layout.str());
+      const tests::TemporaryFolder written;
+      fs::create_directories(written.path() / blocked / "in_the_way");
+      const auto errors = errors_of(layout, [&](const ModelContext& context) {
+        const models::Llama<Float32> model(options, context);
+        model.store().initialize<float>(7);
+        models::save_pretrained(model, written.path());
+      });
+      for (const std::string& error : errors) {
+        CHECK(error == errors.front());
+        CHECK_THAT(error, ContainsSubstring(blocked));
+      }
+    }
+  }
+}
