@@ -44,10 +44,14 @@ models::BertOptions masked_bert_options(const std::string& folder) {
 }
 
 LmOptions folder_options(const std::string& folder) {
-  const std::string type = models::model_type(folder);
-  if (type == "gpt2") return models::gpt_options(folder);
-  if (type == "gpt_neox") return models::gpt_neox_options(folder);
-  if (type == "bert") return masked_bert_options(folder);
+  using models::Family;
+  switch (models::family_of(folder, {{Family::vit, "train_vit trains vision transformers"}})) {
+    case Family::gpt2: return models::gpt_options(folder);
+    case Family::gpt_neox: return models::gpt_neox_options(folder);
+    case Family::bert: return masked_bert_options(folder);
+    case Family::llama:
+    case Family::vit: break;  // refused
+  }
   return models::llama_options(folder);
 }
 

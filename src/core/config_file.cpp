@@ -64,7 +64,7 @@ const nlohmann::json& ConfigFile::at(std::string_view key, std::string_view want
   return *value;
 }
 
-void ConfigFile::refuse(std::string_view key, const std::string& wanted) const {
+void ConfigFile::refuse(std::string_view key, const std::string& wanted, const std::string& hint) const {
   const auto found = object_->find(key);
   std::string had = "nothing";
   if (found != object_->end()) {
@@ -78,7 +78,8 @@ void ConfigFile::refuse(std::string_view key, const std::string& wanted) const {
                .name = prefix_ + std::string(key),
                .path = path_,
                .wanted = wanted,
-               .had = std::move(had)});
+               .had = std::move(had),
+               .hint = hint});
 }
 
 std::int64_t ConfigFile::integer(std::string_view key, std::int64_t least) const {

@@ -50,7 +50,8 @@ class ConfigFile {
   void refuse_unknown() const;
 
   const std::string& path() const { return path_; }
-  [[noreturn]] void refuse(std::string_view key, const std::string& wanted) const;
+  // `hint`: what to do.
+  [[noreturn]] void refuse(std::string_view key, const std::string& wanted, const std::string& hint = {}) const;
 
  private:
   ConfigFile(const ConfigFile& outer, const nlohmann::json& object, std::string prefix);

@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
+#include <string>
 #include <utility>
 
 #include "core/system_error.hpp"
@@ -88,6 +90,12 @@ void File::read_at(std::span<std::byte> into, std::uint64_t offset) const {
     into = into.subspan(static_cast<std::size_t>(count));
     offset += static_cast<std::uint64_t>(count);
   }
+}
+
+std::string File::content() const {
+  std::string text(size(), '\0');
+  read_at(std::as_writable_bytes(std::span(text)), 0);
+  return text;
 }
 
 std::shared_ptr<const std::byte> File::map() const {

@@ -23,19 +23,19 @@ void refuse_other_layers(const ConfigFile& config) {
 
 }  // namespace
 
-std::string family_without_experts(const std::string& family) {
-  if (family == "mixtral") return "mistral";
+std::string type_without_experts(const std::string& type) {
+  if (type == "mixtral") return "mistral";
   constexpr std::string_view ending = "_moe";
-  return family.ends_with(ending) ? family.substr(0, family.size() - ending.size()) : family;
+  return type.ends_with(ending) ? type.substr(0, type.size() - ending.size()) : type;
 }
 
-void read_experts(const ConfigFile& config, const std::string& family, LlamaOptions& options) {
+void read_experts(const ConfigFile& config, const std::string& type, LlamaOptions& options) {
   nn::MixtureOfExpertsOptions& experts = options.experts;
-  if (family == "mixtral") {
+  if (type == "mixtral") {
     experts = {.count = config.integer_or("num_local_experts", 8), .top_k = config.integer_or("num_experts_per_tok", 2)};
     config.expect("router_jitter_noise", 0.0);
   } else {
-    const bool is_qwen2 = family == "qwen2_moe";
+    const bool is_qwen2 = type == "qwen2_moe";
     const char* const count = config.has("num_local_experts") ? "num_local_experts" : "num_experts";
     experts = {.count = config.integer_or(count, is_qwen2 ? 60 : 128),
                .top_k = config.integer_or("num_experts_per_tok", is_qwen2 ? 4 : 8),
@@ -53,7 +53,7 @@ void read_experts(const ConfigFile& config, const std::string& family, LlamaOpti
   if (experts.auxiliary_loss == 0) options.unused_auxiliary_loss = factor;
 }
 
-std::string family_with_experts(const LlamaOptions& options) {
+std::string type_with_experts(const LlamaOptions& options) {
   const nn::MixtureOfExpertsOptions& experts = options.experts;
   if (experts.capacity_factor > 0) refuse_to_save("a capacity of experts (save it with options whose capacity_factor is 0)");
   if (options.mlp_bias) refuse_to_save("experts and biases of an MLP");
@@ -76,15 +76,15 @@ std::string family_with_experts(const LlamaOptions& options) {
   return "mixtral";
 }
 
-void add_experts(const LlamaOptions& options, const std::string& family, nlohmann::ordered_json& config) {
+void add_experts(const LlamaOptions& options, const std::string& type, nlohmann::ordered_json& config) {
   const nn::MixtureOfExpertsOptions& experts = options.experts;
   config["num_experts_per_tok"] = experts.top_k;
   config["output_router_logits"] = experts.auxiliary_loss > 0;
   config["router_aux_loss_coef"] = experts.auxiliary_loss > 0 ? experts.auxiliary_loss : options.unused_auxiliary_loss;
   // A qwen3_moe has both names: transformers 4 and 5 may read another one.
-  if (family != "mixtral") config["num_experts"] = experts.count;
-  if (family != "qwen2_moe") config["num_local_experts"] = experts.count;
-  if (family == "mixtral") {
+  if (type != "mixtral") config["num_experts"] = experts.count;
+  if (type != "qwen2_moe") config["num_local_experts"] = experts.count;
+  if (type == "mixtral") {
     config["intermediate_size"] = hidden_of(options);
     return;
   }
@@ -92,7 +92,7 @@ void add_experts(const LlamaOptions& options, const std::string& family, nlohman
   config["norm_topk_prob"] = experts.renormalise;
   config["decoder_sparse_step"] = 1;
   config["mlp_only_layers"] = nlohmann::ordered_json::array();
-  if (family != "qwen2_moe") return;
+  if (type != "qwen2_moe") return;
   config["shared_expert_intermediate_size"] = experts.shared_hidden;
   config["qkv_bias"] = options.attention_bias;
 }

@@ -10,13 +10,13 @@
 namespace trireme::models {
 
 // The model_type of the same model without experts: mistral, qwen2, qwen3. Others are their own.
-std::string family_without_experts(const std::string& family);
+std::string type_without_experts(const std::string& type);
 
-void read_experts(const ConfigFile& config, const std::string& family, LlamaOptions& options);
+void read_experts(const ConfigFile& config, const std::string& type, LlamaOptions& options);
 
 // The model_type of a model with experts, or an Error where transformers has none.
-std::string family_with_experts(const LlamaOptions& options);
-void add_experts(const LlamaOptions& options, const std::string& family, nlohmann::ordered_json& config);
+std::string type_with_experts(const LlamaOptions& options);
+void add_experts(const LlamaOptions& options, const std::string& type, nlohmann::ordered_json& config);
 
 // The tensors of a file that hold a parameter of a mixture; nothing for others.
 std::vector<nn::StoredRows> stored_experts(const LlamaOptions& options, const std::string& parameter);

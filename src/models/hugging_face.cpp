@@ -4,7 +4,6 @@
 
 #include "models/expert_config.hpp"
 #include "models/hugging_face_config.hpp"
-#include "models/model_config.hpp"
 #include "models/pretrained_folder.hpp"
 
 namespace trireme::models {
@@ -38,8 +37,6 @@ nn::WeightsFormat format_of(const LlamaOptions& options, DType dtype) {
 }
 
 }  // namespace
-
-std::string model_type(const std::filesystem::path& path) { return config_at(path).text("model_type"); }
 
 nn::LoadedWeights load_pretrained(Model& model, const LlamaOptions& options, const std::filesystem::path& folder,
                                   const nn::LoadOptions& load) {

@@ -49,7 +49,7 @@ nn::WeightsFormat format_of(const BertOptions& options, DType dtype) {
 
 BertOptions bert_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
-  if (config.text("model_type") != "bert") config.refuse("model_type", "bert");
+  require_family(config, Family::bert);
   BertOptions options{.layers = count_of(config, "num_hidden_layers", 12),
                       .heads = count_of(config, "num_attention_heads", 12),
                       .width = config.integer_or("hidden_size", 768),

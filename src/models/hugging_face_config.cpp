@@ -90,11 +90,11 @@ void read_rotary(const ConfigFile& config, double otherwise, LlamaOptions& optio
 
 // A window of all layers, which mistral has unless it is null and mixtral where it is given, or of some, which Qwen says by a
 // flag, and then from which layer on or in which ones.
-void read_window(const ConfigFile& config, const std::string& family, LlamaOptions& options) {
+void read_window(const ConfigFile& config, const std::string& type, LlamaOptions& options) {
   constexpr std::int64_t standard = 4096;
-  const bool is_qwen = family.starts_with("qwen");
-  const bool is_mixtral = family == "mixtral";
-  const bool has_window = family == "mistral" || is_mixtral || (is_qwen && config.flag_or("use_sliding_window", false));
+  const bool is_qwen = type.starts_with("qwen");
+  const bool is_mixtral = type == "mixtral";
+  const bool has_window = type == "mistral" || is_mixtral || (is_qwen && config.flag_or("use_sliding_window", false));
   const std::int64_t said =
       config.is_absent("sliding_window") && !is_mixtral ? standard : config.integer_or("sliding_window", 0);
   options.window = has_window ? said : 0;
@@ -104,9 +104,9 @@ void read_window(const ConfigFile& config, const std::string& family, LlamaOptio
   for (int layer = 0; layer < options.layers; ++layer) {
     bool windowed = options.window > 0 && (!is_qwen || layer >= first);
     if (types) {
-      const std::string& type = (*types)[static_cast<std::size_t>(layer)];
-      const bool told = type == "sliding_attention";
-      if (!told && type != "full_attention") config.refuse("layer_types", "full_attention and sliding_attention");
+      const std::string& kind = (*types)[static_cast<std::size_t>(layer)];
+      const bool told = kind == "sliding_attention";
+      if (!told && kind != "full_attention") config.refuse("layer_types", "full_attention and sliding_attention");
       if (told && options.window == 0) config.refuse("layer_types", "full_attention, for there is no sliding window");
       if (!is_qwen && told != windowed) config.refuse("layer_types", "sliding_attention, for a Mistral has its window in all");
       windowed = told;
@@ -116,13 +116,13 @@ void read_window(const ConfigFile& config, const std::string& family, LlamaOptio
   options = with_plain_windows(options);
 }
 
-// By absence a family's own number, by null that of the heads.
-int kv_heads_of(const ConfigFile& config, const std::string& family, int heads) {
-  const int standard = family == "mistral" || family == "mixtral" ? 8
-                       : family == "qwen2_moe"                    ? 16
-                       : family == "qwen3_moe"                    ? 4
-                       : family.starts_with("qwen")               ? 32
-                                                                  : heads;
+// By absence a model_type's own number, by null that of the heads.
+int kv_heads_of(const ConfigFile& config, const std::string& type, int heads) {
+  const int standard = type == "mistral" || type == "mixtral" ? 8
+                       : type == "qwen2_moe"                  ? 16
+                       : type == "qwen3_moe"                  ? 4
+                       : type.starts_with("qwen")             ? 32
+                                                              : heads;
   const auto found = config.integer_or("num_key_value_heads", config.is_absent("num_key_value_heads") ? standard : heads);
   if (found > heads || heads % found != 0) config.refuse("num_key_value_heads", "a divisor of num_attention_heads");
   return static_cast<int>(found);
@@ -139,13 +139,11 @@ LlamaOptions with_plain_windows(LlamaOptions options) {
 
 LlamaOptions llama_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
+  require_family(config, Family::llama);
   const std::string type = config.text("model_type");
-  const std::string family = family_without_experts(type);
-  const bool has_experts = type != family;
-  if (family != "llama" && family != "mistral" && family != "qwen2" && family != "qwen3") {
-    config.refuse("model_type", "llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 or qwen3_moe");
-  }
-  const std::int64_t longest = family == "mistral" ? 131072 : family == "llama" ? 2048 : 32768;
+  const std::string base = type_without_experts(type);
+  const bool has_experts = type != base;
+  const std::int64_t longest = base == "mistral" ? 131072 : base == "llama" ? 2048 : 32768;
   LlamaOptions options{.layers = count_of(config, "num_hidden_layers"),
                        .heads = count_of(config, "num_attention_heads"),
                        .width = config.integer("hidden_size"),
@@ -164,12 +162,12 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
   config.expect("pretraining_tp", 1);
   config.expect("attention_dropout", 0.0);
   if (config.has("quantization_config")) config.refuse("quantization_config", "weights that are not quantized");
-  options.query_key_norm = family == "qwen3";
-  options.mlp_bias = family == "llama" && config.flag_or("mlp_bias", false);
-  if (family == "llama" || family == "qwen3") {
+  options.query_key_norm = base == "qwen3";
+  options.mlp_bias = base == "llama" && config.flag_or("mlp_bias", false);
+  if (base == "llama" || base == "qwen3") {
     options.attention_bias = options.output_bias = config.flag_or("attention_bias", false);
   } else {
-    options.attention_bias = family == "qwen2";
+    options.attention_bias = base == "qwen2";
   }
   if (type == "qwen2_moe") options.attention_bias = config.flag_or("qkv_bias", true);
   read_rotary(config, type == "mixtral" ? 1e6 : 10000, options);
@@ -190,8 +188,8 @@ LlamaOptions llama_options(const std::filesystem::path& path) {
 namespace {
 
 // transformers refuses a Llama whose heads do not divide its width.
-std::string family_of(const LlamaOptions& options) {
-  if (options.experts.count > 0) return family_with_experts(options);
+std::string type_of(const LlamaOptions& options) {
+  if (options.experts.count > 0) return type_with_experts(options);
   if (options.query_key_norm) return "qwen3";
   if (options.attention_bias && !options.output_bias) return "qwen2";
   const bool beyond_llama = options.window > 0 || options.width % options.heads != 0;
@@ -230,13 +228,13 @@ nlohmann::ordered_json rope_json(const RotaryScaling& scaling) {
 
 nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
   const LlamaOptions options = with_plain_windows(given);
-  const std::string type = family_of(options), family = family_without_experts(type);
-  const bool is_qwen = family.starts_with("qwen");
-  if (family != "llama" && options.mlp_bias) refuse_to_save("these biases of attention and MLP, norms or windows");
-  if (family == "llama" && options.width % options.heads != 0) refuse_to_save("heads of this size and biases");
-  if (family == "llama" && options.window > 0) refuse_to_save("a window and biases, or a window in some layers without biases");
-  if (family == "llama" && options.attention_bias != options.output_bias) refuse_to_save("a bias of o_proj alone");
-  if (family == "qwen3" && options.attention_bias != options.output_bias)
+  const std::string type = type_of(options), base = type_without_experts(type);
+  const bool is_qwen = base.starts_with("qwen");
+  if (base != "llama" && options.mlp_bias) refuse_to_save("these biases of attention and MLP, norms or windows");
+  if (base == "llama" && options.width % options.heads != 0) refuse_to_save("heads of this size and biases");
+  if (base == "llama" && options.window > 0) refuse_to_save("a window and biases, or a window in some layers without biases");
+  if (base == "llama" && options.attention_bias != options.output_bias) refuse_to_save("a bias of o_proj alone");
+  if (base == "qwen3" && options.attention_bias != options.output_bias)
     refuse_to_save("norms of queries and one of these biases");
   const std::int64_t head_size = options.head_size == 0 ? options.width / options.heads : options.head_size;
   const std::string architecture = type == "llama"       ? "Llama"
@@ -266,11 +264,11 @@ nlohmann::ordered_json config_of(const LlamaOptions& given, DType dtype) {
                                 {"eos_token_id", nullptr},
                                 {"pad_token_id", nullptr}};
   if (options.experts.count > 0) add_experts(options, type, config);
-  if (family != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
-  if (family == "llama" || family == "qwen3") config["attention_bias"] = options.attention_bias;
-  if (family == "llama") config["mlp_bias"] = options.mlp_bias;
+  if (base != "qwen2" || head_size * options.heads != options.width) config["head_dim"] = head_size;
+  if (base == "llama" || base == "qwen3") config["attention_bias"] = options.attention_bias;
+  if (base == "llama") config["mlp_bias"] = options.mlp_bias;
   if (is_qwen) config["use_sliding_window"] = options.window > 0;
-  if (family != "llama" && (!is_qwen || options.experts.count == 0))
+  if (base != "llama" && (!is_qwen || options.experts.count == 0))
     config["sliding_window"] = options.window > 0 ? nlohmann::ordered_json(options.window) : nullptr;
   if (is_qwen && options.window > 0) {
     for (int layer = 0; layer < options.layers; ++layer) {

@@ -40,7 +40,7 @@ void read_rotary(const ConfigFile& config, GptNeoXOptions& options) {
 
 GptOptions gpt_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
-  if (config.text("model_type") != "gpt2") config.refuse("model_type", "gpt2");
+  require_family(config, Family::gpt2);
   const GptOptions options{.layers = count_of(config, "n_layer", 12),
                            .heads = count_of(config, "n_head", 12),
                            .width = config.integer_or("n_embd", 768),
@@ -99,7 +99,7 @@ void save_pretrained(Model& model, const GptOptions& options, const std::filesys
 
 GptNeoXOptions gpt_neox_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
-  if (config.text("model_type") != "gpt_neox") config.refuse("model_type", "gpt_neox");
+  require_family(config, Family::gpt_neox);
   GptNeoXOptions options{.layers = count_of(config, "num_hidden_layers", 44),
                          .heads = count_of(config, "num_attention_heads", 64),
                          .width = config.integer_or("hidden_size", 6144),

@@ -73,10 +73,9 @@ data::Resizing extents_of(const ConfigFile& processor, const char* key, std::int
 
 VisionTransformerOptions vit_options(const std::filesystem::path& path) {
   const ConfigFile config = config_at(path);
-  const std::string family = config.text("model_type");
-  if (family != "vit" && family != "deit") config.refuse("model_type", "vit or deit");
+  require_family(config, Family::vit);
   const auto architectures = config.texts("architectures");
-  const bool distilled = family == "deit";
+  const bool distilled = config.text("model_type") == "deit";
   if (distilled && architectures && *architectures != std::vector<std::string>{"DeiTForImageClassificationWithTeacher"}) {
     config.refuse("architectures", "DeiTForImageClassificationWithTeacher, whose logits are those of both of its tokens");
   }

@@ -7,12 +7,16 @@
 #include <vector>
 
 #include "core/config_file.hpp"
+#include "trireme/models/hugging_face.hpp"
 #include "trireme/ops/elementwise/elementwise_options.hpp"
 
 namespace trireme::models {
 
 // Of the folder of a model, or the file that is named.
 ConfigFile config_at(const std::filesystem::path& path);
+
+// Refuses a model_type of another family.
+void require_family(const ConfigFile& config, Family wanted);
 
 // What a config calls the function between the layers of an MLP, and back.
 ops::Activation activation_of(const ConfigFile& config, std::string_view key, ops::Activation otherwise);

@@ -7,7 +7,7 @@
 #include "onnx/builder.hpp"
 #include "trireme/ops/array/movement.hpp"
 
-// Elements in another order, parts of tensors, and sums over dims.
+// Elements in another order or sorted, parts of tensors, and sums over dims.
 namespace trireme::onnx::detail {
 namespace {
 
@@ -157,6 +157,15 @@ void take_triangle(Builder& b) {
   b.set_result(b.node("Trilu", {b.operand(0), b.numbers_of({b.whole("diagonal")}, true)}, {{"upper", std::int64_t{upper}}}));
 }
 
+void take_sorted(Builder& b) {
+  const std::int64_t dim = from_front(b.whole("dim"), b.dims(0).size());
+  const Dim chosen = b.result_dims()[static_cast<std::size_t>(dim)];
+  const auto sorted =
+      b.nodes("TopK", {b.operand(0), b.extents({chosen})}, 2, {{"axis", dim}, {"largest", b.whole("descending")}});
+  b.set_result(sorted[0], 0);
+  b.set_result(sorted[1], 1);
+}
+
 void cumsum(Builder& b) { b.set_result(b.node("CumSum", {b.operand(0), b.numbers_of({b.whole("dim")}, true)})); }
 
 void pad(Builder& b) {
@@ -244,6 +253,8 @@ void add_arrays(Emitters& to) {
   to["roll"] = roll;
   to["triu"] = take_triangle<true>;
   to["tril"] = take_triangle<false>;
+  to["topk"] = take_sorted;
+  to["sort"] = take_sorted;
   to["cumsum"] = cumsum;
   to["sum"] = reduce<"ReduceSum">;
   to["mean"] = reduce<"ReduceMean">;

@@ -5,16 +5,6 @@
 namespace trireme::onnx::detail {
 namespace {
 
-void take_sorted(Builder& b) {
-  const auto dim = static_cast<std::size_t>((b.whole("dim") + static_cast<std::int64_t>(b.dims(0).size())) %
-                                            static_cast<std::int64_t>(b.dims(0).size()));
-  const Dims chosen = b.result_dims();
-  const auto sorted = b.nodes("TopK", {b.operand(0), b.extents({chosen[dim]})}, 2,
-                              {{"axis", static_cast<std::int64_t>(dim)}, {"largest", b.whole("descending")}});
-  b.set_result(sorted[0], 0);
-  b.set_result(sorted[1], 1);
-}
-
 void take_rows(Builder& b) {
   if (b.whole("limited") != 0) b.refuse("limits the tokens of an expert by a capacity, which depends on all of them");
   b.set_result(b.node("Unsqueeze", {b.operand(0), b.numbers_of({0})}));
@@ -41,8 +31,6 @@ void combine_rows(Builder& b) {
 }  // namespace
 
 void add_experts(Emitters& to) {
-  to["topk"] = take_sorted;
-  to["sort"] = take_sorted;
   to["take_expert_rows"] = take_rows;
   to["expert_linear"] = expert_linear;
   to["combine_expert_rows"] = combine_rows;

@@ -29,13 +29,6 @@ double median(std::vector<double> values) {
   return *middle;
 }
 
-std::string read_profile(const std::string& path) {
-  const File file = File::open(path);
-  std::string text(file.size(), '\0');
-  file.read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
 }  // namespace
 
 BucketTuner::BucketTuner(const Group& group, const Group& copies, std::vector<std::int64_t> gradient_bytes, BucketCuts initial,
@@ -90,7 +83,7 @@ void BucketTuner::load_profile() {
   std::string failure;
   if (group_.rank() == 0 && std::filesystem::exists(profile_)) {
     try {
-      text = read_profile(profile_);
+      text = File::open(profile_).content();
     } catch (const Error& error) {
       failure = error.what();
     }

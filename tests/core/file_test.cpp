@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iterator>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "catch.hpp"
@@ -41,6 +42,14 @@ TEST_CASE("what the system has no room for is said") {
   const tests::TemporaryFolder folder;
   File file = File::create(folder.path() / "large");
   CHECK_THROWS_WITH(file.reserve(std::uint64_t{1} << 60), ContainsSubstring("there is no room for 1152921504606846976 bytes"));
+}
+
+TEST_CASE("the content of a file is all of its bytes") {
+  const tests::TemporaryFolder folder;
+  const std::string text("one\0two\n", 8);
+  File::create(folder.path() / "file").write(std::as_bytes(std::span(text)));
+  CHECK(File::open(folder.path() / "file").content() == text);
+  CHECK_THROWS_WITH(File::open(folder.path()), ContainsSubstring("not a regular file"));
 }
 
 TEST_CASE("a file that is finished takes the place of another when it is committed") {

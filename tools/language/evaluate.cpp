@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstdio>
+#include <map>
 
 #include "likelihood.hpp"
 #include "model_folder.hpp"
@@ -94,8 +95,11 @@ template <typename P, typename D>
 void evaluate(const Group& world, const EvaluateProgram& program) {
   ModelFolder folder;
   TextCoding coding;
+  const std::map<models::Family, std::string> refused{
+      {models::Family::bert, "a BERT fills in masked tokens: it can't say how likely a token is after those before it"},
+      {models::Family::vit, "a vision transformer is measured on images: give --images in place of --text and --choices"}};
   const auto read = [&] {
-    folder = read_model_folder(program.folder, program.adapter);
+    folder = read_model_folder(program.folder, program.adapter, refused);
     coding = coding_of(program, folder.path);
   };
   world.agree(read, "read the model's folder");

@@ -6,6 +6,7 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <span>
 #include <utility>
 
@@ -155,7 +156,10 @@ void generate(const Group& world, const GenerateProgram& program) {
   require(world.size() % tensor == 0, "--tensor-parallel {} does not divide the {} ranks", tensor, world.size());
   const ProcessMesh mesh(world, {.tensor = tensor});
   ModelFolder folder;
-  world.agree([&] { folder = read_model_folder(program.folder, program.adapter); }, "read the model's folder");
+  const std::map<models::Family, std::string> refused{
+      {models::Family::bert, "a BERT fills in masked tokens and can't continue a text"},
+      {models::Family::vit, "a vision transformer reads images and can't continue a text"}};
+  world.agree([&] { folder = read_model_folder(program.folder, program.adapter, refused); }, "read the model's folder");
   with_model<P, D>(folder, parallel::model_context(mesh), [&](const auto& model) { generate(model, mesh, program, folder); });
 }
 

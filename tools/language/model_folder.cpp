@@ -1,9 +1,9 @@
 #include "model_folder.hpp"
 
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "trireme/core/error.hpp"
+#include "trireme/core/file.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -11,10 +11,7 @@ using nlohmann::json;
 namespace {
 
 json read_object(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  require(file.good(), "{} can't be read: a model is a folder of transformers, with config.json and model.safetensors",
-          path.string());
-  const json object = json::parse(file, nullptr, false);
+  const json object = json::parse(File::open(path).content(), nullptr, false);
   require(object.is_object(), "{} is no JSON object", path.string());
   return object;
 }
@@ -39,13 +36,11 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 
 }  // namespace
 
-ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter) {
-  const json config = read_object(path / "config.json");
-  const auto type = config.find("model_type");
-  ModelFolder folder{
-      .path = path, .adapter = adapter, .type = type != config.end() && type->is_string() ? type->get<std::string>() : ""};
+ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter,
+                              const std::map<models::Family, std::string>& refused) {
+  ModelFolder folder{.path = path, .adapter = adapter, .family = models::family_of(path, refused)};
   const std::filesystem::path generation = path / "generation_config.json";
   if (std::filesystem::exists(generation)) folder.stop = tokens_of(read_object(generation));
-  if (folder.stop.empty()) folder.stop = tokens_of(config);
+  if (folder.stop.empty()) folder.stop = tokens_of(read_object(path / "config.json"));
   return folder;
 }

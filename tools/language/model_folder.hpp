@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -12,11 +13,13 @@
 // A folder of transformers, as far as a program has to know which model it holds.
 struct ModelFolder {
   std::filesystem::path path;
-  std::filesystem::path adapter;        // of PEFT; empty: none
-  std::string type;                     // model_type of config.json
+  std::filesystem::path adapter;  // of PEFT; empty: none
+  trireme::models::Family family = {};
   std::vector<std::int32_t> stop = {};  // eos_token_id of generation_config.json, or of config.json
 };
-ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter);
+// `refused`: families that the program does not take, and what it says of them.
+ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter,
+                              const std::map<trireme::models::Family, std::string>& refused = {});
 
 // Calls body(model) with a model of these options and the folder's weights, with those of its adapter merged into them.
 template <typename Model>
@@ -32,15 +35,16 @@ void with_loaded(const ModelFolder& folder, const auto& options, trireme::ModelC
   body(model);
 }
 
-// The same with the folder's model.
+// The same with the folder's model, a language model.
 template <typename P, typename D, typename Body>
 void with_model(const ModelFolder& folder, const trireme::ModelContext& context, const Body& body) {
   using namespace trireme;
-  if (folder.type == "gpt2") {
+  using models::Family;
+  if (folder.family == Family::gpt2) {
     models::GptOptions options = models::gpt_options(folder.path);
     options.dropout = 0;
     with_loaded<models::Gpt<P, D>>(folder, options, context, body);
-  } else if (folder.type == "gpt_neox") {
+  } else if (folder.family == Family::gpt_neox) {
     with_loaded<models::GptNeoX<P, D>>(folder, models::gpt_neox_options(folder.path), context, body);
   } else {
     with_loaded<models::Llama<P, D>>(folder, models::llama_options(folder.path), context, body);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
 
 #include "model_folder.hpp"
 #include "trireme/checkpoint/checkpoint_reader.hpp"
@@ -12,6 +11,7 @@
 #include "trireme/nn/lora.hpp"
 
 using namespace trireme;
+using models::Family;
 
 namespace {
 
@@ -37,24 +37,17 @@ void language_model(const auto& model, onnx::Example& example) {
   example.output("logits", model.logits(example.input<std::int32_t>("input_ids", shape)));
 }
 
-std::string text_of(const std::filesystem::path& path) {
-  const File file = File::open(path);
-  std::string text(file.size(), ' ');
-  file.read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
 // Files go along as they are, under their names.
 std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
-  std::map<std::string, std::string> metadata{{"model_type", folder.type}};
+  std::map<std::string, std::string> metadata{{"model_type", models::model_type(folder.path)}};
   const auto add = [&](const char* name) {
-    if (std::filesystem::exists(folder.path / name)) metadata[name] = text_of(folder.path / name);
+    if (std::filesystem::exists(folder.path / name)) metadata[name] = File::open(folder.path / name).content();
   };
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"}) add(name);
   if (!metadata.contains("tokenizer.json")) {
     for (const char* name : {"vocab.txt", "vocab.json", "merges.txt"}) add(name);
   }
-  const nlohmann::json config = nlohmann::json::parse(text_of(folder.path / "config.json"), nullptr, false);
+  const nlohmann::json config = nlohmann::json::parse(File::open(folder.path / "config.json").content(), nullptr, false);
   if (config.is_object() && config.contains("id2label")) metadata["id2label"] = config.at("id2label").dump();
   return metadata;
 }
@@ -112,19 +105,17 @@ onnx::Exported export_one(const ModelFolder& folder, const FolderExport& options
 
 onnx::Exported export_folder(const FolderExport& options) {
   const ModelFolder folder = read_model_folder(options.folder, options.adapter);
-  const bool takes_adapters = folder.type != "bert" && folder.type != "vit" && folder.type != "deit";
-  require(options.adapter.empty() || takes_adapters, "--adapter: a {} takes no adapters here", folder.type);
+  const bool takes_adapters = folder.family != Family::bert && folder.family != Family::vit;
+  require(options.adapter.empty() || takes_adapters, "--adapter: a {} takes no adapters here", models::model_type(folder.path));
   const auto read_text = [](const auto& model, onnx::Example& example) { language_model(model, example); };
-  if (folder.type == "bert")
-    return export_one<models::Bert<Net>>(folder, options, models::bert_options(folder.path), text_model);
-  if (folder.type == "vit" || folder.type == "deit") {
-    return export_one<models::VisionTransformer<Net>>(folder, options, models::vit_options(folder.path), image_model);
-  }
-  if (folder.type == "gpt2") {
-    return export_one<models::Gpt<Net>>(folder, options, models::gpt_options(folder.path), read_text);
-  }
-  if (folder.type == "gpt_neox") {
-    return export_one<models::GptNeoX<Net>>(folder, options, models::gpt_neox_options(folder.path), read_text);
+  switch (folder.family) {
+    case Family::bert: return export_one<models::Bert<Net>>(folder, options, models::bert_options(folder.path), text_model);
+    case Family::vit:
+      return export_one<models::VisionTransformer<Net>>(folder, options, models::vit_options(folder.path), image_model);
+    case Family::gpt2: return export_one<models::Gpt<Net>>(folder, options, models::gpt_options(folder.path), read_text);
+    case Family::gpt_neox:
+      return export_one<models::GptNeoX<Net>>(folder, options, models::gpt_neox_options(folder.path), read_text);
+    case Family::llama: break;
   }
   return export_one<models::Llama<Net>>(folder, options, models::llama_options(folder.path), read_text);
 }

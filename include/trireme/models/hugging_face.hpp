@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -27,14 +29,26 @@ namespace models {
 // model_type of a folder's config.json, or of the file that is named: llama, gpt2, bert, ...
 std::string model_type(const std::filesystem::path& path);
 
-// What a folder's config.json says, or the file that is named, of model_type llama, mistral, mixtral, qwen2,
-// qwen2_moe, qwen3 or qwen3_moe. What it asks for
-// and no Llama has (another activation or kind of rotary positions, quantized weights, an option of an unknown name) is an
-// Error that names it.
+enum class Family : std::uint8_t {
+  llama,     // model_type llama, mistral, mixtral, qwen2, qwen2_moe, qwen3 or qwen3_moe
+  gpt2,      // gpt2
+  gpt_neox,  // gpt_neox
+  bert,      // bert
+  vit        // vit or deit
+};
+
+// Which one a folder's model_type is of. `refused` says of families that are not taken what to do with them. Any other
+// model_type is an Error that lists those that are taken.
+//
+//   switch (models::family_of("folder", {{models::Family::vit, "train_vit trains vision transformers"}})) {
+Family family_of(const std::filesystem::path& path, const std::map<Family, std::string>& refused = {});
+
+// What a folder's config.json says, or the file that is named, of the family llama. What it asks for and no Llama has (another
+// activation or kind of rotary positions, quantized weights, an option of an unknown name) is an Error that names it.
 LlamaOptions llama_options(const std::filesystem::path& path);
 
-// The same of model_type vit, or deit with its distillation token: a ViTForImageClassification, or a
-// DeiTForImageClassificationWithTeacher.
+// The same of the family vit: a ViTForImageClassification, or a DeiTForImageClassificationWithTeacher, which has a distillation
+// token.
 VisionTransformerOptions vit_options(const std::filesystem::path& path);
 
 // How images are normalised for the model of a folder, by its preprocessor_config.json; empty: it has no such file. Pixels that
@@ -45,10 +59,10 @@ std::optional<data::Normalization> image_normalization(const std::filesystem::pa
 // that it asks for, or another way to resize, is an Error. Without the file they are resized to the model's, bilinear.
 data::Resizing image_resizing(const std::filesystem::path& folder, std::int64_t image_size);
 
-// The same of model_type bert: with classes where the architecture is BertForSequenceClassification.
+// The same of the family bert: with classes where the architecture is BertForSequenceClassification.
 BertOptions bert_options(const std::filesystem::path& path);
 
-// The same of model_type gpt2 and gpt_neox.
+// The same of the families gpt2 and gpt_neox.
 GptOptions gpt_options(const std::filesystem::path& path);
 GptNeoXOptions gpt_neox_options(const std::filesystem::path& path);
 

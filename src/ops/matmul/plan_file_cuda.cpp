@@ -28,13 +28,6 @@ std::string file_name(const PlanPlatform& platform) {
   return fmt::format("matmul-{}-cublaslt-{}.json", gpu, platform.cublaslt);
 }
 
-std::string read_text(const std::filesystem::path& path) {
-  const File file = File::open(path);
-  std::string text(file.size(), '\0');
-  file.read_at(std::as_writable_bytes(std::span(text)), 0);
-  return text;
-}
-
 void write_text(const std::filesystem::path& path, const std::string& text) {
   std::error_code failure;  // a folder that can't be made can't be written to either, which says more
   std::filesystem::create_directories(path.parent_path(), failure);
@@ -84,7 +77,7 @@ PlanFile::PlanFile(const std::filesystem::path& folder, PlanPlatform platform) :
   if (folder.empty()) return;
   path_ = folder / file_name(platform_);
   try {
-    if (std::filesystem::exists(path_)) plans_ = from_json(read_text(path_), platform_);
+    if (std::filesystem::exists(path_)) plans_ = from_json(File::open(path_).content(), platform_);
   } catch (const std::exception& error) {
     log(Severity::warning, "{} is not used, matrix products are timed again: {}", path_.string(), error.what());
   }
@@ -100,7 +93,7 @@ void PlanFile::add(const std::string& problem, const TimedAlgorithm& timed) {
   if (path_.empty()) return;
   TimedPlans all = plans_;
   try {
-    all.merge(from_json(read_text(path_), platform_));
+    all.merge(from_json(File::open(path_).content(), platform_));
   } catch (const Error&) {  // there is none yet, or none that can be used
   }
   try {
