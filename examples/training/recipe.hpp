@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "trireme/core/mean.hpp"
 #include "trireme/data/image_batch.hpp"
 #include "trireme/data/on_device.hpp"
 #include "trireme/data/token_batch.hpp"
@@ -84,11 +83,6 @@ auto read_on_all(const trireme::trainer::Run& run, const Read& read) {
 template <typename D, typename Step>
 auto batches_on(const Step& step) {
   return step.batches() | std::views::transform([](const auto& batch) { return trireme::data::on_device<D>(batch); });
-}
-
-template <typename Loss>
-trireme::Mean mean_of(const Loss& loss) {
-  return {.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
 }
 
 std::string ranks_of(const trireme::trainer::Run& run);  // "2 ranks"

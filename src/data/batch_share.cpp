@@ -1,10 +1,17 @@
 #include "trireme/data/batch_share.hpp"
 
+#include <algorithm>
 #include <limits>
 
 #include "trireme/core/error.hpp"
 
 namespace trireme::data {
+
+Range share_of(std::int64_t items, int index, int count) {
+  const std::int64_t each = items / count, larger = items % count;  // the first ranks have one item more
+  const std::int64_t begin = index * each + std::min<std::int64_t>(index, larger);
+  return {.begin = begin, .end = begin + each + (index < larger ? 1 : 0)};
+}
 
 BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_size) {
   const auto& [batch_size, micro_batch_size, seed, index, count] = options;

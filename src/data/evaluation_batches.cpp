@@ -8,16 +8,11 @@
 namespace trireme::data {
 
 EvaluationShare::EvaluationShare(std::int64_t dataset_size, const BatchOptions& options)
-    : batch_size_(BatchShare(options).micro_batch_size()) {
-  const std::int64_t each = dataset_size / options.count;
-  const std::int64_t larger = dataset_size % options.count;  // the first ranks have one item more
-  begin_ = options.index * each + std::min<std::int64_t>(options.index, larger);
-  end_ = begin_ + each + (options.index < larger ? 1 : 0);
-}
+    : batch_size_(BatchShare(options).micro_batch_size()), share_(share_of(dataset_size, options.index, options.count)) {}
 
 std::vector<std::int64_t> EvaluationShare::items(std::int64_t batch) const {
-  const std::int64_t first = begin_ + batch * batch_size_;
-  std::vector<std::int64_t> items(static_cast<std::size_t>(std::min(batch_size_, end_ - first)));
+  const std::int64_t first = share_.begin + batch * batch_size_;
+  std::vector<std::int64_t> items(static_cast<std::size_t>(std::min(batch_size_, share_.end - first)));
   std::iota(items.begin(), items.end(), first);
   return items;
 }

@@ -10,6 +10,7 @@
 #include "data/decode_picture.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/data/batch_share.hpp"
 #include "trireme/data/dataset.hpp"
 
 namespace trireme::data {
@@ -121,9 +122,9 @@ Picture read_picture(const fs::path& path, const ImageFolderOptions& options) {
 
 // What this rank reads of them.
 void take_share(std::vector<LabelledFile>& files, const ImageFolderOptions& options) {
-  const std::int64_t all = std::ssize(files);
-  files.erase(files.begin() + all * (options.index + 1) / options.count, files.end());
-  files.erase(files.begin(), files.begin() + all * options.index / options.count);
+  const Range share = share_of(std::ssize(files), options.index, options.count);
+  files.erase(files.begin() + share.end, files.end());
+  files.erase(files.begin(), files.begin() + share.begin);
 }
 
 }  // namespace

@@ -141,6 +141,12 @@ TEST_CASE("a row with a NaN lowers the recall of its label, and no precision") {
   CHECK(matrix.accuracy() == Mean{2, 3});
 }
 
+TEST_CASE("the mean of a loss counts the targets that count") {
+  const Mean mean = mean_of(cross_entropy(Variable<float>(logits({2, 2}, {0, 0, 0, 0})), labels({1, ignored})));
+  CHECK(mean.sum == Approx(std::log(2.0)));
+  CHECK(mean.weight == 1);
+}
+
 TEST_CASE("the perplexity is that of the mean loss") {
   CHECK(perplexity({std::log(8.0), 1}) == Approx(8));
   CHECK(perplexity({4 * std::log(3.0), 4}) == Approx(3));

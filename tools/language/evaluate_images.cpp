@@ -9,6 +9,7 @@
 #include <span>
 #include <utility>
 
+#include "trireme/data/batch_share.hpp"
 #include "trireme/data/evaluation_batches.hpp"
 #include "trireme/data/on_device.hpp"
 #include "trireme/data/read_image_folder.hpp"
@@ -44,8 +45,8 @@ data::ImageDataset read_share(const Group& world, const EvaluateProgram& program
           model.channels, path, shape.height, shape.width, shape.channels);
   require(images.classes() == model.classes, "the images of {} are of {} classes, the model knows {}", path, images.classes(),
           model.classes);
-  const std::int64_t begin = images.count() * world.rank() / world.size();
-  return images.part(begin, images.count() * (world.rank() + 1) / world.size() - begin);
+  const Range share = data::share_of(images.count(), world.rank(), world.size());
+  return images.part(share.begin, share.count());
 }
 
 data::Normalization normalization_of(const std::string& folder) {
@@ -81,8 +82,7 @@ void evaluate_images(const Group& world, const EvaluateProgram& program) {
     const auto logits = model.logits(batch.images);
     right += accuracy(logits, batch.labels);
     if (options.classes >= 5) top_5 += top_k_accuracy(logits, batch.labels, 5);
-    const auto of_batch = cross_entropy(logits, batch.labels);
-    loss += {.sum = static_cast<double>(of_batch.sum.value().item()), .weight = of_batch.target_weight.item()};
+    loss += mean_of(cross_entropy(logits, batch.labels));
   }
   all_reduce(world, std::span(means));
   if (world.rank() == 0) fmt::print("{}\n", line_of_images(right, top_5, loss));

@@ -3,10 +3,14 @@
 #include <cstdint>
 
 #include "trireme/core/export.hpp"
+#include "trireme/core/range.hpp"
 #include "trireme/data/batch_options.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
+
+// What one of `count` ranks has of so many items: neighbours, with at most one item more than another rank has.
+Range share_of(std::int64_t items, int index, int count);
 
 // The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
 // row r of a step is sample step * batch_size + r.

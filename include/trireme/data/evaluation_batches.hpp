@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "trireme/core/export.hpp"
+#include "trireme/core/range.hpp"
 #include "trireme/data/batch_options.hpp"
 #include "trireme/data/dataset.hpp"
 #include "trireme/data/image_dataset.hpp"
@@ -15,18 +16,17 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The items of a dataset, in its order, that one rank evaluates: neighbours, with at most one item more than another rank has.
+// The items of a dataset, in its order, that one rank evaluates: share_of() them.
 class EvaluationShare {
  public:
   EvaluationShare(std::int64_t dataset_size, const BatchOptions& options);
 
-  std::int64_t num_batches() const { return (end_ - begin_ + batch_size_ - 1) / batch_size_; }
+  std::int64_t num_batches() const { return (share_.count() + batch_size_ - 1) / batch_size_; }
   std::vector<std::int64_t> items(std::int64_t batch) const;
 
  private:
-  std::int64_t begin_;
-  std::int64_t end_;
   std::int64_t batch_size_;  // of this rank
+  Range share_;
 };
 
 // What evaluation_batches() gives: a range whose batches are read when they are reached.

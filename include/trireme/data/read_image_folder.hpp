@@ -29,7 +29,7 @@ struct ImageFolderOptions {
 
   Resizing resizing = {};
 
-  // The images that this one of `count` ranks reads: neighbours, with at most one more than another rank has.
+  // The images that this one of `count` ranks reads: share_of() all.
   int index = 0;
   int count = 1;
 };

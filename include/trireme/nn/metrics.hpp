@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/variable.hpp"
 #include "trireme/core/collectives.hpp"
 #include "trireme/core/export.hpp"
@@ -59,7 +60,13 @@ Mean accuracy(const Variable<T, D>& logits, const Tensor<std::int32_t, D>& label
   return accuracy(logits.value(), labels);
 }
 
-// exp(mean cross-entropy): Mean{loss.sum.value().item(), loss.target_weight.item()} of a Loss, over all batches and ranks.
+// The mean over a loss's targets; the host waits for a GPU's.
+template <typename T, typename D>
+Mean mean_of(const Loss<T, D>& loss) {
+  return {.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
+}
+
+// exp(mean cross-entropy): of mean_of() the losses of all batches and ranks.
 double perplexity(const Mean& loss);
 
 // Of all elements; the target has the shape of x, and float elements where x has half ones, as in mse_loss.

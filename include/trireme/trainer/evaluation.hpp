@@ -11,6 +11,7 @@
 #include "trireme/core/export.hpp"
 #include "trireme/core/mean.hpp"
 #include "trireme/data/on_device.hpp"
+#include "trireme/nn/metrics.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace trainer {
@@ -38,7 +39,7 @@ class Means {
   }
   template <typename T, typename D>
   void add(const Loss<T, D>& loss) {
-    means_[0] += Mean{.sum = static_cast<double>(loss.sum.value().item()), .weight = loss.target_weight.item()};
+    means_[0] += mean_of(loss);
   }
 
   std::span<Mean> all() { return means_; }
