@@ -21,8 +21,7 @@ struct Answers {
   trireme::data::EncodedConversations training;
   trireme::data::EncodedConversations validation;  // maybe none
   std::string content;
-  std::string chat_template =
-      {};  // for the folder of --save; empty: the model's or tokenizer's folder has it, or there is no file
+  std::string chat_template = {};  // for the folder of --save, which has none otherwise
 };
 
 // What is put around the windows of a text for a model that fills in masked tokens.
