@@ -10,6 +10,7 @@
 #include "tokenizers/merges.hpp"
 #include "tokenizers/model.hpp"
 #include "tokenizers/token_spellings.hpp"
+#include "tokenizers/word_cache.hpp"
 #include "tokenizers/word_table.hpp"
 
 namespace trireme::tokenizers {
@@ -27,10 +28,14 @@ class Bpe : public Model {
  public:
   Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeOptions& options);
 
-  void encode(std::string_view word, std::vector<std::int32_t>& tokens, std::vector<std::int32_t>* sizes) const override;
+  void encode(std::string_view text, std::span<const Range> words, std::vector<std::int32_t>& tokens,
+              std::vector<std::int32_t>* sizes) const override;
 
  private:
+  bool fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const;
   bool comes_of_merges(std::int32_t token) const;
+  bool is_known(std::string_view word) const;
+  void begin(std::string_view word, std::vector<Symbol>& symbols) const;
   void begin_with_bytes(std::string_view word, std::vector<Symbol>& symbols) const;
   void begin_with_characters(std::string_view word, std::vector<Symbol>& symbols) const;
   void merge(std::string_view word, std::vector<Symbol>& symbols) const;
@@ -39,6 +44,7 @@ class Bpe : public Model {
   Merges merges_;
   BpeOptions options_;
   std::array<std::int32_t, 256> bytes_;  // the token of each byte, or -1
+  WordTable characters_;                 // that are a token
   WordTable whole_;                      // words that are a token
   std::uint32_t number_;                 // of all models of this process
 };

@@ -20,8 +20,7 @@ Merges::Merges(std::size_t count)
       shift_(64 - std::countr_zero(entries_.size())) {}
 
 void Merges::add(std::int32_t left, std::int32_t right, const Merge& merge) {
-  const std::uint64_t pair =
-      static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+  const std::uint64_t pair = pair_of(left, right);
   std::size_t at = place_of(pair);
   while (entries_[at].pair != empty && entries_[at].pair != pair) at = (at + 1) & mask_;
   entries_[at] = {.pair = pair, .merge = merge};
@@ -39,6 +38,7 @@ void Merges::apply(std::vector<Symbol>& word) const {
 void Merges::apply_to_short(std::vector<Symbol>& word) const {
   if (word.size() < 2) return;
   std::array<Merge, most_of_a_short_word> merges;
+  for (std::size_t at = 0; at + 1 < word.size(); ++at) fetch(word[at].token, word[at + 1].token);
   for (std::size_t at = 0; at + 1 < word.size(); ++at) merges[at] = find(word[at].token, word[at + 1].token);
   while (word.size() > 1) {
     const std::size_t pairs = word.size() - 1;
@@ -48,6 +48,8 @@ void Merges::apply_to_short(std::vector<Symbol>& word) const {
     }
     if (merges[best].rank == none) return;
     word[best] = {.token = merges[best].token, .bytes = word[best].bytes + word[best + 1].bytes};
+    if (best > 0) fetch(word[best - 1].token, word[best].token);
+    if (best + 2 < word.size()) fetch(word[best].token, word[best + 2].token);
     word.erase(word.begin() + static_cast<std::ptrdiff_t>(best) + 1);
     std::copy(merges.begin() + static_cast<std::ptrdiff_t>(best) + 1, merges.begin() + static_cast<std::ptrdiff_t>(pairs),
               merges.begin() + static_cast<std::ptrdiff_t>(best));

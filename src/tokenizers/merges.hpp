@@ -35,10 +35,14 @@ class Merges {
   };
   static constexpr std::uint64_t empty = ~std::uint64_t{0};
 
+  static std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
+    return static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+  }
   std::size_t place_of(std::uint64_t pair) const { return (pair * 0x9E3779B97F4A7C15u) >> shift_; }
+  // Will be found soon.
+  void fetch(std::int32_t left, std::int32_t right) const { __builtin_prefetch(&entries_[place_of(pair_of(left, right))]); }
   Merge find(std::int32_t left, std::int32_t right) const {
-    const std::uint64_t pair =
-        static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32 | static_cast<std::uint32_t>(right);
+    const std::uint64_t pair = pair_of(left, right);
     for (std::size_t at = place_of(pair);; at = (at + 1) & mask_) {
       if (entries_[at].pair == pair) return entries_[at].merge;
       if (entries_[at].pair == empty) return {};

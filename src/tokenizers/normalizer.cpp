@@ -19,7 +19,8 @@ void Replace::normalize(TracedText& text) const {
     done = end;
   };
   if (const auto* literal = std::get_if<std::string>(&pattern_)) {
-    for (std::size_t at = text.text().find(*literal); at != std::string_view::npos; at = text.text().find(*literal, done)) {
+    const std::string_view whole = text.text();
+    for (std::size_t at = place_of(*literal, whole, 0); at != std::string_view::npos; at = place_of(*literal, whole, done)) {
       replace(at, at + literal->size());
     }
   } else {

@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <limits>
+#include <span>
 
 #include "tokenizers/utf8.hpp"
 #include "trireme/core/error.hpp"
@@ -96,15 +98,12 @@ Encoding TextCodec::encode_pair(std::string_view first, std::string_view second,
 }
 
 void TextCodec::encode_text(std::string_view text, bool with_special, Encoding& to, bool with_offsets) const {
-  const auto part = [text](const Range& range) {
-    return text.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.count()));
-  };
   const auto add = [&](const Range& source, const AddedToken& token) {
     to.tokens.push_back(token.number);
     if (with_offsets) to.offsets.push_back(widened(source, text));
   };
   const auto rest = [&](const Range& range) {
-    TracedText normalized(part(range), range.begin, with_offsets);
+    TracedText normalized(part_of(text, range), range.begin, with_offsets);
     if (parts_.normalizer != nullptr) parts_.normalizer->normalize(normalized);
     const auto words = [&](const Range& between) {
       TracedText piece(normalized, between);
@@ -121,32 +120,39 @@ void TextCodec::encode_text(std::string_view text, bool with_special, Encoding& 
 }
 
 void TextCodec::encode_words(const TracedText& text, std::string_view whole, Encoding& to) const {
-  static thread_local std::vector<std::int32_t> sizes;
-  const std::string_view all = text.text();
-  parts_.splitter.split(all, [&](const Range& range) {
-    const std::string_view word = all.substr(static_cast<std::size_t>(range.begin), static_cast<std::size_t>(range.count()));
-    if (!text.is_traced()) {
-      parts_.model->encode(word, to.tokens, nullptr);
-      return;
-    }
+  std::array<Range, Model::most_words> words;
+  std::size_t count = 0;
+  const auto encode_them = [&] {
+    const auto those = std::span(words).first(std::exchange(count, 0));
+    if (!text.is_traced()) return parts_.model->encode(text.text(), those, to.tokens, nullptr);
+    static thread_local std::vector<std::int32_t> sizes;
     sizes.clear();
-    parts_.model->encode(word, to.tokens, &sizes);
-    std::int64_t begin = range.begin;
-    for (const std::int32_t size : sizes) {
-      Range place{.begin = begin, .end = begin + size};
-      begin = place.end;
-      if (parts_.trims_offsets) {
-        const auto is_space = [all](std::int64_t at) { return all[static_cast<std::size_t>(at)] == ' '; };
-        Range bare = place;
-        while (bare.begin < bare.end && is_space(bare.begin)) ++bare.begin;
-        const bool is_first = place.begin == 0 && text.source(0, 1).begin == 0;
-        if (parts_.keeps_first_space && is_first && bare.begin == 1) bare.begin = 0;
-        while (bare.end > bare.begin && is_space(bare.end - 1)) --bare.end;
-        place = bare;
+    parts_.model->encode(text.text(), those, to.tokens, &sizes);
+    auto size = sizes.begin();
+    for (const Range& word : those) {
+      for (std::int64_t begin = word.begin, end = 0; begin < word.end; begin = end) {
+        end = begin + *size++;
+        to.offsets.push_back(offset_of({.begin = begin, .end = end}, text, whole));
       }
-      to.offsets.push_back(place.count() == 0 ? Range{} : widened(text.source(place.begin, place.end), whole));
     }
+  };
+  parts_.splitter.split(text.text(), [&](const Range& word) {
+    words[count++] = word;
+    if (count == words.size()) encode_them();
   });
+  if (count > 0) encode_them();
+}
+
+// Of a token in the text, the bytes of the whole.
+Range TextCodec::offset_of(Range place, const TracedText& text, std::string_view whole) const {
+  if (parts_.trims_offsets) {
+    const auto is_space = [&](std::int64_t at) { return text.text()[static_cast<std::size_t>(at)] == ' '; };
+    const bool is_first = place.begin == 0 && text.source(0, 1).begin == 0;
+    while (place.begin < place.end && is_space(place.begin)) ++place.begin;
+    if (parts_.keeps_first_space && is_first && place.begin == 1) place.begin = 0;
+    while (place.end > place.begin && is_space(place.end - 1)) --place.end;
+  }
+  return place.count() == 0 ? Range{} : widened(text.source(place.begin, place.end), whole);
 }
 
 const AddedToken* TextCodec::added(std::int32_t token) const {

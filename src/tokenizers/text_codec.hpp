@@ -76,6 +76,7 @@ class TextCodec : public detail::Codec {
  private:
   void encode_text(std::string_view text, bool with_special, Encoding& to, bool with_offsets) const;
   void encode_words(const TracedText& text, std::string_view whole, Encoding& to) const;
+  Range offset_of(Range place, const TracedText& text, std::string_view whole) const;
   const AddedToken* added(std::int32_t token) const;
   const std::string& text_of(std::int32_t token) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstring>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -44,23 +45,21 @@ class TracedText {
   // What a part of it becomes, piece by piece.
   class Rewriter {
    public:
-    explicit Rewriter(const TracedText& from) : from_(from) { text_.reserve(from.text().size() + 16); }
+    explicit Rewriter(const TracedText& from) : from_(from), text_(from.text().size() * 3 / 2 + 2 * few, '\0') {}
 
     void keep(std::size_t begin, std::size_t end) {
-      text_ += from_.text_.substr(begin, end - begin);
+      append(from_.text_.substr(begin, end - begin), from_.text_.size() - begin);
       if (!from_.is_traced_) return;
       for (std::size_t at = begin; at < end; ++at) sources_.push_back(source(at, at + 1));
     }
     // `instead` of these bytes.
     void replace(std::size_t begin, std::size_t end, std::string_view instead) {
-      text_ += instead;
+      append(instead, instead.size());
       if (!from_.is_traced_) return;
       const Range from = begin == end ? character_from(begin) : source(begin, end);
       sources_.insert(sources_.end(), instead.size(), from);
     }
     void replace(std::size_t begin, std::size_t end, char instead) { replace(begin, end, std::string_view(&instead, 1)); }
-
-    std::string& text() { return text_; }
 
    private:
     friend class TracedText;
@@ -73,12 +72,33 @@ class TracedText {
       return at == 0 ? Range{.begin = from_.begin_, .end = from_.begin_} : source(at - 1, at);
     }
 
+    // Without a call where they are few. `readable`: bytes from their begin on that are there, whatever they are.
+    void append(std::string_view more, std::size_t readable) {
+      const std::size_t bytes = more.size();
+      if (text_.size() - size_ < bytes + few) text_.resize(2 * text_.size() + bytes);
+      char* const to = text_.data() + size_;
+      size_ += bytes;
+      if (bytes <= few && readable >= few) {
+        std::memcpy(to, more.data(), few);
+      } else if (bytes < 4 && bytes > 0) {
+        to[0] = more[0];
+        to[bytes / 2] = more[bytes / 2];
+        to[bytes - 1] = more[bytes - 1];
+      } else {
+        std::memcpy(to, more.data(), bytes);
+      }
+    }
+
+    static constexpr std::size_t few = 16;
+
     const TracedText& from_;
     std::string text_;
+    std::size_t size_ = 0;  // of it that is written
     std::vector<Range> sources_;
   };
 
   void become(Rewriter&& rewritten) {
+    rewritten.text_.resize(rewritten.size_);
     owned_ = std::move(rewritten.text_);
     sources_ = std::move(rewritten.sources_);
     text_ = owned_;

@@ -34,6 +34,23 @@ void append_character(char32_t character, std::string& to);
 // With U+FFFD for each longest part of a character that is not whole, and each byte that begins none.
 std::string valid(std::string_view text);
 
+inline std::string_view part_of(std::string_view text, const Range& place) {
+  return text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.count()));
+}
+
+// The first place from `from` on of a text that is not empty, or npos. find() calls memcmp() too, which takes longer than short
+// ones do.
+inline std::size_t place_of(std::string_view wanted, std::string_view text, std::size_t from) {
+  while (true) {
+    const std::size_t at = text.find(wanted[0], from);
+    if (at == std::string_view::npos || text.size() - at < wanted.size()) return std::string_view::npos;
+    std::size_t same = 1;
+    while (same < wanted.size() && text[at + same] == wanted[same]) ++same;
+    if (same == wanted.size()) return at;
+    from = at + 1;
+  }
+}
+
 // A place in valid UTF-8, to whole characters.
 Range widened(Range place, std::string_view text);
 

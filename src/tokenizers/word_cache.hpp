@@ -16,7 +16,7 @@ class WordCache {
   static constexpr std::size_t most_tokens = 6;
 
   struct alignas(64) Entry {
-    WordKey word{""};
+    WordKey word;
     std::uint32_t model = 0;  // 0: none
     std::uint32_t count = 0;
     std::array<std::int32_t, most_tokens> tokens{};

@@ -37,14 +37,15 @@ struct SplitBefore {
 
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
-    std::size_t done = 0;
-    while (done < text.size()) {
-      std::size_t next = text.find(begin, done + 1);
-      while (runs && next != std::string_view::npos && text.substr(0, next).ends_with(begin)) next = text.find(begin, next + 1);
-      next = std::min(next, text.size());
-      visit(Range{.begin = static_cast<std::int64_t>(done), .end = static_cast<std::int64_t>(next)});
-      done = next;
+    std::size_t done = 0, behind = 0;  // the last of them
+    for (std::size_t at = place_of(begin, text, 0); at != std::string_view::npos; at = place_of(begin, text, behind)) {
+      const bool begins_part = at > done && !(runs && at == behind);
+      behind = at + begin.size();
+      if (!begins_part) continue;
+      visit(Range{.begin = static_cast<std::int64_t>(done), .end = static_cast<std::int64_t>(at)});
+      done = at;
     }
+    visit(Range{.begin = static_cast<std::int64_t>(done), .end = static_cast<std::int64_t>(text.size())});
   }
 };
 

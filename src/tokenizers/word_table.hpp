@@ -13,25 +13,38 @@ class WordTable {
  public:
   // Room for so many words.
   explicit WordTable(std::size_t count)
-      : entries_(std::bit_ceil(2 * count + 2)), shift_(64 - std::countr_zero(entries_.size())) {}
+      : tags_(std::bit_ceil(2 * count + 2)), entries_(tags_.size()), shift_(64 - std::countr_zero(tags_.size())) {}
 
-  void add(const WordKey& word, std::int32_t token) { entries_[place_of(word)] = {.word = word, .token = token}; }
+  void add(const WordKey& word, std::int32_t token) {
+    const std::uint64_t hash = word.hash();
+    const std::size_t at = place_of(word, hash);
+    tags_[at] = tag_of(hash);
+    entries_[at] = {.word = word, .token = token};
+  }
 
   // -1: it is none.
-  std::int32_t find(const WordKey& word) const { return entries_[place_of(word)].token; }
+  std::int32_t find(const WordKey& word) const {
+    const std::size_t at = place_of(word, word.hash());
+    return tags_[at] == 0 ? -1 : entries_[at].token;
+  }
 
  private:
   struct Entry {
-    WordKey word{""};
-    std::int32_t token = -1;
+    WordKey word;
+    std::int32_t token = 0;
   };
 
-  std::size_t place_of(const WordKey& word) const {
-    std::size_t at = word.hash() >> shift_;
-    while (entries_[at].token >= 0 && entries_[at].word != word) at = (at + 1) & (entries_.size() - 1);
+  // Never 0, which is a free place.
+  static std::uint32_t tag_of(std::uint64_t hash) { return static_cast<std::uint32_t>(hash) | 1; }
+
+  std::size_t place_of(const WordKey& word, std::uint64_t hash) const {
+    const std::uint32_t tag = tag_of(hash);
+    std::size_t at = hash >> shift_;
+    while (tags_[at] != 0 && (tags_[at] != tag || entries_[at].word != word)) at = (at + 1) & (entries_.size() - 1);
     return at;
   }
 
+  std::vector<std::uint32_t> tags_;  // part of each word's hash: most words that are none are told by it, which is small
   std::vector<Entry> entries_;
   int shift_;
 };

@@ -80,6 +80,43 @@ TEST_CASE("tokenizers of one thread do not share words") {
   }
 }
 
+TEST_CASE("tokens that no merges lead to are not found in texts") {
+  json file = small();
+  file["model"]["vocab"]["ca"] = 7;
+  file["model"]["vocab"]["ad"] = 8;  // nor is there a token for its "d"
+  const Tokenizer tokenizer = read(file);
+  CHECK(tokenizer.encode("ca") == Numbers{5, 2, 0});
+  CHECK_THROWS_WITH(tokenizer.encode("ad"), ContainsSubstring("no token for \"d\""));
+  file["model"]["ignore_merges"] = true;
+  CHECK(read(file).encode("ad") == Numbers{5, 8});
+}
+
+// As of Llama 2: "_" stands for a space, and begins words.
+TEST_CASE("many words keep their order, whatever their lengths") {
+  json file = small();
+  file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "_"})");
+  file["pre_tokenizer"] = json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never"})");
+  file["model"]["vocab"]["_"] = 7;
+  const Tokenizer tokenizer = read(file);
+  std::string text;
+  Numbers expected{5};
+  for (int word = 0; word < 200; ++word) {
+    const int letters = word * 7 % 40;  // more than 5 are too many tokens to be kept, more than 23 bytes too many too
+    text += " " + std::string(static_cast<std::size_t>(letters), 'c') + (word % 3 == 0 ? "ab" : "");
+    expected.push_back(7);
+    expected.insert(expected.end(), static_cast<std::size_t>(letters), 2);
+    if (word % 3 == 0) expected.push_back(3);
+  }
+  for (int round = 0; round < 2; ++round) CHECK(tokenizer.encode(text) == expected);
+  const auto encoding = tokenizer.encode_with_offsets(text);
+  CHECK(encoding.tokens == expected);
+  for (std::size_t token = 1; token < expected.size(); ++token) {
+    const std::string_view piece = std::string_view(text).substr(static_cast<std::size_t>(encoding.offsets[token].begin),
+                                                                 static_cast<std::size_t>(encoding.offsets[token].count()));
+    REQUIRE(piece == (expected[token] == 7 ? " " : tokenizer.spelling(expected[token])));
+  }
+}
+
 TEST_CASE("kinds and options that are not known are refused by name") {
   const auto check = [](const char* pointer, const json& value, const char* said) {
     CAPTURE(pointer, value.dump());

@@ -1,5 +1,7 @@
 #include "trireme/tokenizers/tokenizer.hpp"
 
+#include <fmt/format.h>
+
 #include <string>
 #include <vector>
 
@@ -7,9 +9,12 @@
 #include "tokenizers/added_tokens.hpp"
 #include "tokenizers/byte_level.hpp"
 #include "tokenizers/merges.hpp"
+#include "tokenizers/normalizer.hpp"
 #include "tokenizers/regex_pattern.hpp"
 #include "tokenizers/utf8.hpp"
 #include "tokenizers/word_key.hpp"
+#include "tokenizers/word_splitter.hpp"
+#include "tokenizers/word_table.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;
@@ -89,6 +94,71 @@ TEST_CASE("words of any length up to 24 bytes have keys of their own") {
     if (length > 0) CHECK(key != tokenizers::WordKey(std::string_view(text).substr(0, length - 1)));
   }
   CHECK(tokenizers::WordKey(std::string_view("a\0", 2)) != tokenizers::WordKey("a"));
+}
+
+TEST_CASE("what stands behind a word does not change its key") {
+  const std::string text = "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz";
+  for (std::size_t length = 0; length <= tokenizers::WordKey::most_bytes; ++length) {
+    const std::string_view word = std::string_view(text).substr(2, length);
+    const tokenizers::WordKey key(word);
+    for (const std::size_t readable : {length, std::size_t{23}, std::size_t{24}, std::size_t{50}}) {
+      CAPTURE(length, readable);
+      if (readable >= length) CHECK(tokenizers::WordKey(word, readable) == key);
+      if (readable >= length) CHECK(tokenizers::WordKey(word, readable).hash() == key.hash());
+    }
+  }
+}
+
+TEST_CASE("a table tells words from those that it lacks") {
+  tokenizers::WordTable table(100);
+  for (int word = 0; word < 100; ++word) table.add(tokenizers::WordKey(fmt::format("word {}", word)), word);
+  for (int word = 0; word < 100; ++word) CHECK(table.find(tokenizers::WordKey(fmt::format("word {}", word))) == word);
+  for (int word = 100; word < 1000; ++word) CHECK(table.find(tokenizers::WordKey(fmt::format("word {}", word))) == -1);
+}
+
+TEST_CASE("texts are found in texts") {
+  CHECK(tokenizers::place_of("abc", "ababcabc", 0) == 2);
+  CHECK(tokenizers::place_of("abc", "ababcabc", 3) == 5);
+  CHECK(tokenizers::place_of("abc", "ababcab", 3) == std::string::npos);
+  CHECK(tokenizers::place_of("a", "", 0) == std::string::npos);
+  CHECK(tokenizers::place_of("aab", "aaab", 0) == 1);
+}
+
+TEST_CASE("signs begin parts, each or the first of a run") {
+  const auto parts = [](std::string_view text, bool runs) {
+    tokenizers::WordSplitter splitter;
+    splitter.add(tokenizers::SplitBefore{.begin = "_-", .runs = runs});
+    std::vector<std::string> found;
+    splitter.split(text, [&](const Range& part) { found.emplace_back(tokenizers::part_of(text, part)); });
+    return found;
+  };
+  using Parts = std::vector<std::string>;
+  CHECK(parts("a_-b_-_-c_-", false) == Parts{"a", "_-b", "_-", "_-c", "_-"});
+  CHECK(parts("a_-b_-_-c_-", true) == Parts{"a", "_-b", "_-_-c", "_-"});
+  CHECK(parts("_-_-a", false) == Parts{"_-", "_-a"});
+  CHECK(parts("_-_-a", true) == Parts{"_-_-a"});
+  CHECK(parts("a_b-", true) == Parts{"a_b-"});
+  CHECK(parts("", true).empty());
+}
+
+TEST_CASE("texts are rewritten, however long their parts are") {
+  // Words of 0 to 40 bytes, so that some are short, some at the text's end, and the result outgrows its first room.
+  for (const std::string instead : {"", "_", "<>", "<=>", "<==>", "<==================>"}) {
+    std::string text, expected;
+    for (std::size_t length = 0; length <= 40; ++length) {
+      text += " " + std::string(length, static_cast<char>('a' + length % 26));
+      expected += instead + std::string(length, static_cast<char>('a' + length % 26));
+      CAPTURE(instead, length);
+      tokenizers::TracedText plain(text, 0, false), traced(text, 0, true);
+      const tokenizers::Replace replace(" ", instead);
+      replace.normalize(plain);
+      replace.normalize(traced);
+      CHECK(plain.text() == expected);
+      CHECK(traced.text() == expected);
+      const auto end = static_cast<std::int64_t>(expected.size());
+      if (length > 0) CHECK(traced.source(end - 1, end).end == static_cast<std::int64_t>(text.size()));
+    }
+  }
 }
 
 TEST_CASE("short and long words are merged alike, the lowest rank first, the leftmost of equal ones") {
