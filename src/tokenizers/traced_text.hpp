@@ -45,7 +45,7 @@ class TracedText {
   // What a part of it becomes, piece by piece.
   class Rewriter {
    public:
-    explicit Rewriter(const TracedText& from) : from_(from), text_(from.text().size() * 3 / 2 + 2 * few, '\0') {}
+    explicit Rewriter(const TracedText& from) : from_(from) {}
 
     void keep(std::size_t begin, std::size_t end) {
       append(from_.text_.substr(begin, end - begin), from_.text_.size() - begin);
@@ -75,7 +75,8 @@ class TracedText {
     // Without a call where they are few. `readable`: bytes from their begin on that are there, whatever they are.
     void append(std::string_view more, std::size_t readable) {
       const std::size_t bytes = more.size();
-      if (text_.size() - size_ < bytes + few) text_.resize(2 * text_.size() + bytes);
+      if (text_.size() - size_ < bytes + few)
+        text_.resize(std::max(2 * text_.size(), from_.text_.size() * 3 / 2) + bytes + few);
       char* const to = text_.data() + size_;
       size_ += bytes;
       if (bytes <= few && readable >= few) {
