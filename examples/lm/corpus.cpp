@@ -33,8 +33,9 @@ std::optional<std::int32_t> first_known(const tokenizers::Tokenizer& tokenizer, 
   return std::nullopt;
 }
 
-// Where the tokenizer lies.
+// Where the tokenizer lies; empty: nowhere.
 std::filesystem::path tokenizer_path(const LmRecipe& recipe) {
+  if (recipe.tokenizer == "byte") return "";
   return recipe.tokenizer.empty() ? source_of(recipe) : std::filesystem::path(recipe.tokenizer);
 }
 

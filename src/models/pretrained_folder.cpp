@@ -31,15 +31,21 @@ void copy_beside(const std::filesystem::path& file, const std::filesystem::path&
                .error_number = failed.value()});
 }
 
-// The files of a tokenizer that transformers may write, as far as there are any; or the one that is named.
+// The files of a tokenizer that transformers may write, as far as there are any; or the one that is named, with what lies
+// beside it of its special tokens.
 void copy_tokenizer(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::error_code unknown;
   if (from.empty()) return;
-  if (!std::filesystem::is_directory(from, unknown)) {
+  const bool is_folder = std::filesystem::is_directory(from, unknown);
+  if (!std::filesystem::equivalent(is_folder ? from : from.parent_path(), to, unknown)) {
+    std::filesystem::remove(to / "chat_template.jinja", unknown);  // of another tokenizer
+  }
+  if (!is_folder) {
     const std::string ending = from.extension().string();
-    return copy_beside(from, to / (ending == ".json"    ? "tokenizer.json"
-                                   : ending == ".model" ? "tokenizer.model"
-                                                        : "vocab.txt"));
+    copy_beside(from, to / (ending == ".json" ? "tokenizer.json" : ending == ".model" ? "tokenizer.model" : "vocab.txt"));
+    for (const char* name : {"tokenizer_config.json", "special_tokens_map.json"})
+      copy_beside(from.parent_path() / name, to / name);
+    return;
   }
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "tokenizer.model", "special_tokens_map.json",
                            "vocab.json", "merges.txt", "vocab.txt", "added_tokens.json", "chat_template.jinja"}) {
@@ -56,6 +62,15 @@ void write_text(const std::string& text, const std::filesystem::path& path) {
   FileReplacement file(path);
   file.write(std::as_bytes(std::span(text)));
   file.commit();
+}
+
+// The only one that the folder has.
+void write_chat_template(const std::string& text, const std::filesystem::path& folder) {
+  const std::filesystem::path path = folder / "tokenizer_config.json";
+  std::ifstream file(path);
+  auto config = nlohmann::ordered_json::parse(file, nullptr, false);
+  if (config.is_object() && config.erase("chat_template") > 0) write_json(config, path);
+  write_text(text, folder / "chat_template.jinja");
 }
 
 // The numbers of special tokens, where the config of such a model has some: those of the folder `from`, or what the config
@@ -123,8 +138,9 @@ void save_folder(Model& model, nlohmann::ordered_json config, const nn::WeightsF
     if (!save.from.empty()) copy_processors(save.from, folder);
     const bool has_processor = !save.from.empty() && std::filesystem::exists(save.from / "preprocessor_config.json", unknown);
     if (!image_processor.is_null() && !has_processor) write_json(image_processor, folder / "preprocessor_config.json");
-    copy_tokenizer(save.tokenizer.value_or(save.from), folder);
-    if (!save.chat_template.empty()) write_text(save.chat_template, folder / "chat_template.jinja");
+    const std::filesystem::path tokenizer = save.tokenizer.value_or(save.from);
+    copy_tokenizer(tokenizer, folder);
+    if (!save.chat_template.empty()) write_chat_template(save.chat_template, folder);
   });
 }
 

@@ -269,15 +269,18 @@ LoadedWeights load_weights(const std::vector<PrefixedModel>& models, const std::
   agree(first, look, "look for weights");
   found = of_all_stages(first.context().pipeline, found);
   LoadedWeights loaded{.missing = found.missing, .unexpected = unexpected(*files, found, format)};
-  if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
-  // Rows without values beside others would pass for loaded ones.
-  if (!found.torn.empty()) refuse(path, lacks_a_tensor, found.torn, fits_hint);
-  if (!loaded.unexpected.empty() && !options.allow_missing) {
-    refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
-  }
-  if (!loaded.missing.empty() && found.present.empty()) {
-    refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);
-  }
+  const auto check = [&] {  // alike on all ranks, unless their files differ
+    if (!loaded.missing.empty() && !options.allow_missing) refuse(path, lacks_a_tensor, loaded.missing, fits_hint);
+    // Rows without values beside others would pass for loaded ones.
+    if (!found.torn.empty()) refuse(path, lacks_a_tensor, found.torn, fits_hint);
+    if (!loaded.unexpected.empty() && !options.allow_missing) {
+      refuse(path, "the file holds a tensor that the model lacks", loaded.unexpected, "give the model the layers of the file");
+    }
+    if (!loaded.missing.empty() && found.present.empty()) {
+      refuse(path, "the file holds no tensor of the model", loaded.missing, fits_hint);
+    }
+  };
+  agree(first, check, "check weights");
   const auto read = [&] {  // nothing is changed before all is checked
     for (std::size_t index = 0; index < models.size(); ++index) {
       Model& model = models[index].model;

@@ -133,7 +133,7 @@ Tensor<T> whole(Model& model, int index) {
 
 // In the file's layout; `source` is on this rank.
 template <typename T>
-std::vector<float> values_here(const Source& source, const WeightsFormat& format) {
+std::vector<T> values_here(const Source& source, const WeightsFormat& format) {
   FlatStore& store = source.model->store();
   const Place& place = source.place;
   Tensor<T> values = place.buffer ? store.buffers().read_values<T>(place.index) : whole<T>(*source.model, place.index);
@@ -145,33 +145,36 @@ std::vector<float> values_here(const Source& source, const WeightsFormat& format
   const std::int64_t of_row = shape.size() == 0 ? 1 : shape[0] == 0 ? 0 : shape.numel() / shape[0];
   const auto rows = values.span().subspan(static_cast<std::size_t>(place.rows.begin * of_row),
                                           static_cast<std::size_t>(place.rows.count() * of_row));
-  std::vector<float> stored(rows.size());
-  std::ranges::transform(rows, stored.begin(), [](T value) { return static_cast<float>(value); });
-  return stored;
+  return {rows.begin(), rows.end()};
 }
 
 // A value that is not finite stays so.
-template <typename T>
-std::vector<std::byte> rounded(const std::vector<float>& values, const TensorRef& tensor, const std::string& path) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
+template <typename To, typename T>
+std::vector<std::byte> rounded(const std::vector<T>& values, const TensorRef& tensor, const std::string& path) {
+  std::vector<std::byte> bytes(values.size() * sizeof(To));
   for (std::size_t i = 0; i < values.size(); ++i) {
-    const auto value = static_cast<T>(values[i]);
+    const auto value = static_cast<To>(static_cast<float>(values[i]));
     if (!std::isfinite(static_cast<float>(value)) && std::isfinite(values[i])) {
-      const bool is_half = tensor.dtype == DType::float16;
+      const bool is_half = tensor.dtype == DType::float16, is_float = tensor.dtype == DType::float32;
       throw Error({.code = ErrorCode::invalid_argument,
                    .message = fmt::format("a value is too large for weights of {}", name_of(tensor.dtype)),
                    .name = tensor.name,
                    .path = path,
-                   .wanted = is_half ? "at most 65504" : "at most 3.39e38",
+                   .wanted = fmt::format("a magnitude of at most {}", is_half    ? "65504"
+                                                                      : is_float ? "3.402e38"
+                                                                                 : "3.389e38"),
                    .had = fmt::format("{}", values[i]),
-                   .hint = fmt::format("write the weights as {}", is_half ? "bfloat16 or float32" : "float32")});
+                   .hint = is_half    ? "write the weights as bfloat16 or float32"
+                           : is_float ? "the training has diverged, or the model needs another scale"
+                                      : "write the weights as float32"});
     }
-    std::memcpy(bytes.data() + i * sizeof(T), &value, sizeof(T));
+    std::memcpy(bytes.data() + i * sizeof(To), &value, sizeof(To));
   }
   return bytes;
 }
 
-std::vector<std::byte> bytes_of(const std::vector<float>& values, const TensorRef& tensor, const std::string& path) {
+template <typename T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values, const TensorRef& tensor, const std::string& path) {
   switch (tensor.dtype) {
     case DType::bfloat16: return rounded<bfloat16>(values, tensor, path);
     case DType::float16: return rounded<float16>(values, tensor, path);
@@ -186,16 +189,16 @@ bool first_of_parts(const Model& model) {
 
 // On the ranks that write; other ranks give what they have and get nothing.
 template <typename T>
-std::vector<float> values_of(const WrittenTensor& tensor, const WeightsFormat& format) {
+std::vector<T> values_of(const WrittenTensor& tensor, const WeightsFormat& format) {
   const Source& source = tensor.source;
   const Collectives* ranks = source.model->context().pipeline.get();
   const int here = ranks == nullptr ? 0 : ranks->rank();
-  std::vector<float> values;
+  std::vector<T> values;
   if (here == source.owner) values = values_here<T>(source, format);
   if (source.owner == 0 || !first_of_parts(*source.model)) return values;
   const std::string& name = tensor.described.name;
   if (here == source.owner) {
-    ranks->send(std::span<const float>(values), 0, 0, name);
+    ranks->send(std::span<const T>(values), 0, 0, name);
   } else if (here == 0) {
     values.resize(static_cast<std::size_t>(tensor.described.shape.numel()));
     ranks->receive(std::span(values), source.owner, 0, name).wait_on_host();
@@ -236,7 +239,7 @@ void save_weights(const std::vector<PrefixedModel>& models, const std::string& p
     file->write(std::as_bytes(std::span(header)));
   });
   for (const WrittenTensor& tensor : tensors) {
-    const std::vector<float> values = values_of<T>(tensor, format);
+    const std::vector<T> values = values_of<T>(tensor, format);
     attempt([&] { file->write(bytes_of(values, tensor.described, path)); });
   }
   attempt([&] { file->commit(); });

@@ -46,9 +46,9 @@ std::string mark_by_number(const json& config, const char* key, const Tokenizer&
   return is_token ? tokenizer.spelling(number.get<std::int32_t>()) : "";
 }
 
-// Those that the tokenizer puts before each text.
-std::vector<std::int32_t> tokens_before_text(const Tokenizer& tokenizer) {
-  const Encoding encoding = tokenizer.encode_with_offsets("a");
+// Those that the tokenizer puts before each text, as this token.
+std::vector<std::int32_t> tokens_before(const std::string& token, const Tokenizer& tokenizer) {
+  const Encoding encoding = tokenizer.encode_with_offsets(token);
   std::vector<std::int32_t> before;
   for (std::size_t at = 0; at < encoding.tokens.size() && encoding.offsets[at].count() == 0; ++at) {
     before.push_back(encoding.tokens[at]);
@@ -114,7 +114,7 @@ std::string ChatTemplate::jinja() const {
   const std::string content = "message['content']" + trim;
   std::string opening = style.opening;
   if (style.as_text) {
-    for (const std::int32_t token : tokens_before_text(tokenizer_)) opening += tokenizer_.spelling(token);
+    for (const std::int32_t token : tokens_before(style.end_of_answer, tokenizer_)) opening += tokenizer_.spelling(token);
   }
   std::string text = fmt::format(
       "{{%- if messages[0]['role'] == 'system' %}}\n"
@@ -165,6 +165,7 @@ std::optional<std::string> ChatTemplate::known_in(const std::filesystem::path& p
         {"<<SYS>>", "tool", "eos_token + ' '", "eos_token+", "trim", "strip"}},
        {"zephyr", {"<|user|>", "<|assistant|>", "eos_token"}, {"<|end|>", "tool", "bos_token", "trim", "strip"}}}};
   const std::string text = template_in(folder_of(path));
+  if (text.empty()) return std::nullopt;
   const TextMarks marks = text_marks(tokenizer, path);
   for (const std::string& name : names()) {
     if (!missing_token(*style_of(name, marks), tokenizer) && ChatTemplate(name, tokenizer, marks).jinja() == text) return name;

@@ -11,10 +11,23 @@
 namespace trireme::tokenizers {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  constexpr const char* space = " \t\n\r\v\f";
-  const std::size_t first = text.find_first_not_of(space);
-  return first == text.npos ? "" : text.substr(first, text.find_last_not_of(space) + 1 - first);
+// White space of Unicode, as Python strips it.
+constexpr std::string_view spaces[] = {" ",      "\t",     "\n",     "\v",     "\f",     "\r",     "\x1c",   "\x1d",
+                                       "\x1e",   "\x1f",   "\u0085", "\u00a0", "\u1680", "\u2000", "\u2001", "\u2002",
+                                       "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
+                                       "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
+
+std::string trimmed(std::string_view text) {
+  const auto strip = [&text](const auto& has, const auto& remove) {
+    for (bool found = true; found;) {
+      const auto space = std::ranges::find_if(spaces, has);
+      found = space != std::end(spaces);
+      if (found) remove(space->size());
+    }
+  };
+  strip([&](std::string_view space) { return text.starts_with(space); }, [&](std::size_t count) { text.remove_prefix(count); });
+  strip([&](std::string_view space) { return text.ends_with(space); }, [&](std::size_t count) { text.remove_suffix(count); });
+  return std::string(text);
 }
 
 std::string or_else(const std::string& mark, const char* common) { return mark.empty() ? common : mark; }

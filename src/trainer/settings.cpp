@@ -90,7 +90,8 @@ std::vector<std::string> compare(const checkpoint::Configuration& before, const 
     const bool is_same = found == before.end() ? setting.absent == value : found->second == value;
     if (is_same || differs == Differs::allowed) continue;
     const std::string had = found != before.end() ? found->second
-                            : setting.absent      ? fmt::format("{}, the default of a setting that it lacks", *setting.absent)
+                            : setting.absent      ? fmt::format("{}, the default of a setting that it lacks",
+                                                           setting.absent->empty() ? "nothing" : *setting.absent)
                                                   : "not there";
     if (differs == Differs::told) {
       notes.push_back(fmt::format("note: {} was {} in the checkpoint, is {} now", name, had, value));

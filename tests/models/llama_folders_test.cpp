@@ -5,12 +5,13 @@
 #include <fstream>
 #include <functional>
 #include <initializer_list>
+#include <iterator>
 
 #include "catch.hpp"
 #include "fixtures.hpp"
 #include "temporary_folder.hpp"
 #include "trireme/models/hugging_face.hpp"
-#include "trireme/models/llama.hpp"
+#include "trireme/models/llama-inl.hpp"
 
 using namespace trireme;
 using nlohmann::json;
@@ -46,6 +47,11 @@ class ChangedFolder {
  private:
   tests::TemporaryFolder folder_;
 };
+
+std::string content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
 
 std::string refusal(const std::function<void()>& work) {
   try {
@@ -168,6 +174,43 @@ TEST_CASE("what a config does not say is what transformers takes") {
   both.change("rope_parameters", {{"rope_type", "default"}, {"rope_theta", 777.0}});
   CHECK(models::llama_options(both.path()).rotary_scaling.factor == 3);
   CHECK(models::llama_options(both.path()).rotary_base == 10000);
+}
+
+TEST_CASE("a folder has one chat template: the one that is saved, else that of its tokenizer") {
+  const ChangedFolder from("llama");
+  const tests::TemporaryFolder saved;
+  const fs::path config = saved.path() / "tokenizer_config.json", file = saved.path() / "chat_template.jinja";
+  write(from.path() / "tokenizer.json", "{}");
+  write(from.path() / "tokenizer_config.json", R"({"eos_token":"</s>","chat_template":"of the config"})");
+  models::Llama<Float32> model(models::llama_options(from.path()));
+  model.initialize({.seed = 1});
+  models::save_pretrained(model, saved.path(), {.from = from.path(), .chat_template = "of this run"});
+  CHECK(content(file) == "of this run");
+  CHECK(tests::read_json(config) == json{{"eos_token", "</s>"}});
+  models::save_pretrained(model, saved.path(), {.from = from.path()});
+  CHECK(!fs::exists(file));
+  CHECK(tests::read_json(config).at("chat_template") == "of the config");
+  // What lies beside a tokenizer that is named as a file goes along, and a folder that is its own source stays as it is.
+  write(saved.path() / "tokenizer_config.json", "");
+  models::save_pretrained(model, saved.path(), {.tokenizer = from.path() / "tokenizer.json"});
+  CHECK(tests::read_json(config).at("eos_token") == "</s>");
+  write(file, "of this folder");
+  models::save_pretrained(model, saved.path(), {.tokenizer = saved.path() / "tokenizer.json"});
+  CHECK(content(file) == "of this folder");
+}
+
+TEST_CASE("a double that no float holds is not saved as infinity") {
+  const ChangedFolder from("llama");
+  const tests::TemporaryFolder saved;
+  models::Llama<Float64> model(models::llama_options(from.path()));
+  model.initialize({.seed = 1});
+  const int index = model.store().find("model.norm.weight");
+  const Tensor<double> values = model.store().read_values<double>(index);
+  values.data()[0] = -1e39;
+  model.store().write_values(index, values);
+  CHECK_THAT(refusal([&] { models::save_pretrained(model, saved.path()); }),
+             ContainsSubstring("too large for weights of float32") && ContainsSubstring("name model.norm.weight") &&
+                 ContainsSubstring("wanted a magnitude of at most 3.402e38; had -1e+39"));
 }
 
 TEST_CASE("the factor of the experts' balance stays in a folder where it counts and where it does not") {

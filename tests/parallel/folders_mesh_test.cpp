@@ -337,6 +337,30 @@ TEST_CASE("what a folder lacks or has beside is told of all stages, on all ranks
   check(true, {"has neither model.safetensors nor"});
 }
 
+TEST_CASE("ranks whose copies of a folder differ throw together") {
+  const tests::ModelFolder folder = llama_folder();
+  const models::LlamaOptions options = models::llama_options(folder.path);
+  const tests::TemporaryFolder other;
+  const SafetensorsFile original(folder.path / "model.safetensors");
+  std::vector<std::vector<float>> values;
+  std::vector<TensorRef> tensors;
+  for (const SafetensorsEntry& entry : original.tensors()) {
+    values.push_back(original.read_values<float>(entry.name));
+    const bool is_left_out = entry.name == "model.norm.weight";
+    tensors.push_back({is_left_out ? "another" : entry.name, DType::float32, entry.shape, values.back().data()});
+  }
+  write_safetensors(other.path() / "model.safetensors", tensors);
+  for (const Layout& layout : divided) {
+    INFO(layout.str());
+    const auto errors = errors_of(layout, [&](const ModelContext& context) {
+      models::Llama<Float32> model(options, context);
+      const Axis& ranks = context.tensor != nullptr ? context.tensor : context.pipeline;
+      models::load_pretrained(model, ranks->rank() == 1 ? other.path() : folder.path);
+    });
+    for (const std::string& error : errors) CHECK(!error.empty());
+  }
+}
+
 TEST_CASE("a value that float16 does not hold is told on all ranks, and the folder stays as it was") {
   const tests::ModelFolder folder = llama_folder();
   const models::LlamaOptions options = models::llama_options(folder.path);

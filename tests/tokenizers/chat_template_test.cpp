@@ -50,6 +50,15 @@ TEST_CASE("answers and what ends them are learnt") {
         "### Instruction:\nAdd.\n\n### Response:\n[4$]");
 }
 
+TEST_CASE("white space is trimmed as Python does") {
+  const auto text =
+      ChatTemplate("llama3", bytes, {.begin = "B", .end = ""})
+          .render(std::vector<Message>{{"user", "\u3000\u00a0 \x1f 4 \u2003 5\u0085\n"}, {"assistant", "\u200b6\u2029"}});
+  CHECK(text.text ==
+        "B<|start_header_id|>user<|end_header_id|>\n\n4 \u2003 5<|eot_id|>"
+        "<|start_header_id|>assistant<|end_header_id|>\n\n\u200b6<|eot_id|>");
+}
+
 TEST_CASE("a conversation that a template can't say is refused") {
   const ChatTemplate mistral("mistral", bytes, {}), chatml("chatml", bytes, {});
   const auto encode = [](const ChatTemplate& chat, const std::vector<Message>& messages) { chat.encode(messages); };
