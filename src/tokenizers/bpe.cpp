@@ -47,7 +47,7 @@ Bpe::Bpe(std::shared_ptr<const TokenSpellings> tokens, Merges merges, const BpeO
     : tokens_(std::move(tokens)),
       merges_(std::move(merges)),
       options_(options),
-      characters_(characters_of(*tokens_)),
+      characters_(options.byte_level ? WordTable(0) : characters_of(*tokens_)),
       whole_(static_cast<std::size_t>(tokens_->size())),
       number_(next_number()) {
   for (std::size_t byte = 0; byte < bytes_.size(); ++byte) {
@@ -94,6 +94,7 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
     }
     return;
   }
+  require(words.size() <= most_words, "a model encodes {} words at once, not {}", most_words, words.size());
   // All entries are asked for before the first is read: most are far away.
   WordCache& cache = cache_of_thread();
   std::array<WordKey, most_words> keys;
@@ -123,7 +124,7 @@ void Bpe::encode(std::string_view text, std::span<const Range> words, std::vecto
   tokens.insert(tokens.end(), found.begin(), found.begin() + static_cast<std::ptrdiff_t>(count));
 }
 
-// Puts a word's tokens into an entry. False: there is none, or they are too many for it, and are in `symbols`.
+// Puts a word's tokens into an entry. False: there is no entry, or they are too many for it, and are in `symbols`.
 bool Bpe::fill(WordCache::Entry* entry, const WordKey& key, std::string_view word, std::vector<Symbol>& symbols) const {
   if (entry != nullptr) {
     if (const std::int32_t whole = whole_.find(key); whole >= 0) {

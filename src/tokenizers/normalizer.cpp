@@ -20,7 +20,7 @@ void Replace::normalize(TracedText& text) const {
   };
   if (const auto* literal = std::get_if<std::string>(&pattern_)) {
     const std::string_view whole = text.text();
-    for (std::size_t at = place_of(*literal, whole, 0); at != std::string_view::npos; at = place_of(*literal, whole, done)) {
+    for (std::size_t at = next_of(*literal, whole, 0); at != std::string_view::npos; at = next_of(*literal, whole, done)) {
       replace(at, at + literal->size());
     }
   } else {

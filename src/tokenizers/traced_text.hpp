@@ -72,7 +72,8 @@ class TracedText {
       return at == 0 ? Range{.begin = from_.begin_, .end = from_.begin_} : source(at - 1, at);
     }
 
-    // Without a call where they are few. `readable`: bytes from their begin on that are there, whatever they are.
+    // A few bytes are copied without a call of memcpy(). `readable`: bytes from their begin on that are there, whatever they
+    // are.
     void append(std::string_view more, std::size_t readable) {
       const std::size_t bytes = more.size();
       if (text_.size() - size_ < bytes + few)

@@ -38,9 +38,9 @@ inline std::string_view part_of(std::string_view text, const Range& place) {
   return text.substr(static_cast<std::size_t>(place.begin), static_cast<std::size_t>(place.count()));
 }
 
-// The first place from `from` on of a text that is not empty, or npos. find() calls memcmp() too, which takes longer than short
-// ones do.
-inline std::size_t place_of(std::string_view wanted, std::string_view text, std::size_t from) {
+// The first place from `from` on of a text that is not empty, or npos. find() compares by memcmp(), whose call takes longer
+// than to compare a few bytes here.
+inline std::size_t next_of(std::string_view wanted, std::string_view text, std::size_t from) {
   while (true) {
     const std::size_t at = text.find(wanted[0], from);
     if (at == std::string_view::npos || text.size() - at < wanted.size()) return std::string_view::npos;

@@ -1,9 +1,8 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "tokenizers/word_key.hpp"

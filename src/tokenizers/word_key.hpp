@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -36,6 +37,7 @@ struct WordKey {
     return (mixed ^ mixed >> 29) * 0xD6E8FEB86659FD93u;
   }
 
+  // Without branches.
   friend bool operator==(const WordKey& a, const WordKey& b) {
     const auto differ = [&](std::size_t part) { return a.parts[part] ^ b.parts[part]; };
     return (differ(0) | differ(1) | differ(2) | (a.bytes ^ b.bytes)) == 0;

@@ -38,13 +38,14 @@ struct SplitBefore {
   template <typename Visit>
   void split(std::string_view text, const Visit& visit) const {
     std::size_t done = 0, behind = 0;  // the last of them
-    for (std::size_t at = place_of(begin, text, 0); at != std::string_view::npos; at = place_of(begin, text, behind)) {
+    for (std::size_t at = next_of(begin, text, 0); at != std::string_view::npos; at = next_of(begin, text, behind)) {
       const bool begins_part = at > done && !(runs && at == behind);
       behind = at + begin.size();
       if (!begins_part) continue;
       visit(Range{.begin = static_cast<std::int64_t>(done), .end = static_cast<std::int64_t>(at)});
       done = at;
     }
+    if (done == text.size()) return;
     visit(Range{.begin = static_cast<std::int64_t>(done), .end = static_cast<std::int64_t>(text.size())});
   }
 };

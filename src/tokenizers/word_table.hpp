@@ -8,7 +8,7 @@
 
 namespace trireme::tokenizers {
 
-// The token of words that are one.
+// Words that are a token, and its number.
 class WordTable {
  public:
   // Room for so many words.
@@ -22,7 +22,7 @@ class WordTable {
     entries_[at] = {.word = word, .token = token};
   }
 
-  // -1: it is none.
+  // -1: the word is no token.
   std::int32_t find(const WordKey& word) const {
     const std::size_t at = place_of(word, word.hash());
     return tags_[at] == 0 ? -1 : entries_[at].token;
@@ -44,7 +44,7 @@ class WordTable {
     return at;
   }
 
-  std::vector<std::uint32_t> tags_;  // part of each word's hash: most words that are none are told by it, which is small
+  std::vector<std::uint32_t> tags_;  // part of each word's hash: most words that are no token are told by it alone
   std::vector<Entry> entries_;
   int shift_;
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <utility>
 
+#include "tokenizers/utf8.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::tokenizers {

@@ -327,7 +327,7 @@ TEST_CASE("what a folder lacks or has beside is told of all stages, on all ranks
   check(true, {"holds no tensor of the model", "model.embed_tokens.weight"});
   // A part of a parameter alone, of the last stage.
   write([&](const std::string& name) { return name == "model.layers.1.self_attn.k_proj.weight" ? "" : name; });
-  check(true, {"lacks a tensor of the model; name model.layers.1.self_attn.k_proj.weight"});
+  check(true, {"lacks a tensor of the model", "name model.layers.1.self_attn.k_proj.weight"});
   // What does not fit a tensor of the last stage.
   write([](const std::string& name) {
     return name == "model.norm.weight" ? "" : name == "lm_head.weight" ? "model.norm.weight" : name;

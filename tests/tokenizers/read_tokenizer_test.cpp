@@ -1,12 +1,17 @@
 #include "trireme/tokenizers/read_tokenizer.hpp"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "catch.hpp"
 #include "temporary_folder.hpp"
+#include "tokenizers/word_key.hpp"
 #include "trireme/core/error.hpp"
 
 using namespace trireme;
@@ -35,6 +40,15 @@ json small() {
     "decoder": {"type": "Fuse"},
     "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "c": 2, "ab": 3, "abc": 4}, "merges": ["a b", "ab c"], "unk_token": null}
   })");
+}
+
+// The same, of words that begin with "_" for a space.
+json of_words() {
+  json file = small();
+  file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "_"})");
+  file["pre_tokenizer"] = json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never"})");
+  file["model"]["vocab"]["_"] = 7;
+  return file;
 }
 
 Tokenizer read(const json& file) {
@@ -92,12 +106,40 @@ TEST_CASE("tokens that no merges lead to are not found in texts") {
 }
 
 // As of Llama 2: "_" stands for a space, and begins words.
+TEST_CASE("words that share a place in the cache keep their own tokens") {
+  CHECK(tokenizers::WordKey("_cbaaa").hash() >> 49 == tokenizers::WordKey("_aabab").hash() >> 49);
+  const Tokenizer tokenizer = read(of_words());
+  const Numbers expected{5, 7, 2, 1, 0, 0, 0, 7, 0, 3, 3, 7, 2, 1, 0, 0, 0, 7, 0, 3, 3};
+  for (int round = 0; round < 2; ++round) CHECK(tokenizer.encode(" cbaaa aabab cbaaa aabab") == expected);
+}
+
+TEST_CASE("threads encode at once") {
+  const Tokenizer words = read(of_words()), whole = read(small());
+  std::string text;
+  for (std::size_t word = 0; word < 500; ++word) {
+    text += fmt::format(" {}{}", std::string(word % 9, 'b'), word % 2 == 0 ? "abc" : "ca");
+  }
+  std::string letters = text;
+  std::erase(letters, ' ');
+  const Numbers of_words_alone = words.encode(text), of_whole_alone = whole.encode(letters);
+  std::vector<int> wrong(4);
+  std::vector<std::thread> threads;
+  for (int& count : wrong) {
+    threads.emplace_back([&] {
+      for (int round = 0; round < 20; ++round) {
+        if (words.encode(text) != of_words_alone) ++count;
+        if (whole.encode(letters) != of_whole_alone) ++count;
+        if (words.encode_with_offsets(text).tokens != of_words_alone) ++count;
+        if (whole.encode_with_offsets(letters).tokens != of_whole_alone) ++count;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  CHECK(wrong == std::vector<int>(4));
+}
+
 TEST_CASE("many words keep their order, whatever their lengths") {
-  json file = small();
-  file["normalizer"] = json::parse(R"({"type": "Replace", "pattern": {"String": " "}, "content": "_"})");
-  file["pre_tokenizer"] = json::parse(R"({"type": "Metaspace", "replacement": "_", "prepend_scheme": "never"})");
-  file["model"]["vocab"]["_"] = 7;
-  const Tokenizer tokenizer = read(file);
+  const Tokenizer tokenizer = read(of_words());
   std::string text;
   Numbers expected{5};
   for (int word = 0; word < 200; ++word) {

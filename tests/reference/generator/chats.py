@@ -1,12 +1,12 @@
 """Conversations as transformers renders and encodes them, and what a model learns from answers alone."""
 
 import json
-import pathlib
 
 import torch
 import transformers
 
 from . import llama_models, tokenizer_files
+from .chat_templates import WRITTEN
 from .fixture_set import safetensors
 
 CHATML = (
@@ -55,8 +55,6 @@ PLAIN = (
     "{% else %}{{ message['content'] }}{% endif %}{% endfor %}"
 )
 AS_TEXT = ("alpaca", "plain")
-# What tokenizers::ChatTemplate::jinja() gives for each tokenizer.
-WRITTEN = json.loads(pathlib.Path(__file__).with_name("chat_templates.json").read_text())
 TEMPLATES = {
     "byte_level": {"chatml": CHATML, "llama3": LLAMA3, "zephyr": ZEPHYR, "alpaca": ALPACA, "plain": PLAIN},
     "prepending": {"llama2": LLAMA2, "mistral": MISTRAL, "zephyr": ZEPHYR, "alpaca": ALPACA, "plain": PLAIN},
