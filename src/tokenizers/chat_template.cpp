@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -17,16 +18,17 @@ constexpr std::string_view spaces[] = {" ",      "\t",     "\n",     "\v",     "
                                        "\u2003", "\u2004", "\u2005", "\u2006", "\u2007", "\u2008", "\u2009", "\u200a",
                                        "\u2028", "\u2029", "\u202f", "\u205f", "\u3000"};
 
+// The first of them of which that is true; empty: none.
+std::string_view space_that(const auto& is_there) {
+  const auto found = std::ranges::find_if(spaces, is_there);
+  return found == std::end(spaces) ? std::string_view() : *found;
+}
+
 std::string trimmed(std::string_view text) {
-  const auto strip = [&text](const auto& has, const auto& remove) {
-    for (bool found = true; found;) {
-      const auto space = std::ranges::find_if(spaces, has);
-      found = space != std::end(spaces);
-      if (found) remove(space->size());
-    }
-  };
-  strip([&](std::string_view space) { return text.starts_with(space); }, [&](std::size_t count) { text.remove_prefix(count); });
-  strip([&](std::string_view space) { return text.ends_with(space); }, [&](std::size_t count) { text.remove_suffix(count); });
+  const auto begins = [&text](std::string_view space) { return text.starts_with(space); };
+  const auto ends = [&text](std::string_view space) { return text.ends_with(space); };
+  for (auto space = space_that(begins); !space.empty(); space = space_that(begins)) text.remove_prefix(space.size());
+  for (auto space = space_that(ends); !space.empty(); space = space_that(ends)) text.remove_suffix(space.size());
   return std::string(text);
 }
 
