@@ -2,7 +2,7 @@
 // broadcast passes, reductions over the first, the middle and the last dim, movements, gathers, one expression of five
 // operations.
 //   functions_benchmark [--filter sum] [--rounds 15] [--json FILE]
-// benchmarks/peers/compare_functions has PyTorch beside it.
+// benchmarks/peers/functions_torch.py has PyTorch beside it.
 
 #include "functions/functions.hpp"
 

@@ -125,6 +125,27 @@ class CheckLayers(unittest.TestCase):
                      "template <typename T>\nclass A;\n", "template <typename M>\nA(const M&, Options = {}) -> A<M>;\n"):
             self.assertEqual(run(CLEAN | {"include/trireme/base/a.hpp": text}), (0, ""))
 
+    def test_files_that_comments_name(self):
+        gone = "middle/gone.hpp"
+        missing = f"it names {gone}, which is not there"
+        self.refuse({"src/upper/c.cpp": "\n// As middle/gone.hpp says.\n"}, f"src/upper/c.cpp:2: {missing}")
+        self.refuse({"src/upper/c.cpp": "int a;  /* See\nmiddle/gone.hpp. */\n"}, f"src/upper/c.cpp:2: {missing}")
+        self.refuse({"tests/upper/a_test.cpp": "// gone.cpp\n"}, "tests/upper/a_test.cpp:1: it names gone.cpp")
+        self.refuse({"docs/guide.md": "Read\n[this](../middle/gone.hpp).\n"}, "docs/guide.md:2: it names ../middle/gone.hpp")
+        self.refuse({"tests/CMakeLists.txt": f"f()  # {gone}\n"}, f"tests/CMakeLists.txt:1: {missing}")
+        self.refuse({"scripts/do": f"#!/bin/sh\n# {gone}\n"}, f"scripts/do:2: {missing}")
+        self.refuse({"src/upper/c.cpp": "// tools/gone draws it\n"}, "it names tools/gone")
+
+    def test_names_that_comments_may_have(self):
+        for text in ("// middle/b.hpp, trireme/middle/b.hpp and b.cpp, src/middle and ./src/middle/b.cpp.\n",
+                     'const char* a = "gone.cpp";  // a text is none\n', 'auto a = R"(// gone.cpp)";\n',
+                     "constexpr int a = 1'000;  // b.cpp's limit is 1'000\n", "// https://example.org/gone.cpp\n",
+                     "// *_gone.cpp, <room>/gone.cpp, _kernels.cpp, src/upper/gone*\n", "// build/release/gone.cmake, x_body.hpp, main.cpp\n",
+                     "// made.hpp, of an .in file\n"):
+            self.assertEqual(run(CLEAN | {"src/upper/c.cpp": text, "src/upper/made.hpp.in": ""}), (0, ""), text)
+        past = {"benchmarks/results/a.md": "gone.cpp", "CHANGELOG.md": "gone.cpp", "tests/data": "gone.cpp"}
+        self.assertEqual(run(CLEAN | past), (0, ""))
+
     def test_no_table(self):
         self.refuse({"ARCHITECTURE.md": "nothing"}, "no table of levels")
 

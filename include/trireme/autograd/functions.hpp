@@ -118,7 +118,7 @@ TRIREME_EXPORT Variable<T, D> linear(const Variable<T, D>& x, const Variable<T, 
                                      const Variable<Accumulate<T>, D>& bias = {});
 
 // linear(gelu(linear(x, weight1, bias1)), weight2, bias2), an MLP with weight1[middle, in] and weight2[out, middle]. A GPU
-// computes the GELU and its derivative in the products before them (ops/linear_gelu.hpp).
+// computes the GELU and its derivative in the products before them (ops/matmul/linear_gelu.hpp).
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> linear_gelu_linear(const Variable<T, D>& x, const Variable<T, D, Accumulate<T>>& weight1,
                                                  const Variable<Accumulate<T>, D>& bias1,
@@ -176,14 +176,14 @@ TRIREME_EXPORT std::pair<Variable<Accumulate<T>, D>, Variable<T, D>> residual_rm
 
 // Packed self-attention [batch, time, (heads + 2 * kv_heads) * size] -> [batch, time, heads * size], or, with kv, of queries
 // [batch, queries, heads * size] to keys and values [batch, keys, 2 * kv_heads * size]; values may have another size than
-// queries. See ops/attention.hpp.
+// queries. See ops/attention/attention.hpp.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> scaled_dot_product_attention(const Variable<T, D>& q, const Variable<T, D>& kv,
                                                            const ops::AttentionOptions& options,
                                                            const Tensor<std::int32_t, D>& key_padding_mask = {},
                                                            const Tensor<std::int32_t, D>& first_keys = {});
 
-// Rotary positions in the first heads of packed [batch, time, width]; see ops/rotary.hpp.
+// Rotary positions in the first heads of packed [batch, time, width]; see ops/elementwise/rotary.hpp.
 template <typename T, typename D>
 TRIREME_EXPORT Variable<T, D> rotary(const Variable<T, D>& x, const ops::RotaryOptions& options,
                                      const Tensor<std::int32_t, D>& document_starts = {});

@@ -6,7 +6,8 @@
 #include "trireme/ops/convolution/convolution.hpp"
 #include "trireme/ops/pooling/pooling.hpp"
 
-// Images are [batch, height, width, channels]; options and the sizes of results as in ops/convolution.hpp and ops/pooling.hpp.
+// Images are [batch, height, width, channels]; options and the sizes of results as in ops/convolution/convolution.hpp and
+// ops/pooling/pooling.hpp.
 namespace trireme TRIREME_EXPORT {
 
 // x[..., in], weight[out, in / groups, kernel height, kernel width] -> [..., out]; bias[out] may be undefined.

@@ -8,7 +8,7 @@
 
 namespace trireme::ops {
 
-// How a GPU computes attention: by a graph that cuDNN plans, or by the kernels of bodies/attention.hpp, which can do all.
+// How a GPU computes attention: by a graph that cuDNN plans, or by the kernels of attention_body.hpp, which can do all.
 enum class AttentionKernel : std::uint8_t { cudnn, tiles };
 
 struct AttentionChoice {

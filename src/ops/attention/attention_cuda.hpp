@@ -4,7 +4,7 @@
 
 namespace trireme::ops::cuda {
 
-// Runs a kernel of bodies/attention.hpp, whose tiles have at least one row, on all its items.
+// Runs a kernel of attention_body.hpp, whose tiles have at least one row, on all its items.
 template <typename Kernel>
 cudaError_t run_tiles(const Kernel& kernel, cudaStream_t stream);
 

@@ -2,7 +2,7 @@
 
 #include "ops/attention/attention_checks.hpp"
 
-// The operations of ops/attention.hpp for any device: what is checked is the same, Attention<D> does the work.
+// The operations of ops/attention/attention.hpp for any device: what is checked is the same, Attention<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

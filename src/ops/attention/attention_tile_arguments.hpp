@@ -3,7 +3,7 @@
 #include "ops/attention/attention_body.hpp"
 #include "ops/attention/attention_checks.hpp"
 
-// The arguments of the kernels of bodies/attention.hpp, of tensors of any device.
+// The arguments of the kernels of attention_body.hpp, of tensors of any device.
 namespace trireme::ops {
 
 // The first row of the first head.

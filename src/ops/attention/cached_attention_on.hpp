@@ -10,8 +10,8 @@
 #include "trireme/ops/attention/attention.hpp"
 #include "trireme/ops/attention/cached_attention.hpp"
 
-// The operation of ops/cached_attention.hpp for any device: what is checked is the same, CachedQueries<D> attends for tokens
-// that are alone.
+// The operation of ops/attention/cached_attention.hpp for any device: what is checked is the same, CachedQueries<D> attends for
+// tokens that are alone.
 namespace trireme::ops {
 
 struct CachedAttentionSizes {

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/elementwise/cast.hpp"
 
-// The operation of ops/cast.hpp for any device: Casts<D> does the work.
+// The operation of ops/elementwise/cast.hpp for any device: Casts<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -4,7 +4,7 @@
 #include "ops/elementwise/dropout_body.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
-// dropout of ops/elementwise.hpp for any device: Dropouts<D> does the work.
+// dropout of ops/elementwise/elementwise.hpp for any device: Dropouts<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

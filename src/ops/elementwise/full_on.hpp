@@ -6,7 +6,7 @@
 #include "trireme/core/float16.hpp"
 #include "trireme/ops/elementwise/full.hpp"
 
-// The operation of ops/full.hpp for any device: Fills<D> does the work.
+// The operation of ops/elementwise/full.hpp for any device: Fills<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -3,7 +3,7 @@
 #include "ops/base/check.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
-// leaky_relu and softplus of ops/elementwise.hpp for any device: Parametric<D> does the work.
+// leaky_relu and softplus of ops/elementwise/elementwise.hpp for any device: Parametric<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

@@ -5,7 +5,7 @@
 #include "ops/base/pack.hpp"
 #include "trireme/ops/elementwise/rotary_scaling.hpp"
 
-// The rotation of ops/rotary.hpp.
+// The rotation of ops/elementwise/rotary.hpp.
 namespace trireme::ops {
 
 // The element of a head of `size` that turns so many full circles in training, a real number.

@@ -4,7 +4,7 @@
 
 #include "ops/base/pack.hpp"
 
-// The operations of ops/embedding.hpp, a thread for each pack of columns.
+// The operations of ops/embedding/embedding.hpp, a thread for each pack of columns.
 namespace trireme::ops {
 
 // y[place] = weight[index[place]], or added to it; NaN where the index is no row. For i in [0, places * width / Width).

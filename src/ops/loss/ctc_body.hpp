@@ -6,7 +6,8 @@
 #include "device/cuda/team.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The CTC loss of ops/ctc.hpp, a team for each sample. Its states are the labels with a blank before, between and behind them.
+// The CTC loss of ops/loss/ctc.hpp, a team for each sample. Its states are the labels with a blank before, between and behind
+// them.
 namespace trireme::ops {
 
 template <typename T>

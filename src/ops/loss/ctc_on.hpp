@@ -2,7 +2,7 @@
 
 #include "ops/loss/ctc_samples.hpp"
 
-// The operations of ops/ctc.hpp for any device: Ctc<D> does the work.
+// The operations of ops/loss/ctc.hpp for any device: Ctc<D> does the work.
 namespace trireme::ops {
 
 // beta[batch, 2, states] and next[batch, labels] are memory for the backward pass.

@@ -8,7 +8,7 @@
 #include "ops/loss/elementwise_loss_of.hpp"
 #include "trireme/math/functors.hpp"
 
-// The losses of ops/elementwise_loss.hpp.
+// The losses of ops/loss/elementwise_loss.hpp.
 namespace trireme::ops {
 
 template <typename A, typename Visit>

@@ -5,7 +5,7 @@
 #include "ops/loss/elementwise_loss_checks.hpp"
 #include "trireme/ops/loss/elementwise_loss.hpp"
 
-// The operations of ops/elementwise_loss.hpp for any device: ElementwiseLosses<D> does the work.
+// The operations of ops/loss/elementwise_loss.hpp for any device: ElementwiseLosses<D> does the work.
 namespace trireme::ops {
 
 template <typename D>

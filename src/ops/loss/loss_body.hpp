@@ -6,7 +6,7 @@
 #include "ops/loss/cross_entropy_rows.hpp"
 #include "ops/reduce/softmax_body.hpp"
 
-// The cross-entropy of ops/loss.hpp, a team for each row.
+// The cross-entropy of ops/loss/loss.hpp, a team for each row.
 namespace trireme::ops {
 
 // What the options make of a row. A target that is no class makes loss and gradient NaN; no memory is read by its number.

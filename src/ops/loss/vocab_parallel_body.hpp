@@ -7,7 +7,7 @@
 #include "ops/reduce/softmax_body.hpp"
 #include "trireme/ops/loss/ignored_target.hpp"
 
-// The operations of ops/vocab_parallel.hpp on a GPU. What is in no rank's part of the vocabulary gives NaN.
+// The operations of ops/loss/vocab_parallel.hpp on a GPU. What is in no rank's part of the vocabulary gives NaN.
 namespace trireme::ops {
 
 // Where the index lies among `count` things held here; below 0: elsewhere.

@@ -5,7 +5,7 @@
 #include "trireme/core/dtype.hpp"
 #include "trireme/ops/loss/vocab_range.hpp"
 
-// What the operations of ops/vocab_parallel.hpp are of.
+// What the operations of ops/loss/vocab_parallel.hpp are of.
 namespace trireme::ops {
 
 struct HeldRows {

@@ -8,7 +8,7 @@
 #include "trireme/ops/matmul/linear_gelu.hpp"
 #include "trireme/ops/matmul/matmul.hpp"
 
-// The operations of ops/linear_gelu.hpp for any device: LinearGelu<D> may know products that do the GELU too.
+// The operations of ops/matmul/linear_gelu.hpp for any device: LinearGelu<D> may know products that do the GELU too.
 namespace trireme::ops {
 
 template <typename D>

@@ -5,7 +5,8 @@
 #include "trireme/math/exponential.hpp"
 #include "trireme/math/functors.hpp"
 
-// The operations of ops/batch_norm.hpp. Sums are in double; the order of additions follows from the sizes and the alignment.
+// The operations of ops/norm/batch_norm.hpp. Sums are in double; the order of additions follows from the sizes and the
+// alignment.
 namespace trireme::ops {
 
 // Of `Width` neighbouring channels: what batch norm adds up over the rows.

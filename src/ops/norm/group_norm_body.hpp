@@ -4,7 +4,7 @@
 #include "ops/norm/group_norm_sizes.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The operations of ops/group_norm.hpp, in double.
+// The operations of ops/norm/group_norm.hpp, in double.
 namespace trireme::ops {
 
 // weight and bias may be null.

@@ -3,7 +3,7 @@
 #include "ops/base/pack.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The norms of ops/norm.hpp, by teams; `centers` in the layer norm, not in the rms norm.
+// The norms of ops/norm/norm.hpp, by teams; `centers` in the layer norm, not in the rms norm.
 namespace trireme::ops {
 
 // What NormForward has, as pointers that may be null where its tensors may be undefined.

@@ -8,7 +8,7 @@
 #include "trireme/ops/pointwise/broadcast.hpp"
 #include "trireme/ops/pointwise/pointwise_kind.hpp"
 
-// The formulas of ops/pointwise.hpp that take two operands, and what one thread of a GPU does with them.
+// The formulas of ops/pointwise/pointwise.hpp that take two operands, and what one thread of a GPU does with them.
 namespace trireme::ops {
 
 template <typename T>

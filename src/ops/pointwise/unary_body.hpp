@@ -5,7 +5,7 @@
 
 #include "ops/pointwise/pointwise_body.hpp"
 
-// The formulas of ops/pointwise.hpp that take one operand: the value, and the derivative at it.
+// The formulas of ops/pointwise/pointwise.hpp that take one operand: the value, and the derivative at it.
 namespace trireme::ops {
 
 template <Unary kind>

@@ -3,7 +3,7 @@
 #include "ops/base/pack.hpp"
 #include "ops/pooling/pooling_dims.hpp"
 
-// The operations of ops/pooling.hpp, a thread for each pack of `Width` channels of a pixel of the result. A gradient is
+// The operations of ops/pooling/pooling.hpp, a thread for each pack of `Width` channels of a pixel of the result. A gradient is
 // gathered from the windows that hold the pixel, in their order.
 namespace trireme::ops {
 

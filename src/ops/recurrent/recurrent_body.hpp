@@ -6,8 +6,8 @@
 #include "ops/recurrent/recurrent_cell_body.hpp"
 #include "ops/recurrent/recurrent_rows.hpp"
 
-// One time step of all rows of a recurrent layer (ops/recurrent.hpp), for the element i of [batch * hidden]. Steps behind a
-// row's end clear its padding. A row whose length is none becomes NaN.
+// One time step of all rows of a recurrent layer (ops/recurrent/recurrent.hpp), for the element i of [batch * hidden]. Steps
+// behind a row's end clear its padding. A row whose length is none becomes NaN.
 namespace trireme::ops {
 
 // Behind the product of the states with weight_hh. `out` begins at a direction's part of a row.

@@ -4,8 +4,8 @@
 
 #include "trireme/math/exponential.hpp"
 
-// Element j of one row of one time step of a recurrent layer (ops/recurrent.hpp). Every pointer is a row; gate rows hold the
-// gates one after the other.
+// Element j of one row of one time step of a recurrent layer (ops/recurrent/recurrent.hpp). Every pointer is a row; gate rows
+// hold the gates one after the other.
 namespace trireme::ops {
 
 template <typename T>

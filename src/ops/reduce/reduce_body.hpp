@@ -2,7 +2,7 @@
 
 #include "ops/base/pack.hpp"
 
-// The sums of ops/reduce.hpp. The order of additions follows from the sizes and the alignment.
+// The sums of ops/reduce/reduce.hpp. The order of additions follows from the sizes and the alignment.
 namespace trireme::ops {
 
 // The sum over rows of x[rows, width], for the `Width` columns from `column` on.

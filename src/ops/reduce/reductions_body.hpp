@@ -7,8 +7,8 @@
 #include "ops/reduce/reduce_sizes.hpp"
 #include "trireme/math/exponential.hpp"
 
-// What the operations of ops/reductions.hpp do with an element. Elements are reduced in their Wide type: double for floats of
-// any kind, std::int64_t for integers.
+// What the operations of ops/reduce/reductions.hpp do with an element. Elements are reduced in their Wide type: double for
+// floats of any kind, std::int64_t for integers.
 namespace trireme::ops {
 
 template <typename T>

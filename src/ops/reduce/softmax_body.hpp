@@ -5,7 +5,7 @@
 #include "ops/base/pack.hpp"
 #include "trireme/math/exponential.hpp"
 
-// The operations of ops/softmax.hpp, a team for each row; `logarithm` in log_softmax.
+// The operations of ops/reduce/softmax.hpp, a team for each row; `logarithm` in log_softmax.
 namespace trireme::ops {
 
 // A row's largest element and sum(exp(x - largest)).

@@ -2,8 +2,8 @@
 
 #include "ops/reduce/reductions_body.hpp"
 
-// The operations of ops/cumulative.hpp. The elements of a row are cut into chunks of neighbours; a thread for each index of
-// [outer, chunks, inner].
+// The operations of ops/search/cumulative.hpp. The elements of a row are cut into chunks of neighbours; a thread for each index
+// of [outer, chunks, inner].
 namespace trireme::ops {
 
 // Kind: sum or product. `backwards`: from the last element to the first.

@@ -2,7 +2,7 @@
 
 #include "ops/reduce/reductions_body.hpp"
 
-// The searches of ops/search.hpp, a thread for each index.
+// The searches of ops/search/search.hpp, a thread for each index.
 namespace trireme::ops {
 
 // Whether an element is the extreme one of its result, which is NaN if any is.
@@ -11,7 +11,7 @@ TRIREME_HOST_DEVICE bool is_extreme(W element, W extreme) {
   return element == extreme || (element != element && extreme != extreme);
 }
 
-// The type of extremes of elements T, which ops/reductions.hpp gives.
+// The type of extremes of elements T, which ops/reduce/reductions.hpp gives.
 template <typename T>
 using ExtremeOf = std::conditional_t<std::is_integral_v<T>, std::int64_t, T>;
 

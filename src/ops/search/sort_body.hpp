@@ -4,8 +4,8 @@
 
 #include "ops/reduce/reductions_body.hpp"
 
-// The sort of ops/sort.hpp. Elements become keys, whose order as unsigned numbers is that of the elements; an element is then
-// its key and its place, of which no two are equal.
+// The sort of ops/search/sort.hpp. Elements become keys, whose order as unsigned numbers is that of the elements; an element is
+// then its key and its place, of which no two are equal.
 namespace trireme::ops {
 
 struct Ranked {

@@ -7,7 +7,7 @@
 #include "ops/update/step_body.hpp"
 #include "trireme/ops/update/step.hpp"
 
-// The part of ops/step.hpp that both devices have.
+// The part of ops/update/step.hpp that both devices have.
 namespace trireme::ops {
 
 // A device's way to call a body for every index.

@@ -4,7 +4,7 @@
 
 #include "trireme/core/export.hpp"
 
-// What the operations of ops/elementwise.hpp are told, apart from tensors.
+// What the operations of ops/elementwise/elementwise.hpp are told, apart from tensors.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

@@ -12,8 +12,8 @@
 //
 //   const auto y = exp(minimum(x, 3)) * where(x > 0, x, 0.5);
 //
-// Two operands are of one element type, or one is a number; their shapes are broadcast (ops/broadcast.hpp). Functions are for
-// float, double, bfloat16 and float16; those up to `square` also for Tensors of std::int32_t and std::int64_t.
+// Two operands are of one element type, or one is a number; their shapes are broadcast (ops/pointwise/broadcast.hpp). Functions
+// are for float, double, bfloat16 and float16; those up to `square` also for Tensors of std::int32_t and std::int64_t.
 namespace trireme TRIREME_EXPORT {
 
 template <typename T, typename D>

@@ -10,9 +10,9 @@
 #include "trireme/ops/pointwise/pointwise_kind.hpp"
 #include "trireme/tensor/tensor.hpp"
 
-// Operations on elements and numbers, with results that exist already. Operands are repeated as ops/broadcast.hpp says. T:
-// float, double, bfloat16, float16; where it is said also std::int32_t and std::int64_t. A result may be an operand of its own
-// shape.
+// Operations on elements and numbers, with results that exist already. Operands are repeated as ops/pointwise/broadcast.hpp
+// says. T: float, double, bfloat16, float16; where it is said also std::int32_t and std::int64_t. A result may be an operand of
+// its own shape.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 

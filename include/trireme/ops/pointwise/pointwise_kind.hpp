@@ -5,7 +5,7 @@
 
 #include "trireme/core/export.hpp"
 
-// Which operations ops/pointwise.hpp has.
+// Which operations ops/pointwise/pointwise.hpp has.
 namespace trireme TRIREME_EXPORT {
 namespace ops {
 
