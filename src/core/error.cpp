@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace trireme {
@@ -18,7 +18,7 @@ std::string describe(const ErrorFields& fields) {
   if (fields.sequence > 0) add("call #", std::to_string(fields.sequence));
   add("name ", fields.name);
   add("file ", fields.path);
-  if (fields.error_number != 0) add("system error: ", std::strerror(fields.error_number));
+  if (fields.error_number != 0) add("system error: ", std::generic_category().message(fields.error_number));
   add("wanted ", fields.wanted);
   add("had ", fields.had);
   add("", fields.hint);

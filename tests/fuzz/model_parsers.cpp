@@ -50,8 +50,8 @@ std::vector<std::string> config_seeds() {
       R"({"model_type":"mixtral",)" + sizes +
           R"(,"num_key_value_heads":2,"num_local_experts":4,"num_experts_per_tok":2,"output_router_logits":true,)" +
           R"("router_aux_loss_coef":0.02})",
-      R"({"model_type":"gpt2","n_embd":8,"n_layer":2,"n_head":2,"n_positions":9,"vocab_size":7,)"
-      R"("activation_function":"gelu_new","attn_pdrop":0.1,"n_inner":null})",
+      std::string(R"({"model_type":"gpt2","n_embd":8,"n_layer":2,"n_head":2,"n_positions":9,"vocab_size":7,)") +
+          R"("activation_function":"gelu_new","attn_pdrop":0.1,"n_inner":null})",
       R"({"model_type":"gpt_neox",)" + sizes + R"(,"hidden_act":"gelu","max_position_embeddings":9,"rotary_pct":0.5,)" +
           R"("rotary_emb_base":5000,"use_parallel_residual":false})",
       R"({"model_type":"bert","architectures":["BertForSequenceClassification"],)" + sizes + R"(,"type_vocab_size":2,)" +

@@ -27,7 +27,7 @@ struct PointBatch {
 // Points of the plane in three classes: a function of their number.
 inline PointBatch points(const std::vector<std::int64_t>& numbers, std::int64_t first_sample) {
   const auto rows = static_cast<std::int64_t>(numbers.size());
-  const PointBatch batch{Tensor<float>({rows, 2}), Tensor<std::int32_t>({rows}), first_sample};
+  PointBatch batch{Tensor<float>({rows, 2}), Tensor<std::int32_t>({rows}), first_sample};
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::int64_t number = numbers[static_cast<std::size_t>(row)];
     for (std::int64_t dim = 0; dim < 2; ++dim) {

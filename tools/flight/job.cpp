@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
+#include <system_error>
 
 #include "comm/flight/flight_signals.hpp"
 #include "trireme/core/error.hpp"
@@ -135,7 +135,8 @@ std::optional<Job> read_job(const std::filesystem::path& folder, std::vector<std
       jobs[file.header.job].push_back(std::move(file));
     } catch (const trireme::Error& error) {
       notes.push_back(fmt::format("{}: {}", path.string(), error.fields().message));
-      if (error.fields().error_number != 0) notes.back() += fmt::format(": {}", std::strerror(error.fields().error_number));
+      if (error.fields().error_number != 0)
+        notes.back() += fmt::format(": {}", std::generic_category().message(error.fields().error_number));
     }
   }
   if (jobs.empty()) {

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <fstream>
 #include <string>
+#include <system_error>
 
 #include "trireme/core/exit_code.hpp"
 
@@ -52,7 +53,7 @@ int exit_code_of(const Ending& ending) {
 }
 
 std::string text_of(const Ending& ending) {
-  if (ending.start_error != 0) return strerror(ending.start_error);
+  if (ending.start_error != 0) return std::generic_category().message(ending.start_error);
   if (ending.stuck) return "the launcher went on without ranks and was killed";
   const int code = exit_code_of(ending);
   const char* signal = code > signal_base ? sigabbrev_np(code - signal_base) : nullptr;

@@ -61,7 +61,8 @@ class ConvolutionParameters : public Module<P, D> {
     require(options.groups > 0 && options.in % options.groups == 0 && options.out % options.groups == 0,
             "{}: {} groups do not divide {} and {} channels", this->name(), options.groups, options.in, options.out);
     const Shape shape{rows, columns / options.groups, options.kernel.height, options.kernel.width};
-    const double bound = 1 / std::sqrt(static_cast<double>(shape.numel() / rows));
+    const std::int64_t inputs = shape.numel() / rows;
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     const auto standard = Initializer::uniform(-bound, bound);
     weight = this->add_parameter("weight", shape, options.weight_initializer.value_or(standard));
     if (options.bias) bias = this->add_parameter("bias", {options.out}, options.bias_initializer.value_or(standard));

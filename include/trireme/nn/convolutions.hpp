@@ -72,7 +72,8 @@ class KernelParameters : public Module<P, D> {
     require(options.in > 0 && options.out > 0 && of_weight.numel() > 0,
             "{}: a convolution needs in, out and kernel above 0, got {}, {} and a weight {}", this->name(), options.in,
             options.out, of_weight);
-    const double bound = 1 / std::sqrt(static_cast<double>(of_weight.numel() / of_weight[0]));
+    const std::int64_t inputs = of_weight.numel() / of_weight[0];
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     const auto standard = Initializer::uniform(-bound, bound);
     weight = this->add_parameter("weight", of_weight, options.weight_initializer.value_or(standard));
     if (options.bias) bias = this->add_parameter("bias", {options.out}, options.bias_initializer.value_or(standard));

@@ -145,7 +145,7 @@ class Module {
     return add_parameter(name, Shape(dims), initializer);
   }
   Parameter<T, D, M> add_parameter(std::string_view name, const Placement& placement, const Initializer& initializer) {
-    const Parameter<T, D, M> parameter = add_adapter(name, placement, initializer);
+    Parameter<T, D, M> parameter = add_adapter(name, placement, initializer);
     if (context().lora) parameter.freeze();
     return parameter;
   }

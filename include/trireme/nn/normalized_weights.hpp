@@ -35,7 +35,8 @@ class WeightNormParameters : public Module<P, D> {
     this->require_all_rows("a layer with weight norm");
     require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
             of_weight);
-    const double bound = 1 / std::sqrt(static_cast<double>(of_weight.numel() / of_weight[0]));
+    const std::int64_t inputs = of_weight.numel() / of_weight[0];
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     const auto standard = Initializer::uniform(-bound, bound);
     weight_g = this->add_parameter("weight_g", of_lengths, Initializer::constant(1 / std::sqrt(3.0)));
     weight_v = this->add_parameter("weight_v", of_weight, standard);
@@ -111,7 +112,8 @@ class SpectralNormParameters : public Module<P, D> {
     this->require_all_rows("a layer with spectral norm");
     require(of_weight.numel() > 0, "{}: a layer needs in, out and kernel above 0, its weight has shape {}", this->name(),
             of_weight);
-    const double bound = 1 / std::sqrt(static_cast<double>(of_weight.numel() / of_weight[0]));
+    const std::int64_t inputs = of_weight.numel() / of_weight[0];
+    const double bound = 1 / std::sqrt(static_cast<double>(inputs));
     const auto standard = Initializer::uniform(-bound, bound);
     weight = this->add_parameter("weight", of_weight, standard);
     if (has_bias) bias = this->add_parameter("bias", {of_weight[0]}, standard);
