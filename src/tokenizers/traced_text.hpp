@@ -66,7 +66,8 @@ class TracedText {
     Range source(std::size_t begin, std::size_t end) const {
       return from_.source(static_cast<std::int64_t>(begin), static_cast<std::int64_t>(end));
     }
-    // What is put in is of the character that it stands before, at the end of the one behind which it stands.
+    // Where text that is put in at `at` comes from: a space put before "Hello" comes from the H. At the end of the text it
+    // comes from the last character.
     Range character_from(std::size_t at) const {
       if (at < from_.text_.size()) return source(at, at + size_of_character(from_.text_[at]));
       return at == 0 ? Range{.begin = from_.begin_, .end = from_.begin_} : source(at - 1, at);

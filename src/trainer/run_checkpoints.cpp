@@ -23,7 +23,7 @@ namespace {
 
 constexpr const char* loss_of_step = "loss_of_step";
 
-// Nothing: no checkpoint. Rank 0 decides.
+// The step of the checkpoint to go on from; none where the run begins anew. Rank 0 looks for it and tells the others.
 std::optional<std::int64_t> step_to_resume(const Group& world, const Options& options) {
   std::array<std::int64_t, 1> step{-1};
   const auto look = [&] {

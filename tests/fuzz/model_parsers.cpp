@@ -56,9 +56,9 @@ std::vector<std::string> config_seeds() {
           R"("rotary_emb_base":5000,"use_parallel_residual":false})",
       R"({"model_type":"bert","architectures":["BertForSequenceClassification"],)" + sizes + R"(,"type_vocab_size":2,)" +
           R"("max_position_embeddings":9,"hidden_act":"gelu","id2label":{"0":"cat","1":"dog"}})",
-      R"({"model_type":"deit","architectures":["DeiTForImageClassificationWithTeacher"],"hidden_size":8,)"
-      R"("intermediate_size":9,"num_hidden_layers":2,"num_attention_heads":2,"image_size":8,"patch_size":4,"num_channels":3,)"
-      R"("hidden_act":"gelu","id2label":{"0":"cat","1":"dog"}})"};
+      std::string(R"({"model_type":"deit","architectures":["DeiTForImageClassificationWithTeacher"],"hidden_size":8,)") +
+          R"("intermediate_size":9,"num_hidden_layers":2,"num_attention_heads":2,"image_size":8,"patch_size":4,"num_channels":3,)" +
+          R"("hidden_act":"gelu","id2label":{"0":"cat","1":"dog"}})"};
 }
 
 // In a folder under the name that the parser looks for.

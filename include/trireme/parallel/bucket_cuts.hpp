@@ -24,7 +24,8 @@ struct Bucket {
   std::size_t slices_end = 0;  // where the step is sharded: its slices end before this one
 };
 
-// A bucket ends with the gradient that reaches `cap` bytes, the first one that which reaches `first_cap`.
+// A bucket takes gradients until it has `cap` bytes or more, the first bucket until it has `first_cap`. Where both are 100,
+// gradients of 60, 60 and 30 bytes make a bucket of two and a bucket of one.
 BucketCuts cut_by_cap(std::span<const std::int64_t> gradient_bytes, std::int64_t cap, std::int64_t first_cap);
 
 // What a bucket's reduction costs: latency + bytes x seconds_per_byte, one bucket after the other. Inside a node the cores

@@ -9,7 +9,8 @@
 namespace trireme {
 namespace {
 
-// Of x + residual, whose own gradient may be undefined, as that of y.
+// The backward pass of y = norm(x + residual), whose sum is a result too. `dsum` is the gradient of the sum as far as others
+// used it, pass.dy that of y. Either is undefined where nobody used that result.
 template <typename T, typename D, typename A, typename Backward>
 void contribute_to_addends(ops::NormBackward<T, D> pass, Tensor<A, D>& dsum, const Gradient<A, D>& dx,
                            const Gradient<T, D>& dresidual, const Gradient<A, D>& dweight, const Gradient<A, D>& dbias,

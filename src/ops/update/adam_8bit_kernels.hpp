@@ -7,7 +7,9 @@
 
 namespace trireme::ops {
 
-// Of `count` elements that begin with a block. With `absmax`, a pair, they lie in one block, which it is of.
+// Both take `count` elements from the start of a block or of a part of one. update() finds the largest magnitudes of the
+// moments itself, block by block, where `absmax` is null. Otherwise all elements lie in one block, and `absmax` has its two:
+// that of the first moment, then that of the second. measure() writes these two of its elements.
 template <typename T>
 struct Adam8bitKernels {
   void (*update)(std::int64_t count, const AdamUpdate<T>& update, const Adam8bitPlanes<T>& planes, const float* absmax);
