@@ -108,9 +108,11 @@ Initializer Initializer::of_shape(const Shape& whole, std::string_view name) con
   if (fan == Fan::none || whole.numel() == 0) return result;
   require(whole.size() >= 2, "{}: a fan needs a weight [out, in, ...], this one has shape {}: give a normal or uniform", name,
           whole);
-  const auto in = static_cast<double>(whole.numel() / whole[0]);
-  const auto out = static_cast<double>(whole.numel() / whole[1]);
-  const double of = fan == Fan::in ? in : fan == Fan::out ? out : (in + out) / 2;
+  const std::int64_t in = whole.numel() / whole[0];
+  const std::int64_t out = whole.numel() / whole[1];
+  const auto of = fan == Fan::in    ? static_cast<double>(in)
+                  : fan == Fan::out ? static_cast<double>(out)
+                                    : static_cast<double>(in + out) / 2;
   const double deviation = b / std::sqrt(of);
   if (kind == Kind::uniform) {
     result.b = std::numbers::sqrt3 * deviation;
