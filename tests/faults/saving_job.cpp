@@ -115,7 +115,7 @@ class Job {
   }
 
   void log(const std::string& line) const {
-    if (world_.rank() == 0) std::ofstream(arguments_.directory.string() + ".log", std::ios::app) << line << std::endl;
+    if (world_.rank() == 0) std::ofstream(arguments_.directory.string() + ".log", std::ios::app) << line << '\n';
   }
 
   Arguments arguments_;

@@ -140,7 +140,7 @@ class CheckLayers(unittest.TestCase):
         for text in ("// middle/b.hpp, trireme/middle/b.hpp and b.cpp, src/middle and ./src/middle/b.cpp.\n",
                      'const char* a = "gone.cpp";  // a text is none\n', 'auto a = R"(// gone.cpp)";\n',
                      "constexpr int a = 1'000;  // b.cpp's limit is 1'000\n", "// https://example.org/gone.cpp\n",
-                     "// *_gone.cpp, <room>/gone.cpp, _kernels.cpp, src/upper/gone*\n", "// build/release/gone.cmake, x_body.hpp, main.cpp\n",
+                     "// *_gone.cpp, <room>/gone.cpp, _kernels.cpp, src/upper/gone*\n", "// build/release/gone.cmake, PREFIX/gone.py, x_body.hpp, main.cpp\n",
                      "// made.hpp, of an .in file\n"):
             self.assertEqual(run(CLEAN | {"src/upper/c.cpp": text, "src/upper/made.hpp.in": ""}), (0, ""), text)
         past = {"benchmarks/results/a.md": "gone.cpp", "CHANGELOG.md": "gone.cpp", "tests/data": "gone.cpp"}
