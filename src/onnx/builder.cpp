@@ -237,7 +237,7 @@ std::string Builder::operand(std::size_t number) {
 }
 
 std::string Builder::use(const Use& first, const Use& second) {
-  const std::string name = name_of_value(first.value);
+  std::string name = name_of_value(first.value);
   const auto value = static_cast<std::size_t>(first.value);
   const Dims from = dims_of(first_.values[value].shape, second_.values[value].shape);
   const Dims to = dims_of(first.shape, second.shape);

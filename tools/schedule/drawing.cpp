@@ -88,7 +88,8 @@ std::string draw_svg(const PipelineSchedule& schedule, const PipelineTimeline& t
       const double x = left + timed.begin * scale;
       const double width = (timed.end - timed.begin) * scale;
       const Look look = look_of(timed.action.kind);
-      const double shade = 0.22 * (timed.action.stage / schedule.num_ranks) / std::max(1, schedule.num_chunks - 1);
+      const int chunk = timed.action.stage / schedule.num_ranks;
+      const double shade = 0.22 * chunk / std::max(1, schedule.num_chunks - 1);
       fmt::format_to(out,
                      "<g><title>{} of stage {}, micro-batch {}: {:g} to {:g}</title>"
                      "<rect x=\"{:.2f}\" y=\"{}\" width=\"{:.2f}\" height=\"{}\" fill=\"{}\" stroke=\"white\"/>"
