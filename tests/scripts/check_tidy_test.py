@@ -87,6 +87,11 @@ class CheckTidy(unittest.TestCase):
         self.assertEqual(code, 1, text)
         self.assertIn(r"--header-filter=^(src/a\.hpp)$ src/a.cpp", text)
 
+    def test_headers_by_way_of_others(self):
+        self.write({"src/a.hpp": '#include "inner.hpp"\n', "src/inner.hpp": '#include "a.hpp"\n'})
+        self.git("add", ".")
+        self.assertIn(r"1 files by 1 compilations", self.check("src/inner.hpp")[1])
+
     def test_passed_over(self):
         code, text = self.check("src/kernels.cu", "src/no_mpi.cpp", "src/alone.hpp")
         self.assertEqual(code, 0, text)

@@ -62,7 +62,8 @@ struct RotaryAngles {
   RotaryScaling scaling = {};
 
   TRIREME_TEAM void operator()(std::int64_t i) const {
-    const auto position = static_cast<float>(first_position + i / half);
+    const std::int64_t place = first_position + i / half;
+    const auto position = static_cast<float>(place);
     const auto frequency = static_cast<float>(rotary_frequency(scaling, base, 2 * half, i % half));
     const auto angle = static_cast<double>(position * frequency);
     const double factor = scaling.kind == RotaryScalingKind::yarn ? scaling.attention_factor : 1;
