@@ -11,7 +11,7 @@
 namespace trireme {
 namespace {
 
-constexpr std::array<std::string_view, 4> names{"debug", "info", "warning", "error"};
+constexpr std::array<std::string_view, 4> level_names{"debug", "info", "warning", "error"};
 
 void to_standard_error(std::string_view line) {
   const std::string text = fmt::format("trireme: {}\n", line);
@@ -21,10 +21,10 @@ void to_standard_error(std::string_view line) {
 Severity level_of_environment() {
   const char* wanted = std::getenv("TRIREME_LOG");
   if (wanted == nullptr || *wanted == '\0') return Severity::info;
-  for (std::size_t index = 0; index < names.size(); ++index) {
-    if (names[index] == wanted) return static_cast<Severity>(index);
+  for (std::size_t index = 0; index < level_names.size(); ++index) {
+    if (level_names[index] == wanted) return static_cast<Severity>(index);
   }
-  to_standard_error(fmt::format("TRIREME_LOG is {}: it names debug, info, warning or error", wanted));
+  to_standard_error(fmt::format("TRIREME_LOG is {}: it level_names debug, info, warning or error", wanted));
   return Severity::info;
 }
 
@@ -50,7 +50,7 @@ std::shared_ptr<const LogSink> current_sink() {
 
 }  // namespace
 
-std::string_view name_of(Severity severity) { return names[static_cast<std::size_t>(severity)]; }
+std::string_view name_of(Severity severity) { return level_names[static_cast<std::size_t>(severity)]; }
 
 void set_log_sink(LogSink call) {
   auto next = call ? std::make_shared<const LogSink>(std::move(call)) : nullptr;

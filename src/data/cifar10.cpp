@@ -15,9 +15,9 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::int64_t classes = 10;
-constexpr ImageShape shape{.height = 32, .width = 32, .channels = 3};
-constexpr std::size_t image_bytes = shape.numel();
-constexpr std::size_t plane_bytes = image_bytes / shape.channels;
+constexpr ImageShape image_shape{.height = 32, .width = 32, .channels = 3};
+constexpr std::size_t image_bytes = image_shape.numel();
+constexpr std::size_t plane_bytes = image_bytes / image_shape.channels;
 constexpr std::size_t record_bytes = 1 + image_bytes;
 
 std::vector<fs::path> files_in(const fs::path& folder) {
@@ -86,7 +86,7 @@ ImageDataset read_cifar10(const std::vector<fs::path>& paths) {
   for (const fs::path& path : paths) {
     for (const fs::path& file : fs::is_directory(path) ? files_in(path) : std::vector{path}) read_records(file, pixels, labels);
   }
-  return {shape, std::move(pixels), std::move(labels), classes};
+  return {image_shape, std::move(pixels), std::move(labels), classes};
 }
 
 }  // namespace trireme::data

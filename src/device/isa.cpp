@@ -8,12 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "device/built_isas.hpp"
 #include "trireme/core/error.hpp"
 
 namespace trireme::device {
 namespace {
 
-constexpr std::array all_isas{Isa::baseline, Isa::avx2, Isa::avx512};
 
 // Those that the kernels are compiled with: TRIREME_ISA_FLAGS_* in cmake/TriremeKernels.cmake.
 constexpr std::array<std::string_view, 3> avx2_features{"avx2", "fma", "f16c"};
@@ -34,9 +34,9 @@ std::vector<std::string_view> features_of_this_processor() {
   return features;
 }
 
-std::string names_up_to(Isa best) {
+std::string names_up_to(Isa best, std::span<const Isa> built) {
   std::string names;
-  for (const Isa isa : all_isas) {
+  for (const Isa isa : built) {
     if (isa <= best) names += fmt::format("{}{}", names.empty() ? "" : ", ", name_of(isa));
   }
   return names;
@@ -61,21 +61,28 @@ Isa best_isa(std::span<const std::string_view> features) {
   return has_all(avx512_features) ? Isa::avx512 : Isa::avx2;
 }
 
-Isa choose_isa(Isa best, const char* forced) {
-  if (forced == nullptr) return best;
-  for (const Isa isa : all_isas) {
-    if (name_of(isa) == forced && isa <= best) return isa;
+Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced) {
+  const std::string available = names_up_to(best, built);
+  if (available.empty()) {
+    throw Error({.code = ErrorCode::not_available,
+                 .message = "this build has no kernels that run on this processor",
+                 .wanted = std::string(name_of(best)),
+                 .had = names_up_to(Isa::avx512, built),
+                 .hint = "configure it with -DTRIREME_KERNELS=all"});
+  }
+  for (auto isa = built.rbegin(); isa != built.rend(); ++isa) {
+    if (*isa <= best && (forced == nullptr || name_of(*isa) == forced)) return *isa;
   }
   throw Error({.code = ErrorCode::not_available,
-               .message = fmt::format("this processor has no instruction set \"{}\"", forced),
+               .message = fmt::format("this processor, with this build, has no instruction set \"{}\"", forced),
                .name = "TRIREME_ISA",
-               .wanted = names_up_to(best),
+               .wanted = available,
                .had = forced,
                .hint = "unset TRIREME_ISA or set it to one of those"});
 }
 
 Isa current_isa() {
-  static const Isa isa = choose_isa(best_isa(features_of_this_processor()), std::getenv("TRIREME_ISA"));
+  static const Isa isa = choose_isa(best_isa(features_of_this_processor()), built_isas(), std::getenv("TRIREME_ISA"));
   return isa;
 }
 

@@ -15,7 +15,8 @@
 #include "trireme/autograd/record.hpp"
 #include "trireme/device/memory.hpp"
 
-namespace trireme {
+using namespace trireme;
+
 namespace {
 
 using tests::random;
@@ -214,4 +215,3 @@ TEST_CASE("an operation keeps what is marked, until its backward pass has run") 
 }
 
 }  // namespace
-}  // namespace trireme

@@ -15,7 +15,8 @@
 #include "trireme/autograd/functions.hpp"
 #include "trireme/autograd/record.hpp"
 
-namespace trireme {
+using namespace trireme;
+
 namespace {
 
 using tests::Diary;
@@ -174,4 +175,3 @@ TEST_CASE("an observer that comes between forward and backward sees backward") {
 }
 
 }  // namespace
-}  // namespace trireme

@@ -12,7 +12,8 @@
 #include "trireme/nn/normalization.hpp"
 #include "trireme/ops/elementwise/elementwise.hpp"
 
-namespace trireme {
+using namespace trireme;
+
 namespace {
 
 using tests::Diary;
@@ -183,4 +184,3 @@ TEST_CASE("an operation of one's own has vectors of operands, several results an
 }
 
 }  // namespace
-}  // namespace trireme

@@ -20,7 +20,7 @@ using checkpoint::CheckpointOptions;
 using checkpoint::Checkpoints;
 using test::SimulatedFileSystem;
 
-CheckpointOptions options_on(std::shared_ptr<SimulatedFileSystem> system, bool asynchronous) {
+CheckpointOptions saving_on(std::shared_ptr<SimulatedFileSystem> system, bool asynchronous) {
   return {.directory = "/run", .asynchronous = asynchronous, .file_system = std::move(system)};
 }
 
@@ -134,7 +134,7 @@ TEST_CASE("a run on a GPU goes on from its checkpoint with the same bits, and sa
         const auto system = std::make_shared<SimulatedFileSystem>();
         testing::run_ranks(ranks, [&](const Group& world) {
           Run whole(*device, world);
-          Checkpoints checkpoints(world, options_on(system, asynchronous));
+          Checkpoints checkpoints(world, saving_on(system, asynchronous));
           for (std::uint64_t step = 0; step < 6; ++step) {
             whole.step(step);
             if (step == 1 || step == 3) checkpoints.save(static_cast<std::int64_t>(step) + 1, whole.state());
@@ -143,7 +143,7 @@ TEST_CASE("a run on a GPU goes on from its checkpoint with the same bits, and sa
           for (const std::int64_t from : {2, 4}) {
             Run resumed(*device, world);
             resumed.step(17);  // of another run
-            Checkpoints(world, options_on(system, asynchronous)).load(from, resumed.state());
+            Checkpoints(world, saving_on(system, asynchronous)).load(from, resumed.state());
             for (auto step = static_cast<std::uint64_t>(from); step < 6; ++step) resumed.step(step);
             require(resumed.all() == whole.all(), "from step {} on the bits are those of the whole run", from);
           }
@@ -172,7 +172,7 @@ TEST_CASE("weights alone leave the rest of a run on a GPU as it is") {
       weights.initialize<float>(9);
       State state;
       weights.add_to(state, "model.");
-      Checkpoints checkpoints(world, options_on(system, false));
+      Checkpoints checkpoints(world, saving_on(system, false));
       checkpoints.save(0, state, {}, checkpoint::ImportedWeights{.source = "weights.safetensors", .prefix = "model."});
 
       Run run(device, world);

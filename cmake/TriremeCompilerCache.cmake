@@ -1,0 +1,24 @@
+# ccache is called before the compilers where it is installed, so that what was compiled once is not compiled again, in another
+# clone of the project neither: paths below the source folder count as relative ones, and the folder of a compilation does not count.
+# -DTRIREME_COMPILER_CACHE=OFF goes without it.
+option(TRIREME_COMPILER_CACHE "Compile through ccache where it is installed" ON)
+if(NOT PROJECT_IS_TOP_LEVEL)
+  return()
+endif()
+
+# What __FILE__ names is the same in every clone.
+add_compile_options($<$<COMPILE_LANGUAGE:C,CXX>:-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=>)
+
+if(TRIREME_COMPILER_CACHE)
+  find_program(TRIREME_CCACHE ccache)
+  mark_as_advanced(TRIREME_CCACHE)
+  if(TRIREME_CCACHE)
+    set(compiler_launcher env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1 CCACHE_SLOPPINESS=pch_defines,time_macros
+                          ${TRIREME_CCACHE})
+    foreach(language IN ITEMS C CXX CUDA)
+      if(NOT DEFINED CMAKE_${language}_COMPILER_LAUNCHER)
+        set(CMAKE_${language}_COMPILER_LAUNCHER ${compiler_launcher})
+      endif()
+    endforeach()
+  endif()
+endif()
