@@ -8,7 +8,12 @@
 #include "training/even_windows.hpp"
 #include "trireme/data/content.hpp"
 #include "trireme/data/text.hpp"
-#include "trireme/trireme.hpp"
+#include "trireme/data/token_dataset.hpp"
+#include "trireme/models/generate.hpp"
+#include "trireme/models/gpt.hpp"
+#include "trireme/models/gpt2_safetensors.hpp"
+#include "trireme/models/layer_costs.hpp"
+#include "trireme/tokenizers/tokenizer.hpp"
 
 using namespace trireme;
 

@@ -98,7 +98,7 @@ class BuildTime(unittest.TestCase):
     def test_what_a_run_may_take_follows_the_machine(self):
         code, output = self.run_rows("allowed")
         self.assertEqual(code, 0, output)
-        self.assertIn("2400", output.splitlines())
+        self.assertIn("2100", output.splitlines())
         self.assertIn("calibration", self.figures())
         self.keep(kernel=44.0, calibration=3.1)  # the machine was slower when the run began
         code, output = self.run_rows("report")
@@ -108,12 +108,49 @@ class BuildTime(unittest.TestCase):
         self.assertEqual(code, 0, output)
 
     def test_figures_within_their_bounds_pass(self):
-        self.keep(build=419.0, tests=539.0)
-        code, output = self.run_rows("--ci-seconds", "2399", "report")
+        self.keep(build=659.0, tests=479.0)
+        code, output = self.run_rows("--ci-seconds", "2099", "report")
         self.assertEqual(code, 0, output)
         self.assertIn(".ci/run", output)
-        code, output = self.run_rows("--ci-seconds", "2401", "report")
+        code, output = self.run_rows("--ci-seconds", "2101", "report")
         self.assertEqual(code, 1, output)
+
+    def test_what_comes_out_of_the_compiler_cache_has_a_name_of_its_own_and_no_bound(self):
+        bin_folder = self.folder / "bin"
+        bin_folder.mkdir()
+        for hits, name in ((95, "demo_cached"), (1, "demo")):
+            shutil.rmtree(self.folder / "build")
+            (self.folder / "build").mkdir()
+            ccache = bin_folder / "ccache"  # of two calls the first comes before the row
+            ccache.write_text(f"""#!/bin/sh
+if [ -e {self.folder}/called ]; then hits={hits}; misses={100 - hits}; else hits=0; misses=0; fi
+touch {self.folder}/called
+printf 'direct_cache_hit\\t%s\\npreprocessed_cache_hit\\t0\\ncache_miss\\t%s\\n' $hits $misses
+""")
+            ccache.chmod(0o755)
+            (self.folder / "called").unlink(missing_ok=True)
+            with mock.patch.dict(os.environ, PATH=f"{bin_folder}:{os.environ['PATH']}"):
+                code, output = self.run_rows("--cache", "demo")
+            self.assertEqual(code, 0, output)
+            self.assertIn(name, self.figures())
+            self.assertEqual("demo" in self.figures(), name == "demo")
+        self.keep(build_cached=5000.0)
+        code, output = self.run_rows("--ci-seconds", "899", "report")
+        self.assertEqual(code, 0, output)
+        self.assertIn("out of the compiler cache", output)
+        code, output = self.run_rows("--ci-seconds", "901", "report")
+        self.assertEqual(code, 1, output)
+        self.assertIn("over the bound: ci_cached", output)
+
+    def test_objects_that_were_compiled_are_counted(self):
+        for folder, objects in (("release", 500), ("tsan", 251)):
+            (self.folder / "build" / folder).mkdir()
+            rows = [f"0\t1\t2\tsrc/{number}.cpp.o\thash" for number in range(objects)] + ["0\t1\t2\tbin/program\thash"]
+            (self.folder / "build" / folder / ".ninja_log").write_text("# ninja log v5\n" + "\n".join(rows + rows[:1]) + "\n")
+        code, output = self.run_rows("report")
+        self.assertEqual(code, 1, output)
+        self.assertIn("751 of", output)
+        self.assertIn("over the bound: units", output)
 
 
 if __name__ == "__main__":
