@@ -31,7 +31,7 @@ struct Net : nn::Module<Float32> {
 };
 
 constexpr std::int64_t batch = 8;
-constexpr std::int64_t steps = 15;
+constexpr std::int64_t all_steps = 15;
 constexpr std::int64_t length = 1;  // a window is a token and the next: its token tells the sample
 
 // From the newest checkpoint on for some steps; which windows the ranks read. Collective.
@@ -52,7 +52,7 @@ std::vector<std::int32_t> train(const Group& world, const std::shared_ptr<test::
                 .length = length,
                 .order = data::WindowOrder::shuffled});
   std::vector<std::int32_t> read;
-  for (const std::int64_t end = std::min(number + num_steps, steps); number < end; ++number) {
+  for (const std::int64_t end = std::min(number + num_steps, all_steps); number < end; ++number) {
     parallel::Step step = replicas.begin(number, static_cast<int>(loader.num_micro_batches()));
     for (std::int64_t micro_batch = 0; micro_batch < loader.num_micro_batches(); ++micro_batch) {
       const data::TokenBatch tokens = loader.load(number, micro_batch);
@@ -86,7 +86,7 @@ Row turn_bits(Extent extent) {
 Row change_ranks(Extent extent) {
   Row row("samples", "an epoch in pieces on 1, 2 and 4 ranks, through checkpoints: each sample exactly once");
   std::string bytes;
-  for (std::int64_t token = 0; token <= batch * steps; ++token) bytes += static_cast<char>(token);
+  for (std::int64_t token = 0; token <= batch * all_steps; ++token) bytes += static_cast<char>(token);
   const auto dataset = data::TokenDataset::from_bytes(bytes);
   std::vector<std::vector<int>> orders{{1, 2, 4}};
   if (extent == Extent::full) orders.insert(orders.end(), {{4, 2, 1}, {2, 4, 2}, {2, 1, 4}, {4, 1, 4, 2}});
@@ -95,17 +95,17 @@ Row change_ranks(Extent extent) {
       const auto files = std::make_shared<test::SimulatedFileSystem>();
       std::multiset<std::int32_t> samples;
       for (std::size_t piece = 0; piece < sizes.size(); ++piece) {
-        const std::int64_t num_steps = piece + 1 < sizes.size() ? 4 : steps;
+        const std::int64_t num_steps = piece + 1 < sizes.size() ? 4 : all_steps;
         std::vector<std::vector<std::int32_t>> read(static_cast<std::size_t>(sizes[piece]));
         testing::run_ranks(sizes[piece], [&](const Group& world) {
           read[static_cast<std::size_t>(world.rank())] = train(world, files, dataset, num_steps);
         });
         for (const auto& of_rank : read) samples.insert(of_rank.begin(), of_rank.end());
       }
-      for (std::int32_t sample = 0; sample < batch * steps; ++sample) {
+      for (std::int32_t sample = 0; sample < batch * all_steps; ++sample) {
         require(samples.count(sample) == 1, "sample {} was drawn {} times", sample, samples.count(sample));
       }
-      require(std::ssize(samples) == batch * steps, "{} samples were drawn", samples.size());
+      require(std::ssize(samples) == batch * all_steps, "{} samples were drawn", samples.size());
     });
   }
   return row;
