@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <memory>
 
@@ -331,27 +332,29 @@ void compare_choice(const Group& world, std::vector<std::string>& problems) {
   }
 }
 
-}  // namespace
+// Of buckets, clipping, micro-batches and precisions all combinations, or all pairs of values of two of them.
+enum class Settings : std::uint8_t { combined, in_pairs };
 
-std::vector<std::string> sharded_step_problems(const Group& world) {
+std::vector<std::string> find_problems(const Group& world, Settings settings) {
   std::vector<std::string> problems;
   std::vector<std::string> optimizers = optim::optimizer_names();
   optimizers.emplace_back("own");
   optimizers.emplace_back("lookahead");
   optimizers.emplace_back("schedule_free_adamw");
+  const bool all = settings == Settings::combined;
   for (const std::string& optimizer : optimizers) {
-    for (const double clip : {0.0, 0.3}) {
+    for (const bool clips : {false, true}) {
       for (const std::int64_t bucket_bytes : {1, 3000, 1 << 20}) {  // 1: every parameter alone, so some parts are empty
         for (const int micro_batches : {1, 2}) {
-          // Between nodes, where every collective takes long, all pairs of values instead of all combinations.
-          if (!world.on_one_node() && (clip > 0) != (micro_batches == 2)) continue;
+          if (!all && (micro_batches == 2) != (clips != (bucket_bytes == 1 << 20))) continue;
           const Run run{.optimizer = optimizer,
-                        .clip = clip,
+                        .clip = clips ? 0.3 : 0.0,
                         .micro_batches = micro_batches,
                         .bucket_bytes = bucket_bytes,
                         .last_rank_keeps_targets = micro_batches == 1};
-          Trial<Float64>(world, problems).compare(run);
-          Trial<Float32>(world, problems).compare(run);
+          const bool single = clips != (bucket_bytes == 3000);
+          if (all || !single) Trial<Float64>(world, problems).compare(run);
+          if (all || single) Trial<Float32>(world, problems).compare(run);
         }
       }
     }
@@ -362,5 +365,11 @@ std::vector<std::string> sharded_step_problems(const Group& world) {
   compare_choice(world, problems);
   return problems;
 }
+
+}  // namespace
+
+std::vector<std::string> sharded_step_problems(const Group& world) { return find_problems(world, Settings::combined); }
+
+std::vector<std::string> sharded_step_problems_in_pairs(const Group& world) { return find_problems(world, Settings::in_pairs); }
 
 }  // namespace trireme::tests

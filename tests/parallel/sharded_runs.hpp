@@ -10,4 +10,7 @@ namespace trireme::tests {
 // Trains models with sharded and with replicated steps on all ranks and returns what is wrong on this one. Collective.
 std::vector<std::string> sharded_step_problems(const Group& world);
 
+// Not with all combinations of settings: for processes, whose collectives take long.
+std::vector<std::string> sharded_step_problems_in_pairs(const Group& world);
+
 }  // namespace trireme::tests
