@@ -43,14 +43,15 @@ endfunction()
 
 # Open MPI runs as root, with more ranks than cores; version 5 has another name for the second. It yields when idle, as mpirun itself
 # chooses for more ranks than cores: a rank that waits in a call of MPI, as all do where a job begins, gives its core to those that
-# it waits for. Where it does not, most of the processor time of these tests goes into waiting.
+# it waits for. Where it does not, most of the processor time of these tests goes into waiting; likewise where OpenMP's idle threads
+# spin.
 function(trireme_mpi_environment test)
   set_tests_properties(
     ${test}
     PROPERTIES
       ENVIRONMENT
       "OMPI_ALLOW_RUN_AS_ROOT=1;OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1;OMPI_MCA_rmaps_base_oversubscribe=1;\
-PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;OMPI_MCA_mpi_yield_when_idle=1")
+PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe;OMPI_MCA_mpi_yield_when_idle=1;OMP_WAIT_POLICY=passive")
 endfunction()
 
 # trireme_nodes_test(TARGET RANKS NODE [ARG...]): one machine as several nodes, NODE ranks on each, the rest on the last. Named
