@@ -1,5 +1,5 @@
-// The CNNs of MNIST on the real images: the references' trained one gives PyTorch's logits and answers, and the same network after one
-// epoch and the one that train_resnet takes after 300 steps know as many test images as they should. Label slow.
+// The CNNs of MNIST on the real images: the references' trained one gives PyTorch's logits and answers, and the same network
+// after one epoch and the one that train_resnet takes after 300 steps know as many test images as they should. Label slow.
 
 #include <fmt/format.h>
 
@@ -115,7 +115,8 @@ int run(const Group& world, const json& entry) {
   compare_trained(entry, reference, test, report);
   const auto expect = [&](const std::string& name, const Recipe& recipe, std::int64_t wanted) {
     const std::int64_t found = train(recipe, training, test, world).found;
-    if (world.rank() == 0) std::printf("%s: %ld of %ld test images after %ld steps\n", name.c_str(), found, test.count(), recipe.steps);
+    if (world.rank() == 0)
+      std::printf("%s: %ld of %ld test images after %ld steps\n", name.c_str(), found, test.count(), recipe.steps);
     report.expect(found >= wanted, fmt::format("{} test images are known, wanted {}", found, wanted));
   };
   const double rate = entry.at("hyper").at("lr");

@@ -1,5 +1,5 @@
-// Trains the GPT of the references' convergence.json on the real text with a seed of our own, and compares the validation loss with
-// the mean of those listed, which seeds change by 0.03. Label slow.
+// Trains the GPT of the references' convergence.json on the real text with a seed of our own, and compares the validation loss
+// with the mean of those listed, which seeds change by 0.03. Label slow.
 //   gpt_convergence [COMPRESSION [WARMUP]]    from step 20 on, between all ranks
 
 #include <cmath>
