@@ -6,6 +6,12 @@ function(trireme_time_limit test seconds)
   set_tests_properties(${test} PROPERTIES TIMEOUT ${seconds})
 endfunction()
 
+# trireme_processors(VARIABLE RANKS): how many processors ctest counts for so many ranks: half of their time they wait for each other.
+function(trireme_processors variable ranks)
+  math(EXPR processors "(${ranks} + 1) / 2")
+  set(${variable} ${processors} PARENT_SCOPE)
+endfunction()
+
 # trireme_mpi_test(NAME SOURCES file... [LIBRARIES target...] RANKS n... [TIMEOUT seconds] [LABELS label...] [ARGS arg...]): one
 # program, run by mpirun with each number of ranks as NAME_n, label mpi. Without MPI nothing is built.
 function(trireme_mpi_test name)
@@ -29,12 +35,13 @@ function(trireme_mpi_runs target)
     set(TEST_TIMEOUT 120)
   endif()
   foreach(ranks IN LISTS TEST_RANKS)
+    trireme_processors(processors ${ranks})
     add_test(NAME ${target}_${ranks} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}>
                                              ${TEST_ARGS})
     set_tests_properties(
       ${target}_${ranks}
       PROPERTIES LABELS "mpi;${TEST_LABELS}"
-                 PROCESSORS ${ranks}
+                 PROCESSORS ${processors}
                  SKIP_RETURN_CODE 77)
     trireme_time_limit(${target}_${ranks} ${TEST_TIMEOUT})
     trireme_mpi_environment(${target}_${ranks})
@@ -64,7 +71,8 @@ function(trireme_nodes_test target ranks node)
   set(test ${target}_nodes_${ranks}_by_${node}_${choices})
   string(REGEX REPLACE "_$" "" test ${test})
   add_test(NAME ${test} COMMAND ${MPIEXEC_EXECUTABLE} ${MPIEXEC_NUMPROC_FLAG} ${ranks} $<TARGET_FILE:${target}> ${ARGN})
-  set_tests_properties(${test} PROPERTIES LABELS mpi PROCESSORS ${ranks})
+  trireme_processors(processors ${ranks})
+  set_tests_properties(${test} PROPERTIES LABELS mpi PROCESSORS ${processors})
   trireme_time_limit(${test} 240)
   trireme_mpi_environment(${test})
   set_property(TEST ${test} APPEND PROPERTY ENVIRONMENT TRIREME_RANKS_PER_NODE=${node})

@@ -41,7 +41,7 @@ set_tests_properties(
   05_checkpoints_again
   PROPERTIES LABELS mpi
              TIMEOUT 60
-             PROCESSORS 4
+             PROCESSORS 2
              WORKING_DIRECTORY ${PROJECT_SOURCE_DIR}
              PASS_REGULAR_EXPRESSION "resumed after step.*best_validation_loss 0\\.[01]")
 trireme_course_test(13_read_a_checkpoint RANKS 1 2 PRINTS "model.output.bias is .*test_accuracy 0\\.9" ARGS --checkpoint-dir ${kept})
