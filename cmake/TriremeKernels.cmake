@@ -37,7 +37,7 @@ target_compile_options(
 # clang makes vector code of fewer loops than GCC, and warns of each that asks for it: those that call the C library.
 target_compile_options(trireme_kernel_settings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)
 
-# trireme_kernels(ROOM file_kernels.cpp...): adds the kernel files of a room, each compiled with -DTRIREME_ISA=<isa> for every isa. Of
+# trireme_kernels(ROOM FILE...): adds the kernel files of a room, each compiled with -DTRIREME_ISA=<isa> for every isa. Of
 # those that are not compiled the tables are empty.
 function(trireme_kernels room)
   foreach(isa IN LISTS TRIREME_ISAS)
@@ -58,7 +58,7 @@ function(trireme_kernels room)
   endforeach()
 endfunction()
 
-# trireme_empty_tables(VARIABLE ROOM ISA file_kernels.cpp...): a source that defines what the kernel files' headers declare with
+# trireme_empty_tables(VARIABLE ROOM ISA FILE...): a source that defines what the kernel files' headers declare with
 # TRIREME_KERNEL_TABLE.
 function(trireme_empty_tables variable room isa)
   set(content "")

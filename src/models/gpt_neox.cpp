@@ -4,9 +4,10 @@
 
 namespace trireme::models {
 
-#define TRIREME_INSTANTIATE(P)                    \
-  template class GptNeoX<P, TRIREME_DEVICE>;           \
-  template std::vector<TokenText> generate(const GptNeoX<P, TRIREME_DEVICE>&, std::span<const TokenText>, const GenerateOptions&);
+#define TRIREME_INSTANTIATE(P)                                                                            \
+  template class GptNeoX<P, TRIREME_DEVICE>;                                                              \
+  template std::vector<TokenText> generate(const GptNeoX<P, TRIREME_DEVICE>&, std::span<const TokenText>, \
+                                           const GenerateOptions&);
 TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE
 

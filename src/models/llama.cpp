@@ -4,8 +4,8 @@
 
 namespace trireme::models {
 
-#define TRIREME_INSTANTIATE(P)                    \
-  template class Llama<P, TRIREME_DEVICE>;           \
+#define TRIREME_INSTANTIATE(P)             \
+  template class Llama<P, TRIREME_DEVICE>; \
   template std::vector<TokenText> generate(const Llama<P, TRIREME_DEVICE>&, std::span<const TokenText>, const GenerateOptions&);
 TRIREME_EACH_POLICY(TRIREME_INSTANTIATE)
 #undef TRIREME_INSTANTIATE

@@ -4,7 +4,7 @@
 
 namespace trireme::models {
 
-#define TRIREME_INSTANTIATE(P)          \
+#define TRIREME_INSTANTIATE(P)              \
   template class LstmLm<P, TRIREME_DEVICE>; \
   template TokenText generate(const LstmLm<P, TRIREME_DEVICE>&, TokenText, const GenerateOptions&);
 TRIREME_EACH_UNMIXED_POLICY(TRIREME_INSTANTIATE)

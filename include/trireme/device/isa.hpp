@@ -14,15 +14,15 @@ enum class Isa : std::uint8_t { baseline, avx2, avx512 };
 
 std::string_view name_of(Isa isa);
 
-// The best one that this processor has and this build has kernels for, or the one that the environment variable TRIREME_ISA names.
-// Throws Error when there is none, and when TRIREME_ISA names another or none at all.
+// The best one that this processor has and this build has kernels for, or the one that the environment variable TRIREME_ISA
+// names. Throws Error when there is none, and when TRIREME_ISA names another or none at all.
 Isa current_isa();
 
 // The best one whose kernels run on a processor with these features, each named as by __builtin_cpu_supports.
 Isa best_isa(std::span<const std::string_view> features);
 
-// The rule of current_isa(): the processor's best one, those that kernels are built for, least first, and what TRIREME_ISA says, null
-// when unset.
+// The rule of current_isa(): the processor's best one, those that kernels are built for, least first, and what TRIREME_ISA
+// says, null when unset.
 Isa choose_isa(Isa best, std::span<const Isa> built, const char* forced);
 
 }  // namespace device
