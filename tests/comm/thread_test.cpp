@@ -1,3 +1,5 @@
+#include <thread>
+
 #include "catch.hpp"
 #include "comm/conformance.hpp"
 #include "comm/expect.hpp"
@@ -37,4 +39,22 @@ TEST_CASE("launch refuses options that make no sense") {
   CHECK(trireme::launch(BackendKind::thread, {.threads_per_rank = -1}, main) == 2);
   CHECK(trireme::launch(BackendKind::thread, {.deadline = std::chrono::milliseconds(0)}, main) == 2);
   CHECK_THROWS_AS(trireme::parse_backend("telepathy"), trireme::Error);
+}
+
+// The first member of a group that is being made may leave, since a rank elsewhere has failed, while others take what it
+// offers.
+TEST_CASE("a rank that fails while others make groups ends them all, whatever they have got") {
+  for (int round = 0; round < 100; ++round) {
+    const int code = trireme::launch(BackendKind::thread, {.ranks = 4}, [&](const Group& world) {
+      const Group others = world.split(world.rank() == 3 ? 1 : 0, world.rank(), "others");
+      if (world.rank() == 3) {
+        for (int turn = 0; turn < 10 * round; ++turn) std::this_thread::yield();
+        throw trireme::Error({.code = trireme::ErrorCode::invalid_argument, .message = "a rank that fails"});
+      }
+      while (others.split(0, others.rank(), "all").size() == 3) {
+      }
+      return 0;
+    });
+    REQUIRE(code == 2);
+  }
 }

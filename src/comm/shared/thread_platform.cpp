@@ -1,6 +1,11 @@
 #include "comm/shared/thread_platform.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <mutex>
 #include <new>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -19,6 +24,37 @@ std::shared_ptr<std::byte> allocate(std::size_t bytes) {
   return {memory, [](std::byte* allocated) { ::operator delete(allocated, cache_line); }};
 }
 
+// What the first member of a group that is being made offers to the others, by a number. It ends with the offer: when the first
+// member leaves by an exception, the others find nothing.
+class Offer {
+ public:
+  explicit Offer(std::shared_ptr<ThreadGroup> group) {
+    const std::lock_guard lock(mutex_);
+    number_ = ++last_number_;
+    offers_[number_] = std::move(group);
+  }
+  ~Offer() {
+    const std::lock_guard lock(mutex_);
+    offers_.erase(number_);
+  }
+  Offer(const Offer&) = delete;
+  Offer& operator=(const Offer&) = delete;
+
+  std::uint64_t number() const { return number_; }
+
+  static std::shared_ptr<ThreadGroup> find(std::uint64_t number) {
+    const std::lock_guard lock(mutex_);
+    const auto found = offers_.find(number);
+    return found == offers_.end() ? nullptr : found->second;
+  }
+
+ private:
+  static inline std::mutex mutex_;
+  static inline std::map<std::uint64_t, std::shared_ptr<ThreadGroup>> offers_;
+  static inline std::uint64_t last_number_ = 0;
+  std::uint64_t number_ = 0;
+};
+
 }  // namespace
 
 ThreadGroup::ThreadGroup(int ranks)
@@ -36,19 +72,22 @@ std::shared_ptr<Backend> ThreadPlatform::join(const Members& members, const std:
       open_mail(group->boxes, context_, members, members.ranks));
 }
 
-// The first member makes what the group shares; the others get its address and copy the pointer before it lets go.
+// The first member makes what the group shares and offers it until all have it.
 std::shared_ptr<Backend> ThreadPlatform::make_group(const std::shared_ptr<Backend>& parent, const Members& members) {
   std::shared_ptr<ThreadGroup> group;
-  if (members.me == 0) group = std::make_shared<ThreadGroup>(members.size());
-  const auto address = reinterpret_cast<std::uintptr_t>(members.me == 0 ? &group : nullptr);
+  std::optional<Offer> offer;
+  if (members.me == 0) {
+    group = std::make_shared<ThreadGroup>(members.size());
+    offer.emplace(group);
+  }
   const Group ranks_of_parent(parent);
-  const auto texts = ranks_of_parent.gather_texts(std::to_string(address), members.label);
+  const auto texts = ranks_of_parent.gather_texts(std::to_string(offer ? offer->number() : 0), members.label);
   if (members.me != 0) {
     const auto& ranks = parent->members().ranks;
     const auto leader = static_cast<std::size_t>(std::find(ranks.begin(), ranks.end(), members.ranks.front()) - ranks.begin());
-    group = *reinterpret_cast<const std::shared_ptr<ThreadGroup>*>(std::stoull(texts[leader]));
+    group = Offer::find(std::stoull(texts[leader]));
   }
-  ranks_of_parent.gather_texts("", members.label);
+  ranks_of_parent.gather_texts("", members.label);  // throws where the first member has failed
   return join(members, group);
 }
 
