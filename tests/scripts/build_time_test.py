@@ -121,6 +121,7 @@ class BuildTime(unittest.TestCase):
         for hits, name in ((95, "demo_cached"), (1, "demo")):
             shutil.rmtree(self.folder / "build")
             (self.folder / "build").mkdir()
+            (self.folder / "build/cache_at_begin.json").write_text("[0, 0]")
             ccache = bin_folder / "ccache"  # of two calls the first comes before the row
             ccache.write_text(f"""#!/bin/sh
 if [ -e {self.folder}/called ]; then hits={hits}; misses={100 - hits}; else hits=0; misses=0; fi
@@ -134,13 +135,21 @@ printf 'direct_cache_hit\\t%s\\npreprocessed_cache_hit\\t0\\ncache_miss\\t%s\\n'
             self.assertEqual(code, 0, output)
             self.assertIn(name, self.figures())
             self.assertEqual("demo" in self.figures(), name == "demo")
-        self.keep(build_cached=5000.0)
-        code, output = self.run_rows("--ci-seconds", "899", "report")
-        self.assertEqual(code, 0, output)
-        self.assertIn("out of the compiler cache", output)
-        code, output = self.run_rows("--ci-seconds", "901", "report")
-        self.assertEqual(code, 1, output)
-        self.assertIn("over the bound: ci_cached", output)
+
+    def test_a_run_with_a_full_cache_has_a_bound_of_its_own_and_one_with_half_of_it_none(self):
+        ccache = self.folder / "bin/ccache"
+        ccache.parent.mkdir()
+        (self.folder / "build/cache_at_begin.json").write_text("[0, 0]")
+        for hits, seconds, code, name in ((95, 899, 0, "ci_cached"), (95, 901, 1, "ci_cached"), (5, 901, 0, "ci"),
+                                          (5, 2101, 1, "ci"), (50, 4000, 0, "ci_partly_cached")):
+            ccache.write_text(f"#!/bin/sh\nprintf 'direct_cache_hit\\t{hits}\\ncache_miss\\t{100 - hits}\\n'\n")
+            ccache.chmod(0o755)
+            self.keep(build_cached=5000.0)
+            with mock.patch.dict(os.environ, PATH=f"{ccache.parent}:{os.environ['PATH']}"):
+                result, output = self.run_rows("--ci-seconds", str(seconds), "report")
+            self.assertEqual(result, code, (hits, seconds, output))
+            self.assertIn(name, self.figures())
+            self.assertIn("out of the compiler cache", output)
 
     def test_objects_that_were_compiled_are_counted(self):
         for folder, objects in (("release", 500), ("tsan", 251)):
