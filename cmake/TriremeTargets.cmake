@@ -7,9 +7,11 @@ target_compile_options(
 # GCC 12's standard library deprecates and uses itself.
 target_compile_options(trireme_settings INTERFACE $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion -Wno-shadow
                                                   -Wno-deprecated-declarations>)
-# GCC 13 and newer take a count for one that may be below 0 once a fill is inlined, and suspect the memory behind it, falsely.
-target_compile_options(
-  trireme_settings INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-stringop-overflow>)
+# GCC 13 and newer suspect, falsely, the memory behind a fill whose count may be below 0, and what an empty optional holds.
+foreach(suspicion IN ITEMS maybe-uninitialized stringop-overflow)
+  target_compile_options(
+    trireme_settings INTERFACE $<$<AND:$<COMPILE_LANG_AND_ID:CXX,GNU>,$<VERSION_GREATER_EQUAL:$<CXX_COMPILER_VERSION>,13>>:-Wno-${suspicion}>)
+endforeach()
 # Where the linker puts a function decides about its loops otherwise: the same machine code took a seventh longer elsewhere.
 target_compile_options(trireme_settings INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-falign-loops=32>)
 
