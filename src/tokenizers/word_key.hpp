@@ -17,7 +17,7 @@ struct WordKey {
   // `readable`: bytes from the word's begin on that are there, whatever they are. With 24 of them no length needs a branch.
   WordKey(std::string_view word, std::size_t readable) : bytes(word.size()) {
     if (readable < most_bytes) {
-      std::memcpy(parts.data(), word.data(), word.size());
+      word.copy(reinterpret_cast<char*>(parts.data()), word.size());  // that of an empty word may be nowhere
       return;
     }
     static constexpr auto ones_then_zeros = [] {
