@@ -88,7 +88,7 @@ class TracedText {
         to[bytes / 2] = more[bytes / 2];
         to[bytes - 1] = more[bytes - 1];
       } else {
-        std::memcpy(to, more.data(), bytes);
+        more.copy(to, bytes);
       }
     }
 
