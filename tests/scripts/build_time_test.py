@@ -140,7 +140,7 @@ printf 'direct_cache_hit\\t%s\\npreprocessed_cache_hit\\t0\\ncache_miss\\t%s\\n'
         ccache = self.folder / "bin/ccache"
         ccache.parent.mkdir()
         (self.folder / "build/cache_at_begin.json").write_text("[0, 0]")
-        for hits, seconds, code, name in ((95, 899, 0, "ci_cached"), (95, 901, 1, "ci_cached"), (5, 901, 0, "ci"),
+        for hits, seconds, code, name in ((95, 1199, 0, "ci_cached"), (95, 1201, 1, "ci_cached"), (5, 1201, 0, "ci"),
                                           (5, 2101, 1, "ci"), (50, 4000, 0, "ci_partly_cached")):
             ccache.write_text(f"#!/bin/sh\nprintf 'direct_cache_hit\\t{hits}\\ncache_miss\\t{100 - hits}\\n'\n")
             ccache.chmod(0o755)
