@@ -1,5 +1,5 @@
-# ccache is called before the compilers where it is installed, so that what was compiled once is not compiled again, in another
-# clone of the project neither: paths below the source folder count as relative ones, and the folder of a compilation does not count.
+# Where ccache is installed, compilers are called through it: what was compiled once is not compiled again, even in another clone of
+# the project. For that, paths below the source folder count as relative ones, and the folder of a compilation does not count.
 # -DTRIREME_COMPILER_CACHE=OFF goes without it.
 option(TRIREME_COMPILER_CACHE "Compile through ccache where it is installed" ON)
 if(NOT PROJECT_IS_TOP_LEVEL)

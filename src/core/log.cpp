@@ -24,7 +24,7 @@ Severity level_of_environment() {
   for (std::size_t index = 0; index < level_names.size(); ++index) {
     if (level_names[index] == wanted) return static_cast<Severity>(index);
   }
-  to_standard_error(fmt::format("TRIREME_LOG is {}: it level_names debug, info, warning or error", wanted));
+  to_standard_error(fmt::format("TRIREME_LOG is {}: it names debug, info, warning or error", wanted));
   return Severity::info;
 }
 
