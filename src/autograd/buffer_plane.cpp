@@ -32,7 +32,8 @@ StateTensor listed_buffer(const std::string& prefix, const BufferInfo& buffer, D
 int BufferPlane::add(std::string name, const Shape& shape, double initial, const BufferOptions& options) {
   require(values_ == nullptr, "buffer {} was added after the first use of the buffers' values", name);
   if (options.rows) {
-    const auto& [batch_size, own] = *options.rows;
+    const Range& own = options.rows->own;
+    const std::int64_t batch_size = options.rows->batch_size;
     require(own.begin >= 0 && own.begin < own.end && own.end <= batch_size && shape.size() > 0 && shape[0] == own.count(),
             "buffer {} of shape {} does not hold rows {} to {} of a batch of {}", name, shape, own.begin, own.end, batch_size);
     require(!options.in_weights, "buffer {} of rows of the batch is none of the model's: in_weights is false", name);

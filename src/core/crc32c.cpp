@@ -3,6 +3,8 @@
 #include <array>
 #include <cstring>
 
+#include "core/crc32c_by_table.hpp"
+
 #if defined(__x86_64__)
 #include <nmmintrin.h>
 #endif
@@ -96,12 +98,14 @@ __attribute__((target("sse4.2"))) std::uint32_t crc_by_instruction(std::span<con
 
 }  // namespace
 
+std::uint32_t crc32c_by_table(std::span<const std::byte> bytes, std::uint32_t before) { return ~crc_by_table(bytes, ~before); }
+
 std::uint32_t crc32c(std::span<const std::byte> bytes, std::uint32_t before) {
 #if defined(__x86_64__)
   static const bool has_instruction = __builtin_cpu_supports("sse4.2") != 0;
   if (has_instruction) return ~crc_by_instruction(bytes, ~before);
 #endif
-  return ~crc_by_table(bytes, ~before);
+  return crc32c_by_table(bytes, before);
 }
 
 }  // namespace trireme

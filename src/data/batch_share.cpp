@@ -7,20 +7,19 @@
 
 namespace trireme::data {
 
-Range share_of(std::int64_t items, int index, int count) {
-  const std::int64_t each = items / count, larger = items % count;  // the first ranks have one item more
-  const std::int64_t begin = index * each + std::min<std::int64_t>(index, larger);
-  return {.begin = begin, .end = begin + each + (index < larger ? 1 : 0)};
-}
-
 BatchShare::BatchShare(const BatchOptions& options) : batch_size_(options.batch_size) {
   const auto& [batch_size, micro_batch_size, seed, index, count] = options;
   require(count > 0 && index >= 0 && index < count, "share {} of {} does not exist", index, count);
-  require(batch_size > 0 && batch_size % count == 0,
-          "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", batch_size, count, count);
+  require(batch_size >= count, "a batch of {} samples has none for some of {} ranks; use at least {}", batch_size, count,
+          count);
   require(micro_batch_size >= 0, "the micro-batch size {} is below 0", micro_batch_size);
-  share_ = batch_size / count;
-  first_row_ = index * share_;
+  require(batch_size % count == 0 || micro_batch_size == 0,
+          "a batch of {} samples cannot be shared equally by {} ranks, in micro-batches of {}; use a multiple of {}, or no "
+          "micro-batches",
+          batch_size, count, micro_batch_size, count * std::max<std::int64_t>(1, micro_batch_size));
+  const Range share = share_of(batch_size, index, count);
+  share_ = share.count();
+  first_row_ = share.begin;
   micro_batch_size_ = micro_batch_size == 0 ? share_ : micro_batch_size;
   require(share_ % micro_batch_size_ == 0, "micro-batches of {} samples do not divide the {} samples of a rank evenly",
           micro_batch_size_, share_);

@@ -16,7 +16,7 @@ namespace {
 // micro-batches.
 std::optional<BatchOptions> shares_of_rest(std::int64_t rest, std::int64_t num_micro_batches, const BatchOptions& batch) {
   const std::int64_t parts = batch.count * num_micro_batches;
-  if (rest % parts != 0) return std::nullopt;
+  if (rest % parts != 0 || batch.batch_size % batch.count != 0) return std::nullopt;
   return BatchOptions{.batch_size = rest, .micro_batch_size = rest / parts, .index = batch.index, .count = batch.count};
 }
 

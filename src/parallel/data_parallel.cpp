@@ -7,6 +7,7 @@
 #include <iterator>
 #include <map>
 #include <numeric>
+#include <string>
 #include <variant>
 
 #include "parallel/all_reduce.hpp"
@@ -43,6 +44,24 @@ amp::GradScalerOptions loss_scale_of(const FlatStore& store, const ParallelOptio
   return scale;
 }
 
+// What takes every rank's samples for as many as another's.
+void require_even_shares(const BatchRows& rows, FlatStore& store, const ParallelOptions& options) {
+  if (rows.even()) return;
+  const auto refuse = [&rows](const std::string& what) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = fmt::format("a batch of {} samples cannot be shared equally by {} ranks, and {}", rows.batch_size,
+                                        rows.ranks, what),
+                 .hint = fmt::format("use a batch size that is a multiple of {}", rows.ranks)});
+  };
+  if (std::holds_alternative<FixedBits>(options.sum)) refuse("fixed bits need equal micro-batches");
+  const BufferPlane& buffers = store.buffers();
+  for (int index = 0; index < buffers.size(); ++index) {
+    const BufferInfo& buffer = buffers.info(index);
+    if (buffer.options.reduction == BufferReduction::max) continue;
+    refuse(fmt::format("{} {}", buffer.name, buffer.options.rows ? "remembers rows of it" : "is a mean over equal shares"));
+  }
+}
+
 }  // namespace
 
 DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const ParallelOptions& options)
@@ -54,7 +73,11 @@ DataParallel::DataParallel(Model& model, const ProcessMesh& mesh, const Parallel
       scaler_(loss_scale_of(store_, options)),
       metrics_prefix_(options.metrics_prefix),
       ready_position_(static_cast<std::size_t>(store_.num_parameters()), 0) {
-  summary_->group().agree([&] { check(options, store_, mesh); }, "options of DataParallel");
+  const auto check_all = [&] {
+    check(options, store_, mesh);
+    require_even_shares(model.context().rows, store_, options);
+  };
+  summary_->group().agree(check_all, "options of DataParallel");
   const bool on_one_node = on_all(summary_->group(), group_.on_one_node(), "nodes of replicas");
   const bool by_itself = on_one_node && std::holds_alternative<Plain>(options.sum);
   const bool sharded =

@@ -20,16 +20,13 @@ ModelContext model_context(const ProcessMesh& mesh, const ModelContextOptions& o
                 {"batch_size", std::to_string(options.batch_size)}});
   require(options.batch_size >= 0, "the size of a batch is above 0, or 0 where no layer remembers rows, and not {}",
           options.batch_size);
-  const std::int64_t share = options.batch_size / mesh.batch().size();
-  require(share * mesh.batch().size() == options.batch_size,
-          "a batch of {} samples cannot be shared equally by {} ranks; use a multiple of {}", options.batch_size,
-          mesh.batch().size(), mesh.batch().size());
-  ModelContext context{
-      .sequence_parallel = options.sequence_parallel,
-      .chunks = options.num_chunks,
-      .layer_costs = options.layer_costs,
-      .seed = options.seed,
-      .rows = {.batch_size = options.batch_size, .own = {mesh.batch().rank() * share, (mesh.batch().rank() + 1) * share}}};
+  ModelContext context{.sequence_parallel = options.sequence_parallel,
+                       .chunks = options.num_chunks,
+                       .layer_costs = options.layer_costs,
+                       .seed = options.seed,
+                       .rows = {.batch_size = options.batch_size,
+                                .own = share_of(options.batch_size, mesh.batch().rank(), mesh.batch().size()),
+                                .ranks = mesh.batch().size()}};
   // Groups of their own: nothing else must come between the collectives of a model.
   const auto axis = [](const Group& ranks, int color, std::string_view name) {
     return std::make_shared<const Group>(ranks.split(color, ranks.rank(), name));

@@ -327,7 +327,8 @@ StepSummary Reduction::reduce_summary(bool on_device) {
           "{} of {} ranks have losses: every rank calls backward(), of a pipeline those of its last stage", added,
           ranks.num_loss_ranks());
   require(added * squares_sum == counts_sum * counts_sum,
-          "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size",
+          "the ranks hold micro-batches of different numbers of targets, {} on average; they must be of one size, or shares of "
+          "the batch that parallel::model_context(mesh, {{.batch_size = ...}}) knows",
           counts_sum / added);
   if (comparison != nullptr) comparison->check(std::span<const double>(values).subspan(first_compared), step, ranks.group());
   squares_->read(std::span<const double>(values).subspan(first_square, squares_->num_terms()));

@@ -85,6 +85,18 @@ TapeOptions Step::names_of(std::int64_t first_sample) const {
   return names;
 }
 
+std::int64_t Step::weighed(std::int64_t targets) const {
+  const BatchRows& rows = owner_->model_.context().rows;
+  if (rows.even()) return targets;
+  const std::int64_t own = rows.own.count();
+  require(
+      targets % own == 0,
+      "a loss of {} targets does not say what each of this rank's {} samples counts, and {} ranks cannot share a batch of {} "
+      "equally: return a Loss with targets for each sample, as cross_entropy() gives it, or use a multiple of {}",
+      targets, own, rows.ranks, rows.batch_size, rows.ranks);
+  return targets / own * rows.largest_share();
+}
+
 const amp::GradScaler& Step::scaler() const { return owner_->scaler_; }
 
 bool Step::has_fixed_bits() const { return owner_->has_fixed_bits(); }

@@ -1,4 +1,9 @@
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 #include <span>
@@ -45,6 +50,31 @@ void send_in_vain(const trireme::Group& world) {
   world.send(std::span(data), 1 - world.rank(), 5, "activation");
 }
 
+int launch_again(const trireme::LaunchOptions& options) {
+  return trireme::launch(trireme::BackendKind::mpi, options, [](const trireme::Group& world) {
+    std::vector<float> ones(1000, 1.0f);
+    world.all_reduce(std::span(ones)).wait_on_host();
+    return ones[999] == static_cast<float>(world.size()) ? 0 : 9;
+  });
+}
+
+// The stacks of some threads fill the address space.
+int launch_without_threads() {
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setstacksize(&attributes, std::size_t{1} << 30);
+  pthread_setattr_default_np(&attributes);
+  const rlimit memory{.rlim_cur = std::size_t{8} << 30, .rlim_max = std::size_t{8} << 30};
+  setrlimit(RLIMIT_AS, &memory);
+  std::atomic<int> ran{0};
+  const int code = trireme::launch(trireme::BackendKind::thread, {.ranks = 32}, [&ran](const trireme::Group& world) {
+    ++ran;
+    world.barrier("all");
+    return 0;
+  });
+  return ran == 0 ? code : 9;
+}
+
 }  // namespace
 
 // A job that ends the way its argument says, for the tests of exit codes and messages.
@@ -53,9 +83,13 @@ int main(int argc, char** argv) {
   if (ending == "wrong-options" && trireme::comm::is_first_process(std::getenv)) {  // the one that prints starts last
     std::this_thread::sleep_for(std::chrono::milliseconds(300));
   }
-  const int deadline = ending == "late" || ending == "begun" ? 500 : ending == "wrong-options" ? -1 : 600'000;
+  if (ending == "no-threads") return launch_without_threads();
+  const bool is_short = ending == "late" || ending == "begun" || ending == "apart";
+  const int deadline = is_short ? 500 : ending == "wrong-options" ? -1 : 600'000;
   const trireme::LaunchOptions options{.deadline = std::chrono::milliseconds(deadline)};
-  return trireme::launch(trireme::BackendKind::mpi, options, [&](const trireme::Group& world) {
+  bool first_rank = false;
+  const int code = trireme::launch(trireme::BackendKind::mpi, options, [&](const trireme::Group& world) {
+    first_rank = world.rank() == 0;
     const bool last = world.rank() == world.size() - 1;
     world.barrier("started");
     if (ending == "begun") begin_a_message(world);
@@ -84,4 +118,6 @@ int main(int argc, char** argv) {
     world.barrier("end");
     return 0;
   });
+  if (code == 0 && (ending == "twice" || (ending == "apart" && first_rank))) return launch_again(options);
+  return code;
 }

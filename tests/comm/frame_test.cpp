@@ -56,14 +56,16 @@ TEST_CASE("SHA-256 and HMAC give what FIPS 180-4 and RFC 4231 have") {
         "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST_CASE("a proof fits one secret, one challenge and one place") {
-  const Sha256 challenge = make_challenge();
-  const Sha256 proof = proof_of("secret", challenge, 1, 4);
-  CHECK(are_equal(proof, proof_of("secret", challenge, 1, 4)));
-  CHECK_FALSE(are_equal(proof, proof_of("Secret", challenge, 1, 4)));
-  CHECK_FALSE(are_equal(proof, proof_of("secret", challenge, 2, 4)));
-  CHECK_FALSE(are_equal(proof, proof_of("secret", challenge, 1, 5)));
-  CHECK_FALSE(are_equal(proof, proof_of("secret", make_challenge(), 1, 4)));
+TEST_CASE("a proof fits one secret, one pair of numbers, one end and one place") {
+  const Challenges both{.of_hub = make_challenge(), .of_rank = make_challenge()};
+  const Sha256 proof = proof_of("secret", Prover::rank, both, 1, 4);
+  CHECK(are_equal(proof, proof_of("secret", Prover::rank, both, 1, 4)));
+  CHECK_FALSE(are_equal(proof, proof_of("Secret", Prover::rank, both, 1, 4)));
+  CHECK_FALSE(are_equal(proof, proof_of("secret", Prover::rank, both, 2, 4)));
+  CHECK_FALSE(are_equal(proof, proof_of("secret", Prover::rank, both, 1, 5)));
+  CHECK_FALSE(are_equal(proof, proof_of("secret", Prover::hub, both, 1, 4)));
+  CHECK_FALSE(are_equal(proof, proof_of("secret", Prover::rank, {both.of_hub, make_challenge()}, 1, 4)));
+  CHECK_FALSE(are_equal(proof, proof_of("secret", Prover::rank, {make_challenge(), both.of_rank}, 1, 4)));
   CHECK_FALSE(are_equal(proof, std::span(proof).first(31)));
 }
 

@@ -1,7 +1,9 @@
 #define OMPI_SKIP_MPICXX 1
 #include <mpi.h>
 
+#include <cstddef>
 #include <cstdio>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <thread>
@@ -69,6 +71,33 @@ void check_looks_in_passing(const trireme::LaunchOptions& options) {
   });
 }
 
+int num_mappings() {
+  std::ifstream maps("/proc/self/maps");
+  int lines = 0;
+  for (std::string line; std::getline(maps, line);) ++lines;
+  return lines;
+}
+
+// What a trainer has allocated for its buckets goes with it.
+void check_memory_is_unmapped(const trireme::LaunchOptions& options) {
+  check("memory is unmapped", 0, options, [](const Group& world) {
+    const auto memory = world.memory();
+    constexpr std::size_t bytes = std::size_t{1} << 20;
+    const auto round = [&] {
+      void* first = memory->allocate(bytes);
+      void* second = memory->allocate(bytes);
+      memory->deallocate(first, bytes);
+      memory->deallocate(second, bytes);
+    };
+    round();
+    const int before = num_mappings();
+    for (int count = 0; count < 50; ++count) round();
+    const int after = num_mappings();
+    trireme::test::expect(after < before + 10, "50 trainers leave no mappings, but {} became {}", before, after);
+    return 0;
+  });
+}
+
 // All conformance cases are one job: where ranks outnumber the cores it takes longer to begin one than to run a case.
 void check_conformance(const trireme::LaunchOptions& options) {
   const char* name = "conformance";
@@ -116,6 +145,7 @@ int main(int argc, char** argv) {
     check_failures(options, ranks);
   }
   check_looks_in_passing(options);
+  check_memory_is_unmapped(options);
   check_refused_request();
   MPI_Finalize();
   return failures == 0 ? 0 : 1;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,6 +23,7 @@
 #include "comm/expect.hpp"
 #include "comm/launch/launch.hpp"
 #include "comm/tcp/frame.hpp"
+#include "comm/tcp/hub_link.hpp"
 #include "comm/tcp/proof.hpp"
 
 // Ranks as processes that meet at rank 0's port. No test framework: every rank is a fork of this process.
@@ -172,6 +174,52 @@ void check_silent_stranger() {
   check(all_are(codes, 0), "ranks do not wait for a stranger");
 }
 
+// More of them than rank 0 may have open files.
+void check_many_silent_strangers() {
+  rlimit before{};
+  getrlimit(RLIMIT_NOFILE, &before);
+  std::vector<Socket> strangers;
+  const rlimit few{.rlim_cur = 64, .rlim_max = before.rlim_max};
+  setrlimit(RLIMIT_NOFILE, &few);  // of rank 0, which is forked first
+  const auto codes = run(
+      2, {.deadline = 8s},
+      [](const Group& world) {
+        world.barrier("after the strangers");
+        return 0;
+      },
+      -1,
+      [&](int port) {
+        setrlimit(RLIMIT_NOFILE, &before);
+        for (int count = 0; count < 200; ++count) strangers.push_back(trireme::comm::connect_to("127.0.0.1", port, 5s));
+      },
+      1);
+  check(all_are(codes, 0), "silent strangers leave room for the ranks");
+}
+
+// Who listens in rank 0's place without the secret gets no rank.
+void check_false_hub() {
+  using namespace trireme::comm;
+  const int port = free_port();
+  const Socket listener = listen_on(port);
+  const pid_t rank = fork();
+  if (rank == 0) {
+    const HubPlace place{.address = "127.0.0.1", .port = port, .rank = 1, .size = 2, .secret = "of the job"};
+    try {
+      const HubLink link(place, 2s);
+    } catch (const Error& error) {
+      _exit(std::strstr(error.what(), "does not know this job's TRIREME_JOB_SECRET") != nullptr ? 0 : 1);
+    }
+    _exit(2);
+  }
+  check(wait_for_input(listener, 5s), "the rank comes");
+  FrameConnection connection(listener.accept());
+  connection.send({.kind = FrameKind::challenge}, make_challenge());
+  connection.send({.kind = FrameKind::welcome}, make_challenge());
+  int status = -1;
+  waitpid(rank, &status, 0);
+  check(WIFEXITED(status) && WEXITSTATUS(status) == 0, "a hub that does not know the secret is refused");
+}
+
 // A connection that says what it likes.
 class Stranger {
  public:
@@ -204,7 +252,12 @@ void check_hostile_clients(const std::string& secret) {
       return frame.value_or(Frame{}).data;
     };
     const auto hello = [](const std::string& known, std::span<const std::byte> challenge, int rank) {
-      return write_frame({.kind = FrameKind::hello, .rank = rank, .size = 3}, proof_of(known, challenge, rank, 3));
+      Challenges challenges{.of_rank = make_challenge()};
+      std::copy(challenge.begin(), challenge.end(), challenges.of_hub.begin());
+      std::vector<std::byte> said(challenges.of_rank.begin(), challenges.of_rank.end());
+      const Sha256 proof = proof_of(known, Prover::rank, challenges, rank, 3);
+      said.insert(said.end(), proof.begin(), proof.end());
+      return write_frame({.kind = FrameKind::hello, .rank = rank, .size = 3}, said);
     };
     const auto is_refused = [](Stranger& stranger) {
       const auto frame = stranger.hear();
@@ -213,7 +266,7 @@ void check_hostile_clients(const std::string& secret) {
     const auto overheard = hello(secret, challenge_of(come()), 2);
     for (std::size_t count = 1; count < sizeof(FrameHeader); ++count) come().say(std::span(overheard).first(count));
     come().say(std::vector<std::byte>(100'000, std::byte{0xff}));
-    for (const std::uint64_t bytes : {std::uint64_t{33}, std::uint64_t{1} << 36, ~std::uint64_t{0}}) {
+    for (const std::uint64_t bytes : {std::uint64_t{65}, std::uint64_t{1} << 36, ~std::uint64_t{0}}) {
       auto announcing = overheard;
       std::memcpy(announcing.data() + offsetof(FrameHeader, bytes), &bytes, sizeof(bytes));
       Stranger& stranger = come();
@@ -322,6 +375,8 @@ int main() {
   check_killed_rank();
   check_stuck_rank();
   check_silent_stranger();
+  check_many_silent_strangers();
+  check_false_hub();
   check_hostile_clients("");
   setenv("TRIREME_JOB_SECRET", "of the job", 1);
   check_hostile_clients("of the job");

@@ -36,6 +36,7 @@ TEST_CASE("launch gives the largest exit code") {
 TEST_CASE("launch refuses options that make no sense") {
   const auto main = [](const Group&) { return 0; };
   CHECK(trireme::launch(BackendKind::thread, {.ranks = 0}, main) == 2);
+  CHECK(trireme::launch(BackendKind::thread, {.ranks = 1'000'000'000}, main) == 2);
   CHECK(trireme::launch(BackendKind::thread, {.threads_per_rank = -1}, main) == 2);
   CHECK(trireme::launch(BackendKind::thread, {.deadline = std::chrono::milliseconds(0)}, main) == 2);
   CHECK_THROWS_AS(trireme::parse_backend("telepathy"), trireme::Error);

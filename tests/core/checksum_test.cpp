@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "catch.hpp"
+#include "core/crc32c_by_table.hpp"
 #include "trireme/core/crc32c.hpp"
 
 using trireme::crc32c;
+using trireme::crc32c_by_table;
 
 TEST_CASE("CRC-32C gives the values of RFC 3720") {
   std::array<std::byte, 32> bytes{};
@@ -18,6 +20,8 @@ TEST_CASE("CRC-32C gives the values of RFC 3720") {
   CHECK(crc32c(bytes) == 0x46dd794e);
   CHECK(crc32c(std::as_bytes(std::span(std::string_view("123456789")))) == 0xe3069283);
   CHECK(crc32c({}) == 0);
+  CHECK(crc32c_by_table(bytes) == 0x46dd794e);
+  CHECK(crc32c_by_table({}) == 0);
   for (std::size_t cut = 0; cut <= bytes.size(); ++cut) {
     CHECK(crc32c(std::span(bytes).subspan(cut), crc32c(std::span(bytes).first(cut))) == 0x46dd794e);
   }
@@ -35,6 +39,7 @@ TEST_CASE("CRC-32C of many bytes is that of its pieces") {
         by_pieces = crc32c(part.subspan(at, std::min<std::size_t>(1000, count - at)), by_pieces);
       }
       CHECK(crc32c(part, 7) == by_pieces);
+      CHECK(crc32c_by_table(part, 7) == by_pieces);
     }
   }
 }

@@ -155,10 +155,30 @@ TEST_CASE("the samples of a step do not depend on the number of ranks or the mic
   }
 }
 
+TEST_CASE("of a batch that the ranks do not divide the first have a sample more") {
+  const auto dataset = counting_bytes(500);
+  const WindowLoader whole(dataset, {.batch = {.batch_size = 11}, .length = 8});
+  for (std::int64_t step = 0; step < 3; ++step) {
+    const TokenBatch all = whole.load(step);
+    std::int64_t row = 0;
+    for (int index = 0; index < 4; ++index) {
+      const WindowLoader loader(dataset, {.batch = {.batch_size = 11, .index = index, .count = 4}, .length = 8});
+      const TokenBatch own = loader.load(step);
+      CHECK(own.tokens.dim(0) == (index < 3 ? 3 : 2));
+      CHECK(own.first_sample == all.first_sample + row);
+      CHECK(std::ranges::equal(own.tokens.span(), all.tokens.narrow(row, own.tokens.dim(0)).span()));
+      row += own.tokens.dim(0);
+    }
+    CHECK(row == 11);
+  }
+}
+
 TEST_CASE("batches that cannot be shared equally are refused") {
   const auto dataset = counting_bytes(100);
-  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .count = 4}, .length = 8}),
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 1, .count = 4}, .length = 8}),
                     ContainsSubstring("6 samples") && ContainsSubstring("multiple of 4"));
+  CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 3, .count = 4}, .length = 8}),
+                    ContainsSubstring("3 samples") && ContainsSubstring("at least 4"));
   CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .micro_batch_size = 4}, .length = 8}),
                     ContainsSubstring("micro-batches of 4"));
   CHECK_THROWS_WITH(WindowLoader(dataset, {.batch = {.batch_size = 6, .index = 2, .count = 2}, .length = 8}),

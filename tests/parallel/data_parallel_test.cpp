@@ -8,6 +8,7 @@
 #include "catch.hpp"
 #include "trireme/core/philox.hpp"
 #include "trireme/nn/layers.hpp"
+#include "trireme/nn/normalization.hpp"
 #include "trireme/ops/loss/loss.hpp"
 #include "trireme/optim/adamw.hpp"
 #include "trireme/testing/ranks.hpp"
@@ -27,7 +28,7 @@ struct Net : nn::Module<Float64> {
   nn::Linear<Float64> never{*this, "never", {.in = 3, .out = 3}};
   nn::Linear<Float64> output{*this, "output", {.in = 16, .out = classes}};
 
-  Net() {
+  explicit Net(const ModelContext& context = {}) : Module(context) {
     frozen.weight.freeze();
     frozen.bias.freeze();
   }
@@ -78,17 +79,19 @@ Trained train(const Setup& setup) {
   Trained result;
   std::mutex mutex;
   testing::run_ranks(setup.ranks, [&](const Group& world) {
-    Net model;
+    const ProcessMesh mesh(world);
+    Net model(parallel::model_context(mesh, {.batch_size = samples}));
     model.initialize({.seed = 3});
-    parallel::DataParallel replicas(model, ProcessMesh(world), {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
+    parallel::DataParallel replicas(model, mesh, {.buckets = {.bytes = setup.bucket_bytes, .first_bytes = 256}});
     optim::AdamW<Float64> optimizer(model, {.learning_rate = 0.01});
-    const std::int64_t share = samples / world.size() / setup.micro_batches;
+    const Range own = share_of(samples, world.rank(), world.size());
+    const std::int64_t share = own.count() / setup.micro_batches;
     std::vector<double> losses;
     std::vector<double> norms;
     for (int number = 0; number < 5; ++number) {
       parallel::Step step = replicas.begin(number, setup.micro_batches);
       for (int micro = 0; micro < setup.micro_batches; ++micro) {
-        const Batch batch = batch_of(setup, number, (world.rank() * setup.micro_batches + micro) * share, share);
+        const Batch batch = batch_of(setup, number, own.begin + micro * share, share);
         step.backward(batch, [&] {
           return cross_entropy(model.forward(batch.x, world.rank() >= setup.rare_from_rank), batch.targets, setup.loss);
         });
@@ -164,6 +167,61 @@ TEST_CASE("any number of ranks, micro-batches and buckets trains the same model"
       }
     }
   }
+}
+
+TEST_CASE("ranks whose shares of a batch differ by a sample train the same model") {
+  const auto ignored = [](std::int64_t sample) { return sample % 3 == 1; };
+  for (const bool some_ignored : {false, true}) {
+    const Setup alone = some_ignored ? Setup{.ignored = ignored} : Setup{};
+    const Trained wanted = train(alone);
+    for (const int ranks : {3, 5, 7}) {
+      CAPTURE(ranks, some_ignored);
+      Setup setup = alone;
+      setup.ranks = ranks;
+      expect_equal(train(setup), wanted);
+    }
+  }
+}
+
+// On how many of three ranks `action` throws an Error with the text.
+int refusals(const std::string& text, const std::function<void(const ProcessMesh&, const ModelContext&)>& action) {
+  std::atomic<int> refused = 0;
+  testing::run_ranks(3, [&](const Group& world) {
+    const ProcessMesh mesh(world);
+    const ModelContext context = parallel::model_context(mesh, {.batch_size = samples});
+    try {
+      action(mesh, context);
+    } catch (const Error& error) {
+      if (std::string(error.what()).find(text) != std::string::npos) ++refused;
+    }
+  });
+  return refused;
+}
+
+TEST_CASE("what takes the shares of all ranks for equal refuses those that are not") {
+  const std::string unequal = "a batch of 8 samples cannot be shared equally by 3 ranks";
+  CHECK(refusals(unequal + ", and fixed bits", [](const ProcessMesh& mesh, const ModelContext& context) {
+          Net model(context);
+          model.initialize({.seed = 3});
+          const parallel::DataParallel replicas(model, mesh, {.sum = parallel::FixedBits{.micro_batches = 3}});
+        }) == 3);
+  CHECK(refusals(unequal + ", and norm.running_mean is a mean", [](const ProcessMesh& mesh, const ModelContext& context) {
+          struct Normalized : nn::Module<Float64> {
+            explicit Normalized(const ModelContext& where) : Module(where) {}
+            nn::BatchNorm2d<Float64> norm{*this, "norm", {.channels = 3}};
+          } model(context);
+          model.initialize({.seed = 3});
+          const parallel::DataParallel replicas(model, mesh);
+        }) == 3);
+  // Of one number nobody knows how many samples it counts.
+  CHECK(refusals("does not say what each of this rank's", [](const ProcessMesh& mesh, const ModelContext& context) {
+          Net model(context);
+          model.initialize({.seed = 3});
+          parallel::DataParallel replicas(model, mesh);
+          const Batch batch = batch_of({}, 0, context.rows.own.begin, context.rows.own.count());
+          parallel::Step step = replicas.begin(0);
+          step.backward(batch, [&] { return mean(model.forward(batch.x, false)); });
+        }) == 3);
 }
 
 TEST_CASE("bucket sizes count bytes, and a bucket ends with the parameter that fills it") {

@@ -26,10 +26,14 @@ enum class BufferReduction : std::uint8_t {
   none,  // each keeps its own: BufferOptions::rows
 };
 
-// Of the rows of the whole batch, those that a rank computes.
+// Of the rows of the whole batch, those that a rank computes: share_of() all.
 struct BatchRows {
   std::int64_t batch_size = 0;  // of all ranks; 0: not known
   Range own = {};
+  int ranks = 1;  // that share the batch
+
+  bool even() const { return batch_size % ranks == 0; }
+  std::int64_t largest_share() const { return (batch_size + ranks - 1) / ranks; }
 };
 
 struct BufferOptions {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "trireme/core/export.hpp"
@@ -12,5 +13,12 @@ struct Range {
   std::int64_t end = 0;
   std::int64_t count() const { return end - begin; }
 };
+
+// What one of `count` ranks has of so many items: neighbours, with at most one item more than another rank has.
+constexpr Range share_of(std::int64_t items, int index, int count) {
+  const std::int64_t each = items / count, larger = items % count;  // the first ranks have one item more
+  const std::int64_t begin = index * each + std::min<std::int64_t>(index, larger);
+  return {.begin = begin, .end = begin + each + (index < larger ? 1 : 0)};
+}
 
 }  // namespace trireme

@@ -9,14 +9,13 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// What one of `count` ranks has of so many items: neighbours, with at most one item more than another rank has.
-Range share_of(std::int64_t items, int index, int count);
+using trireme::share_of;
 
 // The samples of a step that one of `count` ranks reads, in micro-batches. Samples are numbered through all steps and ranks:
-// row r of a step is sample step * batch_size + r.
+// row r of a step is sample step * batch_size + r. Where the ranks do not divide the batch, the first have one sample more.
 class BatchShare {
  public:
-  // Shares and micro-batches that do not come out even throw Error.
+  // Micro-batches that do not come out even, on all ranks alike, and a batch with fewer samples than ranks throw Error.
   explicit BatchShare(const BatchOptions& options);
 
   std::int64_t batch_size() const noexcept { return batch_size_; }

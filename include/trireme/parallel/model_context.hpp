@@ -18,8 +18,9 @@ struct ModelContextOptions {
   // What each layer costs, in any unit, the same on all ranks: stages are cut so that the most expensive one costs as little as
   // can be. Empty: what the layers say, see nn::Staged.
   std::vector<double> layer_costs = {};
-  std::uint64_t seed = 1;       // of first values, and of the random numbers of steps; the same on all ranks
-  std::int64_t batch_size = 0;  // of all ranks together, in equal shares; for models that remember rows, see nn::Carried
+  std::uint64_t seed = 1;  // of first values, and of the random numbers of steps; the same on all ranks
+  // Of all ranks together; for models that remember rows, see nn::Carried, and for batches that the ranks do not divide.
+  std::int64_t batch_size = 0;
 };
 
 // Where a model lies on the mesh. Collective.

@@ -77,7 +77,8 @@ class [[nodiscard]] Step {
       Tape tape(names_of(first_sample_of(batch)));
       begin_micro_batches();
       listen(tape);
-      const auto value = as_loss(loss());
+      auto value = as_loss(loss());
+      value.nominal_targets = weighed(value.nominal_targets);
       add(value);
       scaler().scale(value).backward();
       end_micro_batches();
@@ -164,6 +165,10 @@ class [[nodiscard]] Step {
   const amp::GradScaler& scaler() const;
   bool has_fixed_bits() const;
 
+  // What stands for the targets of this rank's samples where others have a sample more: gradients are divided by it, so that
+  // their sum over the ranks is that of all samples alike.
+  std::int64_t weighed(std::int64_t targets) const;
+
   // Between these two tapes are listened to and losses are added, each once for every micro-batch.
   void begin_micro_batches();
   void end_micro_batches() { phase_ = Phase::open; }
@@ -235,7 +240,8 @@ class ModelPasses final : public StagePasses {
       return;
     }
     const auto y = model_.last_layer(model_.run_layers({layers.begin, layers.end - 1}, x, batch), batch);
-    const auto loss = as_loss(nn::loss_from(model_, y, batch));
+    auto loss = as_loss(nn::loss_from(model_, y, batch));
+    loss.nominal_targets = step_.weighed(loss.nominal_targets);
     step_.add(loss);
     pass.nominal_targets = loss.nominal_targets;
     pass.backward = [scaled = step_.scaler().scale(loss)] { scaled.backward(); };

@@ -81,7 +81,7 @@ Node join_node(const cpu_set_t& cores) {
 }  // namespace
 
 int launch_mpi(const LaunchOptions& options, const std::function<int(Group)>& main) {
-  MpiSession session;
+  MpiSession session(options.deadline);
   require_whole_world(size_of(MPI_COMM_WORLD), std::getenv);
   const cpu_set_t cores = own_cores();
   const Node node = join_node(cores);

@@ -1,11 +1,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
+#include <memory>
 #include <mutex>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -58,6 +62,38 @@ class Returns {
   std::vector<int> missing_;
 };
 
+// Runs `rank` for each of them on a thread of its own, all or none: a rank whose thread the system refuses would be missed by
+// the others, deadline by deadline.
+std::vector<std::jthread> start_threads(int ranks, const std::function<void(int)>& rank) {
+  enum class Start : std::uint8_t { later, now, never };
+  const auto start = std::make_shared<std::atomic<Start>>(Start::later);
+  const auto tell = [&start](Start when) {
+    start->store(when);
+    start->notify_all();
+  };
+  std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(ranks));
+  try {
+    for (int one = 0; one < ranks; ++one) {
+      threads.emplace_back([start, &rank, one] {
+        start->wait(Start::later);
+        if (start->load() == Start::now) rank(one);
+      });
+    }
+  } catch (const std::system_error& error) {
+    tell(Start::never);
+    throw Error({.code = ErrorCode::out_of_memory,
+                 .message = fmt::format("the system gives this process threads for {} of {} ranks", threads.size(), ranks),
+                 .error_number = error.code().value(),
+                 .hint = "start fewer ranks, or raise the limit of processes (ulimit -u, the pids of a container)"});
+  } catch (...) {
+    tell(Start::never);
+    throw;
+  }
+  tell(Start::now);
+  return threads;
+}
+
 }  // namespace
 
 int launch_threads(const LaunchOptions& options, const std::function<int(Group)>& main) {
@@ -86,8 +122,8 @@ int launch_threads(const LaunchOptions& options, const std::function<int(Group)>
     returns.note(rank);
   };
   {
-    std::vector<std::jthread> threads;
-    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
+    const std::function<void(int)> rank = run;
+    const std::vector<std::jthread> threads = start_threads(ranks, rank);
     returns.wait(*node, options.deadline);
   }
   return std::ranges::max(codes);

@@ -1,6 +1,9 @@
 #include "comm/mpi/mpi_session.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -49,17 +52,48 @@ class SurvivesClosedSockets {
   struct sigaction before_ {};
 };
 
+std::atomic<bool> is_owner{false};  // MPI was initialised by a launch
+std::atomic<bool> in_job{false};    // a launch has begun and has not ended: MPI_Finalize would wait for its other ranks
+
+void finalize_at_exit() {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (finalized == 0 && !in_job) MPI_Finalize();
+}
+
+// So that ranks which launch more often than others don't wait for ever.
+void meet(std::chrono::milliseconds deadline) {
+  const auto end = std::chrono::steady_clock::now() + deadline;
+  MPI_Request request = MPI_REQUEST_NULL;
+  check_mpi(MPI_Ibarrier(MPI_COMM_WORLD, &request), "MPI_Ibarrier");
+  for (int done = 0;;) {
+    check_mpi(MPI_Test(&request, &done, MPI_STATUS_IGNORE), "MPI_Test");
+    if (done != 0) return;
+    if (std::chrono::steady_clock::now() >= end) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  throw Error({.code = ErrorCode::timeout,
+               .message = fmt::format("the other ranks have not come to this launch within {} ms", deadline.count()),
+               .hint = "all ranks of a job launch equally often"});
+}
+
 }  // namespace
 
-MpiSession::MpiSession() {
+MpiSession::MpiSession(std::chrono::milliseconds deadline) {
   int initialized = 0;
+  int finalized = 0;
   check_mpi(MPI_Initialized(&initialized), "MPI_Initialized");
+  check_mpi(MPI_Finalized(&finalized), "MPI_Finalized");
+  require(finalized == 0, "MPI is finalized: by the program, or since a job of this process has failed; it can't begin again");
+  in_job = true;
   int provided = MPI_THREAD_SINGLE;
   if (initialized == 0) {
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &provided), "MPI_Init_thread");
-    owner_ = true;
+    is_owner = true;
+    std::atexit(finalize_at_exit);
   } else {
     check_mpi(MPI_Query_thread(&provided), "MPI_Query_thread");
+    meet(deadline);
   }
   require(provided >= MPI_THREAD_SERIALIZED, "MPI was initialised with thread level {}, trireme needs MPI_THREAD_SERIALIZED",
           provided);
@@ -85,7 +119,8 @@ int MpiSession::finish(RankContext& context, MpiAlarm& alarm, int code) {
     nap = std::min(2 * nap, longest_closing_nap);
   }
   if (node.failed() && !survives) survives.emplace();
-  if (owner_) MPI_Finalize();
+  in_job = false;
+  if (node.failed() && is_owner) MPI_Finalize();
   return context.conclude(code);
 }
 

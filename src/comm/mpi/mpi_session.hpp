@@ -1,21 +1,21 @@
 #pragma once
 
+#include <chrono>
+
 #include "comm/base/rank_context.hpp"
 #include "comm/mpi/mpi_alarm.hpp"
 
 namespace trireme::comm {
 
-// MPI from initialisation to the end, unless the program has initialised it itself.
+// A launch in a program under MPI. Where the program has not initialised MPI itself, the first launch does, and MPI ends with
+// the process, so that it may launch again; after a failed job it ends at once.
 class MpiSession {
  public:
-  MpiSession();
+  explicit MpiSession(std::chrono::milliseconds deadline);  // for the other ranks to come to a later launch
 
   // Waits until the other ranks have left too, so that a failure reaches all exit codes; after a failure, ranks
   // that don't leave in time are ended with the job. Returns this process's exit code.
   int finish(RankContext& context, MpiAlarm& alarm, int code);
-
- private:
-  bool owner_ = false;  // this session initialised MPI and finalises it
 };
 
 }  // namespace trireme::comm

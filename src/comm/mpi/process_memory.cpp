@@ -38,24 +38,15 @@ std::atomic<std::uint32_t>& ProcessAddressSpace::Block::released() const {
   return *std::launder(reinterpret_cast<std::atomic<std::uint32_t>*>(segment->data()));
 }
 
-ProcessAddressSpace::ProcessAddressSpace() { replace({}); }
-
-void ProcessAddressSpace::replace(Table table) {
-  tables_.push_back(std::make_unique<Table>(std::move(table)));
-  current_.store(tables_.back().get());
-}
-
 void ProcessAddressSpace::add(Block block) {
   const std::lock_guard lock(mutex_);
-  Table table = *tables_.back();
-  std::erase_if(table, [](const Block& old) { return old.released().load() == old.owners.size(); });
-  table.push_back(std::move(block));
-  replace(std::move(table));
+  std::erase_if(blocks_, [](const Block& old) { return old.released().load() == old.owners.size(); });
+  blocks_.push_back(std::move(block));
 }
 
 bool ProcessAddressSpace::release(void* mine) {
   const std::lock_guard lock(mutex_);
-  for (const Block& block : *tables_.back()) {
+  for (const Block& block : blocks_) {
     if (block.mine() != mine) continue;
     madvise(mine, pages(block.part_bytes), MADV_REMOVE);  // gives the pages back now
     block.released().fetch_add(1);
@@ -66,7 +57,7 @@ bool ProcessAddressSpace::release(void* mine) {
 
 Address ProcessAddressSpace::publish(void* data, std::size_t bytes, std::span<const int> readers) const {
   const auto* begin = static_cast<const std::byte*>(data);
-  for (const Block& block : *current_.load()) {
+  for (const Block& block : blocks_) {
     const std::byte* mine = block.mine();
     if (std::less<>{}(begin, mine) || begin + bytes > mine + block.part_bytes) continue;
     const bool all_reach = std::ranges::all_of(
@@ -77,7 +68,7 @@ Address ProcessAddressSpace::publish(void* data, std::size_t bytes, std::span<co
 }
 
 std::byte* ProcessAddressSpace::reach(Address address, int owner) const {
-  for (const Block& block : *current_.load()) {
+  for (const Block& block : blocks_) {
     if (block.id != address.segment) continue;
     const auto index = std::ranges::find(block.owners, owner) - block.owners.begin();
     return block.part(static_cast<std::size_t>(index)) + address.offset;

@@ -30,21 +30,16 @@ class ProcessAddressSpace final : public AddressSpace {
   static std::size_t segment_bytes(std::size_t part_bytes, std::size_t owners);
   static std::size_t part_offset(std::size_t part_bytes, std::size_t owner);
 
-  ProcessAddressSpace();
-
+  // By the rank's thread, as publish() and reach() are. Unmaps the blocks that all owners have released.
   void add(Block block);
-  bool release(void* mine);  // false: not one of ours. The mapping stays until all owners have released theirs
+  bool release(void* mine);  // on any thread; false: not one of ours
 
   Address publish(void* data, std::size_t bytes, std::span<const int> readers) const override;
   std::byte* reach(Address address, int owner) const override;
 
  private:
-  using Table = std::vector<Block>;
-  void replace(Table table);
-
-  std::mutex mutex_;  // of changes; readers take no lock
-  std::atomic<const Table*> current_;
-  std::vector<std::unique_ptr<Table>> tables_;  // the current one is the last; blocks may be released on any thread
+  std::mutex mutex_;  // between add() and release(); the rank's thread reads without it
+  std::vector<Block> blocks_;
 };
 
 // Group::memory() of processes.

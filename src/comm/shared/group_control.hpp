@@ -60,6 +60,19 @@ struct RankProgress {
   alignas(64) std::atomic<std::uint64_t> combined{0};  // rounds of which this rank did its part
 };
 
+// Tells the owners of buffers that this rank is inside them, so that they stay until it is out. Whoever has made one looks
+// whether the job has failed before it touches a buffer.
+class Working {
+ public:
+  explicit Working(RankProgress& mine) : flag_(mine.working) { flag_.store(1); }
+  ~Working() { flag_.store(0, std::memory_order_release); }
+  Working(const Working&) = delete;
+  Working& operator=(const Working&) = delete;
+
+ private:
+  std::atomic<std::uint32_t>& flag_;
+};
+
 // A view of the memory through which the ranks of one group work together.
 class GroupControl {
  public:

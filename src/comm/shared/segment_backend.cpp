@@ -34,18 +34,6 @@ class SegmentOperation final : public Operation {
   bool shared_;
 };
 
-// Tells the owners of buffers that this rank is inside them, so that they stay until it is out.
-class Working {
- public:
-  explicit Working(RankProgress& mine) : flag_(mine.working) { flag_.store(1); }
-  ~Working() { flag_.store(0, std::memory_order_release); }
-  Working(const Working&) = delete;
-  Working& operator=(const Working&) = delete;
-
- private:
-  std::atomic<std::uint32_t>& flag_;
-};
-
 }  // namespace
 
 SegmentBackend::SegmentBackend(std::shared_ptr<RankContext> context, std::shared_ptr<Platform> platform, Members members,

@@ -23,6 +23,8 @@ bool Staging::advance(const Call& call, std::span<std::byte* const> blocks) {
     }
     if (step_ == Step::combine) {
       if (!all_reached(&RankProgress::staged)) return false;
+      const Working working(control_.progress(me_));
+      if (context_.node().failed()) return false;
       combine(call, blocks, round);
       announce(&RankProgress::combined);
       step_ = Step::drain;

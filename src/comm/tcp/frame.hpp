@@ -18,8 +18,8 @@ namespace trireme::comm {
 // memory.
 enum class FrameKind : std::uint32_t {
   challenge,  // the hub to whoever comes: a random number follows
-  hello,      // a rank's answer: `rank`, of `size` ranks; the proof that it knows the job's secret follows
-  welcome,    // all have come
+  hello,      // a rank's answer: `rank`, of `size` ranks; its random number and its proof that it knows the job's secret follow
+  welcome,    // all have come; the hub's proof that it knows the secret too follows
   members,    // a rank is in `group`; the world ranks of all members follow, as std::int32_t
   call,       // a collective: what is called and the work of it; its data follow
   result,     // of a call; its data follow

@@ -4,7 +4,9 @@
 #include <poll.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "comm/calls/members.hpp"
@@ -18,8 +20,9 @@ namespace {
 using Data = std::vector<std::byte>;
 
 constexpr std::chrono::seconds longest_visit{10};  // of a guest
-constexpr std::size_t most_guests = 4096;          // at a time; the oldest go
-constexpr std::chrono::seconds last_sends{2};      // for what the others have not taken when rank 0 leaves
+constexpr std::size_t most_guests = 4096;          // at a time; the oldest go, sooner where there are no more descriptors
+constexpr std::size_t hello_bytes = 2 * sizeof(Sha256);
+constexpr std::chrono::seconds last_sends{2};  // for what the others have not taken when rank 0 leaves
 
 Data reduce_all(const std::vector<std::optional<Frame>>& calls) {
   const WrittenCall& call = calls.front()->header.call;
@@ -76,6 +79,7 @@ Hub::Hub(Socket listener, int ranks, std::string secret, std::chrono::millisecon
       secret_(std::move(secret)),
       deadline_(deadline),
       ranks_(static_cast<std::size_t>(ranks)),
+      proofs_(static_cast<std::size_t>(ranks)),
       thread_([this](const std::stop_token& stop) { serve(stop); }) {}
 
 void Hub::serve(const std::stop_token& stop) {
@@ -126,11 +130,22 @@ void Hub::send_rest() {
 
 void Hub::admit() {
   Socket socket = listener_.accept();
-  if (!socket) return;
+  if (!socket) {
+    if (errno == EMFILE || errno == ENFILE) make_room();
+    return;
+  }
   if (guests_.size() == most_guests) guests_.erase(guests_.begin());
   Guest& guest = guests_.emplace_back(Guest{
-      .connection = FrameConnection(std::move(socket), sizeof(Sha256)), .challenge = make_challenge(), .came = Clock::now()});
+      .connection = FrameConnection(std::move(socket), hello_bytes), .challenge = make_challenge(), .came = Clock::now()});
   guest.connection.send({.kind = FrameKind::challenge}, guest.challenge);
+}
+
+// This process has open what it may. The oldest guests go: a rank says at once who it is.
+void Hub::make_room() {
+  if (guests_.empty()) {
+    fail(failure_of(0, ErrorCode::io), "rank 0 may open no more connections: raise the limit of open files (ulimit -n)");
+  }
+  guests_.erase(guests_.begin(), guests_.begin() + (std::ssize(guests_) + 1) / 2);
 }
 
 // Whoever says nothing, or something else than a rank of this job, must not keep the ranks waiting.
@@ -148,7 +163,11 @@ void Hub::take_hello(Guest& guest, const Frame& hello) {
   if (hello.header.kind != FrameKind::hello) return;
   const int rank = hello.header.rank;
   const int size = static_cast<int>(ranks_.size());
-  const bool knows_secret = are_equal(hello.data, proof_of(secret_, guest.challenge, rank, hello.header.size));
+  if (hello.data.size() != hello_bytes) return;
+  Challenges challenges{.of_hub = guest.challenge};
+  std::ranges::copy_n(hello.data.begin(), std::ssize(challenges.of_rank), challenges.of_rank.begin());
+  const bool knows_secret = are_equal(std::span(hello.data).subspan(sizeof(Sha256)),
+                                      proof_of(secret_, Prover::rank, challenges, rank, hello.header.size));
   if (!knows_secret || hello.header.size != size || rank < 0 || rank >= size || has_come(rank)) {
     const std::string text = knows_secret
                                  ? fmt::format("rank {} of {} came where {} ranks meet{}", rank, hello.header.size, size,
@@ -159,10 +178,11 @@ void Hub::take_hello(Guest& guest, const Frame& hello) {
   FrameConnection& connection = ranks_[static_cast<std::size_t>(rank)];
   connection = std::move(guest.connection);
   connection.allow_large_frames();
+  proofs_[static_cast<std::size_t>(rank)] = proof_of(secret_, Prover::hub, challenges, rank, size);
   met_ = std::ranges::all_of(ranks_, [](const FrameConnection& one) { return static_cast<bool>(one); });
   if (!met_) return;
   listener_ = Socket();
-  send_all({.kind = FrameKind::welcome});
+  for (int one = 0; one < size; ++one) send(one, {.kind = FrameKind::welcome}, proofs_[static_cast<std::size_t>(one)]);
 }
 
 void Hub::give_up_meeting() {

@@ -43,6 +43,7 @@ class Hub {
   void look();
   void send_rest();
   void admit();
+  void make_room();
   void greet(Guest& guest);
   void take_hello(Guest& guest, const Frame& hello);
   void give_up_meeting();
@@ -67,6 +68,7 @@ class Hub {
   Clock::time_point begin_ = Clock::now();
   std::vector<Guest> guests_;
   std::vector<FrameConnection> ranks_;
+  std::vector<Sha256> proofs_;  // for each rank that has come: that the hub knows the secret
   std::set<int> left_;
   bool met_ = false;
   bool failed_ = false;

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <vector>
 
 #include "comm/tcp/proof.hpp"
 #include "trireme/core/exit_code.hpp"
@@ -52,16 +53,24 @@ std::optional<Frame> HubLink::await_frame(Clock::time_point end) {
 void HubLink::meet(std::chrono::milliseconds deadline) {
   const auto end = Clock::now() + deadline + hub_patience;
   auto frame = await_frame(end);
-  if (frame && frame->header.kind == FrameKind::challenge) {
-    send({.kind = FrameKind::hello, .rank = place_.rank, .size = place_.size},
-         proof_of(place_.secret, frame->data, place_.rank, place_.size));
+  const char* fault = "does not answer";
+  if (frame && frame->header.kind == FrameKind::challenge && frame->data.size() == sizeof(Sha256)) {
+    Challenges challenges{.of_rank = make_challenge()};
+    std::ranges::copy(frame->data, challenges.of_hub.begin());
+    std::vector<std::byte> hello(challenges.of_rank.begin(), challenges.of_rank.end());
+    const auto prove = [&](Prover who) { return proof_of(place_.secret, who, challenges, place_.rank, place_.size); };
+    const Sha256 proof = prove(Prover::rank);
+    hello.insert(hello.end(), proof.begin(), proof.end());
+    send({.kind = FrameKind::hello, .rank = place_.rank, .size = place_.size}, hello);
     frame = await_frame(end);
-    if (frame && frame->header.kind == FrameKind::welcome) return;
+    const bool is_welcome = frame && frame->header.kind == FrameKind::welcome;
+    if (is_welcome && are_equal(frame->data, prove(Prover::hub))) return;
+    if (is_welcome) fault = "is another program: it does not know this job's TRIREME_JOB_SECRET";
   }
   const bool told = frame && frame->header.kind == FrameKind::failure;
   throw Error(
       {.code = told ? frame->header.code : ErrorCode::peer_failed,
-       .message = told ? frame->text() : fmt::format("rank 0 at {} port {} does not answer", place_.address, place_.port),
+       .message = told ? frame->text() : fmt::format("what listens at {} port {} {}", place_.address, place_.port, fault),
        .rank = place_.rank,
        .hint = "all ranks need the same MASTER_ADDR, MASTER_PORT, WORLD_SIZE and TRIREME_JOB_SECRET, and each its own RANK"});
 }

@@ -13,9 +13,10 @@ Sha256 make_challenge() {
   return challenge;
 }
 
-Sha256 proof_of(const std::string& secret, std::span<const std::byte> challenge, std::int32_t rank, std::int32_t size) {
-  std::vector<std::byte> said(challenge.begin(), challenge.end());
-  const std::array<std::int32_t, 2> place{rank, size};
+Sha256 proof_of(const std::string& secret, Prover who, const Challenges& challenges, std::int32_t rank, std::int32_t size) {
+  std::vector<std::byte> said(challenges.of_hub.begin(), challenges.of_hub.end());
+  said.insert(said.end(), challenges.of_rank.begin(), challenges.of_rank.end());
+  const std::array<std::int32_t, 3> place{static_cast<std::int32_t>(who), rank, size};
   const auto bytes = std::as_bytes(std::span(place));
   said.insert(said.end(), bytes.begin(), bytes.end());
   return hmac_sha256(std::as_bytes(std::span(secret)), said);

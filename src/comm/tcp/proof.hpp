@@ -9,9 +9,19 @@
 
 namespace trireme::comm {
 
-// How a rank shows the hub that it knows the job's secret, without telling it: its answer to a random number fits no other.
 Sha256 make_challenge();
-Sha256 proof_of(const std::string& secret, std::span<const std::byte> challenge, std::int32_t rank, std::int32_t size);
+
+// The random numbers that the two ends of a connection give each other.
+struct Challenges {
+  Sha256 of_hub{};
+  Sha256 of_rank{};
+};
+
+enum class Prover : std::uint8_t { rank, hub };
+
+// How a rank shows the hub, and the hub the rank, that it knows the job's secret, without telling it: a proof fits no other
+// numbers, no other place, and not the other end.
+Sha256 proof_of(const std::string& secret, Prover who, const Challenges& challenges, std::int32_t rank, std::int32_t size);
 
 // In a time that does not depend on where they differ.
 bool are_equal(std::span<const std::byte> a, std::span<const std::byte> b);
