@@ -11,8 +11,9 @@
 #include <string_view>
 #include <utility>
 
-#include "data/csv_column.hpp"
-#include "data/csv_records.hpp"
+#include "data/csv/categories.hpp"
+#include "data/csv/number.hpp"
+#include "data/csv/records.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
 
@@ -21,16 +22,44 @@ namespace {
 
 constexpr std::size_t most_categories = 1000;  // of a column; more are names of the rows rather than categories
 constexpr std::size_t most_listed = 30;        // columns in a message
-constexpr float no_number = std::numeric_limits<float>::quiet_NaN();  // until its column's mean is known
+constexpr double no_number = std::numeric_limits<double>::quiet_NaN();  // until its column's mean is known
 
 enum class ColumnRole : std::uint8_t { number, category, label, target, ignored };
 
 struct CsvColumn {
   std::string name;
   ColumnRole role = ColumnRole::number;
-  std::vector<float> numbers = {};  // of a number or target
-  CsvCategories categories = {};    // of a category or label
+  std::vector<double> numbers = {};  // of a number or target
+  CsvCategories categories;          // of a category or label
 };
+
+std::vector<float> floats_of(const std::vector<double>& numbers) {
+  std::vector<float> floats;
+  floats.reserve(numbers.size());
+  for (const double number : numbers) floats.push_back(static_cast<float>(number));
+  return floats;
+}
+
+bool is_float(double number) { return static_cast<double>(static_cast<float>(number)) == number; }
+
+// Those of numbers are their columns'. A category's gets a number where it is taken.
+std::vector<std::string> names_of_features(const std::vector<TableColumn>& columns) {
+  std::set<std::string> taken;
+  for (const TableColumn& column : columns) {
+    if (column.categories.empty()) taken.insert(column.name);
+  }
+  std::vector<std::string> names;
+  for (const TableColumn& column : columns) {
+    if (column.categories.empty()) names.push_back(column.name);
+    for (const std::string& category : column.categories) {
+      const std::string wanted = column.name + "_" + category;
+      std::string name = wanted;
+      for (int number = 2; !taken.insert(name).second; ++number) name = fmt::format("{}_{}", wanted, number);
+      names.push_back(std::move(name));
+    }
+  }
+  return names;
+}
 
 class CsvReading {
  public:
@@ -68,7 +97,8 @@ class CsvReading {
     std::set<std::string_view> names;
     for (std::size_t i = 0; i < records_.fields().size(); ++i) {
       std::string name = options_.header ? std::string(records_.fields()[i]) : fmt::format("{}", i);
-      columns_.push_back({.name = name.empty() ? fmt::format("Unnamed: {}", i) : std::move(name)});
+      columns_.push_back({.name = name.empty() ? fmt::format("Unnamed: {}", i) : std::move(name),
+                          .categories = CsvCategories(options_.decimal)});
     }
     for (const CsvColumn& column : columns_) {
       if (names.insert(column.name).second) continue;
@@ -160,18 +190,22 @@ class CsvReading {
     }
   }
 
-  float checked_number(const CsvColumn& column, std::string_view text) const {
-    const auto number = number_in(text);
+  double checked_number(const CsvColumn& column, std::string_view text) const {
+    const auto number = number_in(text, options_.decimal);
     if (!number) {
-      refuse_value(column, fmt::format("\"{}\" is no number", text.substr(0, 60)),
-                   fmt::format("if its values are names, set .categories = {{\"{0}\"}}; leave it out by .ignored = {{\"{0}\"}}",
-                               column.name));
+      const char other = options_.decimal == '.' ? ',' : '.';
+      const std::string decimal =
+          number_in(text, other) ? fmt::format("where {} stands before a fraction, set .decimal = '{}'; ", other, other) : "";
+      refuse_value(
+          column, fmt::format("\"{}\" is no number", text.substr(0, 60)),
+          fmt::format("{0}if its values are names, set .categories = {{\"{1}\"}}; leave it out by .ignored = {{\"{1}\"}}",
+                      decimal, column.name));
     }
     if (!(std::abs(*number) <= std::numeric_limits<float>::max())) {
       refuse_value(column, fmt::format("\"{}\" is no finite number of a float", text.substr(0, 60)),
                    "values that are missing are named by .missing_values");
     }
-    return static_cast<float>(*number);
+    return *number;
   }
 
   void require_rows() const {
@@ -188,34 +222,29 @@ class CsvReading {
              fmt::format("for numbers to predict set .target = \"{}\"", column.name));
     }
     if (column.role != ColumnRole::number) return;
-    double sum = 0;
-    std::int64_t count = 0;
-    for (const float number : column.numbers) {
-      if (std::isnan(number)) continue;
-      sum += static_cast<double>(number);
-      ++count;
-    }
+    const auto misses = [](double number) { return std::isnan(number); };
+    const std::int64_t count = rows_ - std::ranges::count_if(column.numbers, misses);
     if (count == rows_) return;
     if (count == 0) {
       refuse(fmt::format("the column \"{}\" has no values, of which there is no mean", column.name),
              "leave it out by .ignored");
     }
-    const auto mean = static_cast<float>(sum / static_cast<double>(count));
-    std::ranges::replace_if(
-        column.numbers, [](float number) { return std::isnan(number); }, mean);
+    const double first = *std::ranges::find_if_not(column.numbers, misses);
+    double sum = 0;  // of differences from a value, which lose nothing where numbers are large
+    for (const double number : column.numbers) sum += misses(number) ? 0 : number - first;
+    std::ranges::replace_if(column.numbers, misses, first + sum / static_cast<double>(count));
   }
 
   // The names of a column's values: its own, or those that it has in the table that it has to be like.
   std::vector<std::string> names_of(const CsvColumn& column) const {
     if (like_ == nullptr) return column.categories.names();
     if (column.role == ColumnRole::label) return like_->class_names();
-    std::vector<std::string> names;
-    const std::string prefix = column.name + "_";
-    for (const std::string& feature : like_->feature_names()) {
-      const bool is_column = std::ranges::find(columns_, feature, &CsvColumn::name) != columns_.end();
-      if (feature.starts_with(prefix) && !is_column) names.push_back(feature.substr(prefix.size()));
+    const auto first = std::ranges::find(like_->columns(), column.name, &TableColumn::name);
+    if (first == like_->columns().end() || first->categories.empty()) {
+      refuse(fmt::format("the first table has no categories of a column \"{}\"", column.name),
+             "give both files the same .categories");
     }
-    return names;
+    return first->categories;
   }
 
   std::vector<std::int32_t> places_of(const CsvColumn& column, const std::vector<std::string>& names) const {
@@ -228,46 +257,61 @@ class CsvReading {
     return *std::move(places);
   }
 
-  TableContent content() {
+  // What is no feature, and the columns of those that are.
+  TableContent described() {
     TableContent content;
-    std::vector<std::vector<std::int32_t>> places(columns_.size());  // of the values of categories
-    std::vector<std::size_t> widths;                                 // how many features a column becomes
-    for (std::size_t i = 0; i < columns_.size(); ++i) {
-      CsvColumn& column = columns_[i];
-      const std::size_t before = content.feature_names.size();
-      if (column.role == ColumnRole::number) content.feature_names.push_back(column.name);
-      if (column.role == ColumnRole::target) content.targets = std::move(column.numbers);
+    for (CsvColumn& column : columns_) {
+      if (column.role == ColumnRole::target) content.targets = floats_of(column.numbers);
+      if (column.role == ColumnRole::number) content.columns.push_back({.name = column.name});
       if (column.role == ColumnRole::label) {
         content.class_names = names_of(column);
         content.labels = places_of(column, content.class_names);
       }
       if (column.role == ColumnRole::category) {
-        const auto names = names_of(column);
-        if (names.size() > most_categories) {
-          refuse(fmt::format("the column \"{}\" has {} different values, more than {} categories", column.name, names.size(),
+        content.columns.push_back({.name = column.name, .categories = names_of(column)});
+        const std::size_t count = content.columns.back().categories.size();
+        if (count > most_categories) {
+          refuse(fmt::format("the column \"{}\" has {} different values, more than {} categories", column.name, count,
                              most_categories),
                  "leave it out by .ignored");
         }
-        places[i] = places_of(column, names);
-        for (const std::string& name : names) content.feature_names.push_back(column.name + "_" + name);
       }
-      widths.push_back(content.feature_names.size() - before);
     }
-    if (like_ != nullptr && content.feature_names != like_->feature_names()) {
+    if (like_ != nullptr && content.columns != like_->columns()) {
       refuse("the features are not those of the first table", "name the same columns, in the same order");
     }
+    content.feature_names = names_of_features(content.columns);
+    return content;
+  }
+
+  TableContent content() {
+    TableContent content = described();
     const std::size_t width = content.feature_names.size();
     content.features.resize(static_cast<std::size_t>(rows_) * width);
-    float* first = content.features.data();
-    for (std::size_t i = 0; i < columns_.size(); first += widths[i], ++i) {
-      for (std::size_t row = 0; is_feature(columns_[i]) && row < static_cast<std::size_t>(rows_); ++row) {
-        if (columns_[i].role == ColumnRole::number) {
-          first[row * width] = columns_[i].numbers[row];
+    const bool is_rounded = std::ranges::any_of(columns_, [](const CsvColumn& column) {
+      return column.role == ColumnRole::number && !std::ranges::all_of(column.numbers, is_float);
+    });
+    if (is_rounded) content.unrounded.resize(content.features.size());
+    const auto set = [&](std::size_t at, double number) {
+      content.features[at] = static_cast<float>(number);
+      if (is_rounded) content.unrounded[at] = number;
+    };
+    std::size_t first = 0;  // of the column's features
+    auto of_feature = content.columns.begin();
+    for (CsvColumn& column : columns_) {
+      if (!is_feature(column)) continue;
+      const std::vector<std::string>& categories = (of_feature++)->categories;
+      const auto places = column.role == ColumnRole::category ? places_of(column, categories) : std::vector<std::int32_t>();
+      for (std::size_t row = 0; row < static_cast<std::size_t>(rows_); ++row) {
+        const std::size_t place = first + row * width;
+        if (places.empty()) {
+          set(place, column.numbers[row]);
         } else {
-          first[row * width + static_cast<std::size_t>(places[i][row])] = 1;
+          set(place + static_cast<std::size_t>(places[row]), 1);
         }
       }
-      columns_[i] = {};
+      first += std::max<std::size_t>(1, categories.size());
+      column.numbers = {};
     }
     return content;
   }
@@ -284,6 +328,7 @@ class CsvReading {
 Table read_table(const std::filesystem::path& path, const CsvOptions& options, const Table* like) {
   require(options.label.empty() || options.target.empty(), "a table has a label, {}, or a target, {}, not both", options.label,
           options.target);
+  require(options.decimal == '.' || options.decimal == ',', "the decimal mark is '.' or ',', not '{}'", options.decimal);
   const File file = File::open(path);
   const std::uint64_t bytes = file.size();
   const std::shared_ptr<const std::byte> content = bytes == 0 ? nullptr : file.map();

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "trireme/core/error.hpp"
@@ -15,6 +16,22 @@ void append_row(const std::vector<T>& from, std::int64_t row, std::int64_t width
   if (from.empty()) return;
   const auto first = from.begin() + row * width;
   to.insert(to.end(), first, first + width);
+}
+
+void check_columns(const TableContent& content) {
+  std::size_t features = 0;
+  for (const TableColumn& column : content.columns) features += std::max<std::size_t>(1, column.categories.size());
+  require(features == content.feature_names.size(), "columns of {} features belong to no table of {}", features,
+          content.feature_names.size());
+}
+
+void check_unrounded(const TableContent& content) {
+  require(content.unrounded.size() == content.features.size(), "{} values before they were rounded to {} features",
+          content.unrounded.size(), content.features.size());
+  for (std::size_t i = 0; i < content.features.size(); ++i) {
+    require(static_cast<float>(content.unrounded[i]) == content.features[i], "{} is not {} rounded to float",
+            content.features[i], content.unrounded[i]);
+  }
 }
 
 // How many of `rows` rows are test rows, so that both parts have some.
@@ -46,16 +63,23 @@ Table::Table(TableContent content) : size_(0) {
     require(content.labels[row] >= 0 && std::cmp_less(content.labels[row], content.class_names.size()),
             "the label {} of row {} is none of the classes 0 to {}", content.labels[row], row, content.class_names.size() - 1);
   }
+  if (!content.unrounded.empty()) check_unrounded(content);
+  if (content.columns.empty()) {
+    for (const std::string& name : content.feature_names) content.columns.push_back({.name = name});
+  }
+  check_columns(content);
   content_ = std::make_shared<const TableContent>(std::move(content));
 }
 
 Table Table::rows(std::span<const std::int64_t> indices) const {
-  TableContent taken{.feature_names = content_->feature_names, .class_names = content_->class_names};
+  TableContent taken{
+      .feature_names = content_->feature_names, .class_names = content_->class_names, .columns = content_->columns};
   taken.features.reserve(indices.size() * content_->feature_names.size());
   for (const std::int64_t index : indices) {
     append_row(content_->features, index, num_features(), taken.features);
     append_row(content_->labels, index, 1, taken.labels);
     append_row(content_->targets, index, 1, taken.targets);
+    append_row(content_->unrounded, index, num_features(), taken.unrounded);
   }
   return Table(std::move(taken));
 }
@@ -101,10 +125,15 @@ std::vector<std::int64_t> Table::rows_of_test(const SplitOptions& options) const
   return test;
 }
 
-TableSplit Table::split(const SplitOptions& options) const {
-  require(options.test > 0 && options.test < 1, "the part of the test rows, {}, does not lie in (0, 1)", options.test);
-  require(size_ > 1, "a table of one row cannot be split");
-  require(!options.stratify || num_classes() > 0, "a table without labels has no classes to stratify by");
+Table Table::part(std::int64_t begin, std::int64_t count) const {
+  require(begin >= 0 && count > 0 && begin < size_ && count <= size_ - begin,
+          "{} rows from row {} on are no part of {} rows; a table has at least one", count, begin, size_);
+  std::vector<std::int64_t> indices(static_cast<std::size_t>(count));
+  std::iota(indices.begin(), indices.end(), begin);
+  return rows(indices);
+}
+
+TableSplit Table::shuffled_split(const SplitOptions& options) const {
   const std::vector<std::int64_t> places = rows_of_test(options);
   const Permutation order(size_, options.seed, 0);
   std::vector<std::int64_t> training;
@@ -112,29 +141,47 @@ TableSplit Table::split(const SplitOptions& options) const {
   for (std::int64_t place = 0; place < size_; ++place) {
     (std::ranges::binary_search(places, place) ? test : training).push_back(order(place));
   }
-  TableSplit parts{.training = rows(training), .test = rows(test)};
+  return {.training = rows(training), .test = rows(test)};
+}
+
+TableSplit Table::split(const SplitOptions& options) const {
+  require(options.test > 0 && options.test < 1, "the part of the test rows, {}, does not lie in (0, 1)", options.test);
+  require(size_ > 1, "a table of one row cannot be split");
+  require(!options.stratify || num_classes() > 0, "a table without labels has no classes to stratify by");
+  require(!options.stratify || options.shuffle, "rows in their order can't be stratified; set .shuffle or leave .stratify off");
+  const std::int64_t num_test = num_test_rows(size_, options.test);
+  TableSplit parts = options.shuffle
+                         ? shuffled_split(options)
+                         : TableSplit{.training = part(0, size_ - num_test), .test = part(size_ - num_test, num_test)};
   if (!options.standardize) return parts;
   const Standardization standardization = parts.training.standardization();
   return {.training = parts.training.standardized(standardization), .test = parts.test.standardized(standardization)};
+}
+
+double Table::value(std::int64_t at) const {
+  const auto place = static_cast<std::size_t>(at);
+  return content_->unrounded.empty() ? static_cast<double>(content_->features[place]) : content_->unrounded[place];
 }
 
 Standardization Table::standardization() const {
   Standardization result;
   const auto count = static_cast<double>(size_);
   for (std::int64_t feature = 0; feature < num_features(); ++feature) {
-    const auto sum_of = [&](const auto& term) {
-      double sum = 0;
-      for (std::int64_t at = feature; at < std::ssize(content_->features); at += num_features()) {
-        sum += term(static_cast<double>(content_->features[static_cast<std::size_t>(at)]));
-      }
-      return sum;
+    const auto each = [&](const auto& visit) {
+      for (std::int64_t at = feature; at < std::ssize(content_->features); at += num_features()) visit(value(at));
     };
-    const double first = content_->features[static_cast<std::size_t>(feature)];
-    const bool is_constant = sum_of([&](double value) { return value == first ? 0.0 : 1.0; }) == 0;
-    const double mean = is_constant ? first : sum_of([](double value) { return value; }) / count;
-    const double variance = sum_of([&](double value) { return (value - mean) * (value - mean); }) / count;
+    // Of differences from a value, so that large numbers that differ little lose nothing.
+    const double first = value(feature);
+    double sum = 0;
+    each([&](double value) { sum += value - first; });
+    const double mean = first + sum / count;
+    // In units of the largest deviation: squares of small ones may be no double.
+    double largest = 0;
+    each([&](double value) { largest = std::max(largest, std::abs(value - mean)); });
+    double squares = 0;
+    if (largest > 0) each([&](double value) { squares += (value - mean) / largest * ((value - mean) / largest); });
     result.mean.push_back(mean);
-    result.std.push_back(is_constant ? 1 : std::sqrt(variance));
+    result.std.push_back(largest > 0 ? largest * std::sqrt(squares / count) : 1);
   }
   return result;
 }
@@ -148,8 +195,9 @@ Table Table::standardized(const Standardization& standardization) const {
   TableContent content = *content_;
   for (std::size_t i = 0; i < content.features.size(); ++i) {
     const std::size_t feature = i % mean.size();
-    content.features[i] = static_cast<float>((static_cast<double>(content.features[i]) - mean[feature]) / std[feature]);
+    content.features[i] = static_cast<float>((value(static_cast<std::int64_t>(i)) - mean[feature]) / std[feature]);
   }
+  content.unrounded.clear();
   return Table(std::move(content));
 }
 

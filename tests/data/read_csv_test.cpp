@@ -209,3 +209,90 @@ TEST_CASE("what is no table of text is refused by its kind") {
                     ContainsSubstring("absent.csv") && ContainsSubstring("No such file"));
   CHECK_THROWS_AS(read_csv(folder.path()), Error);
 }
+
+TEST_CASE("whole numbers of any length are classes and categories of their own") {
+  const char* text =
+      "x,id\n1,36028797018963969\n2,36028797018963968\n3,36028797018963969.0\n4,9\n5,123456789012345678901234567891\n"
+      "6,123456789012345678901234567890\n";
+  const Table classes = read(text, {.label = "id"});
+  CHECK(classes.class_names() == Names{"9", "36028797018963968", "36028797018963969", "123456789012345678901234567890",
+                                       "123456789012345678901234567891"});
+  CHECK(labels(classes) == Labels{2, 1, 2, 0, 4, 3});
+  CHECK(read(text, {.categories = {"id"}}).num_features() == 6);
+  CHECK(labels(read("x,y\n1,-3\n2,-20\n3,0\n4,-0\n5,1e1\n6,10\n7,+10\n8,0.1e2\n", {.label = "y"})) ==
+        Labels{1, 0, 2, 2, 3, 3, 3, 3});
+  CHECK_THAT(error_of("x,y\n1,36028797018963969.5\n", {.label = "y"}), ContainsSubstring("fractions"));
+  CHECK(read("k\n0.30000000000000001\n0.3\n", {.categories = {"k"}}).num_features() == 2);
+  // Texts beside numbers are compared as texts.
+  CHECK(read("x,y\n1,1\n2,1.0\n3,one\n", {.label = "y"}).class_names() == Names{"1", "1.0", "one"});
+}
+
+TEST_CASE("numbers beyond a double are large or small by all of their digits") {
+  const std::string zeros(400, '0');
+  CHECK(features(read("a\n0." + zeros + "1\n1" + zeros + "e-400\n")) == Floats{0, 1});
+  CHECK_THAT(error_of("a\n1" + zeros + "e-50\n"), ContainsSubstring("no finite number"));
+}
+
+TEST_CASE("columns whose names begin alike keep their categories") {
+  const tests::TemporaryFolder folder;
+  const auto path = folder.path() / "towns.csv";
+  std::ofstream(path) << "town,town_part,town_size,class\nulm,old,3,a\nbonn,west,5,b\nulm,west,4,a\n";
+  const CsvOptions options{.label = "class", .categories = {"town", "town_part"}};
+  const Table first = read_csv(path, options);
+  CHECK(first.feature_names() == Names{"town_bonn", "town_ulm", "town_part_old", "town_part_west", "town_size"});
+  CHECK(first.columns() == std::vector<TableColumn>{{"town", {"bonn", "ulm"}}, {"town_part", {"old", "west"}}, {"town_size"}});
+  CHECK(features(read_csv(path, options, first)) == features(first));
+  const auto [training, test] = first.split({.test = 0.4, .standardize = true});
+  CHECK(read_csv(path, options, training).feature_names() == first.feature_names());
+  CHECK_THROWS_WITH(read_csv(path, {.label = "class", .categories = {"town"}, .ignored = {"town_part"}}, first),
+                    ContainsSubstring("not those of the first table"));
+  CHECK_THROWS_WITH(read_csv(path, {.label = "class", .categories = {"town", "town_part", "town_size"}}, first),
+                    ContainsSubstring("no categories of a column \"town_size\""));
+}
+
+TEST_CASE("no two features have the same name") {
+  const CsvOptions options{.categories = {"k", "k_a"}};
+  const tests::TemporaryFolder folder;
+  const auto path = folder.path() / "alike.csv";
+  std::ofstream(path) << "k,k_a,k_b\na_c,c,1\nb,c,2\nb_2,c,3\n";
+  const Table table = read_csv(path, options);
+  CHECK(table.feature_names() == Names{"k_a_c", "k_b_2", "k_b_2_2", "k_a_c_2", "k_b"});
+  CHECK(features(table) == Floats{1, 0, 0, 1, 1, 0, 1, 0, 1, 2, 0, 0, 1, 1, 3});
+  CHECK(features(read_csv(path, options, table)) == features(table));
+}
+
+TEST_CASE("what is standardized are the numbers of the file") {
+  for (const char* start : {"16000000", "16000000000000"}) {  // seconds and nanoseconds since 1970
+    CAPTURE(start);
+    std::string text = "time,y\n";
+    for (const char* end : {"00512", "01536", "02560", "03584"}) text += std::string(start) + end + ",1\n";
+    const Table table = read(text, {.target = "y"});
+    const Standardization standardization = table.standardization();
+    CHECK(standardization.std.front() == Approx(1144.8662));
+    const Floats expected = {-1.3416408f, -0.4472136f, 0.4472136f, 1.3416408f};
+    CHECK(features(table.standardized(standardization)) == expected);
+    CHECK(features(table.part(1, 3).standardized(standardization)) == Floats(expected.begin() + 1, expected.end()));
+    const auto [training, test] = table.split({.test = 0.25, .shuffle = false, .standardize = true});
+    CHECK(training.features()[1] == 0);
+    CHECK(test.features()[0] == Approx(2.4494897));
+  }
+  const std::string filled = "a\n1600000001\n\n1600000003\nNA\n";
+  const Table table = read(filled, {.missing = MissingValues::filled_by_mean});
+  CHECK(table.standardization().mean.front() == 1600000002);
+  CHECK(read("a\n1e-30\n3e-30\n").standardization().std.front() == Approx(1e-30));
+}
+
+TEST_CASE("decimal commas are read by an option") {
+  const CsvOptions german{.label = "k", .separator = ';', .decimal = ','};
+  const Table table = read("a;b;k\n1,5;-2e1;2\n+,25;3;10,0\n7;-1,5e-1;2,0\n", german);
+  CHECK(features(table) == Floats{1.5f, -20, 0.25f, 3, 7, -0.15f});
+  CHECK(table.class_names() == Names{"2", "10,0"});
+  CHECK(labels(table) == Labels{0, 1, 0});
+  CHECK(features(read("a,b\n\"1,5\",2\n", {.decimal = ','})) == Floats{1.5f, 2});
+  CHECK_THAT(error_of("a\n1,5\n", {.separator = ';'}), ContainsSubstring("set .decimal = ','"));
+  CHECK_THAT(error_of("a\n1.5\n", {.separator = ';', .decimal = ','}), ContainsSubstring("set .decimal = '.'"));
+  CHECK_THAT(error_of("a\n1,5,5\n", {.separator = ';', .decimal = ','}), ContainsSubstring("is no number"));
+  CHECK(read("k\n1,5\n1.500\n1,50\n", {.categories = {"k"}, .separator = ';', .decimal = ','}).feature_names() ==
+        Names{"k_1,5", "k_1,50", "k_1.500"});
+  CHECK_THAT(error_of("a\n1\n", {.decimal = ';'}), ContainsSubstring("decimal mark is '.' or ','"));
+}

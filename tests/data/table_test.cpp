@@ -98,6 +98,12 @@ TEST_CASE("content that is no table is refused") {
                     ContainsSubstring("label 1 of row 0 is none of the classes 0 to 0"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1}, .labels = {0}}),
                     ContainsSubstring("1 labels of 0 classes"));
+  CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, 2}, .unrounded = {1}}),
+                    ContainsSubstring("1 values before they were rounded to 2 features"));
+  CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1, 2}, .unrounded = {1, 3}}),
+                    ContainsSubstring("2 is not 3 rounded"));
+  CHECK_THROWS_WITH(Table({.feature_names = {"a_x"}, .features = {1}, .columns = {{"a", {"x", "y"}}}}),
+                    ContainsSubstring("columns of 2 features belong to no table of 1"));
   CHECK_THROWS_WITH(Table({.feature_names = {"a"}, .features = {1}, .targets = {nan}}), ContainsSubstring("target of row 0"));
 }
 
@@ -118,6 +124,27 @@ TEST_CASE("a split shares the rows out, the same way for the same seed") {
   }
   CHECK(rows_of(table.split({.test = 0.3, .seed = 4}).test) == of_test);
   CHECK(rows_of(table.split({.test = 0.3, .seed = 5}).test) != of_test);
+}
+
+TEST_CASE("a split that does not shuffle keeps the order of the rows") {
+  const auto [training, test] = counting(10).split({.test = 0.3, .shuffle = false});
+  CHECK(rows_of(training) == std::vector<int>{0, 1, 2, 3, 4, 5, 6});
+  CHECK(rows_of(test) == std::vector<int>{7, 8, 9});
+  const Table last = counting(2).split({.test = 0.01, .shuffle = false}).test;
+  CHECK(rows_of(last) == std::vector<int>{1});
+  CHECK_THROWS_WITH(counting(10).split({.shuffle = false, .stratify = true}), ContainsSubstring("can't be stratified"));
+}
+
+TEST_CASE("a part of a table has neighbouring rows") {
+  const Table table = counting(5);
+  const Table part = table.part(2, 3);
+  CHECK(rows_of(part) == std::vector<int>{2, 3, 4});
+  CHECK(std::ranges::equal(part.labels(), std::vector<std::int32_t>{0, 1, 0}));
+  CHECK(part.class_names() == table.class_names());
+  for (const auto& [begin, count] : std::vector<std::pair<std::int64_t, std::int64_t>>{
+           {0, 0}, {-1, 2}, {4, 2}, {5, 1}, {0, 6}, {1, std::numeric_limits<std::int64_t>::max()}}) {
+    CHECK_THROWS_WITH(table.part(begin, count), ContainsSubstring("no part of 5 rows"));
+  }
 }
 
 TEST_CASE("a stratified split has the same part of each class") {

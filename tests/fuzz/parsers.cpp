@@ -188,6 +188,7 @@ void read_table(Bytes bytes) {
   const data::CsvOptions options{.label = choice % 4 == 0 ? "k" : "",
                                  .separator = choice % 3 == 0 ? ';' : ',',
                                  .header = choice % 2 == 0,
+                                 .decimal = choice % 3 == 0 ? ',' : '.',
                                  .missing = data::MissingValues{static_cast<std::uint8_t>(choice / 4)}};
   answer([&] {
     const MemoryFile content(bytes.subspan(1));

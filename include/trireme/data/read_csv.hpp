@@ -24,6 +24,7 @@ struct CsvOptions {
   std::vector<std::string> categories = {};  // columns of texts or numbers of which each value becomes a feature of 0 or 1
   std::vector<std::string> ignored = {};     // columns that are left out, as the number of a row
   char separator = ',';
+  char decimal = '.';              // or ',', which then stands before the fraction of a number: 1,5
   std::int64_t skipped_lines = 0;  // at the start of the file
   bool header = true;              // the first line then names the columns
   MissingValues missing = MissingValues::refused;
@@ -39,13 +40,15 @@ struct CsvOptions {
 // All columns but the label, the target and those that are ignored are features, in their order. A feature is a number, unless
 // it is one of the `categories`: a text elsewhere is an Error, so that neither a typing error nor a name becomes hundreds of
 // features. A category column "street" becomes the features "street_gravel" and "street_paved", sorted by the value, as
-// get_dummies of pandas names them.
+// get_dummies of pandas names them. Where such a name is taken it gets a number: "street_paved_2". Table::columns() has the
+// columns and their values.
 //
 // Classes are numbered from 0 in the order of their names, whole numbers in the order of their values; Table::class_names() has
-// them. Blanks around values and empty lines don't count. A quoted value may hold separators, line ends and doubled quotes.
+// them. Whole numbers are compared by all of their digits. Features are rounded to float, and standardized as they were before.
+// Blanks around values and empty lines don't count. A quoted value may hold separators, line ends and doubled quotes.
 //
 // Throws Error{corrupt_file} with path, line and column for what can't be read, also for a file that is packed or not a text,
-// and Error{invalid_argument} for a column that does not exist. While it reads it takes up to twice the memory of the table.
+// and Error{invalid_argument} for a column that does not exist. While it reads it takes up to five times the memory of floats.
 Table read_csv(const std::filesystem::path& path, const CsvOptions& options = {});
 
 // A second file of the same columns: classes and categories have the numbers that they have in the first table, `like`, others

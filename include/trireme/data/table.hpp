@@ -12,13 +12,23 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
+// A column of a file: one feature of numbers, or one of 0 or 1 for each of its categories.
+struct TableColumn {
+  std::string name;
+  std::vector<std::string> categories = {};  // none: numbers
+
+  bool operator==(const TableColumn&) const = default;
+};
+
 // What a Table is made of.
 struct TableContent {
   std::vector<std::string> feature_names = {};
   std::vector<float> features = {};       // [rows, features]
   std::vector<std::int32_t> labels = {};  // [rows], each a number of class_names; or none
   std::vector<std::string> class_names = {};
-  std::vector<float> targets = {};  // [rows]: numbers to predict; or none
+  std::vector<float> targets = {};        // [rows]: numbers to predict; or none
+  std::vector<double> unrounded = {};     // [rows, features]: what features were rounded from; none: they were not
+  std::vector<TableColumn> columns = {};  // whose features they are, in this order; none: each is a column of numbers
 };
 
 // Mean and standard deviation of each feature.
@@ -30,6 +40,7 @@ struct Standardization {
 struct SplitOptions {
   double test = 0.2;         // which part of the rows, in (0, 1), goes to the test table
   std::uint64_t seed = 1;    // of the order in which they are drawn
+  bool shuffle = true;       // false: the first rows train, the last ones test, in their order, as those of a series
   bool stratify = false;     // the same part of each class, at least one row to either table
   bool standardize = false;  // both tables get the standardization of the training rows
 };
@@ -50,6 +61,7 @@ class Table {
   std::int64_t num_classes() const noexcept { return std::ssize(content_->class_names); }  // 0 without labels
   const std::vector<std::string>& feature_names() const noexcept { return content_->feature_names; }
   const std::vector<std::string>& class_names() const noexcept { return content_->class_names; }
+  const std::vector<TableColumn>& columns() const noexcept { return content_->columns; }
 
   // Not of a table that is gone before the loop over them starts.
   std::span<const float> features() const& noexcept { return content_->features; }     // [rows, features]
@@ -62,10 +74,14 @@ class Table {
   // These rows as a batch. An index that is not in [0, size()) throws Error.
   Rows collate(std::span<const std::int64_t> indices, std::int64_t first_sample) const;
 
-  // Two tables of other rows each, both in a shuffled order, which is a function of the seed.
+  // Rows [begin, begin + count), which have to exist; one at least.
+  Table part(std::int64_t begin, std::int64_t count) const;
+
+  // Two tables of other rows each, both in a shuffled order, which is a function of the seed, or in their own.
   TableSplit split(const SplitOptions& options = {}) const;
 
-  // The same as scikit-learn's StandardScaler: fit() on the training rows, transform() of all.
+  // The same as scikit-learn's StandardScaler: fit() on the training rows, transform() of all. The deviation is that of these
+  // rows, divided by their number. Computed in double, of numbers as they were before they became floats.
   //
   //   const auto standardization = training.standardization();
   //   const auto later = data::read_csv("later.csv").standardized(standardization);
@@ -75,6 +91,8 @@ class Table {
  private:
   Table rows(std::span<const std::int64_t> indices) const;
   std::vector<std::int64_t> rows_of_test(const SplitOptions& options) const;  // by their places in the shuffled order
+  TableSplit shuffled_split(const SplitOptions& options) const;
+  double value(std::int64_t at) const;  // of a row's feature, as exactly as it is known
 
   std::int64_t size_;
   std::shared_ptr<const TableContent> content_;

@@ -10,13 +10,12 @@
 
 namespace trireme::data {
 
-// What a value of a CSV file says as a number; none for a text.
-std::optional<double> number_in(std::string_view text);
-
 // The values of a column that are names. Names that are all numbers are ordered by these, and "1" is "1.0"; others by their
-// bytes.
+// bytes. `decimal` stands before the fraction of a number.
 class CsvCategories {
  public:
+  explicit CsvCategories(char decimal) : decimal_(decimal) {}
+
   void add(std::string_view value);
   bool holds_a_fraction() const;  // all are numbers, some not whole
 
@@ -26,8 +25,7 @@ class CsvCategories {
   std::optional<std::vector<std::int32_t>> places(const std::vector<std::string>& names, std::string& unknown) const;
 
  private:
-  bool all_are_numbers() const;
-
+  char decimal_;
   std::map<std::string, std::int32_t, std::less<>> different_;  // numbered as they appear
   std::vector<std::int32_t> values_;
 };

@@ -1,4 +1,4 @@
-#include "data/csv_records.hpp"
+#include "data/csv/records.hpp"
 
 #include <fmt/format.h>
 
