@@ -84,8 +84,9 @@ void AdapterRecipe::check_save(const trainer::Run& run, const std::string& save_
     if (run.world().rank() != 0) return;
     if (!save_of_model.empty()) check_apart(save_of_model, init_of_model);
     if (save.empty()) return;
-    require(!fs::is_regular_file(save), "--save-adapter {}: that is a file, and an adapter is a folder", save);
-    require(!fs::exists(fs::path(save) / "config.json"),
+    std::error_code unknown;  // then nothing can be written there, which says more
+    require(!fs::is_regular_file(save, unknown), "--save-adapter {}: that is a file, and an adapter is a folder", save);
+    require(!fs::exists(fs::path(save) / "config.json", unknown),
             "--save-adapter {}: a model lies there, to which transformers would add the adapter; name a folder of its own",
             save);
     try {

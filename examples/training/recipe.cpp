@@ -105,8 +105,11 @@ DType Recipe::dtype_of_save() const {
 void Recipe::check_save(const Run& run) const {
   const auto attempt = [&] {
     if (save.empty() || run.world().rank() != 0) return;
-    require(in_folders || !std::filesystem::is_directory(save), "--save {}: that is a folder, and weights are a file", save);
-    require(!in_folders || !std::filesystem::is_regular_file(save), "--save {}: that is a file, and a model is a folder", save);
+    std::error_code unknown;  // then nothing can be written there, which says more
+    require(in_folders || !std::filesystem::is_directory(save, unknown), "--save {}: that is a folder, and weights are a file",
+            save);
+    require(!in_folders || !std::filesystem::is_regular_file(save, unknown),
+            "--save {}: that is a file, and a model is a folder", save);
     try {
       if (in_folders) make_folder(save);
       const FileReplacement beside(in_folders ? save + "/model.safetensors" : save);

@@ -136,7 +136,7 @@ fs::path checkpoint_folder(const fs::path& directory, std::int64_t step, const F
 }
 
 fs::path newest_folder(const fs::path& run) {
-  if (fs::exists(run / manifest_name)) return run;
+  if (posix_file_system()->exists(run / manifest_name)) return run;
   const auto steps = committed_steps(run);
   require(!steps.empty(), "{} holds no checkpoint and is none", run.string());
   return checkpoint_folder(run, steps.back());

@@ -2,10 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <span>
 #include <string>
+#include <system_error>
 
+#include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
 
@@ -22,15 +23,8 @@ constexpr std::size_t record_bytes = 1 + image_bytes;
 
 std::vector<fs::path> files_in(const fs::path& folder) {
   std::vector<fs::path> files;
-  std::error_code status;
-  for (fs::directory_iterator entry(folder, status), end; !status && entry != end; entry.increment(status)) {
-    if (entry->path().extension() == ".bin") files.push_back(entry->path());
-  }
-  if (status) {
-    throw Error({.code = ErrorCode::io,
-                 .message = "the folder cannot be listed",
-                 .path = folder.string(),
-                 .error_number = status.value()});
+  for (const fs::directory_entry& entry : content_of_folder(folder)) {
+    if (entry.path().extension() == ".bin") files.push_back(entry.path());
   }
   if (files.empty()) {
     throw Error({.code = ErrorCode::invalid_argument,
@@ -39,7 +33,6 @@ std::vector<fs::path> files_in(const fs::path& folder) {
                  .wanted = "files named *.bin",
                  .hint = "unpack cifar-10-binary.tar.gz there"});
   }
-  std::ranges::sort(files);
   return files;
 }
 
@@ -84,7 +77,9 @@ ImageDataset read_cifar10(const std::vector<fs::path>& paths) {
   std::vector<std::uint8_t> pixels;
   std::vector<std::int32_t> labels;
   for (const fs::path& path : paths) {
-    for (const fs::path& file : fs::is_directory(path) ? files_in(path) : std::vector{path}) read_records(file, pixels, labels);
+    std::error_code unknown;
+    const bool is_folder = fs::is_directory(path, unknown);
+    for (const fs::path& file : is_folder ? files_in(path) : std::vector{path}) read_records(file, pixels, labels);
   }
   return {image_shape, std::move(pixels), std::move(labels), classes};
 }

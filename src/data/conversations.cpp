@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/data/text.hpp"
 #include "trireme/data/text_batch.hpp"
@@ -84,12 +86,10 @@ void read_lines(const fs::path& path, std::vector<Conversation>& into) {
 }
 
 std::vector<fs::path> files_of(const fs::path& path) {
-  if (!fs::is_directory(path)) return {path};
-  std::vector<fs::path> files;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path)) {
-    if (entry.is_regular_file() && entry.path().extension() == ".jsonl") files.push_back(entry.path());
-  }
-  std::ranges::sort(files);
+  std::error_code unknown;
+  if (!fs::is_directory(path, unknown)) return {path};
+  std::vector<fs::path> files = files_below(path);
+  std::erase_if(files, [](const fs::path& file) { return file.extension() != ".jsonl"; });
   return files;
 }
 

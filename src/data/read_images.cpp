@@ -1,11 +1,13 @@
 #include "trireme/data/read_images.hpp"
 
-#include <algorithm>
 #include <filesystem>
 #include <string_view>
+#include <system_error>
 #include <vector>
 
+#include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
+#include "trireme/core/file_system.hpp"
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/mnist.hpp"
 
@@ -17,14 +19,17 @@ namespace fs = std::filesystem;
 // The file itself or packed; empty where there is neither.
 fs::path find_packed(const fs::path& folder, const std::string& name) {
   for (const fs::path& path : {folder / name, folder / (name + ".gz")}) {
-    if (fs::exists(path)) return path;
+    if (posix_file_system()->exists(path)) return path;
   }
   return {};
 }
 
-bool holds_mnist(const fs::path& path) {
-  return fs::is_directory(path) && !find_packed(path, "train-images-idx3-ubyte").empty();
+bool is_folder(const fs::path& path) {
+  std::error_code unknown;  // then it is read as a file, which says more
+  return fs::is_directory(path, unknown);
 }
+
+bool holds_mnist(const fs::path& path) { return is_folder(path) && !find_packed(path, "train-images-idx3-ubyte").empty(); }
 
 std::optional<ImageDataset> read_mnist_part(const fs::path& folder, const std::string& part) {
   const fs::path images = find_packed(folder, part + "-images-idx3-ubyte");
@@ -35,14 +40,13 @@ std::optional<ImageDataset> read_mnist_part(const fs::path& folder, const std::s
 
 // The records in `path`, a file or a folder, whose files begin with `part`.
 std::optional<ImageDataset> read_cifar10_part(const fs::path& path, std::string_view part) {
-  if (!fs::is_directory(path)) return read_cifar10({path});
+  if (!is_folder(path)) return read_cifar10({path});
   std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(path)) {
+  for (const fs::directory_entry& entry : content_of_folder(path)) {
     const std::string name = entry.path().filename().string();
     if (name.starts_with(part) && name.ends_with(".bin")) files.push_back(entry.path());
   }
   if (files.empty()) return std::nullopt;
-  std::ranges::sort(files);
   return read_cifar10(files);
 }
 
@@ -80,7 +84,7 @@ ImageDataset read_training_images(const std::string& path) {
 
 ImageDataset read_test_images(const std::string& path) {
   std::optional<ImageDataset> images;
-  if (fs::is_directory(path)) images = read_mnist_part(path, "t10k");
+  if (is_folder(path)) images = read_mnist_part(path, "t10k");
   if (!images) images = read_cifar10_part(path, "test_batch");
   if (!images) {
     refuse(path, "the folder holds no test images",
@@ -90,7 +94,7 @@ ImageDataset read_test_images(const std::string& path) {
 }
 
 Images read_images(const std::string& path, const std::string& test_path) {
-  const std::string& test = test_path.empty() && fs::is_directory(path) ? path : test_path;
+  const std::string& test = test_path.empty() && is_folder(path) ? path : test_path;
   Images images{.training = read_training_images(path), .test = {}};
   const bool of_mnist = holds_mnist(path);
   if (!test.empty()) images.test = find_test_images(test, of_mnist);

@@ -6,9 +6,11 @@
 #include <array>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
 
@@ -16,22 +18,6 @@ namespace trireme::data {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::vector<fs::path> files_below(const fs::path& folder) {
-  std::vector<fs::path> files;
-  try {
-    for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder)) {
-      if (entry.is_regular_file()) files.push_back(entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error({.code = ErrorCode::io,
-                 .message = "the folder cannot be listed",
-                 .path = error.path1().string(),
-                 .error_number = error.code().value()});
-  }
-  std::ranges::sort(files);
-  return files;
-}
 
 using namespace std::string_view_literals;
 
@@ -76,7 +62,8 @@ void append(std::string& text, const fs::path& path) {
 }  // namespace
 
 std::string read_text(const fs::path& path) {
-  const std::vector<fs::path> files = fs::is_directory(path) ? files_below(path) : std::vector{path};
+  std::error_code unknown;
+  const std::vector<fs::path> files = fs::is_directory(path, unknown) ? files_below(path) : std::vector{path};
   std::string text;
   for (const fs::path& file : files) {
     if (&file != &files.front()) text += '\n';
@@ -86,7 +73,7 @@ std::string read_text(const fs::path& path) {
     throw Error({.code = ErrorCode::invalid_argument,
                  .message = "there is no text",
                  .path = path.string(),
-                 .hint = "name a file that is not empty, or a folder of such files"});
+                 .hint = "name a file that is not empty, or a folder of such files; hidden ones are passed over"});
   }
   return text;
 }

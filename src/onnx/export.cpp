@@ -38,7 +38,8 @@ void require_whole(Model& model) {
 
 void require_place(const std::string& path) {
   require(!path.empty(), "an export needs the name of a file to write");
-  require(!std::filesystem::is_directory(path), "{} is a folder, and an export writes a file", path);
+  std::error_code unknown;  // then it can't be written to either, which says more
+  require(!std::filesystem::is_directory(path, unknown), "{} is a folder, and an export writes a file", path);
 }
 
 detail::Trace trace(Model& model, int number, const std::function<void(Example&)>& pass) {

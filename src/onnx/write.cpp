@@ -204,10 +204,10 @@ void write_graph(const Graph& graph, const std::string& path, const std::map<std
   }
   if (data) data->finish();
   file.finish();
-  const bool is_replaced = std::filesystem::exists(path);
+  std::error_code left;  // what can't be removed stays, and nothing reads it
+  const bool is_replaced = std::filesystem::exists(path, left);
   if (data) data->commit();
   file.commit();
-  std::error_code left;  // what can't be removed stays, and nothing reads it
   if (!data && is_replaced) std::filesystem::remove(data_path, left);
 }
 

@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
 #include <numeric>
 #include <span>
 #include <utility>
 
 #include "trireme/core/error.hpp"
 #include "trireme/core/file.hpp"
+#include "trireme/core/file_system.hpp"
 
 namespace trireme::parallel {
 namespace {
@@ -81,9 +81,9 @@ double BucketTuner::since_begin() const {
 void BucketTuner::load_profile() {
   std::string text;
   std::string failure;
-  if (group_.rank() == 0 && std::filesystem::exists(profile_)) {
+  if (group_.rank() == 0) {
     try {
-      text = File::open(profile_).content();
+      if (posix_file_system()->exists(profile_)) text = File::open(profile_).content();
     } catch (const Error& error) {
       failure = error.what();
     }

@@ -19,7 +19,8 @@ namespace {
 
 std::ifstream opened(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file || std::filesystem::is_directory(path)) {
+  std::error_code unknown;
+  if (!file || std::filesystem::is_directory(path, unknown)) {
     throw Error({.code = ErrorCode::io, .message = "a tokenizer's file can't be read", .path = path.string()});
   }
   return file;

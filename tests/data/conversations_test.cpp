@@ -57,6 +57,23 @@ TEST_CASE("conversations are read from lines of JSON") {
   CHECK(all[1].file == (folder.path() / "b" / "2.jsonl").string());
 }
 
+TEST_CASE("hidden files of conversations are passed over, linked folders are read") {
+  namespace fs = std::filesystem;
+  const char* line = R"({"prompt": "a", "completion": "b"})";
+  const tests::TemporaryFolder folder, elsewhere;
+  fs::create_directory(folder.path() / ".ipynb_checkpoints");
+  for (const fs::path& file : {folder.path() / ".ipynb_checkpoints" / "1-checkpoint.jsonl", folder.path() / ".1.jsonl",
+                               folder.path() / "1.jsonl", elsewhere.path() / "2.jsonl"}) {
+    std::ofstream(file) << line;
+  }
+  fs::create_symlink(elsewhere.path(), folder.path() / "linked");
+  const auto all = data::read_conversations(folder.path());
+  REQUIRE(all.size() == 2);
+  CHECK(all[1].file == (folder.path() / "linked" / "2.jsonl").string());
+  fs::create_symlink(".", folder.path() / "loop");
+  CHECK_THROWS_WITH(data::read_conversations(folder.path()), ContainsSubstring("/loop") && ContainsSubstring("leads back"));
+}
+
 TEST_CASE("a line that is no conversation is refused with its file and number") {
   const std::string good = "{\"prompt\": \"a\", \"completion\": \"b\"}\n";
   CHECK_THAT(refusal_of(good + "{\"prompt\": "), ContainsSubstring("line 2: this is no JSON object"));

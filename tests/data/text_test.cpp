@@ -39,6 +39,53 @@ TEST_CASE("a folder's files are joined in the order of their paths") {
   CHECK(read_text(folder.path() / "b.txt") == "second");
 }
 
+TEST_CASE("hidden files are passed over, linked ones and folders are read") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder, elsewhere;
+  write(folder.path() / "a.txt", "a");
+  for (const char* hidden : {".git", ".ipynb_checkpoints"}) {
+    fs::create_directory(folder.path() / hidden);
+    write(folder.path() / hidden / "a.txt", "copy");
+  }
+  write(folder.path() / ".a.txt.swp", std::string(3, '\0'));
+  fs::create_symlink("nowhere", folder.path() / ".#a.txt");
+  write(elsewhere.path() / "b.txt", "b");
+  write(elsewhere.path() / ".b.txt", "copy");
+  fs::create_symlink(elsewhere.path(), folder.path() / "linked");
+  fs::create_symlink(elsewhere.path() / "b.txt", folder.path() / "z.txt");
+  CHECK(read_text(folder.path()) == "a\nb\nb");
+  CHECK(read_text(folder.path() / "linked") == "b");
+  CHECK(read_text(folder.path() / ".git") == "copy");  // named by hand
+}
+
+TEST_CASE("links that lead nowhere or in a circle are refused by name") {
+  namespace fs = std::filesystem;
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "part" / "deep");
+  write(folder.path() / "part" / "deep" / "a.txt", "a");
+  const auto check = [&](const char* to, const char* message) {
+    const fs::path link = folder.path() / "part" / "deep" / "link";
+    CAPTURE(to);
+    fs::create_symlink(to, link);
+    try {
+      read_text(folder.path());
+      FAIL("no error");
+    } catch (const Error& error) {
+      CHECK(error.code() == ErrorCode::io);
+      CHECK_THAT(error.what(), ContainsSubstring("deep/link") && ContainsSubstring(message));
+    }
+    fs::remove(link);
+  };
+  check("nowhere", "leads to no file and no folder");
+  check("link", "leads to no file and no folder");
+  check(".", "leads back to a folder that it lies in");
+  check("../../part", "leads back to a folder that it lies in");
+  CHECK(read_text(folder.path()) == "a");
+  fs::create_symlink("self", folder.path() / "self");
+  CHECK_THROWS_AS(read_text(folder.path() / "self"), Error);
+  CHECK_THROWS_AS(read_text(std::string(5000, 'x')), Error);
+}
+
 TEST_CASE("text that cannot be read is an error with its path") {
   const TemporaryFolder folder;
   CHECK_THROWS_WITH(read_text(folder.path()), ContainsSubstring("no text") && ContainsSubstring(folder.path().string()));

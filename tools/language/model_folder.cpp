@@ -38,11 +38,12 @@ std::vector<std::int32_t> tokens_of(const json& config) {
 
 ModelFolder read_model_folder(const std::filesystem::path& path, const std::filesystem::path& adapter,
                               const std::map<models::Family, std::string>& refused) {
-  require(std::filesystem::is_directory(path),
+  std::error_code unknown;
+  require(std::filesystem::is_directory(path, unknown),
           "{} is no folder: a model is a folder of transformers, with config.json and model.safetensors", path.string());
   ModelFolder folder{.path = path, .adapter = adapter, .family = models::family_of(path, refused)};
   const std::filesystem::path generation = path / "generation_config.json";
-  if (std::filesystem::exists(generation)) folder.stop = tokens_of(read_object(generation));
+  if (std::filesystem::exists(generation, unknown)) folder.stop = tokens_of(read_object(generation));
   if (folder.stop.empty()) folder.stop = tokens_of(read_object(path / "config.json"));
   return folder;
 }

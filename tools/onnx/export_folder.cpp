@@ -41,7 +41,8 @@ void language_model(const auto& model, onnx::Example& example) {
 std::map<std::string, std::string> metadata_of(const ModelFolder& folder) {
   std::map<std::string, std::string> metadata{{"model_type", models::model_type(folder.path)}};
   const auto add = [&](const char* name) {
-    if (std::filesystem::exists(folder.path / name)) metadata[name] = File::open(folder.path / name).content();
+    std::error_code unknown;
+    if (std::filesystem::exists(folder.path / name, unknown)) metadata[name] = File::open(folder.path / name).content();
   };
   for (const char* name : {"tokenizer.json", "tokenizer_config.json", "preprocessor_config.json"}) add(name);
   if (!metadata.contains("tokenizer.json")) {

@@ -22,7 +22,8 @@ std::optional<std::uint64_t> number_of(std::string_view digits) {
 
 CommittedCheckpoints committed_checkpoints(const fs::path& folder) {
   CommittedCheckpoints found;
-  if (!fs::is_directory(folder)) return found;
+  std::error_code unknown;
+  if (!fs::is_directory(folder, unknown)) return found;
   for (const std::int64_t step : trireme::checkpoint::committed_steps(folder)) {
     std::error_code gone;  // a job of another supervisor may just remove it
     const auto time = fs::last_write_time(trireme::checkpoint::checkpoint_folder(folder, step) / "manifest.json", gone);

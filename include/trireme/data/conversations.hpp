@@ -19,7 +19,8 @@ struct Conversation {
   std::int64_t line = 0;  // from 1
 };
 
-// Of a file whose lines are JSON objects, or of all .jsonl files in a folder and its subfolders, sorted by path:
+// Of a file whose lines are JSON objects, or of all .jsonl files in a folder and its subfolders, sorted by path, links as in
+// read_text() and hidden ones passed over:
 //
 //   {"prompt": "What is 2 + 2?", "completion": "4"}
 //   {"messages": [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Good day"}]}

@@ -8,8 +8,10 @@
 namespace trireme TRIREME_EXPORT {
 namespace data {
 
-// The content of a file, or of all regular files in a folder and its subfolders, sorted by path and joined by a newline. What
-// is no text, a packed file, a picture, anything with a zero byte, is an Error{invalid_argument} that names it.
+// The content of a file, or of all regular files in a folder and its subfolders, sorted by path and joined by a newline. Hidden
+// files and folders, whose names begin with a dot, are passed over; links are followed, and one that leads nowhere or to a
+// folder that it lies in is an Error{io}. What is no text, a packed file, a picture, anything with a zero byte, is an
+// Error{invalid_argument} that names it.
 std::string read_text(const std::filesystem::path& path);
 
 }  // namespace data
