@@ -30,9 +30,9 @@ constexpr std::array other_formats = {PictureFormat{"GIF8"sv, "GIF"sv},
 
 }  // namespace
 
-Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers) {
   const std::string_view begin(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 16));
-  if (begin.starts_with(png_format.begin)) return decode_png(bytes, path);
+  if (begin.starts_with(png_format.begin)) return decode_png(bytes, path, numbers);
   if (begin.starts_with(jpeg_format.begin)) return decode_jpeg(bytes, path);
   const auto other =
       std::ranges::find_if(other_formats, [&](const PictureFormat& one) { return begin.starts_with(one.begin); });

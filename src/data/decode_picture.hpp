@@ -5,7 +5,7 @@
 #include <span>
 
 #include "trireme/data/picture.hpp"
-#include "trireme/data/read_image_folder.hpp"
+#include "trireme/data/read_image.hpp"
 
 namespace trireme::data {
 
@@ -13,10 +13,11 @@ namespace trireme::data {
 inline constexpr std::int64_t most_pixels = 178'956'970;  // PIL's limit
 
 // What a file, PNG or JPEG by its content, shows: one channel where it is grey, else red, green and blue; 8 bits of each,
-// without alpha. `path` is for the errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
-Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
+// without alpha. With `numbers` one channel has the places of a palette's colours, and grey pixels stay as they are stored.
+// `path` is for the errors: Error{corrupt_file}, and Error{not_available} in a build without the library.
+Picture decode_picture(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers = false);
 
-Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
+Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers);
 Picture decode_jpeg(std::span<const std::uint8_t> bytes, const std::filesystem::path& path);
 
 // An empty picture of these extents, or an Error where they are more than most_pixels.
@@ -26,7 +27,7 @@ Picture picture_to_fill(std::int64_t height, std::int64_t width, std::int64_t ch
 Picture with_channels(Picture picture, std::int64_t channels);
 
 // With these extents, each pixel a weighted mean of what lies around it or, where the picture becomes smaller, below it: the
-// same bytes as PIL 13's resize((width, height), BILINEAR) or BICUBIC.
+// same bytes as PIL 13's resize((width, height), BILINEAR), BICUBIC or NEAREST, which blends nothing.
 Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling = Resampling::bilinear);
 
 // Its centre, which is not larger: as torchvision's center_crop, but rounded down.

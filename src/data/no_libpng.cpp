@@ -18,7 +18,7 @@ std::vector<std::uint8_t> png_of(const Picture&, const std::filesystem::path& pa
   refuse_png("this build has no libpng: a picture cannot be written", path);
 }
 
-Picture decode_png(std::span<const std::uint8_t>, const std::filesystem::path& path) {
+Picture decode_png(std::span<const std::uint8_t>, const std::filesystem::path& path, bool) {
   refuse_png("this build has no libpng: a PNG image cannot be read", path);
 }
 

@@ -20,6 +20,7 @@ struct PngReading {
   png_infop info = nullptr;
   const std::uint8_t* next = nullptr;
   std::size_t left = 0;
+  int bits = 0;  // of a channel of a pixel in the file
   int passes = 1;
   std::uint8_t* pixels = nullptr;
   std::size_t row_bytes = 0;
@@ -44,11 +45,16 @@ struct PngReading {
     reading->left -= bytes;
   }
 
-  bool begin() {
+  bool begin(bool numbers) {
     if (setjmp(png_jmpbuf(png)) != 0) return false;
     png_set_read_fn(png, this, give);
     png_read_info(png, info);
-    png_set_expand(png);    // palettes become colours, less than 8 bits become 8
+    bits = png_get_bit_depth(png, info);
+    if (numbers) {
+      png_set_packing(png);  // less than 8 bits get a byte each
+    } else {
+      png_set_expand(png);  // palettes become colours, less than 8 bits become 8
+    }
     png_set_strip_16(png);  // of 16 bits the upper 8 stay
     png_set_strip_alpha(png);
     passes = png_set_interlace_handling(png);
@@ -70,7 +76,7 @@ struct PngReading {
 
 }  // namespace
 
-Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path) {
+Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::path& path, bool numbers) {
   PngReading reading;
   const auto require_read = [&](bool is_read) {
     if (is_read) return;
@@ -84,7 +90,14 @@ Picture decode_png(std::span<const std::uint8_t> bytes, const std::filesystem::p
   if (reading.info == nullptr) throw Error({.code = ErrorCode::out_of_memory, .message = "libpng cannot start to read"});
   reading.next = bytes.data();
   reading.left = bytes.size();
-  require_read(reading.begin());
+  require_read(reading.begin(numbers));
+  if (numbers && reading.bits > 8) {
+    throw Error({.code = ErrorCode::corrupt_file,
+                 .message = fmt::format("the numbers of the PNG image have {} bits", reading.bits),
+                 .path = path.string(),
+                 .wanted = "8 bits or less",
+                 .hint = "save it with numbers up to 255"});
+  }
   Picture picture =
       picture_to_fill(png_get_image_height(reading.png, reading.info), png_get_image_width(reading.png, reading.info),
                       png_get_channels(reading.png, reading.info), path);

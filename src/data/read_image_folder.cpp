@@ -3,13 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <span>
 #include <system_error>
 #include <utility>
 
 #include "data/decode_picture.hpp"
+#include "data/files_below.hpp"
 #include "trireme/core/error.hpp"
-#include "trireme/core/file.hpp"
 #include "trireme/data/batch_share.hpp"
 #include "trireme/data/dataset.hpp"
 
@@ -27,36 +26,11 @@ struct LabelledFile {
   throw Error({.code = ErrorCode::corrupt_file, .message = std::move(message), .path = path.string(), .hint = std::move(hint)});
 }
 
-// Sorted by name, without those that begin with a dot.
-std::vector<fs::path> content_of_folder(const fs::path& folder) {
-  std::vector<fs::path> content;
-  try {
-    for (const auto& entry : fs::directory_iterator(folder)) {
-      if (!entry.path().filename().string().starts_with('.')) content.push_back(entry.path());
-    }
-  } catch (const fs::filesystem_error& error) {
-    throw Error({.code = ErrorCode::io,
-                 .message = "the folder cannot be read",
-                 .path = folder.string(),
-                 .error_number = error.code().value()});
-  }
-  std::ranges::sort(content);
-  return content;
-}
-
-void add_files(const fs::path& folder, std::int32_t label, std::vector<LabelledFile>& files) {
-  for (const fs::path& path : content_of_folder(folder)) {
-    if (fs::is_directory(path)) {
-      add_files(path, label, files);
-    } else {
-      files.push_back({.path = path, .label = label});
-    }
-  }
-}
-
 std::vector<fs::path> class_folders(const fs::path& path) {
-  std::vector<fs::path> folders = content_of_folder(path);
-  std::erase_if(folders, [](const fs::path& entry) { return !fs::is_directory(entry); });
+  std::vector<fs::path> folders;
+  for (const fs::directory_entry& entry : content_of_folder(path)) {
+    if (leads_to_folder(entry)) folders.push_back(entry.path());
+  }
   if (folders.empty())
     refuse_folder(path, "the folder holds no folders of classes", "put the images of each class into a folder of its own");
   return folders;
@@ -80,9 +54,10 @@ std::vector<LabelledFile> find_files(const std::vector<fs::path>& folders, const
     }
     if (std::ranges::count(classes, *found) > 1)
       refuse_folder(folder, "several classes have this name", "give each class a name of its own, in id2label too");
-    const std::size_t before = files.size();
-    add_files(folder, static_cast<std::int32_t>(found - classes.begin()), files);
-    if (files.size() == before) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");
+    const std::vector<fs::path> of_class = files_below(folder);
+    for (const fs::path& file : of_class)
+      files.push_back({.path = file, .label = static_cast<std::int32_t>(found - classes.begin())});
+    if (of_class.empty()) refuse_folder(folder, "the class has no images", "remove the folder or put images into it");
   }
   return files;
 }
@@ -108,11 +83,8 @@ void check_resizing(const ImageFolderOptions& options) {
           height, width, shorter, options.height, options.width);
 }
 
-Picture read_picture(const fs::path& path, const ImageFolderOptions& options) {
-  const File file = File::open(path);
-  std::vector<std::uint8_t> bytes(file.size());
-  file.read_at(std::as_writable_bytes(std::span(bytes)), 0);
-  Picture picture = with_channels(decode_picture(bytes, path), options.channels);
+Picture read_taken(const fs::path& path, const ImageFolderOptions& options) {
+  Picture picture = read_image(path, {.channels = options.channels});
   const ImageShape shape = resized_shape(picture.shape, options);
   if (shape.width > most_pixels / shape.height)
     refuse_folder(path, fmt::format("the image would be resized to {} x {} pixels", shape.height, shape.width), "remove it");
@@ -145,7 +117,7 @@ ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& op
   std::vector<std::uint8_t> pixels(files.size() * image_bytes);
   for_each_item(std::ssize(files), 0, [&](std::int64_t file) {
     const auto at = static_cast<std::size_t>(file);
-    std::ranges::copy(read_picture(files[at].path, options).pixels,
+    std::ranges::copy(read_taken(files[at].path, options).pixels,
                       pixels.begin() + static_cast<std::ptrdiff_t>(at * image_bytes));
   });
   std::vector<std::int32_t> labels;
@@ -156,8 +128,9 @@ ImageFolder read_image_folder(const fs::path& path, const ImageFolderOptions& op
 
 bool has_class_folders(const fs::path& path) {
   std::error_code unknown;
-  return fs::is_directory(path, unknown) &&
-         std::ranges::any_of(content_of_folder(path), [](const fs::path& entry) { return fs::is_directory(entry); });
+  return fs::is_directory(path, unknown) && std::ranges::any_of(content_of_folder(path), [&](const fs::directory_entry& entry) {
+           return entry.is_directory(unknown);
+         });
 }
 
 }  // namespace trireme::data

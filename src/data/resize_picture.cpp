@@ -71,6 +71,31 @@ std::vector<std::uint8_t> resample(const std::vector<std::uint8_t>& pixels, std:
   return result;
 }
 
+// The pixel below the middle of each of `to` pixels; added up, as PIL does.
+std::vector<std::int64_t> nearest_places(std::int64_t from, std::int64_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  std::vector<std::int64_t> places;
+  double middle = scale * 0.5;
+  for (std::int64_t at = 0; at < to; ++at, middle += scale) {
+    places.push_back(std::min(static_cast<std::int64_t>(middle), from - 1));
+  }
+  return places;
+}
+
+Picture nearest(const Picture& picture, std::int64_t height, std::int64_t width) {
+  const ImageShape& shape = picture.shape;
+  Picture result{.shape = {.height = height, .width = width, .channels = shape.channels}, .pixels = {}};
+  result.pixels.reserve(static_cast<std::size_t>(result.shape.numel()));
+  const std::vector<std::int64_t> columns = nearest_places(shape.width, width);
+  for (const std::int64_t row : nearest_places(shape.height, height)) {
+    for (const std::int64_t column : columns) {
+      const std::uint8_t* pixel = picture.pixels.data() + (row * shape.width + column) * shape.channels;
+      result.pixels.insert(result.pixels.end(), pixel, pixel + shape.channels);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resampling resampling) {
@@ -80,8 +105,9 @@ Picture resized(Picture picture, std::int64_t height, std::int64_t width, Resamp
     picture.pixels = resample(picture.pixels, 1, shape.height, height, shape.width * shape.channels, resampling);
     shape.height = height;
   };
-  // Bytes are rounded in between: the order is PIL 13's.
-  const bool columns_first = height < shape.height && width > shape.width;
+  if (resampling == Resampling::nearest) return nearest(picture, height, width);
+  // Bytes are rounded in between, so the order is PIL 13's: columns, if they lose more than twice what rows lose.
+  const bool columns_first = shape.height > height && shape.height - height > 2 * (shape.width - width);
   if (columns_first) resize_columns();
   if (width != shape.width) {
     picture.pixels = resample(picture.pixels, shape.height, shape.width, width, shape.channels, resampling);

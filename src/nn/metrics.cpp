@@ -10,7 +10,8 @@ namespace trireme {
 namespace {
 
 // The classes of each row of logits.
-std::int64_t checked_classes(std::string_view metric, const auto& logits, const Tensor<std::int32_t>& labels) {
+std::int64_t checked_classes(std::string_view metric, const auto& logits, const Tensor<std::int32_t>& labels,
+                             std::int32_t ignore_index = ops::ignored_target) {
   require(logits.defined() && labels.defined(), "{}: {} are undefined", metric, logits.defined() ? "the labels" : "the logits");
   require(logits.shape().size() > 0 && logits.shape().back() > 0, "{}: logits are [..., classes], not of shape {}", metric,
           logits.shape());
@@ -18,9 +19,9 @@ std::int64_t checked_classes(std::string_view metric, const auto& logits, const 
           metric, logits.shape(), logits.shape().rows(), labels.shape());
   const std::int64_t classes = logits.shape().back();
   for (const std::int32_t& label : labels.span()) {
-    require(label == ops::ignored_target || (label >= 0 && label < classes),
+    require(label == ops::ignored_target || label == ignore_index || (label >= 0 && label < classes),
             "{}: label {} is {}, but must lie in [0, {}), or be {} where a row doesn't count", metric, &label - labels.data(),
-            label, classes, ops::ignored_target);
+            label, classes, ignore_index);
   }
   return classes;
 }
@@ -56,11 +57,11 @@ std::int64_t most_likely(std::span<const T> row) {
 
 // Calls visit(row, label) for each row that counts.
 template <typename T>
-void each_row(const Tensor<T>& logits, const Tensor<std::int32_t>& labels, const auto& visit) {
+void each_row(const Tensor<T>& logits, const Tensor<std::int32_t>& labels, std::int32_t ignore_index, const auto& visit) {
   const auto classes = static_cast<std::size_t>(logits.shape().back());
   for (std::size_t row = 0; row < labels.span().size(); ++row) {
     const std::int32_t label = labels.span()[row];
-    if (label == ops::ignored_target) continue;
+    if (label == ops::ignored_target || label == ignore_index) continue;
     visit(std::span<const T>(logits.data() + row * classes, classes), static_cast<std::size_t>(label));
   }
 }
@@ -79,7 +80,7 @@ Mean top_k_accuracy_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>&
   const std::int64_t classes = checked_classes(metric, logits, labels);
   require(k >= 1 && k <= classes, "top_k_accuracy: k lies in [1, {}], the number of classes, got {}", classes, k);
   Mean right;
-  each_row(logits, labels, [&](std::span<const T> row, std::size_t label) {
+  each_row(logits, labels, ops::ignored_target, [&](std::span<const T> row, std::size_t label) {
     right.add(!has_nan(row) && classes_before(row, label) < k ? 1 : 0);
   });
   return right;
@@ -110,7 +111,7 @@ TRIREME_INSTANTIATE(float16);
 
 double perplexity(const Mean& loss) { return std::exp(loss.value()); }
 
-ConfusionMatrix::ConfusionMatrix(int classes) : classes_(classes) {
+ConfusionMatrix::ConfusionMatrix(int classes, std::int32_t ignore_index) : classes_(classes), ignore_index_(ignore_index) {
   require(classes > 0, "a confusion matrix needs classes above 0, got {}", classes);
   const auto rows = static_cast<std::size_t>(classes);
   counts_.resize(rows * (rows + 1));
@@ -126,9 +127,9 @@ void ConfusionMatrix::require_class(int number) const {
 
 template <typename T>
 void ConfusionMatrix::add_on_host(const Tensor<T>& logits, const Tensor<std::int32_t>& labels) {
-  const std::int64_t classes = checked_classes("ConfusionMatrix", logits, labels);
+  const std::int64_t classes = checked_classes("ConfusionMatrix", logits, labels, ignore_index_);
   require(classes == classes_, "a confusion matrix of {} classes got logits of shape {}", classes_, logits.shape());
-  each_row(logits, labels, [&](std::span<const T> row, std::size_t label) {
+  each_row(logits, labels, ignore_index_, [&](std::span<const T> row, std::size_t label) {
     const std::int64_t predicted = has_nan(row) ? classes : most_likely(row);
     ++counts_[place_of(static_cast<int>(label), static_cast<int>(predicted))];
   });
@@ -180,6 +181,10 @@ double ConfusionMatrix::recall(int of_class) const { return quotient(count(of_cl
 double ConfusionMatrix::f1(int of_class) const {
   return quotient(2 * count(of_class, of_class), predicted(of_class) + support(of_class));
 }
+double ConfusionMatrix::iou(int of_class) const {
+  const std::int64_t both = count(of_class, of_class);
+  return quotient(both, predicted(of_class) + support(of_class) - both);
+}
 
 double ConfusionMatrix::macro(double (ConfusionMatrix::*of)(int) const) const {
   double sum = 0;
@@ -189,6 +194,7 @@ double ConfusionMatrix::macro(double (ConfusionMatrix::*of)(int) const) const {
 double ConfusionMatrix::macro_precision() const { return macro(&ConfusionMatrix::precision); }
 double ConfusionMatrix::macro_recall() const { return macro(&ConfusionMatrix::recall); }
 double ConfusionMatrix::macro_f1() const { return macro(&ConfusionMatrix::f1); }
+double ConfusionMatrix::macro_iou() const { return macro(&ConfusionMatrix::iou); }
 
 void all_reduce(const Collectives& ranks, std::span<Mean> means) {
   std::vector<double> numbers;

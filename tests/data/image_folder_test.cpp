@@ -120,6 +120,33 @@ TEST_CASE("folders and files that hold no images are refused by name") {
   CHECK_THAT(error_of(path, {.height = 2, .width = 2, .channels = 4}), ContainsSubstring("1 channel or 3, got 4"));
 }
 
+TEST_CASE("links in a folder of images are followed, and refused in a circle") {
+  const TemporaryFolder folder, elsewhere;
+  write_grey(folder.path() / "a" / "1.png", 1);
+  write_grey(elsewhere.path() / "b" / "2.png", 2);
+  fs::create_directory_symlink(elsewhere.path() / "b", folder.path() / "b");
+  fs::create_directory_symlink(elsewhere.path() / "b", folder.path() / "a" / "more");
+  const ImageFolderOptions small{.height = 1, .width = 1, .channels = 1};
+  CHECK(read_image_folder(folder.path(), small).images.count() == 3);
+  for (const auto& [to, message] :
+       std::vector<std::pair<std::string, std::string>>{{"loop", "leads to no file and no folder"},
+                                                        {"absent", "leads to no file and no folder"},
+                                                        {".", "leads back"},
+                                                        {"..", "leads back"}}) {
+    for (const fs::path& link : {folder.path() / "a" / "loop", elsewhere.path() / "b" / "loop"}) {
+      CAPTURE(to, link.string());
+      fs::create_symlink(to, link);
+      CHECK_THAT(error_of(folder.path(), small), ContainsSubstring("/loop") && ContainsSubstring(message));
+      fs::remove(link);
+    }
+  }
+  fs::create_symlink("self", folder.path() / "self");
+  CHECK_THAT(error_of(folder.path(), small), ContainsSubstring("/self"));
+  CHECK(has_class_folders(folder.path()));
+  CHECK(!has_class_folders(folder.path() / "self"));
+  CHECK_THAT(error_of(folder.path() / "self", small), ContainsSubstring("/self"));
+}
+
 TEST_CASE("of several broken files the first is named") {
   const TemporaryFolder folder;
   for (int i = 0; i < 40; ++i) write_grey(folder.path() / "c" / (std::to_string(10 + i) + ".png"), 1);
@@ -151,6 +178,24 @@ TEST_CASE("a picture is resized as by PIL's BICUBIC") {
   CHECK(bicubic(3, 8) == Pixels{47, 51,  103, 158, 74,  124, 197, 233, 107, 187, 234, 190,
                                 67, 153, 194, 145, 104, 145, 186, 192, 154, 164, 171, 162});
   CHECK(bicubic(2, 9) == Pixels{68, 92, 133, 179, 114, 67, 165, 200, 204, 107, 156, 209, 206, 157, 126, 180, 170, 147});
+}
+
+// Expected: Pillow 13.0.0.
+TEST_CASE("columns are resized first where PIL does so") {
+  Picture picture{.shape = {.height = 9, .width = 5, .channels = 1}, .pixels = {}};
+  for (int i = 0; i < 45; ++i) picture.pixels.push_back(static_cast<std::uint8_t>((29 * i * i + 17 * i) % 251));
+  using Pixels = std::vector<std::uint8_t>;
+  CHECK(resized(picture, 4, 4).pixels == Pixels{56, 105, 123, 145, 82, 136, 136, 167, 139, 106, 91, 97, 143, 135, 122, 133});
+  CHECK(resized(picture, 6, 4).pixels ==
+        Pixels{36, 92, 118, 114, 81, 134, 126, 182, 78, 135, 144, 167, 170, 114, 96, 74, 92, 85, 84, 131, 175, 170, 142, 135});
+  CHECK(resized(picture, 7, 4).pixels == Pixels{30,  91, 112, 93,  83, 122, 131, 194, 60, 153, 136, 196, 132, 112,
+                                                133, 96, 147, 109, 69, 95,  104, 84,  98, 128, 173, 182, 143, 142});
+  CHECK(resized(picture, 6, 4, Resampling::bicubic).pixels ==
+        Pixels{29, 89, 121, 112, 80, 140, 122, 197, 67, 138, 148, 172, 188, 112, 92, 63, 81, 78, 78, 137, 181, 177, 143, 133});
+  CHECK(resized(picture, 4, 3, Resampling::nearest).pixels == Pixels{57, 34, 243, 3, 136, 250, 227, 14, 33, 227, 170, 94});
+  CHECK(resized(picture, 5, 7, Resampling::nearest).pixels == Pixels{0,   46,  46,  150, 61,  61,  30,  58,  182, 182, 113, 102,
+                                                                     102, 149, 143, 94,  94,  103, 170, 170, 44,  4,   33,  33,
+                                                                     120, 14,  14,  217, 143, 250, 250, 164, 136, 136, 166});
 }
 
 TEST_CASE("of resized images the centre is taken") {

@@ -211,9 +211,11 @@ std::vector<std::string> table_seeds() {
 
 void read_picture(Bytes bytes) {
   answer([&] {
-    const data::Picture picture = data::decode_picture(bytes, "picture");
-    check(std::ssize(picture.pixels) == picture.shape.numel(), "a picture has other extents than pixels");
-    check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
+    for (const bool numbers : {false, true}) {
+      const data::Picture picture = data::decode_picture(bytes, "picture", numbers);
+      check(std::ssize(picture.pixels) == picture.shape.numel(), "a picture has other extents than pixels");
+      check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
+    }
   });
 }
 

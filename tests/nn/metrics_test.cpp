@@ -141,6 +141,27 @@ TEST_CASE("a row with a NaN lowers the recall of its label, and no precision") {
   CHECK(matrix.accuracy() == Mean{2, 3});
 }
 
+TEST_CASE("intersection over union counts what is predicted or labelled once") {
+  ConfusionMatrix matrix(4);
+  matrix.add(predicting({0, 1, 1, 1, 0}, 4), labels({0, 0, 1, 1, 2}));
+  CHECK(matrix.iou(0) == Approx(1.0 / 3));
+  CHECK(matrix.iou(1) == Approx(2.0 / 3));
+  CHECK(matrix.iou(2) == 0);
+  CHECK(matrix.iou(3) == 0);  // neither predicted nor a label
+  CHECK(matrix.macro_iou() == Approx(0.25));
+}
+
+TEST_CASE("a confusion matrix leaves out the label that it is told") {
+  ConfusionMatrix matrix(2, 255);
+  matrix.add(predicting({0, 1, 1, 0}, 2), labels({0, 255, 1, ignored}));
+  CHECK(matrix.accuracy() == Mean{2, 2});
+  CHECK_THROWS_WITH(matrix.add(predicting({0}, 2), labels({2})), ContainsSubstring("or be 255 where a row doesn't count"));
+  ConfusionMatrix without_background(2, 0);
+  without_background.add(predicting({0, 1, 0}, 2), labels({0, 1, 1}));
+  CHECK(without_background.support(0) == 0);
+  CHECK(without_background.recall(1) == 0.5);
+}
+
 TEST_CASE("the mean of a loss counts the targets that count") {
   const Mean mean = mean_of(cross_entropy(Variable<float>(logits({2, 2}, {0, 0, 0, 0})), labels({1, ignored})));
   CHECK(mean.sum == Approx(std::log(2.0)));

@@ -7,11 +7,10 @@
 
 #include "trireme/core/export.hpp"
 #include "trireme/data/image_dataset.hpp"
+#include "trireme/data/read_image.hpp"
 
 namespace trireme TRIREME_EXPORT {
 namespace data {
-
-enum class Resampling : std::uint8_t { bilinear, bicubic };
 
 // What is done to an image before its centre is taken.
 struct Resizing {
@@ -47,12 +46,13 @@ struct ImageFolder {
 //   const auto test = data::read_image_folder("more_flowers", {.height = 64, .width = 64, .classes = classes}).images;
 //
 // Classes are numbered from 0 in the order of their names, images come class by class in the order of theirs, those of folders
-// inside of a class too. Names that begin with a dot and files beside the folders of the classes are passed over.
+// inside of a class too. Names that begin with a dot and files beside the folders of the classes are passed over. Links are
+// followed; one that leads nowhere, or to a folder that it lies in, is an Error{io}.
 //
 // Files are PNG or JPEG by their content. Grey images become red, green and blue and the other way round as by PIL's convert();
 // an alpha channel is left out, of 16 bits the upper 8 stay, palettes become colours, and EXIF's orientation is not looked at.
-// Images are resized as by PIL's resize() with BILINEAR or BICUBIC: each pixel is a mean of all that it replaces. All threads
-// of this rank read.
+// Images are resized as by PIL's resize() with NEAREST, BILINEAR or BICUBIC: but for NEAREST each pixel is a mean of all that
+// it replaces. All threads of this rank read.
 //
 // Throws Error{corrupt_file} with the path of an image that is damaged, has more than 178,956,970 pixels or the colours of a
 // printer (CMYK), of a file that is no image, and of a class without images; Error{not_available} in a build without libpng or

@@ -80,8 +80,9 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 }
 
 // How many rows of which label predict which class. Precision, recall and F1 are those of scikit-learn's
-// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0): 0 where a quotient has nothing
-// below the line, and macro averages are over all classes, those that never occur too.
+// precision_recall_fscore_support(labels, predicted, labels=range(classes), zero_division=0), intersection over union that of
+// its jaccard_score(): 0 where a quotient has nothing below the line, and macro averages are over all classes, those that never
+// occur too.
 //
 //   ConfusionMatrix matrix(10);
 //   for (const auto& batch : batches) matrix.add(net.forward(batch.images), batch.labels);
@@ -89,7 +90,8 @@ Mean mean_squared_error(const Variable<T, D>& x, const Tensor<Accumulate<T>, D>&
 //   const double f1 = matrix.macro_f1();
 class ConfusionMatrix {
  public:
-  explicit ConfusionMatrix(int classes);
+  // Rows of the label `ignore_index` don't count either, a class too.
+  explicit ConfusionMatrix(int classes, std::int32_t ignore_index = -100);
 
   template <typename T, typename D>
   void add(const Tensor<T, D>& logits, const Tensor<std::int32_t, D>& labels) {
@@ -110,9 +112,11 @@ class ConfusionMatrix {
   double precision(int of_class) const;  // of the rows that predict it, the share that has it as label
   double recall(int of_class) const;     // of the rows with this label, the share that predicts it
   double f1(int of_class) const;         // the harmonic mean of both
+  double iou(int of_class) const;        // of the rows that predict it or have it as label, the share that does both
   double macro_precision() const;
   double macro_recall() const;
   double macro_f1() const;
+  double macro_iou() const;  // mIoU
 
   friend void all_reduce(const Collectives& ranks, ConfusionMatrix& matrix);
 
@@ -125,6 +129,7 @@ class ConfusionMatrix {
   double macro(double (ConfusionMatrix::*of)(int) const) const;
 
   int classes_;
+  std::int32_t ignore_index_;
   std::vector<std::int64_t> counts_;  // [classes, classes + 1]; the last column: no prediction
 };
 
