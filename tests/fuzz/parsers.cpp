@@ -16,6 +16,7 @@
 #include "trireme/core/error.hpp"
 #include "trireme/core/run_status.hpp"
 #include "trireme/core/safetensors.hpp"
+#include "trireme/data/arrays/read_npy.hpp"
 #include "trireme/data/cifar10.hpp"
 #include "trireme/data/mnist.hpp"
 #include "trireme/data/read_csv.hpp"
@@ -187,8 +188,8 @@ void read_table(Bytes bytes) {
   const int choice = bytes[0] % 12;
   const data::CsvOptions options{.label = choice % 4 == 0 ? "k" : "",
                                  .separator = choice % 3 == 0 ? ';' : ',',
-                                 .header = choice % 2 == 0,
                                  .decimal = choice % 3 == 0 ? ',' : '.',
+                                 .header = choice % 2 == 0,
                                  .missing = data::MissingValues{static_cast<std::uint8_t>(choice / 4)}};
   answer([&] {
     const MemoryFile content(bytes.subspan(1));
@@ -217,6 +218,29 @@ void read_picture(Bytes bytes) {
       check(picture.shape.channels == 1 || picture.shape.channels == 3, "a picture has alpha");
     }
   });
+}
+
+void read_array(Bytes bytes) {
+  const auto read = [&]<typename T>(T) {
+    answer([&] {
+      const MemoryFile content(bytes);
+      const Tensor<T> array = data::read_npy<T>(content.path());
+      check(array.numel() < static_cast<std::int64_t>(bytes.size()), "an array has more elements than bytes");
+    });
+  };
+  read(float());
+  read(std::int32_t());
+}
+
+std::vector<std::string> array_seeds() {
+  const auto file = [](std::string_view header, std::size_t data) {
+    return std::string("\x93NUMPY\1\0", 8) + static_cast<char>(header.size()) + '\0' + std::string(header) +
+           std::string(data, 'x');
+  };
+  return {file("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }\n", 24),
+          file("{'descr': '>i8', 'fortran_order': True, 'shape': (3, 1, 2), }\n", 48),
+          file("{'descr': '|b1', 'fortran_order': False, 'shape': (), }\n", 1),
+          file("{'descr': '<f8', 'fortran_order': False, 'shape': (0, 5), }\n", 0)};
 }
 
 std::string from_hexadecimal(std::string_view digits) {
@@ -298,6 +322,7 @@ constexpr std::array parsers_of_data{Parser{"safetensors", read_tensors, safeten
                                      Parser{"cifar10", read_records, record_seeds},
                                      Parser{"table", read_table, table_seeds},
                                      Parser{"picture", read_picture, picture_seeds},
+                                     Parser{"array", read_array, array_seeds},
                                      Parser{"frames", read_frames, frame_seeds}};
 
 }  // namespace
