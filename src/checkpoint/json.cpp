@@ -2,6 +2,9 @@
 
 #include <charconv>
 #include <limits>
+#include <tuple>
+
+#include "trireme/core/error.hpp"
 
 namespace trireme::checkpoint {
 
@@ -41,6 +44,17 @@ std::optional<SavedValue> value_of_json(const Json& value) {
                       value.get<std::uint64_t>() > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()));
   if (!fits) return std::nullopt;
   return value.get<std::int64_t>();
+}
+
+void require_utf8(const std::string& name, const std::string& text) {
+  try {
+    std::ignore = Json(text).dump();
+  } catch (const Json::exception&) {
+    throw Error({.code = ErrorCode::invalid_argument,
+                 .message = "a text is not UTF-8, and a checkpoint keeps no other",
+                 .name = name,
+                 .hint = "give it in UTF-8, or as hexadecimal digits"});
+  }
 }
 
 bool ascending(std::span<const Runs> runs, std::int64_t numel) {

@@ -21,6 +21,9 @@ std::optional<std::vector<Runs>> runs_of_json(const Json& value);  // nothing wh
 Json json_of(const std::map<std::string, SavedValue>& values);
 std::optional<SavedValue> value_of_json(const Json& value);  // nothing when it is something else
 
+// Throws Error{invalid_argument} with the name for a text that JSON can't hold.
+void require_utf8(const std::string& name, const std::string& text);
+
 // Whether runs are ascending, without overlap, among `numel` elements.
 bool ascending(std::span<const Runs> runs, std::int64_t numel);
 

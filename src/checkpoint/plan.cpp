@@ -124,6 +124,7 @@ Inventory inventory_of(const State& state) {
     if (const auto* number = std::get_if<double>(&saved)) {
       require(std::isfinite(*number), "{} is {}: a checkpoint can't keep it", value.name, *number);
     }
+    if (const auto* text = std::get_if<std::string>(&saved)) require_utf8(value.name, *text);
     inventory.values.emplace(value.name, saved);
   }
   return inventory;

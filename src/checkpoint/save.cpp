@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "checkpoint/directory.hpp"
+#include "checkpoint/json.hpp"
 #include "checkpoint/plan.hpp"
 #include "checkpoint/shard.hpp"
 #include "checkpoint/texts.hpp"
@@ -98,6 +99,7 @@ void Checkpoints::prepare() {
 void Checkpoints::save(std::int64_t step, const State& state, const Configuration& configuration,
                        const std::optional<ImportedWeights>& imported) {
   require(step >= 0, "a checkpoint of step {}: steps are 0 or more", step);
+  for (const auto& [name, value] : configuration) require_utf8(name, value);
   finish();
   prepare();
   auto saving = std::make_unique<Saving>();

@@ -242,9 +242,17 @@ TEST_CASE("what does not fit is named") {
     State nothing;
     const Error lost = error_of([&] { checkpoints.load_newest(nothing); });
     CHECK(lost.fields().name == "block.bias");
-    const Error step = error_of([&] { checkpoints.load(7, nothing); });
+    CHECK(error_of([&] { checkpoints.save(6, nothing, {{"note", "caf\xe9"}}); }).fields().name == "note");
+    std::string text = "caf\xe9";
+    nothing.add("text", &text);
+    CHECK(error_of([&] { checkpoints.save(6, nothing); }).code() == ErrorCode::invalid_argument);
+    const Error step = error_of([&] { checkpoints.load(7, State()); });
     CHECK(std::string(step.what()).find("there are those of steps [5]") != std::string::npos);
   });
+}
+
+TEST_CASE("a path that can't be looked at is an Error") {
+  CHECK(error_of([] { checkpoint::newest_folder(std::string(5000, 'x')); }).code() == ErrorCode::io);
 }
 
 TEST_CASE("ranks that hold a state differently are told") {

@@ -448,6 +448,7 @@ TEST_CASE("a model without values, or a part of one, is not written, and a file 
   CHECK_THROWS_WITH(onnx::export_model(net, to.folder.path().string(), pass), ContainsSubstring("is a folder"));
   CHECK_THROWS_WITH(onnx::export_model(net, to.path + "/none/model.onnx", pass, {.external_data_above = 0}),
                     ContainsSubstring("/none/model.onnx"));
+  CHECK_THROWS_AS(onnx::export_model(net, std::string(5000, 'x'), pass), Error);
   CHECK(std::filesystem::is_empty(to.folder.path()));
 
   Texts errors(2);

@@ -21,7 +21,8 @@ void require_same(const Group& group, std::string_view what, const Entries& entr
   if (group.size() == 1) return;
   const std::string operation = fmt::format("compare {}s", what);
   std::vector<Entries> all;
-  for (const std::string& text : group.gather_texts(nlohmann::json(entries).dump(), operation)) {
+  constexpr auto replace = nlohmann::json::error_handler_t::replace;  // bytes that are no UTF-8
+  for (const std::string& text : group.gather_texts(nlohmann::json(entries).dump(-1, ' ', false, replace), operation)) {
     all.push_back(nlohmann::json::parse(text).get<Entries>());
   }
   std::size_t longest = 0;
