@@ -15,7 +15,6 @@
 #include "processes.hpp"
 #include "trireme/core/error.hpp"
 #include "trireme/core/exit_code.hpp"
-#include "trireme/core/file_system.hpp"
 #include "verdict.hpp"
 
 namespace {
@@ -45,7 +44,7 @@ fs::path memory_folder() {
 // Rank 0 must reach it, on whatever machine it runs: beside the checkpoints, where there are some.
 fs::path make_scratch(const fs::path& checkpoints) {
   if (checkpoints.empty()) return folder_in(memory_folder(), "trireme-run-");
-  trireme::posix_file_system()->create_folder(checkpoints);
+  fs::create_directories(checkpoints);
   return folder_in(checkpoints, ".trireme-run-");
 }
 
